@@ -78,18 +78,21 @@ def run_in_executor(node: Node, function: Callable[[], Any], timeout_s: float,
 
     Args:
         node: whose executor does it.
-        function: the work.
+        function: the work; it is dropped if it has not begun in time.
         timeout_s: wall-clock limit [s].
         undo: is given, in the executor's thread, what the function returns too late.
 
     Raises:
         InfrastructureError: the executor is not spinning (any more).
     """
-    executor = node.executor
-    task = None if executor is None else executor.create_task(function)
+    executor, late = node.executor, threading.Event()
+    task = None if executor is None else executor.create_task(
+        lambda: None if late.is_set() else function())
     if task is None or not wait_for(task, timeout_s):
+        late.set()
         if task is not None and undo is not None:
-            task.add_done_callback(lambda done: undo(done.result()))
+            task.add_done_callback(
+                lambda done: None if done.result() is None else undo(done.result()))
         raise InfrastructureError(f'{node.get_name()} is not spinning')
     return task.result()
 
@@ -334,8 +337,11 @@ class ActionCaller(_Caller):
         self._introduce(accept_timeout_s, cancelled)
         listener = None if feedback is None else lambda message: feedback(message.feedback)
         sending = run_in_executor(
-            self._node, lambda: self._client.send_goal_async(goal, listener), accept_timeout_s)
+            self._node, lambda: self._client.send_goal_async(goal, listener), accept_timeout_s,
+            undo=_cancel_when_accepted)
         if not wait_for(sending, accept_timeout_s, lambda: cancelled() and not self._is_there()):
+            if self._node.executor is not None:
+                self._node.executor.create_task(_cancel_when_accepted, sending)
             self._check(cancelled)
             raise DeadlineError(f'{self.server} did not accept a goal of {self._name} within '
                                 f'{accept_timeout_s:g} s; it hangs or has died')
@@ -356,3 +362,11 @@ class ActionCaller(_Caller):
                 raise DeadlineError(f'{self.server} did not finish {self._name} within '
                                     f'{timeout_s:g} s and was cancelled')
         return result.result().result
+
+
+def _cancel_when_accepted(sending: Future) -> None:
+    """Have a goal cancelled as soon as it is accepted: who sent it waits no more."""
+    def cancel(done: Future) -> None:
+        if done.result().accepted:
+            done.result().cancel_goal_async()
+    sending.add_done_callback(cancel)
