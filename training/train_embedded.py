@@ -131,7 +131,7 @@ class Trainer:
             if self.stage == 1:
                 return align + dense, [dense.item(), *figures]
             asked = self.curriculum.ask(random.Random(str(key)), batch, self.settings.questions,
-                                    self.step / self.settings.steps[self.stage - 1])
+                                        self.step / self.settings.steps[self.stage - 1])
             logits, hidden = answer_logits(self.model, features, asked.ids, asked.position,
                                            self.words)
             logits = logits.float()

@@ -145,7 +145,7 @@ def test_errors_are_those_of_answers_with_reasons_where_they_are_asked_for():
                                prompt=GroundingPrompt(reasoning=reasoning))
         return sum('cannot be read' in reply.text for reply in backend.answer(request))
     assert (unread('auto', True), unread('auto', False)) == (unread('yes', False),
-                                                            unread('no', True))
+                                                             unread('no', True))
     assert unread('yes', True) == 200 > unread('no', False)
 
 

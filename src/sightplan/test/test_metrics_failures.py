@@ -388,7 +388,7 @@ def test_costs_are_summed_where_they_are_known():
     lines[2]['usage'] = {'requests': 1, 'prompt_tokens': 1, 'completion_tokens': 1,
                          'cost_usd': None}
     assert summarise_episodes(lines)['usage'] == {'requests': 3, 'prompt_tokens': 4,
-                                         'completion_tokens': 5, 'cost_usd': .5}
+                                                  'completion_tokens': 5, 'cost_usd': .5}
 
 
 # The machine, and no failure at all

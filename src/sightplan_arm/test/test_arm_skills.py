@@ -66,7 +66,7 @@ class Bench:
 
     def believe(self, probabilities):
         self.skills.expect(Belief(frozenset(), {Atom.parse(a): p
-                                               for a, p in probabilities.items()}))
+                                                for a, p in probabilities.items()}))
 
 
 def problem(blocks, columns, init=frozenset()):

@@ -38,7 +38,7 @@ def ontops(scene):
 # --- open ----------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize(('fraction', 'expected'), [(0.0, False), (0.05, False), (0.051, True),
-                                                 (1.0, True)])
+                                                    (1.0, True)])
 def test_open_from_five_percent_on(scene, fraction, expected):
     scene.build(home((CABINET, TABLE)))
     scene.set_opening('cabinet_1', 1, fraction)

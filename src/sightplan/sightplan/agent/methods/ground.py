@@ -171,7 +171,7 @@ class Policy:
         if not expected:
             return [], []
         observation = (self._observe(context) if purpose is AskPurpose.PRECONDITION
-                else context.observe())
+                       else context.observe())
         asked = {atom: value for atom, value in expected.items()
                  if observation.in_view(atom) and atom in self._worth}
         hidden = [atom for atom in expected if atom not in asked]
