@@ -30,6 +30,7 @@ from pydantic import (
 )
 
 from sightplan.model import InputError, config_files, did_you_mean, user_path
+from sightplan.model.reading import YamlLoader
 from sightplan_arm.geometry import make_pose, rotation_from_quaternion, rotation_from_rpy
 from sightplan_arm.hardware import Vector
 
@@ -406,7 +407,7 @@ def load_robot(name_or_path: str) -> RobotConfig:
                          ) from error
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(YamlLoader):
     """Refuses keys that stand twice in a mapping, of which YAML would take the last silently."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:

@@ -31,6 +31,7 @@ import yaml
 from sightplan.model import InfrastructureError, InputError
 from sightplan.model.journal import STORAGE_ERRORS, StorageError
 from sightplan.model.paths import user_path
+from sightplan.model.reading import YamlLoader
 from sightplan.records.bag import METADATA, copy_records
 from sightplan.records.mcap import is_complete
 from sightplan.records.mcap_reading import zstd_module
@@ -259,11 +260,7 @@ def read_metadata(path: Path) -> Metadata:
 
 
 def _yaml(source: Any) -> Any:
-    loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)(source)
-    try:
-        return loader.get_single_data()
-    finally:
-        loader.dispose()
+    return yaml.load(source, YamlLoader)  # noqa: S506 - a safe one
 
 
 @functools.lru_cache(maxsize=1024)
