@@ -12,10 +12,12 @@ import yaml
 
 from sightplan.model.errors import InputError
 
-M = TypeVar('M')
+try:  # some ten times faster
+    from yaml import CSafeLoader as YamlLoader
+except ImportError:  # PyYAML was built without libyaml
+    from yaml import SafeLoader as YamlLoader  # type: ignore[assignment]
 
-YamlLoader: type[yaml.SafeLoader] = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
-"""The safe loader, in C (some ten times faster) where PyYAML was built with libyaml."""
+M = TypeVar('M')
 
 
 class Record(pydantic.BaseModel):
