@@ -30,7 +30,6 @@ from pydantic import (
 )
 
 from sightplan.model import InputError, config_files, did_you_mean, user_path
-from sightplan.model.reading import YamlLoader
 from sightplan_arm.geometry import make_pose, rotation_from_quaternion, rotation_from_rpy
 from sightplan_arm.hardware import Vector
 
@@ -407,7 +406,7 @@ def load_robot(name_or_path: str) -> RobotConfig:
                          ) from error
 
 
-class _Loader(YamlLoader):
+class _Loader(yaml.CSafeLoader):
     """Refuses keys that stand twice in a mapping, of which YAML would take the last silently."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:

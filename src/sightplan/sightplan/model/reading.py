@@ -12,11 +12,6 @@ import yaml
 
 from sightplan.model.errors import InputError
 
-try:  # some ten times faster
-    from yaml import CSafeLoader as YamlLoader
-except ImportError:  # PyYAML was built without libyaml
-    from yaml import SafeLoader as YamlLoader  # type: ignore[assignment]
-
 M = TypeVar('M')
 
 
@@ -43,7 +38,7 @@ def read_data(path: Path) -> Any:
     """
     try:
         text = path.read_text('utf-8')
-        return json.loads(text) if path.suffix == '.json' else yaml.load(text, YamlLoader)  # noqa: S506
+        return json.loads(text) if path.suffix == '.json' else yaml.load(text, yaml.CSafeLoader)
     except OSError as error:
         raise InputError(f'{path}: cannot be read ({error.strerror or error})') from error
     except (ValueError, yaml.YAMLError) as error:
