@@ -41,8 +41,9 @@ class Pictures:
     """Finds the pictures of a bag.
 
     The first search reads all headers once; pixels are decoded one picture at a time, and those
-    used last are kept (0.9 MB each at 640x480), and the data of a small bag. All topics of images are searched, because those
-    of a real camera may have any name; our own names, and those in the namespace, come first.
+    used last are kept (0.9 MB each at 640x480), and the data of a small bag. All topics of images
+    are searched, because those of a real camera may have any name; our own names, and those in
+    the namespace, come first.
     """
 
     def __init__(self, bag: Bag, most: int = 16) -> None:
