@@ -18,8 +18,9 @@ BUILT := install/.built-$(call checksum,pwd; ls $(MANIFESTS); cat $(MANIFESTS); 
 
 RUN := . .venv/bin/activate-ros &&
 
-# One worker for each CPU; its libraries get one thread, since the other CPUs have workers, too.
-PYTEST_WORKERS ?= $(shell nproc)
+# One worker for each CPU and one more, since many tests wait for processes; libraries get one thread,
+# since the other CPUs have workers, too.
+PYTEST_WORKERS ?= $(shell expr $$(nproc) + 1)
 PYTEST = $(RUN) OMP_NUM_THREADS=1 python -m pytest -n $(PYTEST_WORKERS) --dist worksteal
 
 .PHONY: help demo test test-all docs bench build extras lint train lock clean distclean

@@ -55,7 +55,7 @@ PYTHON
 
 # Sets $python.
 choose_python() {
-  complaints=
+  problems=
   for candidate in ${PYTHON:-$1}; do
     found=$(command -v "$candidate") || continue
     problem=$(lacking "$found")
@@ -63,10 +63,10 @@ choose_python() {
       python=$found
       return
     fi
-    complaints="$complaints
+    problems="$problems
   $found $problem"
   done
-  stop "no usable Python among: ${PYTHON:-$1}${complaints:-
+  stop "no usable Python among: ${PYTHON:-$1}${problems:-
   (none is installed: apt install python3 python3-venv python3-dev)}"
 }
 

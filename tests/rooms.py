@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import sys
 from collections.abc import Iterator
@@ -147,8 +148,13 @@ def module_name(file: Path, folder: Path) -> str:
     return '.'.join(parts[:-1] if parts[-1] == '__init__' else parts)
 
 
-def imports_of(file: Path, folder: Path) -> Iterator[Import]:
+@functools.cache
+def imports_of(file: Path, folder: Path) -> tuple[Import, ...]:
     """Every import of a file: at its top, in functions, under conditions, by literal name."""
+    return tuple(_imports_of(file, folder))
+
+
+def _imports_of(file: Path, folder: Path) -> Iterator[Import]:
     module = module_name(file, folder)
     package = module if file.name == '__init__.py' else module.rpartition('.')[0]
     for node in ast.walk(ast.parse(file.read_text(), str(file))):

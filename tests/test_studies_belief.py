@@ -13,12 +13,12 @@ from belief_results import (
     Cell,
     Results,
     fewer_questions,
+    fraction,
     mean_rate,
     origin,
     overview,
     read_results,
     score,
-    share,
 )
 
 from doubles import InsideEngine, MemoryWorld, SearchPlanner
@@ -151,7 +151,7 @@ def test_figures_are_those_of_the_episodes(runs, tmp_path):
     belief_study.regenerate([runs], tmp_path)
     document = (tmp_path / 'belief.md').read_text()
     [row] = [r for r in rows(document, 'success-0') if r[:2] == ['gpt-4.1', '`ground`']]
-    assert row[2].startswith(share(found.rate))
+    assert row[2].startswith(fraction(found.rate))
 
 
 def test_what_there_are_no_results_of_is_left_as_it_is(runs, tmp_path):

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 def test_a_film_shows_arm_and_table_from_the_side(tmp_path):
     file = tmp_path / 'sheet.png'
     assert arm_film.main(['--out', str(file), '--frames', '3', '--columns', '2',
-                      '--width', '96']) == 0
+                          '--width', '96']) == 0
     picture = cv2.imread(str(file))
     assert picture.shape == (2 * (72 + 4), 2 * (96 + 4), 3)
     tiles = [picture[:76, :100], picture[:76, 100:], picture[76:, :100]]

@@ -33,10 +33,10 @@ def sample_size(rng: np.random.Generator) -> tuple[int, int]:
 
 def sample_stacks(rng: np.random.Generator, blocks: int, columns: int) -> Stacks:
     """Random colours dropped on random columns, from evenly spread to all on one stack."""
-    share = rng.dirichlet([float(rng.choice([0.25, 0.7, 4.0]))] * columns)
+    fraction = rng.dirichlet([float(rng.choice([0.25, 0.7, 4.0]))] * columns)
     stacks: list[list[str]] = [[] for _ in range(columns)]
     for colour in rng.permutation(6)[:blocks]:
-        stacks[int(rng.choice(columns, p=share))].append(LETTERS[int(colour)])
+        stacks[int(rng.choice(columns, p=fraction))].append(LETTERS[int(colour)])
     return tuple(tuple(s) for s in stacks)
 
 
@@ -65,8 +65,8 @@ def patch_colours(segmentation: NDArray[np.int16], shape: Shape) -> NDArray[np.u
     rows, columns = shape.grid
     height, width = segmentation.shape
     tiles = segmentation.reshape(rows, height // rows, columns, width // columns)
-    share = np.stack([(tiles == k).mean((1, 3)) for k in range(1, 7)])
-    return np.where(share.max(0) >= 0.25, share.argmax(0) + 1, 0).astype(np.uint8)
+    fraction = np.stack([(tiles == k).mean((1, 3)) for k in range(1, 7)])
+    return np.where(fraction.max(0) >= 0.25, fraction.argmax(0) + 1, 0).astype(np.uint8)
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ class Recipe:
 
     Attributes:
         split: '' for the training mixture, else a name in SPLITS.
-        full_share: part of the scenes rendered at 640x480 (the rest at 256x192).
+        full_fraction: part of the scenes rendered at 640x480 (the rest at 256x192).
         strength: strength of the look; negative for the training mixture up to 2.
     """
 
     split: str = ''
-    full_share: float = 0.12
+    full_fraction: float = 0.12
     strength: float = -1.0
 
 
@@ -103,7 +103,7 @@ def render_shard(seed: int, recipe: Recipe, shape: Shape,
     scenes = {size: BlocksScene(*size) for size in (FULL, SMALL)}
     images, patches, tables, counts = [], [], [], []
     for _ in range(count):
-        size = FULL if rng.random() < recipe.full_share else SMALL
+        size = FULL if rng.random() < recipe.full_fraction else SMALL
         blocks, columns = SPLITS[recipe.split] if recipe.split else sample_size(rng)
         stacks = sample_stacks(rng, blocks, columns)
         look = sample_look(rng, sample_strength(rng, recipe))

@@ -1,11 +1,10 @@
 """Small vision-language models: tokenizer, processor, architecture, all of stock transformers.
 
 ``LlavaForConditionalGeneration`` with a vision tower that sees the whole picture, not squeezed,
-and a Llama decoder. The tower is a plain ViT or, where things are told by their shapes, DPT's
+and a Llama decoder. The tower is a plain ViT or, where shapes matter, DPT's
 hybrid: a residual network with batch normalisation below a ViT, which learns shapes from many
-fewer pictures.
-The tokenizer is word-level over a course's own words and drops words that carry no meaning there
-("is", "the", punctuation), which halves the length of a question.
+fewer pictures. The tokenizer is word-level over a curriculum's own words and drops words that
+carry no meaning there ("is", "the", punctuation), which halves the length of a question.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def answer_logits(model: torch.nn.Module, features: torch.Tensor, ids: torch.Ten
         own = (batch, heads, count, length, size)
         q = q * attention.scaling
         to_prefix = (q @ k[:, :, :prefix].transpose(-1, -2)).view(batch, heads, count, length,
-                                                                    prefix)
+                                                                  prefix)
         to_own = q.reshape(own) @ k[:, :, prefix:].reshape(own).transpose(-1, -2)
         weights = torch.cat([to_prefix, to_own.masked_fill(future, float('-inf'))],
                             -1).softmax(-1)

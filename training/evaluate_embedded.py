@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Measure an embedded model on held-out scenes, as the grounder uses it: ``<domain>_exam.py``."""
+"""Measure an embedded model on held-out scenes, as the grounder uses it.
+
+What is asked and counted is said in ``<domain>_evaluation.py``.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,17 @@ import sys
 
 os.environ.setdefault('OMP_NUM_THREADS', '1')
 
-from course import courses
+from curriculum import curricula
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Command line; what follows the domain is the exam's."""
+    """Command line; what follows the domain goes to ``<domain>_evaluation.py``."""
     parser = argparse.ArgumentParser(description=__doc__, add_help=False)
-    parser.add_argument('--domain', default='blocksworld', choices=courses(),
+    parser.add_argument('--domain', default='blocksworld', choices=curricula(),
                         help='whose model to measure')
     given, rest = parser.parse_known_args(argv)
     sys.argv[0] += f' --domain {given.domain}'
-    importlib.import_module(f'{given.domain}_exam').main(rest)
+    importlib.import_module(f'{given.domain}_evaluation').main(rest)
 
 
 if __name__ == '__main__':

@@ -22,7 +22,6 @@ CATEGORIES: Mapping[str, str] = {
 """Kinds of objects and their PDDL types."""
 NUMBERS = tuple(str(n) for n in range(1, 9))
 PREDICATES = ('reachable', 'holding', 'open', 'ontop', 'nextto', 'inside')
-UNARY = PREDICATES[:3]
 FILLERS = (
     'a', 'agent', 'an', 'answer', 'are', 'at', 'by', 'can', 'currently', 'directly', 'does', 'has',
     'have', 'image', 'is', 'it', 'its', 'of', 'picture', 'please', 'question', 'robot', 's', 'the',

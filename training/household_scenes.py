@@ -42,13 +42,14 @@ MOST = 16
 """Objects of a problem at most."""
 KINDS = ('none', 'movable', 'container', 'object')
 CORNERS = 10
-FULL_SHARE = 0.2
+FULL_FRACTION = 0.2
 WALK = 24
 """Pictures of one home."""
-BUNGLED = 0.06
+FAILURE_RATE = 0.06
+"""Chance that the execution of an action fails."""
 WEIGHTS = {'navigate-to': 2.5, 'open-container': 5.0, 'close-container': 1.0, 'grasp': 3.0,
            'place-on': 2.0, 'place-next-to': 3.0, 'place-inside': 5.0}
-TASK_SHARE = 0.5
+TASK_FRACTION = 0.5
 NAMES = 'lesson'
 """Problems to learn from are named so that no benchmark's problem gets the same home."""
 
@@ -142,10 +143,10 @@ def cells_of(owner: NDArray[np.int64], movable: list[bool]) -> NDArray[np.uint8]
     """(15, 15, 2): 1 + thing and furniture in each patch; a sixteenth is enough for a thing."""
     side = owner.shape[0] // GRID
     tiles = owner.reshape(GRID, side, GRID, side).transpose(0, 2, 1, 3).reshape(GRID, GRID, -1)
-    share = np.stack([(tiles == k).mean(-1) for k in range(len(movable))], -1)
+    fraction = np.stack([(tiles == k).mean(-1) for k in range(len(movable))], -1)
     cells = np.zeros((GRID, GRID, 2), np.uint8)
     for layer, (wanted, least) in enumerate(((True, 1 / 16), (False, 1 / 4))):
-        of_kind = np.where(np.array(movable) == wanted, share, 0.0)
+        of_kind = np.where(np.array(movable) == wanted, fraction, 0.0)
         cells[..., layer] = np.where(of_kind.max(-1) >= least, of_kind.argmax(-1) + 1, 0)
     return cells
 
@@ -181,19 +182,19 @@ class Recipe:
     """How scenes of a shard are drawn.
 
     Attributes:
-        task_share: part of the homes that are the domain's tasks; the others are mixtures.
-        full_share: part of the pictures drawn at the world's size.
+        task_fraction: part of the homes that are the domain's tasks; the others are mixtures.
+        full_fraction: part of the pictures drawn at the world's size.
     """
 
-    task_share: float = TASK_SHARE
-    full_share: float = FULL_SHARE
+    task_fraction: float = TASK_FRACTION
+    full_fraction: float = FULL_FRACTION
 
 
 def random_problem(seed: int, recipe: Recipe) -> Problem:
     """A problem to learn from, a function of its arguments alone."""
     rng = random.Random(f'household {seed}')
     domain = load_domain('household')
-    if rng.random() < recipe.task_share:
+    if rng.random() < recipe.task_fraction:
         split = rng.choice(('simple', 'medium', 'hard'))
         _, problem = generator.draw(domain, generator.Settings(split), rng.randrange(10**6))
         init = set(problem.init)
@@ -273,11 +274,11 @@ def render_shard(seed: int, recipe: Recipe, count: int) -> Arrays:
                 static['kind'][k] = KINDS.index(kind)
             last = min(count, len(rows) + WALK)
             while len(rows) < last:
-                rows.append({**studio.picture(bool(rng.random() < recipe.full_share)), **static,
+                rows.append({**studio.picture(bool(rng.random() < recipe.full_fraction)), **static,
                              'home': np.int64(home)})
                 legal = studio.legal()
                 if not legal:
                     break
-                studio.act(choose(legal, containers, rng), rng, bool(rng.random() < BUNGLED))
+                studio.act(choose(legal, containers, rng), rng, bool(rng.random() < FAILURE_RATE))
     return {key: np.stack([row[key] for row in rows]) for key in rows[0]}
 

@@ -4,7 +4,7 @@
 Three stages: (1) the vision tower alone, on dense hints of every image patch; (2) the decoder on
 questions, the tower frozen; (3) everything together. In 2 and 3 heads on the hidden state of each
 thing's word after the first decoder layer must tell what is to be known of it (deep supervision);
-all heads are thrown away at the end. What the hints are, the domain's course says. What is
+all heads are thrown away at the end. What the hints are, the domain's curriculum says. What is
 exported is the mean of the weights over the last fifth of stage 3, which is better than any of
 them. Every batch is a function of seed, stage, step and process, so a run that was interrupted
 goes on exactly (--resume).
@@ -31,7 +31,7 @@ import torch.distributed as dist
 import torch.nn.functional as F  # noqa: N812 (its usual name)
 from torch import nn
 
-from course import Settings, courses, load_course
+from curriculum import Settings, curricula, load_curriculum
 from embedded_model import make_model, make_processor, save
 from embedded_packed import answer_logits, patch_features
 from shards import Corpus, render
@@ -44,15 +44,15 @@ class Trainer:
                  held_out: int) -> None:
         self.rank, self.settings, self.work = rank, settings, work
         torch.manual_seed(settings.seed)
-        self.course = load_course(domain)
-        self.words = self.course.words
-        self.model = make_model(self.course.shape, self.words)
+        self.curriculum = load_curriculum(domain)
+        self.words = self.curriculum.words
+        self.model = make_model(self.curriculum.shape, self.words)
         if settings.bfloat16:  # torch's fused attention is slow on CPUs in this precision
             self.model.set_attn_implementation('eager')
-        if self.course.shape.stem:
+        if self.curriculum.shape.stem:
             self.model.model.vision_tower.to(memory_format=torch.channels_last)
-        self.heads = nn.ModuleDict({name: nn.Linear(self.course.shape.hidden, size)
-                                    for name, size in self.course.heads.items()})
+        self.heads = nn.ModuleDict({name: nn.Linear(self.curriculum.shape.hidden, size)
+                                    for name, size in self.curriculum.heads.items()})
         self.corpus = Corpus(data, range(held_out, settings.shards))
         self.validation = None
         if held_out and rank == 0:
@@ -122,21 +122,21 @@ class Trainer:
         key = [self.settings.seed, self.stage, self.step, self.rank]
         rng = np.random.default_rng(key)
         index = rng.integers(0, len(self.corpus), self.settings.batch)
-        batch = self.course.batch(self.corpus.take(index), rng)
+        batch = self.curriculum.batch(self.corpus.take(index), rng)
         with torch.autocast('cpu', torch.bfloat16, enabled=self.settings.bfloat16):
             with torch.set_grad_enabled(self.stage != 2):
                 features = patch_features(self.model, batch.image)
             features = features.float()
-            align, dense, figures = self.course.dense(self.model, self.heads, features, batch)
+            align, dense, figures = self.curriculum.dense(self.model, self.heads, features, batch)
             if self.stage == 1:
                 return align + dense, [dense.item(), *figures]
-            asked = self.course.ask(random.Random(str(key)), batch, self.settings.questions,
-                                    self.step / self.settings.steps[self.stage - 1])
+            asked = self.curriculum.ask(random.Random(str(key)), batch, self.settings.questions,
+                                        self.step / self.settings.steps[self.stage - 1])
             logits, hidden = answer_logits(self.model, features, asked.ids, asked.position,
                                            self.words)
             logits = logits.float()
             cross = F.cross_entropy(logits.flatten(0, 1), asked.answer.flatten())
-            deep, deep_accuracy = self.course.deep(self.heads, hidden.float(), asked, batch)
+            deep, deep_accuracy = self.curriculum.deep(self.heads, hidden.float(), asked, batch)
         total = 0.6 * align + cross + deep
         if self.stage == 3:
             total = total + 0.6 * dense
@@ -179,13 +179,13 @@ class Trainer:
         self.model.eval()
         for start in range(0, len(self.validation), 50):
             index = np.arange(start, min(start + 50, len(self.validation)))
-            batch = self.course.batch(self.validation.take(index), None)
-            asked = self.course.ask(rng, batch, 30, 1.0)
+            batch = self.curriculum.batch(self.validation.take(index), None)
+            asked = self.curriculum.ask(rng, batch, 30, 1.0)
             logits, _ = answer_logits(self.model, patch_features(self.model, batch.image),
                                       asked.ids, asked.position, self.words)
             hit = (logits.argmax(-1) == asked.answer).flatten().tolist()
             for ok, k in zip(hit, asked.kind.flatten().tolist(), strict=True):
-                right.setdefault(self.course.kinds[k], []).append(ok)
+                right.setdefault(self.curriculum.kinds[k], []).append(ok)
         self.model.train()
         return {k: round(float(np.mean(v)), 4) for k, v in sorted(right.items())}
 
@@ -253,23 +253,23 @@ def worker(rank: int, domain: str, settings: Settings, data: Path, work: Path, h
 def export(domain: str, work: Path, out: Path) -> None:
     """Write the model folder from the latest checkpoint."""
     state = torch.load(work / 'checkpoint.pt', weights_only=True)
-    course = load_course(domain)
-    model = make_model(course.shape, course.words)
+    curriculum = load_curriculum(domain)
+    model = make_model(curriculum.shape, curriculum.words)
     model.load_state_dict(state['mean'] or state['model'])
     with torch.no_grad():
         embeddings = model.get_input_embeddings().weight
-        embeddings.copy_(course.words.table(embeddings))
-    save(model, make_processor(course.shape, course.words), out)
+        embeddings.copy_(curriculum.words.table(embeddings))
+    save(model, make_processor(curriculum.shape, curriculum.words), out)
 
 
 def main(argv: list[str] | None = None) -> None:
     """Command line."""
     first = argparse.ArgumentParser(add_help=False)
-    first.add_argument('--domain', default='blocksworld', choices=courses(),
-                       help='whose course to take')
+    first.add_argument('--domain', default='blocksworld', choices=curricula(),
+                       help='whose curriculum to take')
     domain = first.parse_known_args(argv)[0].domain
-    course = load_course(domain)
-    default = course.settings
+    curriculum = load_curriculum(domain)
+    default = curriculum.settings
     parser = argparse.ArgumentParser(
         description=__doc__, parents=[first],
         epilog='The defaults are those of the domain.')
@@ -315,7 +315,7 @@ def main(argv: list[str] | None = None) -> None:
             (args.work / name).unlink(missing_ok=True)
     (args.work / 'settings.json').write_text(json.dumps(dataclasses.asdict(settings)) + '\n')
     if not args.no_render:
-        render(args.data, 0, args.shards, args.processes, course.draw)
+        render(args.data, 0, args.shards, args.processes, curriculum.draw)
     rest = (domain, settings, args.data, args.work, args.held_out, args.resume, args.save_every,
             args.report_every)
     if settings.processes == 1:

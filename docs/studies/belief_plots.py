@@ -134,7 +134,7 @@ def plot_reliability(results: Results, path: Path, method: str = 'belief') -> Pa
         upper.legend(frameon=False, fontsize=7)
         lower.set_yscale('log')
         lower.set_xlabel('P(atom) believed')
-    axes[0][0].set_ylabel('share of true atoms')
+    axes[0][0].set_ylabel('fraction of true atoms')
     axes[1][0].set_ylabel('atoms')
     return _save(figure, path)
 

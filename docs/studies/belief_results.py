@@ -53,7 +53,7 @@ class Score:
 
     Attributes:
         n: number of episodes.
-        rate: share of solved ones.
+        rate: fraction of solved ones.
         low: lower end of its 95 % interval (Wilson).
         high: upper end.
         questions: per episode.
@@ -155,8 +155,8 @@ def lines_of(cells: Iterable[Cell], **wanted: Any) -> list[Mapping[str, Any]]:
 # ------------------------------------------------------------------------------------- tables
 
 
-def share(value: float) -> str:
-    """A share as .79 or 1.00."""
+def fraction(value: float) -> str:
+    """A fraction as .79 or 1.00."""
     text = f'{value:.2f}'
     return text.removeprefix('0')
 
@@ -171,7 +171,7 @@ def _rate(lines: Sequence[Mapping[str, Any]]) -> str:
     if not lines:
         return '–'
     found = score(lines)
-    return f'{share(found.rate)} ({share(found.low)}–{share(found.high)})'
+    return f'{fraction(found.rate)} ({fraction(found.low)}–{fraction(found.high)})'
 
 
 def _number(value: float) -> str:
@@ -190,9 +190,9 @@ def _failing(failure: float) -> str:
 
 
 def mean_rate(cells: Sequence[Cell], **wanted: Any) -> str:
-    """The mean over the models of the share of solved episodes; each model counts the same.
+    """The mean over the models of the fraction of solved episodes; each model counts the same.
 
-    The interval is that of as many episodes as all models have, at this share.
+    The interval is that of as many episodes as all models have, at this fraction.
     """
     scores = [score(lines) for model in values(cells, lambda c: c.model)
               if (lines := lines_of(cells, model=model, **wanted))]
@@ -200,7 +200,7 @@ def mean_rate(cells: Sequence[Cell], **wanted: Any) -> str:
         return '–'
     rate, n = sum(s.rate for s in scores) / len(scores), sum(s.n for s in scores)
     low, high = wilson(round(rate * n), n)
-    return f'{share(rate)} ({share(low)}–{share(high)})'
+    return f'{fraction(rate)} ({fraction(low)}–{fraction(high)})'
 
 
 def overview(results: Results) -> str:
@@ -354,7 +354,7 @@ def cost_table(costs: Sequence[Mapping[str, Any]]) -> str:
         ['blocks', 'columns', 'answers', 'wrong answers', 'median [ms]', 'slowest [ms]',
          'true state found', 'problem set up [ms]'],
         [[str(c['blocks']), str(c['columns']), str(c['answers']), f'{c["error"]:.0%}',
-          f'{1e3 * c["median_s"]:.1f}', f'{1e3 * c["max_s"]:.1f}', share(c['exact']),
+          f'{1e3 * c["median_s"]:.1f}', f'{1e3 * c["max_s"]:.1f}', fraction(c['exact']),
           f'{1e3 * c["setup_s"]:.1f}'] for c in costs], 0)
 
 

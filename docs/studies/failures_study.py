@@ -93,7 +93,7 @@ def runs_table(folders: Sequence[Path], columns: Sequence[Column]) -> str:
 
 
 def causes_table(columns: Sequence[Column]) -> str:
-    """Causes by column: count, share of the failed, and its interval."""
+    """Causes by column: count, fraction of the failed, and its interval."""
     counts = [column.counts() for column in columns]
     rows = ['| cause | ' + ' | '.join(_letter(n) for n in range(len(columns))) + ' |',
             '|---|' + '---|' * len(columns)]

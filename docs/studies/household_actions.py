@@ -70,7 +70,7 @@ def _towards(goal: Literal, state: State, held: str) -> Action:
     thing, place = atom.args
     if held == thing:
         verb = {'inside': 'place-inside', 'nextto': 'place-next-to'}.get(atom.predicate,
-                                                                        'place-on')
+                                                                         'place-on')
         return reach(place, Action(verb, (thing, place)))
     if atom.predicate == 'inside' and Atom('open', (place,)) not in state:
         return reach(place, Action('open-container', (place,)))

@@ -111,8 +111,8 @@ def server() -> Iterator[Any]:
 
     def behave(body: dict[str, Any], number: int) -> Reply:
         asked = body['messages'][-1]['content'][-1]['text']
-        share = 0.1 + 0.01 * (sum(asked.encode()) % 80)
-        return chat('Yes', logprobs=[('Yes', {'Yes': share, 'No': 1 - share})])
+        fraction = 0.1 + 0.01 * (sum(asked.encode()) % 80)
+        return chat('Yes', logprobs=[('Yes', {'Yes': fraction, 'No': 1 - fraction})])
     with FakeServer(behave) as found:
         yield found
 
@@ -222,8 +222,8 @@ def test_replies_come_in_the_order_of_the_questions(made: Any, name: str) -> Non
     assert same(backend.answer(ask(QUESTIONS[:2] * 2)), replies[:2] * 2)
     assert backend.answer(ask([])) == []
     for reply in replies:
-        for share in (reply.p_yes, reply.p_no):
-            assert share is None or 0.0 <= share <= 1.0
+        for fraction in (reply.p_yes, reply.p_no):
+            assert fraction is None or 0.0 <= fraction <= 1.0
 
 
 @every_backend

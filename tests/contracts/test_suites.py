@@ -70,9 +70,9 @@ class Model:
         return TextReply(self._reply(seen) or self._yes_no(seen).text)
 
     def _yes_no(self, key: str) -> YesNoReply:
-        share = random.Random(key).random()
+        fraction = random.Random(key).random()
         text = self._reply(key)
-        return YesNoReply(text or ('Yes' if share > 0.5 else 'No'), share, 1 - share)
+        return YesNoReply(text or ('Yes' if fraction > 0.5 else 'No'), fraction, 1 - fraction)
 
 
 @pytest.fixture(scope='module')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -23,12 +24,13 @@ PLAN = {'executed', 'rejected'}
 def robot(tmp_path: Path) -> str:
     """A Panda's file whose limits of time bear a busy machine."""
     panda = load_robot('panda')
-    lines = panda.file.read_text().splitlines()
-    patient = [line if not line.strip().startswith(('state_timeout_s', 'image_timeout_s',
-                                                    'heartbeat_timeout_s'))
-               else f'{line.partition(":")[0]}: 10.0' for line in lines]
+    text = panda.file.read_text()
+    for name, value in (('state_timeout_s', 10.0), ('image_timeout_s', 10.0),
+                        ('heartbeat_timeout_s', 10.0), ('tracking_tolerance_rad', 0.3)):
+        text, count = re.subn(rf'(?m)^( *{name}:).*', rf'\1 {value}', text)
+        assert count, name
     path = tmp_path / 'patient.yaml'
-    path.write_text('\n'.join(patient))
+    path.write_text(text)
     return str(path)
 
 

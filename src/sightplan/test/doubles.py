@@ -82,7 +82,7 @@ class MemoryWorld:
                  visible: Callable[[Problem, State], set[str]] | None = None) -> None:
         self.domain: Domain = load_domain(domain) if isinstance(domain, str) else domain
         self.visible = visible
-        self.resets = self.looks = self.now_ns = 0
+        self.resets = self.observations = self.now_ns = 0
         self.actions: list[Action] = []
         self._states: dict[int, State] = {}
 
@@ -99,7 +99,7 @@ class MemoryWorld:
         self.resets += 1
 
     def observe(self) -> Observation:
-        self.looks += 1
+        self.observations += 1
         self.now_ns += 1
         self._states[self.now_ns] = self._states[self.now_ns - 1]
         key = f'{self.spec.seed}/{self.changes}/{sorted(map(str, self.state()))}'

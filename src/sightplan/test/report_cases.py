@@ -77,7 +77,7 @@ def asked(enumeration: Mapping[str, dict[str, int]], precondition: int = 0, effe
 
     Args:
         enumeration: predicate to counts.
-        precondition: questions about preconditions, all answered rightly.
+        precondition: questions about preconditions, all answered correctly.
         effect: questions about effects.
         checks: number of checked actions.
         wrong: how many answers about effects are wrong.

@@ -138,19 +138,20 @@ def test_nonsense_ends_in_an_ordinary_way(verdict):
     assert ended.reason in (StopReason.PLAN_DONE, StopReason.BUDGET), ended.message
 
 
-@pytest.mark.parametrize('looks', [0, 2])
-def test_where_the_domain_can_it_looks_again_before_it_accepts(looks):
+@pytest.mark.parametrize('other_views', [0, 2])
+def test_where_the_domain_can_it_looks_again_before_it_accepts(other_views):
     """Opening a cupboard gives another view of whether it is shut."""
     domain = pantry()
     problem = domain.parse_problem(
         '(define (problem p) (:domain pantry) (:objects cup - item left right - cupboard) '
         '(:init (at cup left) (handempty)) (:goal (and (at cup left) (not (isopen right)))))', 'p')
     world = MemoryWorld(domain, pantry_view)
-    ended, events, solved = play('belief', problem, world=world, options={'looks': looks},
+    ended, events, solved = play('belief', problem, world=world,
+                                 options={'other_views': other_views},
                                  grounder=GuessingGrounder(world))
     assert solved and ended.reason is StopReason.PLAN_DONE
     taken = [str(event.action) for event in events.of(Stepped)]
-    assert ('open(right)' in taken) is bool(looks)
+    assert ('open(right)' in taken) is bool(other_views)
 
 
 @pytest.mark.parametrize('trials', [0, 2])

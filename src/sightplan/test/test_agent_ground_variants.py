@@ -66,7 +66,7 @@ def test_they_are_ground_with_other_prompts(method):
 
 
 def once(call, text, verdict):
-    """Answer one question of one call so, and all others rightly."""
+    """Answer one question of one call so, and all others correctly."""
     return lambda atom, truth, number: verdict if (number, str(atom)) == (call, text) else None
 
 
@@ -124,7 +124,7 @@ def of_the_apple(*tells):
 
     class Liar:
         def provide(self, observation):
-            facts = tells[world.looks - 1] if world.looks <= len(tells) else {}
+            facts = tells[world.observations - 1] if world.observations <= len(tells) else {}
             return {Atom('at', ('apple', place)): value for place, value in facts.items()}
     world = MemoryWorld(domain, pantry_view)
     spec = spec_of(problem, privileged=Privileged.INITIAL)

@@ -146,13 +146,13 @@ class Fickle:
     """Tells that the apple is in the left cupboard, and from a later look on something else."""
 
     def __init__(self, world, looks, **later):
-        self._world, self._looks, self._later = world, looks, later
+        self._world, self._observations, self._later = world, looks, later
 
     def provide(self, observation):
         facts = {Atom('at', ('apple', place)): Atom('at', ('apple', place)) in self._world.state()
                  for place in ('left', 'right', 'table')}
         facts[Atom('holding', ('apple',))] = Atom('holding', ('apple',)) in self._world.state()
-        if self._world.looks > self._looks:
+        if self._world.observations > self._observations:
             facts |= {Atom.parse(name.replace('_', ' ', 1).replace('_', ',')): value
                       for name, value in self._later.items()}
         return facts
@@ -184,7 +184,7 @@ def test_a_hidden_precondition_is_compared_with_what_is_believed():
 
 
 def test_a_hidden_effect_is_assumed_until_the_next_check_whatever_is_told():
-    """What is told after the action raises no alarm; before the next action it counts."""
+    """A fact after the action is no mismatch of its effects; before the next action it counts."""
     world = never_the_apple()
     solved, events = play('ground', APPLE, level=Privileged.INITIAL, world=world,
                           source=Fickle(world, 99))

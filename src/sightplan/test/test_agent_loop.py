@@ -293,7 +293,7 @@ def test_a_given_look_is_used_and_not_taken_again():
         context.ask([Atom('clear', ('r',))], AskPurpose.GOAL, observation=look)
         context.ask([Atom('clear', ('g',))], AskPurpose.GOAL, observation=look)
     _, events, world = episode(Script(begin=begin))
-    assert world.looks == 1
+    assert world.observations == 1
     assert events.of(Asked)[0].observation is events.of(Asked)[1].observation
 
 

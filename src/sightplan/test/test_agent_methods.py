@@ -204,7 +204,7 @@ def test_random_without_any_action_gives_up():
 def test_idle_does_nothing():
     ended, events, world = episode('idle')
     assert (ended.reason, ended.steps) == (StopReason.GAVE_UP, 0)
-    assert world.actions == [] and world.looks == 0
+    assert world.actions == [] and world.observations == 0
     assert len(events.events) == 2
 
 

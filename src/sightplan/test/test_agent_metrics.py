@@ -167,7 +167,7 @@ def score(truth, *events, spec=None):
 
 @pytest.fixture
 def by_hand():
-    """Six steps: right, withheld wrongly, rejected, withheld rightly, wrong effect answer, right.
+    """Six steps: right, false positive, rejected, true positive, wrong effect answer, right.
 
     At 10 the start; from 20 red is in column 2; from 60 green stands on it: the goal.
     """
@@ -195,7 +195,7 @@ def by_hand():
         # 3: illegal (red is in column 2 already), asked nothing wrong about what was asked.
         asked(21, PRE, {'incolumn r,c2': NO}, {'incolumn r,c2': False}, R_TO_2),
         Stepped(2, R_TO_2, Feedback(REFUSED, 'not legal', 30)),
-        # 4: withheld rightly.
+        # 4: withheld for a good reason.
         asked(31, PRE, {'incolumn r,c2': YES}, {'incolumn r,c2': False}, R_TO_2),
         Stepped(3, R_TO_2, Feedback(HELD, 'incolumn r,c2', 31)),
         # 5: nothing happened, but the answers say that it did.
@@ -251,7 +251,7 @@ def test_by_hand_actions_by_the_papers_rule(by_hand):
 
 def test_by_hand_what_the_checks_were_worth(by_hand):
     assert by_hand['checks'] == {
-        # Quiet rightly in 1, 5 and 6; a false alarm in 2; missed in 3; alarmed rightly in 4.
+        # Negative: true in 1, 5 and 6, false in 3. Positive: false in 2, true in 4.
         'precondition': {'true_positive': 1, 'false_positive': 1, 'true_negative': 3,
                          'false_negative': 1},
         # True negatives after 1 and 6, missed the no-op after 5.

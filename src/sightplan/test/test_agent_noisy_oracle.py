@@ -77,13 +77,13 @@ def test_the_perfect_table_makes_no_error_and_claims_no_probability():
 @pytest.mark.parametrize(('true', 'wanted'), [(True, .9), (False, .2)])
 def test_first_answers_follow_the_table(tmp_path, true, wanted):
     backend = noisy(tmp_path, FixedTruth(CLEAR if true else ()))
-    share = ask(backend, CLEAR).count('Yes') / len(CLEAR)
-    assert share == pytest.approx(wanted, abs=.035)
+    fraction = ask(backend, CLEAR).count('Yes') / len(CLEAR)
+    assert fraction == pytest.approx(wanted, abs=.035)
 
 
 @pytest.mark.parametrize(('repeat', 'error'), [(0., .2), (.45, .05), (.45, .2), (.9, .2),
                                                (.45, .7)])
-def test_errors_repeat_as_set_and_their_share_stays_that_of_the_table(tmp_path, repeat, error):
+def test_errors_repeat_as_set_and_their_fraction_stays_that_of_the_table(tmp_path, repeat, error):
     backend = noisy(tmp_path, FixedTruth(), p_yes_false=error, repeat=repeat)
     rounds = [[text == 'Yes' for text in ask(backend, CLEAR, image)] for image in range(1, 7)]
     for answers in rounds:
@@ -92,7 +92,7 @@ def test_errors_repeat_as_set_and_their_share_stays_that_of_the_table(tmp_path, 
     for before, after in itertools.pairwise(rounds):
         wrong += sum(before)
         again += sum(b and a for b, a in zip(before, after, strict=True))
-    # Errors never avoid each other: independence (share = error) is the least persistence.
+    # Errors never avoid each other: independence (fraction = error) is the least persistence.
     assert again / wrong == pytest.approx(max(repeat, error), abs=.09)
 
 
@@ -145,7 +145,7 @@ def test_errors_are_those_of_answers_with_reasons_where_they_are_asked_for():
                                prompt=GroundingPrompt(reasoning=reasoning))
         return sum('cannot be read' in reply.text for reply in backend.answer(request))
     assert (unread('auto', True), unread('auto', False)) == (unread('yes', False),
-                                                            unread('no', True))
+                                                             unread('no', True))
     assert unread('yes', True) == 200 > unread('no', False)
 
 
@@ -215,7 +215,7 @@ def test_without_an_image_the_stamp_tells_looks_apart(tmp_path):
     assert texts(1) != texts(2)
 
 
-def test_unreadable_answers_have_their_share_and_cannot_be_read(tmp_path):
+def test_unreadable_answers_have_their_fraction_and_cannot_be_read(tmp_path):
     from sightplan.grounding import parse_yes_no
     from sightplan.model import Verdict
     backend = noisy(tmp_path, FixedTruth(), p_unparsed=.25)
@@ -243,12 +243,12 @@ def test_truth_is_looked_up_at_the_time_of_the_image(tmp_path):
     assert stamps == [6]
 
 
-@given(share=st.floats(0, 1), repeat=st.floats(0, 1))
-def test_the_chance_of_an_error_is_a_probability_and_keeps_its_share(share, repeat):
+@given(fraction=st.floats(0, 1), repeat=st.floats(0, 1))
+def test_the_chance_of_an_error_is_a_probability_and_keeps_its_fraction(fraction, repeat):
     backend = make_backend('noisy_oracle', {'repeat': repeat}, FixedTruth())
-    stay, turn = backend._chance(share, True), backend._chance(share, False)
+    stay, turn = backend._chance(fraction, True), backend._chance(fraction, False)
     assert 0. <= turn <= 1. and 0. <= stay <= 1.
-    assert share * stay + (1. - share) * turn == pytest.approx(share)
+    assert fraction * stay + (1. - fraction) * turn == pytest.approx(fraction)
 
 
 # Tables

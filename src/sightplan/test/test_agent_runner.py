@@ -579,7 +579,7 @@ def test_a_run_without_one_scored_episode_is_exit_code_1(command, monkeypatch, c
 
 
 def test_ctrl_c_is_exit_code_1_with_readable_results_and_resumes(command, monkeypatch, capsys,
-                                                                  tmp_path):
+                                                                 tmp_path):
     class Pressing(MemoryWorld):
         def execute(self, action):
             if self.resets == 2:

@@ -93,7 +93,7 @@ def test_a_small_suite_has_plain_rules(tmp_path):
     assert not suite.stops_at_goal('a', 'm') and suite.privileged('a') is Privileged.NONE
 
 
-@pytest.mark.parametrize(('old', 'new', 'complaint'), [
+@pytest.mark.parametrize(('old', 'new', 'message'), [
     ('title: T', 'title: [', 'cannot be read'),
     (GOOD, '[]', 'should be an object'),
     ('title: T\n', '', 'title is missing'),
@@ -120,11 +120,11 @@ def test_a_small_suite_has_plain_rules(tmp_path):
     ('methods: [m]', 'methods: [m], stop_at_goal: 1',
      'stop_at_goal = 1: input should be a valid boolean'),
     ('{y: 9}}', '{y: 9}}, {methods: [m]}', 'method_rules: m has rules already')])
-def test_bad_suite_files_are_refused_with_file_and_field(tmp_path, old, new, complaint):
+def test_bad_suite_files_are_refused_with_file_and_field(tmp_path, old, new, message):
     path = tmp_path / 'suite.yaml'
     assert old in GOOD
     path.write_text(GOOD.replace(old, new))
-    with pytest.raises(InputError, match=complaint) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         read_suite(tmp_path)
     assert str(path) in str(caught.value)
 

@@ -245,15 +245,15 @@ def test_a_check_that_breaks_is_a_failed_check(monkeypatch):
 @pytest.mark.parametrize('ok', [True, False])
 def test_command(monkeypatch, capsys, ok):
     monkeypatch.setattr(doctor, 'run_checks', lambda: [
-        Check('one', True, 'fine'), Check('two', ok, 'broken', 'mend it')])
+        Check('one', True, 'fine'), Check('two', ok, 'broken', 'fix it')])
     assert cli.main(['doctor']) == (0 if ok else 1)
     text = capsys.readouterr().out
-    assert '-> mend it' in text
+    assert '-> fix it' in text
     assert ('all is well' in text) is ok
     assert cli.main(['doctor', '--json']) == (0 if ok else 1)
     result = json.loads(capsys.readouterr().out)
     assert result['ok'] is ok
-    assert result['checks'][1]['remedy'] == 'mend it'
+    assert result['checks'][1]['remedy'] == 'fix it'
 
 
 def test_here_is_this_checkout():

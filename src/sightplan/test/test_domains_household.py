@@ -175,7 +175,7 @@ def test_only_what_may_hold_is_worth_a_question():
     assert blocks.worth_asking(problem) == blocks.model(problem).atoms
 
 
-@pytest.mark.parametrize(('change', 'complaint'), [
+@pytest.mark.parametrize(('change', 'message'), [
     ({'asked': ['ontop']}, "asked = .'ontop'."),
     ({'asked': {'on': {}}}, "asked: unknown name 'on' .known: reachable, holding"),
     ({'asked': {'ontop': 'movable'}}, 'asked.ontop = .movable.'),
@@ -187,12 +187,12 @@ def test_only_what_may_hold_is_worth_a_question():
     ({'instances': 'many'}, "instances = 'many'"),
     ({'more': 1}, 'more is unknown .known: splits, world'),
     ({'views': ['fly']}, "views: unknown name 'fly' .known: grasp")])
-def test_what_is_wrong_with_domain_yaml_is_said(tmp_path, change, complaint):
+def test_what_is_wrong_with_domain_yaml_is_said(tmp_path, change, message):
     folder = tmp_path / 'household'
     shutil.copytree(DOMAIN.folder, folder, ignore=shutil.ignore_patterns('problems', '*.py'))
     path = folder / 'domain.yaml'
     path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **change}))
-    with pytest.raises(DomainError, match='domain.yaml:1: ' + complaint):
+    with pytest.raises(DomainError, match='domain.yaml:1: ' + message):
         Domain(folder)
 
 
@@ -278,12 +278,12 @@ def test_a_domain_file_in_the_papers_vocabulary_is_taken():
     assert theirs.write_problem(problem).splitlines()[1] == '  (:domain igibson)'
 
 
-@pytest.mark.parametrize(('old', 'new', 'complaint'), [
+@pytest.mark.parametrize(('old', 'new', 'message'), [
     ('(inside bowl_1 cabinet_1)', '(inside bowl_1 sink_1)', ':10: "sink_1" .* is of type object'),
     ('(inside bowl_1 cabinet_1)', '(holding sink_1)', ':10: "sink_1" .* is of type object'),
     ('bowl_1 - movable', 'bowl_1 - thing', ':5: unknown type "thing"'),
     ('(ontop bowl_1 sink_1)', '(sliced bowl_1)', ':13: unknown predicate "sliced"')])
-def test_what_does_not_fit_the_vocabulary_is_refused_with_its_line(old, new, complaint):
+def test_what_does_not_fit_the_vocabulary_is_refused_with_its_line(old, new, message):
     assert old in THEIRS
-    with pytest.raises(ProblemError, match=complaint):
+    with pytest.raises(ProblemError, match=message):
         DOMAIN.parse_problem(THEIRS.replace(old, new), 'x', 'theirs.pddl')

@@ -277,7 +277,7 @@ def drop(key):
      'memory.failed is missing'),
 ])
 def test_what_is_wrong_with_a_file_is_told_when_the_domain_is_loaded(tmp_path, file, change,
-                                                                    message):
+                                                                     message):
     with pytest.raises(DomainError, match=message):
         Domain(changed(tmp_path, file, change))
 

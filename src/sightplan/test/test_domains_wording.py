@@ -56,14 +56,14 @@ def test_names_that_do_not_tell_the_colour(name: str) -> None:
         DOMAIN.identify(problem_with(name), 'block')
 
 
-@pytest.mark.parametrize(('names', 'complaint'), [
+@pytest.mark.parametrize(('names', 'message'), [
     ('r\n  a1 - block', '4: the name of block "a1" says nothing'),
     ('r\n  Red - block', '4: two objects of type block stand for "r"')])
-def test_the_line_of_the_object_is_named(tmp_path, names: str, complaint: str) -> None:
+def test_the_line_of_the_object_is_named(tmp_path, names: str, message: str) -> None:
     path = tmp_path / 'x.pddl'
     path.write_text('(define (problem red) ; a1 red\n  (:domain blocksworld)\n'
                     f'  (:objects {names})\n  (:init) (:goal ()))')
-    with pytest.raises(ProblemError, match=re.escape(f'{path}:{complaint}')):
+    with pytest.raises(ProblemError, match=re.escape(f'{path}:{message}')):
         DOMAIN.identify(DOMAIN.read_problem(path), 'block')
 
 

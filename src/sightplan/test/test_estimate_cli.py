@@ -170,7 +170,7 @@ def test_a_foreign_domain_without_constraints_warns(folder, capsys):
     (folder / 'd.pddl').write_text(FOREIGN)
     (folder / 'p.pddl').write_text(LAMPS)
     write(folder / 'a.jsonl', [{'atom': 'lit a', 'answer': 'no'}, {'atom': 'lit b',
-                                                                  'answer': 'yes'}])
+                                                                   'answer': 'yes'}])
     call = ('--problem', 'p.pddl', '--domain-file', 'd.pddl', '--answers', 'a.jsonl', '--json')
     code, [found], err = run(capsys, *call)
     assert code == 0 and 'warning' in err and 'constraints.yaml' in err

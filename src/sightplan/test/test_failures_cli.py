@@ -84,7 +84,7 @@ def test_json_holds_all(ground, plan, capsys):
     assert (first['run'], first['method'], first['split'], first['episodes'], first['solved'],
             first['failed']) == ('ground', 'ground', 'simple', 4, 1, 3)
     assert first['causes']['goal_misjudged'] == {
-        'count': 2, 'share': pytest.approx(2 / 3), 'interval95': pytest.approx(wilson(2, 3))}
+        'count': 2, 'fraction': pytest.approx(2 / 3), 'interval95': pytest.approx(wilson(2, 3))}
     assert list(second['causes']) == ['repeated_illegal']
     failure = first['failures'][0]
     assert failure['cause'] == 'precondition_judged_false' and failure['stop'] == 'no_plan'

@@ -94,10 +94,10 @@ def test_held_out_gains_and_calibrated_predictions() -> None:
     for report in found.predicates:
         assert report.gain is not None and report.gain > 0
         assert len(report.predictions) == report.answers
-        # The mean of calibrated probabilities is the share of true atoms.
-        share = sum(p.truth for p in report.predictions) / report.answers
+        # The mean of calibrated probabilities is the fraction of true atoms.
+        fraction = sum(p.truth for p in report.predictions) / report.answers
         mean = sum(p.learned for p in report.predictions) / report.answers
-        assert mean == pytest.approx(share, abs=0.03)
+        assert mean == pytest.approx(fraction, abs=0.03)
 
 
 def test_a_predicate_without_gain_keeps_the_defaults() -> None:

@@ -258,7 +258,7 @@ def test_a_violation_is_shown_with_the_atoms_it_speaks_of() -> None:
 
     assert found("if: ['on(?x, ?y)']\n  then: ['clear(?x)']") is None
     assert found("if: ['on(?x, ?y)']\n  then: ['clear(?y)']") == {'on r,g': True,
-                                                                 'clear g': False}
+                                                                  'clear g': False}
     assert found("at_most_one: ['incolumn(*, ?c)']") == {'incolumn r,c1': True,
                                                          'incolumn g,c1': True}
     assert found("exactly_one: ['on(?x, *)']") == {'on g,r': False, 'on g,g': False}

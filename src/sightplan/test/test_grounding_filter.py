@@ -295,10 +295,10 @@ def test_the_order_of_objects_does_not_matter_over_time():
     assert supports[0] == supports[1] == supports[2]
 
 
-@pytest.mark.parametrize('shares', [(0.0, 1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)])
-def test_certain_outcomes_are_no_error(shares):
+@pytest.mark.parametrize('fractions', [(0.0, 1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)])
+def test_certain_outcomes_are_no_error(fractions):
     rates = dataclasses.replace(ObservationModel.default(),
-                                other_action=ActionReliability(*shares))
+                                other_action=ActionReliability(*fractions))
     tracked = belief(rates=rates)
     tracked.act(MODEL.actions[0], FeedbackStatus.EXECUTED)
     assert tracked.states

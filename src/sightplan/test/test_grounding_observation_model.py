@@ -46,8 +46,8 @@ def test_the_chances_of_all_verdicts_sum_to_one(r: AnswerRates,
 
 
 @given(rates())
-def test_repeating_keeps_the_long_run_share_of_errors(r: AnswerRates) -> None:
-    # The share of errors is a fixed point of the chain of wrong and right answers.
+def test_repeating_keeps_the_long_run_fraction_of_errors(r: AnswerRates) -> None:
+    # The fraction of errors is a fixed point of the chain of wrong and right answers.
     for value, error in ((0, r.yes_false), (1, 1.0 - r.yes_true)):
         wrong, right = (YES, NO) if value == 0 else (NO, YES)
         after = [r.yes(last)[value] if value == 0 else 1.0 - r.yes(last)[value]

@@ -199,13 +199,14 @@ def test_effects_that_came_but_were_not_seen():
 
 
 def test_effects_that_were_seen_but_did_not_come_and_the_goal_needs_them():
-    line = episode(change=imagines(START, START, MOVED, MOVED, GOAL), world=Bungles(second=True))
+    line = episode(change=imagines(START, START, MOVED, MOVED, GOAL),
+                   world=FailingWorld(second=True))
     evidence = failed(line, 'effect_misread', 1, stop='plan_done')
     assert evidence['answers'][0]['atom'] in ('on g,r', 'incolumn g,c2')
     assert 'The goal needs' in evidence['text']
 
 
-class Bungles(MemoryWorld):
+class FailingWorld(MemoryWorld):
     """Does nothing at the first, or the second action."""
 
     def __init__(self, second=False):
@@ -219,7 +220,8 @@ class Bungles(MemoryWorld):
 
 
 def test_a_missed_effect_that_makes_the_next_action_impossible():
-    line = episode(change=imagines(START, START, MOVED, START), world=Bungles(), max_actions=2)
+    line = episode(change=imagines(START, START, MOVED, START), world=FailingWorld(),
+                   max_actions=2)
     evidence = failed(line, 'effect_misread', 1, 'clear g', stop='budget')
     assert evidence['answers'][0]['purpose'] == 'effect'
     assert 'withheld for a good reason' in evidence['text']
@@ -272,7 +274,7 @@ def test_effects_that_a_missed_one_made_impossible():
     line = episode(change=both(says(YES, 'leftof c2,c1', calls=[0]),
                                lambda atom, truth, call: YES if call == 4
                                and str(atom) in elsewhere else NO if call == 4 else None),
-                   world=Bungles(second=True), max_actions=3,
+                   world=FailingWorld(second=True), max_actions=3,
                    planner=ScriptedPlanner(solved(R2, G3, R3), solved(G3, R3)))
     assert [action['effects'] for action in line['actions']] == [
         'true_negative', 'false_negative', 'true_positive']
@@ -282,7 +284,7 @@ def test_effects_that_a_missed_one_made_impossible():
     assert failure_of(unknown).cause is Cause.BUDGET, 'nobody knows what mattered'
 
 
-def test_a_world_that_bungles_costs_the_budget():
+def test_a_world_that_fails_in_execution_costs_the_budget():
     line = episode(failure_probability=1., max_actions=3)
     text = failed(line, 'budget', 2, stop='budget')['text']
     assert '3 executed, 3 failed in execution' in text
@@ -386,7 +388,7 @@ def test_costs_are_summed_where_they_are_known():
     lines[2]['usage'] = {'requests': 1, 'prompt_tokens': 1, 'completion_tokens': 1,
                          'cost_usd': None}
     assert summarise_episodes(lines)['usage'] == {'requests': 3, 'prompt_tokens': 4,
-                                         'completion_tokens': 5, 'cost_usd': .5}
+                                                  'completion_tokens': 5, 'cost_usd': .5}
 
 
 # The machine, and no failure at all
@@ -394,7 +396,7 @@ def test_costs_are_summed_where_they_are_known():
 def test_what_breaks_down_is_infrastructure():
     class Breaks(MemoryWorld):
         def observe(self):
-            if self.looks == 2:
+            if self.observations == 2:
                 raise WorldError('the camera is gone')
             return super().observe()
     line = episode(world=Breaks())
@@ -502,10 +504,10 @@ def test_any_line_has_exactly_one_cause(line):
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), words(['ground', 'decode', 'belief', 'blind', 'random']),
        words([0., .05, .3]), words([0., .3]), st.integers(1, 8))
-def test_any_episode_has_a_cause_unless_it_is_solved(seed, method, error, bungled, budget):
+def test_any_episode_has_a_cause_unless_it_is_solved(seed, method, error, failing, budget):
     world = MemoryWorld()
     line = episode(method, world=world, seed=seed, max_actions=budget,
-                   failure_probability=bungled,
+                   failure_probability=failing,
                    grounder=GuessingGrounder(world, error=error, seed=seed))
     assert (line['failure'] is None) == measures.solved(line)
     assert measures.scored(line)

@@ -2,12 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sightplan.metrics import wilson
-from sightplan.metrics.episodes import EPISODE_MEASURES, episode_measures, ratio
+from sightplan.metrics.episodes import EPISODE_MEASURES, episode_measures, ratio_of
 from sightplan.metrics.measures import (
     MEAN,
     STATISTIC,
@@ -76,11 +77,26 @@ def test_items_that_share_their_luck_make_the_interval_wider():
 
 
 def test_a_statistic_is_of_all_items_and_not_a_mean_of_theirs():
-    accuracy = Measure('accuracy', '', STATISTIC, statistic=ratio('right', 'asked'))
+    accuracy = Measure('accuracy', '', STATISTIC, statistic=ratio_of('right', 'asked'))
     lines = [line('a', right=1.0, asked=1.0), line('b', right=0.0, asked=9.0)]
     assert aggregate(lines, accuracy).value == pytest.approx(.1)
     assert aggregate([line('a', right=0.0, asked=0.0)], accuracy).value is None  # undefined
     assert aggregate([line('a', steps=1.0)], accuracy).value is None  # there are no such columns
+
+
+def test_the_bootstrap_is_that_of_drawing_clusters_with_replacement():
+    rng = np.random.default_rng(3)
+    lines = [line(f'c{rng.integers(6)}', right=float(rng.integers(4)), asked=4.0)
+             for _ in range(40)]
+    clusters = list(dict.fromkeys(each['cluster'] for each in lines))
+    found = []
+    for row in np.random.default_rng(5).integers(len(clusters), size=(200, len(clusters))):
+        drawn = [each['measures'] for number in row for each in lines
+                 if each['cluster'] == clusters[number]]
+        found.append(sum(each['right'] for each in drawn) / sum(each['asked'] for each in drawn))
+    measure = Measure('accuracy', '', STATISTIC, statistic=ratio_of('right', 'asked'))
+    by_hand = aggregate(lines, measure, resamples=200, seed=5)
+    assert (by_hand.low, by_hand.high) == pytest.approx(np.percentile(found, [2.5, 97.5]))
 
 
 def test_columns_hold_nan_where_a_line_has_nothing():

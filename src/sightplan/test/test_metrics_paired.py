@@ -148,8 +148,8 @@ def test_a_mean_has_no_mcnemar_test_and_its_interval_is_that_of_the_differences(
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=20))
 @settings(max_examples=30)
 def test_a_statistic_is_compared_as_the_difference_of_its_values(cells):
-    ratio = Measure('accuracy', '', STATISTIC, statistic=lambda columns: float(
-        columns['right'].sum() / columns['asked'].sum()))
+    ratio = Measure('accuracy', '', STATISTIC, statistic=lambda columns, weights: (
+        weights @ columns['right'] / (weights @ columns['asked'])))
 
     def lines(side):
         return {n: {'cluster': str(n % 4), 'measures': {'right': cell[side], 'asked': 5.}}

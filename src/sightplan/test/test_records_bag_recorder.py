@@ -120,7 +120,7 @@ def test_pictures_come_before_their_look_and_all_is_numbered(go, tmp_path):
     found = messages(tmp_path / 'run' / line['bag'])
     names = [topic for topic, _ in found]
     looks = [n for n, topic in enumerate(names) if topic == topics.AGENT_OBSERVATION]
-    assert len(looks) == line['images'] == world.looks
+    assert len(looks) == line['images'] == world.observations
     for place in looks:
         info, raw, labelled, look = (message for _, message in found[place - 3:place + 1])
         assert names[place - 3:place] == [topics.CAMERA_INFO, topics.CAMERA_IMAGE,

@@ -96,11 +96,11 @@ def test_the_same_question_has_its_answers_in_their_order() -> None:
     truth = RepeatedTruth([
         TruthReply(5, outcome='success'), TruthReply(5, outcome='illegal'),
         TruthReply(1, state=frozenset(), error='away'), TruthReply(1, state=frozenset())])
-    truth.look_back_to(5)
+    truth.select_outcome(5)
     assert [truth.last_outcome() for _ in range(3)] == ['success', 'illegal', 'illegal']
     with pytest.raises(WorldError, match='away'):
         truth.state(1)
     assert truth.state(1) == truth.state(1) == frozenset()
-    truth.look_back_to(6)
+    truth.select_outcome(6)
     with pytest.raises(WorldError, match='no outcome at 6 ns'):
         truth.last_outcome()

@@ -60,11 +60,11 @@ Rows = list[tuple[str, int, bytes]]
 """Messages of a bag: topic, time, data."""
 
 
-def noise(share: float, seed: int) -> Callable[[Atom, bool, int], Verdict | None]:
+def noise(fraction: float, seed: int) -> Callable[[Atom, bool, int], Verdict | None]:
     """Wrong and unreadable answers."""
     def change(atom: Atom, truth: bool, call: int) -> Verdict | None:
         rng = random.Random(f'{seed}/{atom}/{call}')
-        if rng.random() >= share:
+        if rng.random() >= fraction:
             return None
         return Verdict.UNPARSED if rng.random() < 0.2 else FLIP[truth]
     return change
@@ -73,8 +73,8 @@ def noise(share: float, seed: int) -> Callable[[Atom, bool, int], Verdict | None
 class Forgetful:
     """A truth that cannot be had each time."""
 
-    def __init__(self, world: MemoryWorld, share: float, seed: int) -> None:
-        self._world, self._share, self._rng = world, share, random.Random(seed)
+    def __init__(self, world: MemoryWorld, fraction: float, seed: int) -> None:
+        self._world, self._fraction, self._rng = world, fraction, random.Random(seed)
 
     def state(self, stamp_ns: int | None = None) -> State:
         self._forget(f'what was at {stamp_ns}')
@@ -85,7 +85,7 @@ class Forgetful:
         return self._world.last_outcome()
 
     def _forget(self, what: str) -> None:
-        if self._rng.random() < self._share:
+        if self._rng.random() < self._fraction:
             raise WorldError(f'forgot {what}')
 
 
@@ -96,7 +96,7 @@ class Recording:
         self.folder = folder
         self.events = EventList()
 
-    def episode(self, method: str = 'ground', seed: int = 0, share: float = 0.02,
+    def episode(self, method: str = 'ground', seed: int = 0, fraction: float = 0.02,
                 truth: TruthSource | None = None, world: MemoryWorld | None = None,
                 cancelled: Callable[[], bool] = lambda: False, **spec: object) -> dict:
         """The live line of results."""
@@ -106,7 +106,7 @@ class Recording:
         self.events, said = EventList(), seer(world)
 
         def say(request: object) -> str:
-            unable = random.Random(f'{seed}/{request.parts[-1]!r}').random() < 10 * share
+            unable = random.Random(f'{seed}/{request.parts[-1]!r}').random() < 10 * fraction
             return 'no idea' if unable else said(request)
 
         class All:
@@ -117,7 +117,7 @@ class Recording:
         run_episode(
             spec_of(spec.pop('problem', PROBLEM), method=method, seed=seed,
                     failure_probability=0.2, **spec),
-            make_policy(method, None, world), world, TruthGrounder(world, noise(share, seed)),
+            make_policy(method, None, world), world, TruthGrounder(world, noise(fraction, seed)),
             SearchPlanner(BLOCKS, 100_000), All(), BLOCKS, cancelled=cancelled,
             visual_planner=BackendVisualPlanner(TalkingBackend(say), BLOCKS))
         line = scorer.result()
@@ -215,13 +215,13 @@ def test_scores_are_compared_in_every_field(recorded: tuple) -> None:
 
 @settings(max_examples=15, deadline=None,
           suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(seed=st.integers(0, 10**6), share=st.floats(0.0, 1.0),
+@given(seed=st.integers(0, 10**6), fraction=st.floats(0.0, 1.0),
        method=st.sampled_from(('ground', 'belief', 'plan', 'random')))
 def test_truth_that_was_not_to_be_had_is_not_to_be_had_again(
-        tmp_path: Path, seed: int, share: float, method: str) -> None:
+        tmp_path: Path, seed: int, fraction: float, method: str) -> None:
     world = MemoryWorld()
     line = Recording(tmp_path).episode(method, seed, world=world, max_actions=4,
-                                       truth=Forgetful(world, share, seed))
+                                       truth=Forgetful(world, fraction, seed))
     again = rescore(only(tmp_path / line['bag']))
     assert differences(line, again) == []
     assert measures.scored(line) is (line['error'] is None)
@@ -457,7 +457,7 @@ def test_truth_is_facts_of_time(recorded: tuple) -> None:
     for event in episode.events:
         if isinstance(event, Stepped) and event.feedback.stamp_ns != event.stamp_ns:
             repeated = truth.repeated()
-            repeated.look_back_to(event.feedback.stamp_ns)
+            repeated.select_outcome(event.feedback.stamp_ns)
             assert repeated.last_outcome() in ('success', 'no_op', 'illegal')
 
 

@@ -201,7 +201,7 @@ def test_told_facts_are_shown_with_their_look(tmp_path):
     line, episode = recorded()
     told = Observation.elsewhere('x', 5)
     told = dataclasses.replace(told, privileged_facts={Atom('on', ('r', 'g')): False,
-                                           Atom('clear', ('r',)): True})
+                                                       Atom('clear', ('r',)): True})
     asked = next(e for e in episode.events if isinstance(e, Asked))
     events = (*episode.events[:1], dataclasses.replace(asked, observation=told),
               *episode.events[1:])

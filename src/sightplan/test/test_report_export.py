@@ -20,7 +20,7 @@ from sightplan.report.results import gather
 from sightplan.report.tables import Column, Table, make_tables
 
 COLUMNS = (Column('name', 'name'), Column('ok', 'fine', 'bool'), Column('n', 'n', 'count'),
-           Column('share', 'share', 'share', 'hard'), Column('p', 'p', 'p'))
+           Column('fraction', 'fraction', 'fraction', 'hard'), Column('p', 'p', 'p'))
 
 
 def table(*rows):
@@ -77,8 +77,8 @@ def test_parquet_has_types_nulls_and_says_what_it_is(tmp_path):
     found = pq.read_table(tmp_path / 'tables' / 'some.parquet')
     assert found.schema.types == [pa.string(), pa.bool_(), pa.int64(), pa.float64(), pa.float64()]
     assert [found.column(index).null_count for index in range(5)] == [1, 1, 1, 1, 1]
-    field = found.schema.field('share')
-    assert field.metadata == {b'heading': b'share', b'group': b'hard', b'kind': b'share'}
+    field = found.schema.field('fraction')
+    assert field.metadata == {b'heading': b'fraction', b'group': b'hard', b'kind': b'fraction'}
     said = found.schema.metadata
     assert (said[b'title'], said[b'note']) == (b'Some', b'Note.')
     origin = json.loads(said[b'sightplan'])
@@ -170,8 +170,8 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
 def test_csv_by_hand():
     assert to_csv(table(('a "b", c\nd', True, -3, .1, 1e-12), (None, False, None, 2 / 3, None),
                         ('', None, 0, 1.0, 0.0))) == (
-        'name,ok,n,share,p\r\n"a ""b"", c\nd",true,-3,0.1,1e-12\r\n,false,,0.6666666666666666,\r\n'
-        '"",,0,1.0,0.0\r\n')
+        'name,ok,n,fraction,p\r\n"a ""b"", c\nd",true,-3,0.1,1e-12\r\n'
+        ',false,,0.6666666666666666,\r\n"",,0,1.0,0.0\r\n')
 
 
 @pytest.mark.parametrize('text', ['=HYPERLINK("x")', '+1+1', '-2+3', '@SUM(A1)', '\t=1', '\r=1'])
@@ -185,11 +185,11 @@ def test_no_csv_cell_is_a_formula(text):
        st.floats(allow_nan=False) | st.none())
 @settings(max_examples=150, deadline=None,
           suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_value_comes_back(tmp_path, text, ok, n, share):
-    one = table((text, ok, n, share, share))
+def test_any_value_comes_back(tmp_path, text, ok, n, fraction):
+    one = table((text, ok, n, fraction, fraction))
     (row,) = from_csv(to_csv(one), one.columns)
     assert (row['name'] or '').removeprefix("'") == text.removeprefix("'")
-    assert (row['ok'], row['n'], row['share']) == (ok, n, share)
+    assert (row['ok'], row['n'], row['fraction']) == (ok, n, fraction)
     body = [each for each in to_markdown(one).splitlines() if each.startswith('|')]
     assert len(body) == 3
     assert len(re.findall(r'(?<!\\)(?:\\\\)*\|', body[2])) == len(COLUMNS) + 1
@@ -227,10 +227,10 @@ def test_markdown_is_rounded_aligned_and_cut(monkeypatch):
     text = to_markdown(table(('a', True, 12345, 2 / 3, .0001), (None, False, None, None, .04999)))
     assert text.splitlines() == [
         '# Some', '',
-        '| name | fine |     n | hard, share |       p |',
-        '| ---- | ---- | ----: | ----------: | ------: |',
-        '| a    | yes  | 12345 |       0.667 | < 0.001 |',
-        '|      | no   |       |             |   0.050 |',
+        '| name | fine |     n | hard, fraction |       p |',
+        '| ---- | ---- | ----: | -------------: | ------: |',
+        '| a    | yes  | 12345 |          0.667 | < 0.001 |',
+        '|      | no   |       |                |   0.050 |',
         '', 'Note.']
     monkeypatch.setattr(exporting, 'MOST_ROWS', 1)
     text = to_markdown(table(*[('a', None, n, None, None) for n in range(3)]))
@@ -239,8 +239,8 @@ def test_markdown_is_rounded_aligned_and_cut(monkeypatch):
 
 @pytest.mark.parametrize(('value', 'kind', 'expected'), [
     ('x', 'text', 'x'), (3, 'text', '3'), (1, 'bool', None), (True, 'count', None),
-    (2.0, 'count', None), (2 ** 63, 'count', None), (2, 'share', 2.0), ('2', 'seconds', None),
-    (None, 'text', None), (math.nan, 'share', None), (-math.inf, 'number', None),
+    (2.0, 'count', None), (2 ** 63, 'count', None), (2, 'fraction', 2.0), ('2', 'seconds', None),
+    (None, 'text', None), (math.nan, 'fraction', None), (-math.inf, 'number', None),
     (10 ** 400, 'seconds', None)])
 def test_values_have_the_type_of_their_column(value, kind, expected):
     found = typed(value, kind)

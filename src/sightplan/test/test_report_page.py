@@ -374,7 +374,7 @@ def test_no_two_points_share_a_place_whatever_the_groups(tmp_path, drawn):
             {}, {'privileged': {'simple': 'always'}}, {'failure_probability': 0.1},
             {'world': {'pictures': 'all'}}, {'prompt': {'name': 'x', 'sha256': 'y'}},
             {'model': 'noisy_oracle(perfect, seed 0)'}, {'backend': 'other'},
-            {'method': {'name': 'ground', 'looks': 2}})):
+            {'method': {'name': 'ground', 'other_views': 2}})):
         write_run(tmp_path / str(number), [line(0)], **fields)
     results = gather(tmp_path)
     page_of(results)
@@ -427,13 +427,13 @@ def test_errors_add_up_in_few_points_without_single_answers(tmp_path, drawn):
     table = next(t for t in make_tables(results) if t.name == 'compounding')
     assert 2 <= len(curve.points) <= 4 < len(table.rows)
     assert sum(n for *_, n in curve.points) == 40 and min(x for x, *_ in curve.points) > 10
-    assert sum(round(share * n) for _, share, _, _, n in curve.points) == sum(
+    assert sum(round(fraction * n) for _, fraction, _, _, n in curve.points) == sum(
         bool(measures.solved(one)) for one in lines)
     accuracy = table.rows[0]['accuracy']
     assert len(curve.model) >= 50
     assert all(y == pytest.approx(accuracy ** x) for x, y in curve.model)
     assert curve.model[0][0] <= min(x for x, *_ in curve.points)
-    assert 'share of episodes solved' in text
+    assert 'fraction of episodes solved' in text
 
 
 def test_failing_actions_name_panels_and_not_models(tmp_path, drawn):
@@ -474,8 +474,8 @@ def test_runs_of_a_sweep_that_have_not_begun_are_counted_as_planned(tmp_path):
 
 
 def test_many_observations_make_a_third_digit_and_sums_are_whole():
-    columns = (Column('ece', 'error', 'share'), Column('ece_low', 'low', 'share'),
-               Column('ece_high', 'high', 'share'), Column('n', 'n', 'count'),
+    columns = (Column('ece', 'error', 'fraction'), Column('ece_low', 'low', 'fraction'),
+               Column('ece_high', 'high', 'fraction'), Column('n', 'n', 'count'),
                Column('questions_sum', 'sum', 'number', 'questions'),
                Column('mean_splits', 'splits', group='mean over splits'))
     made = shown(Table('t', 'T', columns, tuple(
@@ -487,8 +487,8 @@ def test_many_observations_make_a_third_digit_and_sums_are_whole():
 
 def test_what_is_the_same_in_all_rows_is_said_once():
     table = Table('t', 'T', (Column('domain', 'domain'), Column('method', 'method'),
-                             Column('n', 'n', 'count'), Column('x', 'x', 'share'),
-                             Column('gone', 'gone', 'share')),
+                             Column('n', 'n', 'count'), Column('x', 'x', 'fraction'),
+                             Column('gone', 'gone', 'fraction')),
                   ({'domain': 'd', 'method': 'a', 'n': 5, 'x': 1.0, 'gone': None},
                    {'domain': 'd', 'method': 'b', 'n': 5, 'x': 1.0, 'gone': None}), '')
     made = shown(table)
@@ -498,10 +498,10 @@ def test_what_is_the_same_in_all_rows_is_said_once():
 
 
 def test_standard_errors_and_intervals_join_their_number():
-    columns = (Column('x', 'x', 'share'), Column('x_sem', 'SE', 'share'),
-               Column('x_low', 'low', 'share'), Column('x_high', 'high', 'share'),
-               Column('x_n', 'n', 'count'), Column('y', 'y', 'share', 'g'),
-               Column('y_sem', 'SE', 'share', 'g'))
+    columns = (Column('x', 'x', 'fraction'), Column('x_sem', 'SE', 'fraction'),
+               Column('x_low', 'low', 'fraction'), Column('x_high', 'high', 'fraction'),
+               Column('x_n', 'n', 'count'), Column('y', 'y', 'fraction', 'g'),
+               Column('y_sem', 'SE', 'fraction', 'g'))
     made = shown(Table('t', 'T', columns, (
         {'x': .5, 'x_sem': .1, 'x_low': .25, 'x_high': .75, 'x_n': 999, 'y': .5, 'y_sem': .1},
         {'x': .25, 'x_sem': .1, 'x_low': .2, 'x_high': .3, 'x_n': 888, 'y': None,
@@ -516,7 +516,7 @@ def test_standard_errors_and_intervals_join_their_number():
 
 @pytest.mark.parametrize(('value', 'kind', 'text'), [
     (1234, 'count', '1,234'), (0.0004, 'p', '< 0.001'), (0.25, 'p', '0.250'),
-    (0.123, 'share', '0.12'), (90.04, 'number', '90.0'), (1234.5, 'number', '1,234'),
+    (0.123, 'fraction', '0.12'), (90.04, 'number', '90.0'), (1234.5, 'number', '1,234'),
     (0.5, 'usd', '0.5000'), (0.2, 'seconds', '0.2 s'), (4000.0, 'seconds', '1 h 6 min')])
 def test_numbers_are_rounded_by_their_kind(value, kind, text):
     assert number_text(value, kind) == text

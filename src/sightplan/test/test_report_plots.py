@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sightplan.metrics.calibration import reliability
-from sightplan.report.plots import COLOURS, Curve, Dot, curves, dots, reliabilities, shares
+from sightplan.report.plots import COLOURS, Curve, Dot, curves, dots, fractions, reliabilities
 
 SVG = '{http://www.w3.org/2000/svg}'
 HREF = '{http://www.w3.org/1999/xlink}href'
@@ -30,7 +30,8 @@ def every(name='plot', text='ground'):
         curves(f'{name}-curves', [*CURVES, Curve(text, ((20, 0.5, 0.4, 0.6, 3),))], 'Compounding',
                'answers', 'solved'),
         reliabilities(f'{name}-reliable', [(text, reliable())] * 5, 'Calibration'),
-        shares(f'{name}-shares', [(text, {'budget': 3, 'no_plan': 1})], 'Causes', 'share')]
+        fractions(f'{name}-fractions', [(text, {'budget': 3, 'no_plan': 1})], 'Causes',
+                  'fraction')]
 
 
 def test_plots_are_valid_svg_whose_ids_are_unique_in_a_page():
@@ -96,14 +97,14 @@ def test_series_differ_by_more_than_colour():
                        if colour.lower() in (use.get('style') or '').lower()}
               for colour in COLOURS[:2]}
     assert not shapes[COLOURS[0]] & shapes[COLOURS[1]]
-    bars = shares('b', [('x', {'a': 1, 'b': 1, 'c': 1})], 'Causes', 'share')
+    bars = fractions('b', [('x', {'a': 1, 'b': 1, 'c': 1})], 'Causes', 'fraction')
     assert bars.count('<pattern') == 2, 'the first part is plain, the others have hatches'
     lines = curves('c', [Curve(str(k), ((1, 0.1, 0, 1, 1), (9, 0.2, 0, 1, 1))) for k in range(3)],
                    'Curves', 'x', 'y')
     assert len(set(re.findall(r'stroke-dasharray: ([^;]+)', lines))) == 2
 
 
-def test_curves_go_down_where_the_share_does():
+def test_curves_go_down_where_the_fraction_does():
     svg = curves('a', CURVES[:1], 'Compounding', 'answers', 'solved')
     (x1, y1), (x2, y2) = marks(svg, COLOURS[0])[:2]
     assert x1 < x2 and y1 < y2, 'y of SVG points down'
@@ -122,12 +123,12 @@ def test_few_probabilities_in_a_bin_are_drawn_hollow():
 
 def test_nothing_to_draw_is_no_plot():
     assert [dots('a', [], '', ''), curves('a', [Curve('x', ())], '', '', ''),
-            reliabilities('a', [], ''), shares('a', [('x', {})], '', '')] == [''] * 4
+            reliabilities('a', [], ''), fractions('a', [('x', {})], '', '')] == [''] * 4
 
 
 def test_zero_on_a_logarithmic_axis_is_drawn_at_its_end():
     points = [Dot('blind', 's', 0.0, 0.0, 0.0, 5), Dot('ground', 's', 90.0, 80.0, 99.0, 5)]
-    svg = dots('a', points, 'Q', 'questions', share=False, log=True)
+    svg = dots('a', points, 'Q', 'questions', fraction=False, log=True)
     (zero, _), (many, _), _ = marks(svg, COLOURS[0])
     assert zero < many
 
@@ -151,7 +152,7 @@ def boxes(svg):
 
 @pytest.mark.parametrize(('svg', 'count'), [
     (dots('a', DOTS, 'Success', 'solved'), 5), (curves('b', CURVES, 'Curves', 'x', 'y'), 3),
-    (dots('c', [Dot('x', '', -1.0, -1.0, -0.5, 3)], 'D', 'd', share=False, zero=True), 1)])
+    (dots('c', [Dot('x', '', -1.0, -1.0, -0.5, 3)], 'D', 'd', fraction=False, zero=True), 1)])
 def test_every_marker_is_there_and_inside_the_axes(svg, count):
     left, right = boxes(svg)
     xs = [float(use.get('x')) for group in ElementTree.fromstring(svg).iter(f'{SVG}g')

@@ -249,7 +249,7 @@ def test_splits_and_seeds_belong_together(tmp_path):
 
 @pytest.mark.parametrize(('fields', 'text'), [
     ({'failure_probability': .1}, '10% of actions fail'),
-    ({'method': {'name': 'ground', 'looks': 2}}, 'looks 2'),
+    ({'method': {'name': 'ground', 'other_views': 2}}, 'other_views 2'),
     ({'questions_sha256': 'q1'}, 'questions_sha256 q1'),
     ({'world': {'pictures': 'rendered'}}, 'world.pictures rendered'),
     ({'max_actions': {'simple': 99}}, 'max_actions 99'),

@@ -16,7 +16,7 @@ from sightplan.metrics.compounding import (
     error_free,
     needed,
 )
-from sightplan.metrics.intervals import Share, errors_apart, mean_over, sem, wilson
+from sightplan.metrics.intervals import Fraction, errors_apart, mean_over, sem, wilson
 from sightplan.report.results import gather
 from sightplan.report.tables import make_tables
 from sightplan.report.tables.answers import yes_probability
@@ -137,7 +137,8 @@ def test_other_sweeps_in_a_report_change_no_row(tmp_path):
 
 @pytest.mark.parametrize('fields', [
     {'answers': 'lenient'}, {'max_actions': dict.fromkeys(SPLITS, 50)},
-    {'problems': {'count': 75, 'sha256': 'mine'}}, {'method': {'name': 'ground', 'looks': 2}},
+    {'problems': {'count': 75, 'sha256': 'mine'}},
+    {'method': {'name': 'ground', 'other_views': 2}},
     {'privileged': dict.fromkeys(SPLITS, 'always')},
     {'backend': {'name': 'noisy_oracle', 'repeat': .1}}])
 def test_models_under_other_conditions_are_not_averaged(tmp_path, fields):
@@ -177,15 +178,16 @@ def test_means_of_a_class_keep_what_is_told_and_each_method_once(tmp_path):
 
 def test_variants_of_methods_are_averaged_with_their_like_or_not_at_all(tmp_path):
     for method in ('ground', 'ground_mem'):
-        for looks, solved in ((1, (5, 5, 5)), (2, (0, 0, 0))):
-            model_run(tmp_path / f'{method}{looks}', 'gpt-4.1', solved,
-                      method={'name': method, 'looks': looks})
+        for other_views, solved in ((1, (5, 5, 5)), (2, (0, 0, 0))):
+            model_run(tmp_path / f'{method}{other_views}', 'gpt-4.1', solved,
+                      method={'name': method, 'other_views': other_views})
     average = 'mean of 2 methods whose model answers questions'
     assert [(row['variant'], row['mean']) for row in rows(tmp_path, 'success', method=average)
-            ] == [('looks 1', 1.0), ('looks 2', 0.0)]
-    model_run(tmp_path / 'prompt', 'gpt-4.1', (0, 0, 0), method={'name': 'ground', 'looks': 1},
+            ] == [('other_views 1', 1.0), ('other_views 2', 0.0)]
+    model_run(tmp_path / 'prompt', 'gpt-4.1', (0, 0, 0),
+              method={'name': 'ground', 'other_views': 1},
               prompt={'name': 'ground', 'sha256': 'other'})
-    # Two of a method under looks 1: which of them belongs to the other method is not known.
+    # Two of a method under other_views 1: which of them belongs to the other method is not known.
     assert [(row['method'], row['mean']) for row in rows(tmp_path, 'success')
             if row['method'].startswith('mean of')] == [(average, 0.0)]
 
@@ -462,10 +464,10 @@ def test_causes_and_stops(tmp_path):
     assert {name: row['count'] for name, row in found.items()} == {
         'effect_misread': 2, 'budget': 1}
     row = found['effect_misread']
-    assert (row['share'], row['share_n'], row['episodes']) == (pytest.approx(2 / 3), 3, 5)
-    assert (row['share_low'], row['share_high']) == pytest.approx(wilson(2, 3))
+    assert (row['fraction'], row['fraction_n'], row['episodes']) == (pytest.approx(2 / 3), 3, 5)
+    assert (row['fraction_low'], row['fraction_high']) == pytest.approx(wilson(2, 3))
     found = {row['stop']: row for row in rows(tmp_path, 'stops')}
-    assert (found['budget']['count'], found['budget']['solved'], found['budget']['share']) == (
+    assert (found['budget']['count'], found['budget']['solved'], found['budget']['fraction']) == (
         3, 0, .6)
     assert found['plan_done']['solved'] == 2
 
@@ -638,7 +640,7 @@ def test_a_method_without_a_model_is_set_against_every_seed_of_the_backend(tmp_p
 def test_models_and_variants_are_compared_too(tmp_path):
     write_run(tmp_path / 'a', [line(0)])
     write_run(tmp_path / 'b', [line(0)], model='noisy_oracle(perfect, seed 0)')
-    write_run(tmp_path / 'c', [line(0)], method={'name': 'ground', 'looks': 2})
+    write_run(tmp_path / 'c', [line(0)], method={'name': 'ground', 'other_views': 2})
     write_index(tmp_path, 's', [(name, {'variant': name}) for name in 'abc'])
     made = rows(tmp_path, 'paired')
     assert [(row['first_variant'], row['second_variant']) for row in made
@@ -726,9 +728,10 @@ def test_every_table_keeps_its_word(tmp_path):
 # Statistics behind them
 
 
-def test_share_without_trials_is_unknown():
-    assert (Share(0, 0).rate, Share(0, 0).sem, Share(0, 0).low, Share(0, 0).high) == (None,) * 4
-    assert Share(1, 4).rate == .25 and Share(1, 4).low == wilson(1, 4)[0]
+def test_fraction_without_trials_is_unknown():
+    none = Fraction(0, 0)
+    assert (none.rate, none.sem, none.low, none.high) == (None,) * 4
+    assert Fraction(1, 4).rate == .25 and Fraction(1, 4).low == wilson(1, 4)[0]
 
 
 def test_mean_and_error_over_models():

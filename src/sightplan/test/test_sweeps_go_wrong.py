@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import threading
+from concurrent.futures import wait
 from pathlib import Path
 
 import pytest
@@ -41,11 +42,20 @@ def memory(monkeypatch):
     monkeypatch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
 
 
-def command(monkeypatch, *arguments):
+class PromptEngine(InsideEngine):
+    """Every batch is over before anybody looks, as on a machine that is busy otherwise."""
+
+    def submit(self, worker, batch):
+        future = super().submit(worker, batch)
+        wait([future])
+        return future
+
+
+def command(monkeypatch, *arguments, engine=InsideEngine):
     """Run the command line with workers in this process."""
     monkeypatch.setattr(sweeps, 'run_sweep', lambda sweep, out, how, *more: run_sweep(
         sweep, out, Options(1, how.retries, False, how.max_tokens, how.max_cost_usd, how.patience,
-                        InsideEngine), *more))
+                            engine), *more))
     return cli.main(['sweep', *map(str, arguments)])
 
 
@@ -169,14 +179,16 @@ def server_sweep(url, episodes=2, more=''):
             f'backend_options.retries: 0}}, axes: {{seed: [0]}}{more}}}')
 
 
-def test_what_failing_episodes_spend_counts_towards_the_cap(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize('engine', [InsideEngine, PromptEngine])
+def test_what_failing_episodes_spend_counts_towards_the_cap(
+        tmp_path, monkeypatch, capsys, engine):
     file = tmp_path / 'test.yaml'
     out = tmp_path / 'out'
     with FakeServer(lambda body, number: chat('Yes') if number % 3 < 2 else error(
             400, 'no')) as server:
         file.write_text(server_sweep(server.url, 2, ', max_tokens: 250'))
         assert command(monkeypatch, file, '--out', out, '--json', '--retries', '50',
-                       '--patience', '0') == 1
+                       '--patience', '0', engine=engine) == 1
         result = json.loads(capsys.readouterr().out.splitlines()[-1])
         assert result['done'] == 0 and result['interrupted']
         assert result['stopped_kind'] == CAP_OF_SWEEP

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sightplan.graphs.graph import Argument, NodeSpec, find_graph, graph_files, load_graph
-from sightplan.model import InputError
+from sightplan.graphs.graph import Argument, NodeSpec, find_graph, load_graph
+from sightplan.model import InputError, config_files
 
 TEXT = '''
 description: A test
@@ -93,7 +93,7 @@ def test_missing_files_and_names(path: Path, monkeypatch: pytest.MonkeyPatch,
     graphs.mkdir(parents=True)
     (graphs / 'experiment.yaml').write_text(TEXT)
     monkeypatch.setenv('AMENT_PREFIX_PATH', f'/nowhere:{tmp_path}')
-    assert list(graph_files()) == ['experiment']
+    assert list(config_files('graphs')) == ['experiment']
     assert find_graph('experiment').name == 'experiment'
     with pytest.raises(InputError, match="did you mean 'experiment'"):
         find_graph('experimnet')

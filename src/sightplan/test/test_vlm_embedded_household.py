@@ -112,15 +112,15 @@ def test_the_shipped_tokenizer_knows_every_question() -> None:
 
 
 def test_model_card_and_accuracies_belong_to_the_shipped_weights() -> None:
-    exam = pytest.importorskip('household_exam')
+    evaluation = pytest.importorskip('household_evaluation')
     folder = shipped_folder('household')
     result = json.loads((folder / 'accuracy.json').read_text())
     assert result['model'] == backend().model
-    assert exam.table(result) in (folder / 'README.md').read_text()
-    means = exam.published()
-    best = {p: max(model[p] for model in means.values()) for p in exam.PREDICATES}
-    assert sum(result['mean'][p]['accuracy'] > best[p] for p in exam.PREDICATES) >= 4
-    for predicate in exam.PREDICATES:
+    assert evaluation.table(result) in (folder / 'README.md').read_text()
+    means = evaluation.published()
+    best = {p: max(model[p] for model in means.values()) for p in evaluation.PREDICATES}
+    assert sum(result['mean'][p]['accuracy'] > best[p] for p in evaluation.PREDICATES) >= 4
+    for predicate in evaluation.PREDICATES:
         seen = result['total'][predicate]['balanced']
         for control in result['controls'].values():
             assert control[predicate]['balanced'] < seen

@@ -26,11 +26,11 @@ import household_scenes as scenes  # noqa: E402
 import shards as sharding  # noqa: E402
 import train_embedded as train  # noqa: E402
 from embedded_packed import answer_logits, patch_features  # noqa: E402
-from household_course import Course, cell_targets, name_targets  # noqa: E402
+from household_curriculum import Curriculum, cell_targets, name_targets  # noqa: E402
 
 
 def draw(seed: int) -> Any:
-    return Course().draw(seed, 8)
+    return Curriculum().draw(seed, 8)
 
 
 @pytest.fixture(scope='module')
@@ -201,7 +201,7 @@ def test_only_what_can_be_mistaken_is_labelled() -> None:
 
 def test_hints_tell_states_and_places(data: Any) -> None:
     facts = {key: values[None] for key, values in scene().items()}
-    batch = Course().batch(facts, None)
+    batch = Curriculum().batch(facts, None)
     names = name_targets(batch)
     assert names['n_x'][0, :3].tolist() == [3, 7, 5]
     assert names['n_held'][0, :3].tolist() == [0, 1, -100]
@@ -216,22 +216,22 @@ def test_hints_tell_states_and_places(data: Any) -> None:
 
 def test_training_pass_equals_the_plain_model(data: Any) -> None:
     torch.manual_seed(0)
-    course = Course()
-    model = embedded_model.make_model(course.shape, course.words)
-    batch = course.batch({key: values[:3] for key, values in data.items()}, None)
-    asked = course.ask(random.Random(1), batch, 4, 0.0)
+    curriculum = Curriculum()
+    model = embedded_model.make_model(curriculum.shape, curriculum.words)
+    batch = curriculum.batch({key: values[:3] for key, values in data.items()}, None)
+    asked = curriculum.ask(random.Random(1), batch, 4, 0.0)
     with torch.no_grad():
         model.train()
         patch_features(model, batch.image)  # gives the normalisation something to go by
         model.eval()
         packed, _ = answer_logits(model, patch_features(model, batch.image), asked.ids,
-                                  asked.position, course.words)
+                                  asked.position, curriculum.words)
         weight = model.get_input_embeddings().weight
-        weight.copy_(course.words.table(weight))
+        weight.copy_(curriculum.words.table(weight))
         for b in range(3):
             for q in range(4):
                 text = asked.ids[b, q, :asked.position[b, q] + 1]
-                ids = course.words.ids
+                ids = curriculum.words.ids
                 prompt = torch.cat([torch.tensor([ids['<s>']]), torch.full((225,), ids['<image>']),
                                     text])[None]
                 plain = model(input_ids=prompt, pixel_values=batch.image[b:b + 1],
@@ -256,10 +256,10 @@ def test_a_few_steps_train_and_write_a_model_that_loads(shards: Path, tmp_path: 
 
 
 def test_the_exam_counts_both_kinds_of_errors() -> None:
-    exam = __import__('household_exam')
-    row = exam.row([4, 3, 16, 16])
+    evaluation = __import__('household_evaluation')
+    row = evaluation.row([4, 3, 16, 16])
     assert row['accuracy'] == 0.95 and row['balanced'] == 0.875 and row['majority'] == 0.8
     assert row['n'] == 20 and row['n_yes'] == 4
-    means = exam.published()
+    means = evaluation.published()
     assert len(means) == 24
     assert means['Mistral-Small-3.1 24B']['inside'] == pytest.approx(0.933, abs=1e-3)

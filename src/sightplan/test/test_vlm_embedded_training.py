@@ -18,13 +18,13 @@ sys.path.insert(0, str(TRAINING))
 
 torch = pytest.importorskip('torch')
 
-import blocksworld_exam as exam  # noqa: E402
+import blocksworld_evaluation as evaluation  # noqa: E402
 import blocksworld_questions as questions  # noqa: E402
 import blocksworld_scenes as scenes  # noqa: E402
 import embedded_model  # noqa: E402
 import shards as sharding  # noqa: E402
 import train_embedded as train  # noqa: E402
-from blocksworld_course import Course  # noqa: E402
+from blocksworld_curriculum import Curriculum  # noqa: E402
 from embedded_packed import answer_logits, patch_features  # noqa: E402
 
 # red below green in c1, blue alone in c3, of four columns
@@ -42,7 +42,7 @@ def shards(tmp_path_factory: Any) -> Path:
 
 
 def draw(seed: int) -> Any:
-    return Course(scenes.Recipe(full_share=0.0)).draw(seed, 6)
+    return Curriculum(scenes.Recipe(full_fraction=0.0)).draw(seed, 6)
 
 
 def run(shards: Path, work: Path, *extra: str) -> None:
@@ -102,10 +102,10 @@ def test_mirroring_a_scene_keeps_picture_and_labels_together(shards: Path) -> No
     corpus = sharding.Corpus(shards, range(1))
     assert corpus.refresh() == 6
     data = corpus.take(np.arange(6))
-    plain = Course().batch(data, None).facts
+    plain = Curriculum().batch(data, None).facts
     seen = set()
     for seed in range(8):
-        facts = Course().batch(data, np.random.default_rng(seed)).facts
+        facts = Curriculum().batch(data, np.random.default_rng(seed)).facts
         table, columns = facts['table'], facts['columns']
         for i in range(6):
             mirrored = not (facts['patch'][i] == plain['patch'][i]).all()
@@ -203,13 +203,13 @@ def test_missing_shards_are_named(tmp_path: Path) -> None:
 
 def test_evaluation_truth_counts_every_ground_atom() -> None:
     stacks, names = (('r', 'g'), (), ('b',)), ('c1', 'c2', 'c3')
-    atoms = exam.all_atoms(['r', 'g', 'b'], names)
+    atoms = evaluation.all_atoms(['r', 'g', 'b'], names)
     assert len(atoms) == len(set(atoms)) == 9 + 3 + 9 + 9 + 9
-    assert exam.true_atoms(stacks, names) == {
+    assert evaluation.true_atoms(stacks, names) == {
         'on g,r', 'clear g', 'clear b', 'incolumn r,c1', 'incolumn g,c1', 'incolumn b,c3',
         'leftof c1,c2', 'leftof c1,c3', 'leftof c2,c3',
         'rightof c2,c1', 'rightof c3,c1', 'rightof c3,c2'}
-    assert exam.true_atoms(stacks, names) <= set(atoms)
+    assert evaluation.true_atoms(stacks, names) <= set(atoms)
 
 
 @pytest.mark.parametrize('script', ['train_embedded', 'evaluate_embedded', 'render_scenes'])
@@ -226,7 +226,7 @@ def test_model_card_and_accuracies_belong_to_the_shipped_weights() -> None:
     folder = shipped_folder('blocksworld')
     result = json.loads((folder / 'accuracy.json').read_text())
     assert result['model'] == Backend(Settings(domain='blocksworld')).model
-    assert exam.table(result) in (folder / 'README.md').read_text()
+    assert evaluation.table(result) in (folder / 'README.md').read_text()
     for split in scenes.SPLITS:
         suite = result['suites'][split]
         assert suite['scenes'] >= 500 and suite['look_strength'] == 1.0
@@ -239,6 +239,6 @@ def test_model_card_controls_fall_to_chance() -> None:
     result = json.loads((shipped_folder('blocksworld') / 'accuracy.json').read_text())
     assert len(result['controls']) == 2
     for control in result['controls'].values():
-        for predicate in exam.PICTURE_PREDICATES:
+        for predicate in evaluation.PICTURE_PREDICATES:
             row = control['predicates'][predicate]
             assert abs((row['accuracy_yes'] + row['accuracy_no']) / 2 - 0.5) < 0.06

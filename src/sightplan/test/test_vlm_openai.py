@@ -1091,8 +1091,8 @@ def test_any_reply_is_read(choice: Any, usage: Any, reasoning: bool) -> None:
                          module._Dialect('max_tokens', 20), True, reasoning)
     reply = module._reply(said)
     assert isinstance(reply.text, str)
-    for share in (reply.p_yes, reply.p_no):
-        assert share is None or 0.0 <= share <= 1.0
+    for fraction in (reply.p_yes, reply.p_no):
+        assert fraction is None or 0.0 <= fraction <= 1.0
     parse_yes_no(reply.text)
 
 

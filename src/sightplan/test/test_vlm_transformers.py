@@ -238,7 +238,7 @@ def test_a_text_begins_once(folders: Any, tmp_path: Path) -> None:
         single='<s> $A', special_tokens=[('<s>', begin)])
     assert tokenizer('yes')['input_ids'].count(begin) == 1
     inputs = backend._inputs(backend._render('', ['x', None]),
-                                    [backend._picture(picture())])
+                             [backend._picture(picture())])
     assert inputs['input_ids'][0].tolist().count(begin) == 1
     same(backend.answer(request()), one_by_one(backend, request()))
 
@@ -479,7 +479,7 @@ def test_usage_counts_replies_and_tokens(llava: Backend) -> None:
     scored = llava.usage - before
     assert scored.requests == 4 and scored.completion_tokens == 0
     one, = (llava._inputs(''.join(llava._frame(PROMPT)),
-                                 [llava._picture(picture())])['input_ids'],)
+                          [llava._picture(picture())])['input_ids'],)
     assert one.shape[1] < scored.prompt_tokens < 4 * one.shape[1]  # the image counts once
     llava.generate(TextRequest('', ('Go.', picture()), 6))
     written = llava.usage - before - scored

@@ -183,10 +183,10 @@ def test_a_tree_knows_ancestors() -> None:
 def test_scores_are_sums_over_the_whole_vocabulary() -> None:
     engine = SharedPrefix(tiny('llava').model, 'packed')
     scores = engine.score(engine.encode(tiny('llava').inputs), suffixes(), (YES, NO))
-    shares = reference('llava').softmax(-1)
-    assert scores.masses[:, 0] == pytest.approx(shares[:, list(YES)].sum(-1).numpy(), abs=1e-5)
-    assert scores.masses[:, 1] == pytest.approx(shares[:, list(NO)].sum(-1).numpy(), abs=1e-5)
-    assert list(scores.top) == shares.argmax(-1).tolist()
+    fractions = reference('llava').softmax(-1)
+    assert scores.masses[:, 0] == pytest.approx(fractions[:, list(YES)].sum(-1).numpy(), abs=1e-5)
+    assert scores.masses[:, 1] == pytest.approx(fractions[:, list(NO)].sum(-1).numpy(), abs=1e-5)
+    assert list(scores.top) == fractions.argmax(-1).tolist()
 
 
 class Allocations(TorchDispatchMode):  # type: ignore[misc]
@@ -380,9 +380,9 @@ def test_probabilities_stand_beside_each_token(mechanism: str) -> None:
     assert len(text.masses) == len(text.tokens) == 6 and not text.finished
     for place, (yes, no) in enumerate(text.masses):
         whole = engine.joined(prefix.inputs, suffix + text.tokens[:place])
-        shares = engine._one_by_one([whole])[0].softmax(-1)
-        assert yes == pytest.approx(float(shares[list(YES)].sum()), abs=1e-5)
-        assert no == pytest.approx(float(shares[list(NO)].sum()), abs=1e-5)
+        fractions = engine._one_by_one([whole])[0].softmax(-1)
+        assert yes == pytest.approx(float(fractions[list(YES)].sum()), abs=1e-5)
+        assert no == pytest.approx(float(fractions[list(NO)].sum()), abs=1e-5)
 
 
 @pytest.mark.parametrize('mechanism', ['packed', 'plain'])

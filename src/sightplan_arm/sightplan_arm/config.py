@@ -29,7 +29,7 @@ from pydantic import (
     TypeAdapter,
 )
 
-from sightplan.model import InputError, config_folders, did_you_mean, user_path
+from sightplan.model import InputError, config_files, did_you_mean, user_path
 from sightplan_arm.geometry import make_pose, rotation_from_quaternion, rotation_from_rpy
 from sightplan_arm.hardware import Vector
 
@@ -373,14 +373,6 @@ class _RobotFile:
     description: str = ''
 
 
-def robot_files() -> dict[str, Path]:
-    """The installed robots by name."""
-    found: dict[str, Path] = {}
-    for folder in reversed(config_folders()):
-        found.update({path.stem: path for path in sorted((folder / 'robots').glob('*.yaml'))})
-    return found
-
-
 def load_robot(name_or_path: str) -> RobotConfig:
     """Read a robot's file and check it against its URDF.
 
@@ -393,7 +385,7 @@ def load_robot(name_or_path: str) -> RobotConfig:
     """
     path = user_path(name_or_path)
     if path.suffix not in ('.yaml', '.yml'):
-        files = robot_files()
+        files = config_files('robots')
         if not files:
             raise InputError('no robots are installed: build the workspace (make build) and use '
                              '.venv/bin/sightplan, or source install/setup.bash; or give the path '
@@ -414,7 +406,7 @@ def load_robot(name_or_path: str) -> RobotConfig:
                          ) from error
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.CSafeLoader):
     """Refuses keys that stand twice in a mapping, of which YAML would take the last silently."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:

@@ -165,14 +165,14 @@ def see_table(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str],
     arrangement = arrange([cube for cube in found if cube.colour in names], column_x_m, block_m,
                           expected=colours)
     others = [SceneWarning('unknown_block', f'{_article(cube.colour)} block that is not of this '
-                        f'problem is on the table at {_place(cube.centre_m)}')
+                           f'problem is on the table at {_place(cube.centre_m)}')
               for cube in found if cube.colour not in names]
     others += [SceneWarning('foreign', f'something that is no block ({count} pixels) is above the '
-                         f'table at {_place(where)}') for where, count in foreign]
+                            f'table at {_place(where)}') for where, count in foreign]
     known = float(np.mean(np.nan_to_num(rgbd.depth_m) > 0))
     if known < _LEAST_DEPTH:
         others.append(SceneWarning('no_depth', f'depth is known in {100 * known:.0f} % of the '
-                                'picture only: check the depth camera and its alignment'))
+                                   'picture only: check the depth camera and its alignment'))
     return Arrangement(arrangement.stacks, arrangement.cubes,
                        (*arrangement.warnings, *others))
 
@@ -193,7 +193,7 @@ def arrange(cubes: Sequence[Cube], column_x_m: Sequence[float], block_m: float,
                 f'and at {_place(cube.centre_m)}: two things have its colour', (cube.name,)))
         by_name[cube.name] = cube
     warnings += [SceneWarning('missing', f'{name} is not seen', (name,))
-                   for name in expected if name not in by_name]
+                 for name in expected if name not in by_name]
     xs = np.asarray(column_x_m, dtype=np.float64)
     spacing = float(np.diff(xs).min()) if len(xs) > 1 else 2.0 * block_m
     piles: list[list[Cube]] = [[] for _ in xs]
@@ -206,7 +206,7 @@ def arrange(cubes: Sequence[Cube], column_x_m: Sequence[float], block_m: float,
             where = (f'{1e3 * abs(away):.0f} mm {"right" if away > 0 else "left"} of column '
                      f'{column + 1}')
             warnings.append(SceneWarning('between_columns', f'{cube.name} is between columns, '
-                                        f'{where}', (cube.name,), column))
+                                         f'{where}', (cube.name,), column))
         if abs(cube.centre_m[1]) > block_m / 2:
             side = 'behind' if cube.centre_m[1] > 0 else 'in front of'
             warnings.append(SceneWarning(
@@ -644,11 +644,11 @@ def _doubts(name: str, fit: _Fit) -> tuple[SceneWarning, ...]:
     lean = fit.cube.lean_rad()
     if lean > fit.patch.lean_limit_rad:
         return (SceneWarning('tipped', f'{name} is tipped: it leans by {math.degrees(lean):.0f} '
-                          'degrees', (name,)),)
+                             'degrees', (name,)),)
     if fit.edge_px > _EDGE_PX or fit.residual_m > 2 * _ODD_M + fit.patch.noise_m:
         return (SceneWarning('not_a_cube', f'{name} does not look like a cube: its outline is '
-                          f'{fit.edge_px:.1f} pixels off, its faces are '
-                          f'{1e3 * fit.residual_m:.0f} mm off', (name,)),)
+                             f'{fit.edge_px:.1f} pixels off, its faces are '
+                             f'{1e3 * fit.residual_m:.0f} mm off', (name,)),)
     return ()
 
 

@@ -39,7 +39,7 @@ class Table:
     blocks: dict = field(default_factory=dict)
     slippery: dict = field(default_factory=dict)
     time_s: float = 0.0
-    looks: int = 0
+    observations: int = 0
     sent: list = field(default_factory=list)
 
     def __post_init__(self):
@@ -146,7 +146,7 @@ class Table:
 
     def observe(self, timeout_s=5.0):
         """Where the blocks are now."""
-        self.looks += 1
+        self.observations += 1
         boxes = [Box(COLOUR_OF_KEY[colour], tuple(block.at), math.degrees(block.yaw))
                  for colour, block in self.blocks.items()]
         return picture(boxes, self.robot.camera.pose, matrix=MATRIX * [[0.5], [0.5], [1.0]],

@@ -12,7 +12,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sightplan.model import InputError
+from sightplan.model import InputError, config_files
 from sightplan_arm import config
 from sightplan_arm.config import load_robot
 from sightplan_arm.geometry import rotation_from_quaternion, rotation_from_rpy
@@ -82,7 +82,7 @@ def prefixes(tmp_path, monkeypatch):
 
 
 def test_installed_robots_are_found_by_name(prefixes):
-    assert set(config.robot_files()) == {'panda', 'mine', 'ur5e'}
+    assert set(config_files('robots')) == {'panda', 'mine', 'ur5e'}
     assert load_robot('panda').file.is_relative_to(prefixes / 'one')
     assert load_robot('ur5e').file.is_relative_to(prefixes / 'two')
     with pytest.raises(InputError, match="'pando' is unknown; .*did you mean 'panda'"):

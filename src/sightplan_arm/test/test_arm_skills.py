@@ -66,7 +66,7 @@ class Bench:
 
     def believe(self, probabilities):
         self.skills.expect(Belief(frozenset(), {Atom.parse(a): p
-                                               for a, p in probabilities.items()}))
+                                                for a, p in probabilities.items()}))
 
 
 def problem(blocks, columns, init=frozenset()):
@@ -190,10 +190,10 @@ def test_what_cannot_be_is_refused():
 def test_strange_things_on_the_table_are_waited_for_and_then_refused():
     bench = Bench('rg', '', 'b')
     bench.table.blocks['y'] = Block(np.array([0.18, 0.0, 0.025]))  # is of another problem
-    looks, look = bench.table.looks, bench.table.observe
+    looks, look = bench.table.observations, bench.table.observe
     cause, message = bench.refused('g', 'c2')
     assert cause == 'unclear' and 'yellow' in message
-    assert bench.table.looks == looks + 2
+    assert bench.table.observations == looks + 2
 
     def gone_at_the_second_look():
         picture = look()
@@ -252,9 +252,9 @@ def test_a_belief_is_forgotten_at_a_reset():
 def test_a_missed_grasp_is_tried_again_after_a_new_look():
     bench = Bench('rg', '', 'b', regrasps=1)
     bench.table.slippery['g', 'closing'] = 1
-    looks = bench.table.looks
+    looks = bench.table.observations
     assert bench.move('g', 'c2').report.cause == 'done'
-    assert bench.table.looks == looks + 3
+    assert bench.table.observations == looks + 3
     assert bench.table.stacks(3) == ['r', 'g', 'b']
 
 
@@ -325,9 +325,9 @@ def test_a_block_that_is_not_where_it_was_put_is_reported():
 
 def test_without_verifying_there_is_one_picture_a_move():
     bench = Bench('rg', '', 'b', verify=False)
-    looks = bench.table.looks
+    looks = bench.table.observations
     bench.move('g', 'c2')
-    assert bench.table.looks == looks + 1
+    assert bench.table.observations == looks + 1
 
 
 def test_a_place_out_of_reach_is_refused_before_anything_moves():
@@ -384,7 +384,7 @@ def test_whatever_is_asked_of_a_stopped_arm_is_an_error(action):
     bench.gate.stopped = True
     with pytest.raises(ArmStoppedError, match='pressed stop'):
         bench.move(*action.split(','))
-    assert bench.skills.reports[-1].cause == 'stopped' and bench.table.looks == 1
+    assert bench.skills.reports[-1].cause == 'stopped' and bench.table.observations == 1
 
 
 def test_a_stop_while_the_skills_look_is_an_error_whatever_they_see():

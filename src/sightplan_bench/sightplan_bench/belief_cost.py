@@ -17,7 +17,7 @@ SIZES = tuple((blocks, 4 if blocks <= 6 else 6) for blocks in range(3, 13))
 """Blocks and columns."""
 
 ERRORS = (0.02, 0.08)
-"""Shares of wrong answers: as of the best models, and of middling ones."""
+"""Fractions of wrong answers: as of the best models, and of middling ones."""
 
 
 def measure(sizes: Iterable[tuple[int, int]] = SIZES, errors: Sequence[float] = ERRORS,
@@ -26,14 +26,15 @@ def measure(sizes: Iterable[tuple[int, int]] = SIZES, errors: Sequence[float] = 
 
     Args:
         sizes: blocks and columns.
-        errors: shares of wrong answers.
-        cases: random states for each size and share.
+        errors: fractions of wrong answers.
+        cases: random states for each size and fraction.
         seed: of states and errors.
 
     Returns:
-        for each size and share plain JSON data: ``blocks``, ``columns``, ``error``, ``answers``,
-        ``median_s`` and ``max_s`` of an estimate, ``setup_s`` (median, once per problem: reading
-        the constraints into solvers), ``exact`` (share of estimates that are the true state).
+        for each size and fraction plain JSON data: ``blocks``, ``columns``, ``error``,
+        ``answers``, ``median_s`` and ``max_s`` of an estimate, ``setup_s`` (median, once per
+        problem: reading the constraints into solvers), ``exact`` (fraction of estimates that are
+        the true state).
     """
     domain = load_domain('blocksworld')
     first = random_problem(domain, 2, 2, random.Random(seed), 'warm_up')

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sightplan_arm.config import RobotConfig
     from sightplan_arm.hardware import JointState, JointTrajectory, Vector
 
-CHUNK = 2000
+BATCH = 2000
 """Trajectories of one random stream; results do not depend on the number of processes."""
 
 SAMPLES = 97
@@ -296,7 +296,7 @@ def _hermite(trajectory: JointTrajectory) -> tuple[Vector, Vector, Vector]:
     return q, dq, ddq
 
 
-class Maker:
+class TrialGenerator:
     """Makes random trials for a robot.
 
     Args:
@@ -531,7 +531,7 @@ def postures_in_box(robot: RobotConfig, rng: np.random.Generator, count: int,
     return inside, low
 
 
-def run_chunk(robot_name: str, seed: int, chunk: int, count: int) -> Tally:
+def run_batch(robot_name: str, seed: int, batch: int, count: int) -> Tally:
     """Trials of one random stream."""
     from sightplan_arm.gate import Gate
     from sightplan_arm.hardware import ArmStoppedError
@@ -541,10 +541,10 @@ def run_chunk(robot_name: str, seed: int, chunk: int, count: int) -> Tally:
     gate = Gate(arm, robot, Kinematics(robot))
     gate.new_episode()
     judge = Judge(robot, gate.settings.still_rad_s)
-    maker = Maker(robot, np.random.default_rng([seed, chunk]), pool)
+    generator = TrialGenerator(robot, np.random.default_rng([seed, batch]), pool)
     tally, passed, refused = Tally(), [], []
     for number in range(count):
-        trial = maker.make()
+        trial = generator.make()
         arm.measured = trial.state
         tally.of_kind[trial.kind] += 1
         start = time.perf_counter()
@@ -562,7 +562,7 @@ def run_chunk(robot_name: str, seed: int, chunk: int, count: int) -> Tally:
         some = passed[first:first + 64]
         for trial, wrong in zip(some, judge.broken(some), strict=True):
             if wrong:
-                tally.violations.append(f'{trial.kind}, chunk {chunk}: {wrong}')
+                tally.violations.append(f'{trial.kind}, batch {batch}: {wrong}')
     with np.errstate(all='ignore'):
         tally.judged_refusals = len(refused)
         tally.needless = sum(min(judge.room(trial)) > NEEDLESS for trial in refused)
@@ -582,8 +582,8 @@ def _prepared(robot_name: str, seed: int) -> tuple[RobotConfig, tuple[Vector, Ve
     return _PREPARED[key]
 
 
-def _run_chunk(arguments: tuple[str, int, int, int]) -> Tally:
-    return run_chunk(*arguments)
+def _run_batch(arguments: tuple[str, int, int, int]) -> Tally:
+    return run_batch(*arguments)
 
 
 def run(robot_name: str, trajectories: int, seed: int, jobs: int,
@@ -601,8 +601,8 @@ def run(robot_name: str, trajectories: int, seed: int, jobs: int,
         InputError: the robot's file is wrong.
     """
     _prepared(robot_name, seed)  # errors of the file come here, and once
-    work = [(robot_name, seed, chunk, min(CHUNK, trajectories - first))
-            for chunk, first in enumerate(range(0, trajectories, CHUNK))]
+    work = [(robot_name, seed, batch, min(BATCH, trajectories - first))
+            for batch, first in enumerate(range(0, trajectories, BATCH))]
     tally, done = Tally(), 0
     for part in _tallies(work, jobs):
         tally.add(part)
@@ -613,10 +613,10 @@ def run(robot_name: str, trajectories: int, seed: int, jobs: int,
 
 def _tallies(work: list[tuple[str, int, int, int]], jobs: int) -> Iterator[Tally]:
     if jobs == 1:
-        yield from map(_run_chunk, work)
+        yield from map(_run_batch, work)
         return
     with multiprocessing.get_context('spawn').Pool(jobs) as pool:
-        yield from pool.imap_unordered(_run_chunk, work)
+        yield from pool.imap_unordered(_run_batch, work)
 
 
 def add_parser(subparsers: Any) -> None:

@@ -64,7 +64,6 @@ STILL_RAD_S = 0.02
 """Of the fastest joint: the arm stands."""
 
 _START_S = 120.0
-_RESET_S = 60.0
 _SKILL_S = 60.0
 _AFTER_S = 1.0
 _GAP_S = 0.1

@@ -286,7 +286,7 @@ class Beater(Node):
         self._heartbeats = Heartbeats(self, lambda: needs)
 
     def close(self) -> None:
-        """Fall silent."""
+        """Stop the heartbeats."""
         self._heartbeats.close()
 
 

@@ -29,8 +29,7 @@ from typing import Any
 from sightplan.commands.frame import Result, add_command
 from sightplan_bench.output import say, shown
 
-_PROBLEMS = 25
-_PARENT_SHARE = 0.3
+_PARENT_FRACTION = 0.3
 """Of the kills, those of the command itself."""
 _START_S = 0.2
 _WORK = 'for number in range(30_000_000): pass'
@@ -109,7 +108,7 @@ def killed_sweep(file: Path, out: Path, kills: int, seed: int, jobs: int = 2,
             there = workers_of(process.pid)
             if process.poll() is not None or not there:
                 continue  # nothing has begun
-            parent = rng.random() < _PARENT_SHARE
+            parent = rng.random() < _PARENT_FRACTION
             victim = process.pid if parent else rng.choice(there)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGKILL)

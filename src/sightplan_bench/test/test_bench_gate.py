@@ -13,7 +13,7 @@ from sightplan_arm.config import load_robot
 from sightplan_arm.hardware import JointState, JointTrajectory
 from sightplan_arm.kinematics import Kinematics
 from sightplan_bench import gate as bench_gate
-from sightplan_bench.gate import Chain, Judge, Trial, run_chunk
+from sightplan_bench.gate import Chain, Judge, Trial, run_batch
 
 LIMIT = ('position_limit', 'velocity_limit', 'acceleration_limit')
 
@@ -61,7 +61,7 @@ def test_the_judges_kinematics_agree_with_pinocchios(arm):
 
 @pytest.mark.parametrize(('robot', 'count'), [('panda', 1600), ('ur5e', 400)])
 def test_random_trajectories_that_pass_are_within_all_limits(robots, robot, count):
-    tally = run_chunk(str(robots[robot].file), 11, 0, count)
+    tally = run_batch(str(robots[robot].file), 11, 0, count)
     assert tally.violations == []
     summary = tally.summary()
     assert summary['trajectories'] == count
@@ -84,20 +84,20 @@ def test_the_judge_catches_a_gate_with_a_check_missing(monkeypatch, robots, chec
     with np.errstate(all='ignore'):
         if check == '_check_form':  # what is malformed cannot even be looked at
             with pytest.raises((ValueError, IndexError)):
-                run_chunk(str(robots['panda'].file), 11, 0, 500)
+                run_batch(str(robots['panda'].file), 11, 0, 500)
         else:
-            assert run_chunk(str(robots['panda'].file), 11, 0, 500).violations
+            assert run_batch(str(robots['panda'].file), 11, 0, 500).violations
 
 
 def test_the_same_seed_makes_the_same_trials(robots):
     file = str(robots['panda'].file)
     seen = []
     one = bench_gate.run(file, 130, 11, 1, seen.append)
-    again = run_chunk(file, 11, 0, 130)
+    again = run_batch(file, 11, 0, 130)
     assert seen == [130]
     assert one.refused == again.refused
     assert one.of_kind == again.of_kind
-    assert run_chunk(file, 11, 1, 130).of_kind != one.of_kind
+    assert run_batch(file, 11, 1, 130).of_kind != one.of_kind
 
 
 def test_the_judge_tells_what_is_wrong(panda, go):

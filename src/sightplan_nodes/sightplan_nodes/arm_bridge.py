@@ -113,12 +113,12 @@ class ArmBridge(WorldNode):
     # The callbacks, in the executor's thread.
 
     def view(self, request: GetView.Request, response: GetView.Response) -> GetView.Response:
-        """Nobody says what is in view."""
+        """An empty view: a real world has nobody who says what is in view."""
         response.episode_id = self._episode_id
         return response
 
     def cancelled(self, why: str) -> None:
-        """Hold."""
+        """Hold the arm, if an action or a reset moves it."""
         self._side.cancelled(why)
 
     def _relay(self, part: str, data: bytes) -> None:

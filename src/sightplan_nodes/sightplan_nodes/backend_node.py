@@ -74,7 +74,7 @@ class _Ledger:
                 return
             self._published = usage - self._before
             self._send(msg.Spending(out=self._out,
-                                       usage=MESSAGES.usage_to_msg(self._published)))
+                                    usage=MESSAGES.usage_to_msg(self._published)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +262,8 @@ class BackendNode(LifecycleNode):
         offered: tuple[tuple[Any, str, Callable[..., None]], ...] = (
             (CarryOver, '~/carry_over', self._carry_over),
             (self._service_type, self._service_name, self._answer))
-        self._offered = [WorkerService(self, kind, name, self._worker, answer, self._limit_s)
+        self._offered = [WorkerService(self, kind, name, self._worker, answer,
+                                       self.settings.timeout_s)
                          for kind, name, answer in offered]
         return super().on_activate(state)
 
@@ -288,10 +289,6 @@ class BackendNode(LifecycleNode):
         self._offered = []
 
     # The services.
-
-    def _limit_s(self, request: Any) -> float:
-        """Wall-clock limit of a request [s]."""
-        return getattr(request, 'timeout_s', 0.0) or self.settings.timeout_s
 
     def _carry_over(self, request: CarryOver.Request, response: CarryOver.Response,
                     limit_s: float) -> None:

@@ -94,7 +94,7 @@ class BagPlayer(Node):
                              f'{" that were wanted" if wanted else ""}; there are '
                              f'{self._topics_there()}')
         self._time = (self.create_publisher(Clock, CLOCK_TOPIC, qos.CLOCK)
-                       if settings.clock_hz and CLOCK_TOPIC not in self._by_topic else None)
+                      if settings.clock_hz and CLOCK_TOPIC not in self._by_topic else None)
         self._tick_every_s = 1.0 / (settings.clock_hz or 1.0)
         awaited = {name.lstrip('/') for name in _names(settings.wait_for)}
         self._waits_for = [name for name in self._by_topic if name.lstrip('/') in awaited]

@@ -1,8 +1,9 @@
-"""Clients and services that a thread waits for by itself, beside the executor.
+"""Clients and services that threads of ours wait for; rclpy's executor does not serve them.
 
-A turn of rclpy's executor costs about a millisecond, because it makes a new set of all that its
-nodes wait for, and hands its results to another thread: too much for a request that is answered
-in a few milliseconds. What is in a group ``Beside`` is left alone by it.
+Each time rclpy's executor waits, it collects everything that its nodes wait for, which costs about
+a millisecond; and what it receives it has to hand to the thread that asked. That is too much for a
+request that is answered in a few milliseconds. The executor skips clients and services in a
+callback group ``Beside``; a thread waits for them with ``take_reply`` or ``take_request``.
 """
 
 from __future__ import annotations
@@ -18,22 +19,26 @@ from rclpy.service import Service
 
 
 class Beside(CallbackGroup):
-    """What is in it is never an executor's to serve."""
+    """A callback group whose clients and services no executor serves."""
 
     def can_execute(self, entity: Any) -> bool:
-        """Never."""
+        """False: no executor may serve the entity."""
         return False
 
     beginning_execution = can_execute
 
 
 def take_reply(node: Node, client: Client, timeout_s: float) -> None:
-    """Wait for a reply, and make the future of its request come true.
+    """Wait for one reply, and set it as the result of its request's future.
 
     Args:
-        node: the client's.
-        client: one in a group Beside.
+        node: owns the client.
+        client: in a group Beside.
         timeout_s: wall-clock limit [s].
+
+    Raises:
+        InvalidHandle: node or client was destroyed.
+        RCLError: the ROS context was shut down.
     """
     with client.handle, node.context.handle:
         waiting = rclpy_implementation.WaitSet(0, 0, 0, 1, 0, 0, node.context.handle)
@@ -48,22 +53,26 @@ def take_reply(node: Node, client: Client, timeout_s: float) -> None:
     try:
         future = client.get_pending_request(header.request_id.sequence_number)
     except KeyError:
-        return  # it was given up
+        return  # nobody waits for it any more
     future.set_result(reply)
 
 
 def take_request(node: Node, service: Service, wake: GuardCondition,
                  timeout_s: float) -> tuple[Any, Any] | None:
-    """Wait for a request; returns it with its header, or None.
+    """Wait for one request.
 
     Args:
-        node: the service's.
-        service: one in a group Beside.
-        wake: ends the wait when it is triggered.
+        node: owns the service.
+        service: in a group Beside.
+        wake: ends the wait when another thread triggers it.
         timeout_s: wall-clock limit [s].
+
+    Returns:
+        The request and its header, for the reply; None: there was none in time.
 
     Raises:
         InvalidHandle: node, service or guard condition was destroyed.
+        RCLError: the ROS context was shut down.
     """
     with service.handle, wake.handle, node.context.handle:
         waiting = rclpy_implementation.WaitSet(0, 1, 0, 0, 1, 0, node.context.handle)

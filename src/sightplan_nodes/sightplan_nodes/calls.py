@@ -8,15 +8,18 @@ first one that may not ``introduce`` makes sure that the server knows this proce
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rcl_interfaces.srv import GetParameterTypes
 from rclpy.action import ActionClient
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.exceptions import InvalidHandle
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.task import Future
 
@@ -31,8 +34,8 @@ on [s]."""
 _NO_PARAMETERS_S = 2.0
 """A server without services for parameters is taken to know this process after this time [s]."""
 
-_TURN_S = 0.005
-"""A thread looks after this time whether another one got its reply [s]."""
+_SHARED_S = 0.005
+"""A thread looks after this time whether another one took its reply [s]."""
 _EXECUTOR_S = 10.0  # for the executor to make or destroy a client
 
 
@@ -55,19 +58,41 @@ def wait_for(future: Future, timeout_s: float, cancelled: Callable[[], bool] = n
     return True
 
 
-def run_in_executor(node: Node, function: Callable[[], Any], timeout_s: float) -> Any:
+@contextlib.contextmanager
+def _naming(server: str) -> Iterator[None]:
+    """What ROS raises because this process closes becomes an error that names the server."""
+    try:
+        yield
+    except (InvalidHandle, rclpy_implementation.RCLError) as error:
+        raise InfrastructureError(f'{server} cannot be asked any more, because this node was '
+                                  f'closed or ROS was shut down: {error}') from error
+
+
+def run_in_executor(node: Node, function: Callable[[], Any], timeout_s: float,
+                    undo: Callable[[Any], Any] | None = None) -> Any:
     """Do a small piece of work in a node's executor's thread, and return what it returns.
 
     rclpy's action client (unlike its service client) sends a request first and notes it down
     afterwards, without a lock: used from any other thread, it now and then takes the reply for a
     stranger's, and its future never comes true.
 
+    Args:
+        node: whose executor does it.
+        function: the work; it is dropped if it has not begun in time.
+        timeout_s: wall-clock limit [s].
+        undo: is given, in the executor's thread, what the function returns too late.
+
     Raises:
         InfrastructureError: the executor is not spinning (any more).
     """
-    executor = node.executor
-    task = None if executor is None else executor.create_task(function)
+    executor, late = node.executor, threading.Event()
+    task = None if executor is None else executor.create_task(
+        lambda: None if late.is_set() else function())
     if task is None or not wait_for(task, timeout_s):
+        late.set()
+        if task is not None and undo is not None:
+            task.add_done_callback(
+                lambda done: None if done.result() is None else undo(done.result()))
         raise InfrastructureError(f'{node.get_name()} is not spinning')
     return task.result()
 
@@ -91,10 +116,13 @@ def introduce(node: Node, server: str, timeout_s: float,
         False when the time passed or the work was cancelled first.
     """
     end = time.monotonic() + timeout_s
+
+    def destroy(asking: _Client) -> None:
+        node.destroy_client(asking.client)
     asking = run_in_executor(node, lambda: _Client(
-        node, GetParameterTypes, f'{server}/get_parameter_types'), _EXECUTOR_S)
+        node, GetParameterTypes, f'{server}/get_parameter_types', server), _EXECUTOR_S, destroy)
     try:
-        while not asking.client.service_is_ready():
+        while not asking.is_there():
             if time.monotonic() > end - timeout_s + _NO_PARAMETERS_S:
                 return True
             if time.monotonic() >= end or cancelled():
@@ -102,15 +130,24 @@ def introduce(node: Node, server: str, timeout_s: float,
             time.sleep(_POLL_S / 5)
         return asking.ask(GetParameterTypes.Request(), end, cancelled, _AGAIN_S) is not None
     finally:
-        run_in_executor(node, lambda: node.destroy_client(asking.client), _EXECUTOR_S)
+        run_in_executor(node, lambda: destroy(asking), _EXECUTOR_S)
 
 
 class _Client:
     """A service client whose replies are taken by the threads that wait for them."""
 
-    def __init__(self, node: Node, srv_type: Any, name: str) -> None:
-        self._node, self._taking = node, threading.Lock()
+    def __init__(self, node: Node, srv_type: Any, name: str, server: str) -> None:
+        self._node, self._server, self._taking = node, server, threading.Lock()
         self.client = node.create_client(srv_type, name, callback_group=Beside())
+
+    def is_there(self) -> bool:
+        """Whether the service is discovered.
+
+        Raises:
+            InfrastructureError: this node was closed; names the server.
+        """
+        with _naming(self._server):
+            return bool(self.client.service_is_ready())
 
     def ask(self, request: Any, end: float, cancelled: Callable[[], bool],
             again_s: float = math.inf) -> Any:
@@ -124,15 +161,19 @@ class _Client:
 
         Returns:
             the reply; None: there was none in time.
+
+        Raises:
+            InfrastructureError: this node was closed; names the server.
         """
         futures: list[Future] = []
         send = -math.inf
         try:
             while True:
-                if (now := time.monotonic()) >= send:
-                    futures.append(self.client.call_async(request))
-                    send, again_s = now + again_s, 2 * again_s
-                self._take(max(0.0, min(_POLL_S, end - now, send - now)))
+                with _naming(self._server):
+                    if (now := time.monotonic()) >= send:
+                        futures.append(self.client.call_async(request))
+                        send, again_s = now + again_s, 2 * again_s
+                    self._take(max(0.0, min(_POLL_S, end - now, send - now)))
                 for future in futures:
                     if future.done():
                         return future.result()
@@ -144,7 +185,7 @@ class _Client:
 
     def _take(self, timeout_s: float) -> None:
         """Wait for a reply to whichever thread."""
-        if self._taking.acquire(timeout=_TURN_S):  # another thread may get this one's reply
+        if self._taking.acquire(timeout=_SHARED_S):  # another thread may get this one's reply
             try:
                 take_reply(self._node, self.client, timeout_s)
             finally:
@@ -168,6 +209,7 @@ class _Caller:
         Raises:
             DeadlineError: it is not there in time; names the node.
             CancelledError: cancelled while waiting.
+            InfrastructureError: this node was closed; names the server's.
         """
         end = time.monotonic() + timeout_s
         while not self._is_there():
@@ -231,12 +273,12 @@ class ServiceCaller(_Caller):
             server: relative name of the node that serves it.
             repeatable: whether a request may come twice.
         """
-        self._asking = _Client(node, srv_type, name)
+        self._asking = _Client(node, srv_type, name, server)
         super().__init__(node, self._asking.client.srv_name, server, 'service')
         self._repeatable = repeatable
 
     def _is_there(self) -> bool:
-        return bool(self._asking.client.service_is_ready())
+        return self._asking.is_there()
 
     def __call__(self, request: Any, timeout_s: float,
                  cancelled: Callable[[], bool] = never) -> Any:
@@ -245,6 +287,7 @@ class ServiceCaller(_Caller):
         Raises:
             DeadlineError: no reply in time, or no such server; names the node.
             CancelledError: cancelled while waiting.
+            InfrastructureError: this node was closed; names the server's.
         """
         end = time.monotonic() + timeout_s
         if self._repeatable:
@@ -269,7 +312,8 @@ class ActionCaller(_Caller):
             node, action_type, name, callback_group=ReentrantCallbackGroup())
 
     def _is_there(self) -> bool:
-        return bool(self._client.server_is_ready())
+        with _naming(self.server):
+            return bool(self._client.server_is_ready())
 
     def __call__(self, goal: Any, timeout_s: float, cancelled: Callable[[], bool] = never,
                  feedback: Callable[[Any], None] | None = None,
@@ -293,8 +337,11 @@ class ActionCaller(_Caller):
         self._introduce(accept_timeout_s, cancelled)
         listener = None if feedback is None else lambda message: feedback(message.feedback)
         sending = run_in_executor(
-            self._node, lambda: self._client.send_goal_async(goal, listener), accept_timeout_s)
+            self._node, lambda: self._client.send_goal_async(goal, listener), accept_timeout_s,
+            undo=_cancel_when_accepted)
         if not wait_for(sending, accept_timeout_s, lambda: cancelled() and not self._is_there()):
+            if self._node.executor is not None:
+                self._node.executor.create_task(_cancel_when_accepted, sending)
             self._check(cancelled)
             raise DeadlineError(f'{self.server} did not accept a goal of {self._name} within '
                                 f'{accept_timeout_s:g} s; it hangs or has died')
@@ -315,3 +362,11 @@ class ActionCaller(_Caller):
                 raise DeadlineError(f'{self.server} did not finish {self._name} within '
                                     f'{timeout_s:g} s and was cancelled')
         return result.result().result
+
+
+def _cancel_when_accepted(sending: Future) -> None:
+    """Have a goal cancelled as soon as it is accepted: who sent it waits no more."""
+    def cancel(done: Future) -> None:
+        if done.result().accepted:
+            done.result().cancel_goal_async()
+    sending.add_done_callback(cancel)

@@ -212,9 +212,8 @@ def answers_from_response(response: Any, questions: Sequence[Question]) -> list[
             for question, verdict, p_yes, p_no, reply in zip(questions, *fields, strict=True)]
 
 
-@functools.lru_cache(64)
 def prompt_to_msg(prompt: GroundingPrompt) -> msg.GroundingPrompt:
-    """The words around questions as a message, which is not to be changed."""
+    """The words around questions as a message."""
     message: msg.GroundingPrompt = MESSAGES.to_msg(prompt)
     return message
 

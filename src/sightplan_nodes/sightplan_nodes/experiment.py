@@ -162,7 +162,7 @@ class ExperimentNode(Node):
         nodes = (self._world, names.SYMBOLIC_PLANNER, names.AGENT, names.METRICS_RECORDER,
                  *self._models, _HARDWARE)
         self._readers = {node: _ParameterReader(self, node, self._settings.call_timeout_s)
-                            for node in nodes}
+                         for node in nodes}
         self.create_subscription(msg.EpisodeResult, names.EPISODE_RESULT, self._results.put,
                                  qos.EVENTS, callback_group=group)
         self._worker = Worker(self, names.EXPERIMENT)

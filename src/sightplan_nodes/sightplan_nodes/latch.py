@@ -94,7 +94,7 @@ class Latch:
                     self.path.unlink(missing_ok=True)
             except OSError as error:
                 self._report(f'the arm {"was stopped" if stopped else "was re-armed"}, but that '
-                           f'cannot be kept in {self.path}: {error}')
+                             f'cannot be kept in {self.path}: {error}')
                 return
             self._kept = stopped
 

@@ -195,7 +195,7 @@ class EpisodeRecording:
         event = self._events.event(arrival.topic, arrival.message)
         if isinstance(event, Stepped) and self._truth is not None:
             # The world may have gone on: ask for what came of this step.
-            self._truth.look_back_to(event.feedback.stamp_ns)
+            self._truth.select_outcome(event.feedback.stamp_ns)
         self._scorer.record(event)
 
     def add_image(self, topic: str, stamp_ns: int, image: tuple[bytes, int] | None,
@@ -285,9 +285,9 @@ class MetricsRecorder(Node):
 
         group = ReentrantCallbackGroup()
         self._served = [WorkerService(self, kind, name, self._worker, answer)
-                          for kind, name, answer in (
-                              (StartRun, '~/start_run', self._start_run),
-                              (FinishRun, '~/finish_run', self._finish_run))]
+                        for kind, name, answer in (
+                            (StartRun, '~/start_run', self._start_run),
+                            (FinishRun, '~/finish_run', self._finish_run))]
         subscribe_to_events(self, self._submit, self._take_event)
         for node, topic in names.SPENDING.items():
             self.create_subscription(msg.Spending, topic, self._spending_taker(node), qos.LATCHED,
@@ -304,9 +304,9 @@ class MetricsRecorder(Node):
     def close(self) -> None:
         """Commit what is under way as cut short, and close the run."""
         self._closing = True
-        self._submit(self._close_all)
         for service in self._served:
             service.close()
+        self._submit(self._close_all)  # last: no request opens another run after it
         if not self._worker.close(timeout_s=8.0):
             self.get_logger().error('recording did not end in time')
 

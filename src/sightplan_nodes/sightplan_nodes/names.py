@@ -97,15 +97,6 @@ def markers(world: str) -> str:
     return f'{world}/markers'
 
 
-def arm_interface(world: str) -> frozenset[str]:
-    """What a world with an arm offers or takes besides.
-
-    Those are ``arm_bridge``, and ``sim_bridge`` where its simulated arm carries out the skills.
-    """
-    return frozenset({JOINT_STATES, SKILL_REPORT, HEARTBEAT, AGENT_BELIEF, arm_status(world),
-                      markers(world), stop(world), rearm(world), confirm(world)})
-
-
 def truth_service(world: str, hardware: str, given: str = AUTO) -> str:
     """The service of ground truth (GetState), for whoever scores; '' where there is none.
 

@@ -313,6 +313,8 @@ class OperatorConsole(Node):
     def _take(self, status: ArmStatus) -> None:
         before = self._status
         self._status = status
+        # An arm may come and go between two looks at who is there.
+        self._present = self._present or self.count_publishers(self._topic) > 0
         if status.pending and (before is None or before.pending != status.pending):
             self._pending_since = self._now()
         if _essence(status) != self._shown:

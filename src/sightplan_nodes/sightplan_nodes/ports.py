@@ -119,7 +119,7 @@ class Camera:
             self._node.destroy_subscription(old)
 
     def newest(self, not_before_ns: int, timeout_s: float,
-             cancelled: Callable[[], bool] = never) -> Observation:
+               cancelled: Callable[[], bool] = never) -> Observation:
         """The newest image that is not older than a world time.
 
         Raises:
@@ -374,7 +374,7 @@ class RosTruth(_Client):
         """Episode of the state that was read last."""
         return self._episode_id
 
-    def look_back_to(self, stamp_ns: int) -> None:
+    def select_outcome(self, stamp_ns: int) -> None:
         """Make ``last_outcome`` tell of the action that ended at this world time; 0: the last.
 
         Events reach a recorder late: the world may have gone on since.

@@ -19,7 +19,6 @@ from sightplan.model import (
     InputError,
     Observation,
     Observed,
-    SightplanError,
     param,
 )
 from sightplan.records import messages
@@ -27,6 +26,7 @@ from sightplan.records.messages import EventReader
 from sightplan.records.reorder_buffer import Arrival, ReorderBuffer
 from sightplan.report.rerun_log import TARGETS, RerunLog
 from sightplan_nodes import names, qos
+from sightplan_nodes.failures import error_text
 from sightplan_nodes.metrics_recorder import Ring, subscribe_to_events
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.spin import main as run_main
@@ -80,11 +80,11 @@ class RerunViewer(Node):
     # In the worker's thread.
 
     def _take(self, arrival: Arrival) -> None:
-        try:
-            for ready in self._reorder_buffer.add(arrival):
+        for ready in self._reorder_buffer.add(arrival):
+            try:
                 self._log.record(self._event(ready))
-        except SightplanError as error:
-            self.get_logger().error(messages.text(f'cannot be shown: {error}'))
+            except Exception as error:
+                self.get_logger().error(f'cannot be shown: {error_text(error)}')
 
     def _event(self, arrival: Arrival) -> EpisodeEvent:
         message = arrival.message

@@ -55,8 +55,7 @@ class SymbolicPlannerNode(Node):
         self._worker = Worker(self, names.SYMBOLIC_PLANNER)
         self._heartbeats = Heartbeats(self)
         self._service = WorkerService(
-            self, Plan, '~/plan', self._worker, self._plan,
-            lambda request: (request.timeout_s or self._settings.timeout_s) + _GRACE_S)
+            self, Plan, '~/plan', self._worker, self._plan, self._settings.timeout_s, _GRACE_S)
 
     def close(self) -> None:
         """End a search that is under way."""
@@ -69,7 +68,7 @@ class SymbolicPlannerNode(Node):
 
     def _plan(self, request: Plan.Request, response: Plan.Response, limit_s: float) -> None:
         task = PlanningTask(request.domain_pddl, request.problem_pddl, request.search)
-        MESSAGES.fill_plan(response, self._planner.plan(task, limit_s - _GRACE_S))
+        MESSAGES.fill_plan(response, self._planner.plan(task, limit_s))
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -17,15 +17,17 @@ from rclpy.guard_condition import GuardCondition
 from rclpy.node import Node
 from rclpy.task import Future
 
-from sightplan.model import DeadlineError
+from sightplan.model import DeadlineError, InfrastructureError
 from sightplan.records.messages import text
 from sightplan_nodes.beside import Beside, take_request
-from sightplan_nodes.failures import fill_error
+from sightplan_nodes.failures import error_text, fill_error
 
 T = TypeVar('T')
 
-_TURN_S = 0.5
+_WATCH_S = 0.5
 """A thread that waits for requests looks after this time whether its node was destroyed [s]."""
+_PAUSE_S = 0.05
+"""After a request that cannot be taken the thread waits this long before the next [s]."""
 
 _WALL_CLOCK = Clock(clock_type=ClockType.STEADY_TIME)
 
@@ -101,7 +103,7 @@ class Worker:
         return result
 
     def submit(self, function: Callable[[], Any]) -> None:
-        """Do a job some time, in order, with nobody waiting; it must not raise."""
+        """Do a job some time, in order, with nobody waiting; what it raises is logged."""
         self._jobs.put(function)
 
     def close(self, timeout_s: float = 5.0) -> bool:
@@ -116,7 +118,10 @@ class Worker:
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
-            job()
+            try:
+                job()
+            except Exception as error:  # the next jobs shall be done all the same
+                self._node.get_logger().error(f'{self.name}: {error_text(error)}')
 
 
 @dataclass(eq=False, slots=True)
@@ -133,13 +138,14 @@ class WorkerService:
     """A service that a worker answers, beside the executor: nothing goes through its turns.
 
     A thread takes the requests and hands them to the worker, which sends the replies itself. A
-    request that is late is answered with DeadlineError by the thread: one that the worker has
-    begun goes on (threads cannot be stopped), one that it has not is dropped.
+    request that is late is answered with DeadlineError by the thread, one that is open when the
+    service closes with InfrastructureError: if the worker has begun it goes on (threads cannot be
+    stopped), else the request is dropped.
     """
 
     def __init__(self, node: Node, srv_type: Any, name: str, worker: Worker,
-                 answer: Callable[[Any, Any, float], None],
-                 limit_s: Callable[[Any], float] = lambda request: math.inf) -> None:
+                 answer: Callable[[Any, Any, float], None], default_s: float = math.inf,
+                 grace_s: float = 0.0) -> None:
         """Serve.
 
         Args:
@@ -147,14 +153,16 @@ class WorkerService:
             srv_type: its type; the responses have the error fields.
             name: its name.
             worker: answers.
-            answer: fills the response to a request within a wall-clock limit [s], in the worker's
-                thread; what it raises becomes the reply.
-            limit_s: wall-clock limit of a request [s], waiting for earlier jobs included.
+            answer: fills the response to a request within the rest of its wall-clock limit [s],
+                in the worker's thread; what it raises becomes the reply.
+            default_s: wall-clock limit [s], waiting for earlier jobs included, of a request whose
+                ``timeout_s`` is missing or not above zero.
+            grace_s: a request is late this long after its limit [s].
         """
         self._node, self._worker, self._response = node, worker, srv_type.Response
-        self._answer, self._limit_s = answer, limit_s
-        self._lock = threading.Lock()
-        self._open: list[_Waiting] = []
+        self._answer, self._default_s, self._grace_s = answer, default_s, grace_s
+        self._lock, self._close_lock = threading.Lock(), threading.Lock()
+        self._open: set[_Waiting] = set()
         self._closing = False
         self._wake = GuardCondition(None, None, node.context)
         self._service = node.create_service(
@@ -163,39 +171,53 @@ class WorkerService:
         self._thread.start()
 
     def close(self) -> None:
-        """Serve no more; what is under way gets no reply."""
-        self._closing = True
-        self._wake.trigger()
-        self._thread.join()
-        self._node.destroy_service(self._service)
-        self._wake.destroy()
+        """Serve no more; any thread may call this, also again."""
+        with self._close_lock:
+            if self._closing:
+                return
+            self._closing = True
+            self._wake.trigger()
+            self._thread.join()
+            for waiting in list(self._open):
+                self._fail(waiting, InfrastructureError(f'{self._worker.name} was stopped'))
+            self._node.destroy_service(self._service)
+            self._wake.destroy()
 
     def _receive(self) -> None:
         while not self._closing:
             with self._lock:
                 end = min((waiting.end for waiting in self._open), default=math.inf)
-            left_s = min(_TURN_S, max(0.0, end - time.monotonic()))
+            left_s = min(_WATCH_S, max(0.0, end - time.monotonic()))
             try:
                 taken = take_request(self._node, self._service, self._wake, left_s)
-            except InvalidHandle:
-                return  # the node was destroyed
-            if taken is not None:
-                limit_s = self._limit_s(taken[0])
-                waiting = _Waiting(*taken, limit_s, time.monotonic() + limit_s)
-                with self._lock:
-                    self._open.append(waiting)
-                self._worker.submit(partial(self._work, waiting))
+                if taken is not None:
+                    self._accept(*taken)
+            except Exception as error:
+                if isinstance(error, InvalidHandle) or not self._node.context.ok():
+                    return  # the node was destroyed, or ROS has shut down
+                self._node.get_logger().error(
+                    f'a request of {self._service.srv_name} is lost: {error_text(error)}')
+                time.sleep(_PAUSE_S)
             for waiting in list(self._open):
                 if time.monotonic() >= waiting.end:
                     self._fail(waiting, DeadlineError(
                         f'{self._worker.name} was not done within {waiting.limit_s:g} s'))
 
+    def _accept(self, request: Any, header: Any) -> None:
+        asked_s = getattr(request, 'timeout_s', 0.0)
+        limit_s = (asked_s if asked_s > 0.0 else self._default_s) + self._grace_s
+        waiting = _Waiting(request, header, limit_s, time.monotonic() + limit_s)
+        with self._lock:
+            self._open.add(waiting)
+        self._worker.submit(partial(self._work, waiting))
+
     def _work(self, waiting: _Waiting) -> None:
-        if waiting not in self._open or self._closing:
+        left_s = waiting.end - time.monotonic()
+        if waiting not in self._open or left_s <= 0.0:
             return
         response = self._response()
         try:
-            self._answer(waiting.request, response, waiting.limit_s)
+            self._answer(waiting.request, response, max(0.0, left_s - self._grace_s))
             self._reply(waiting, response)
         except Exception as error:
             self._fail(waiting, error)
@@ -207,11 +229,13 @@ class WorkerService:
                 self._node.get_logger().error(response.error_msg)
         except Exception as lost:
             self._node.get_logger().error(text(f'{response.error_msg} cannot be sent: {lost}'))
+            with self._lock:
+                self._open.discard(waiting)
 
     def _reply(self, waiting: _Waiting, response: Any) -> bool:
         """Send the reply, unless there was one; returns whether it was sent."""
         with self._lock:
-            if waiting not in self._open or self._closing:
+            if waiting not in self._open:
                 return False
             self._service.send_response(response, waiting.header)
             self._open.remove(waiting)

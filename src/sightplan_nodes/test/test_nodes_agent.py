@@ -192,7 +192,7 @@ class Recorder(Node):
         problem = domain.split_problems('simple')[number]
         spec = EpisodeSpec(f'e/{number}', problem, method, 'simple', 11, 20)
         return messages.fill_spec(RunEpisode.Goal(), spec,
-                                     domain.write_problem(problem.for_agent()))
+                                  domain.write_problem(problem.for_agent()))
 
     def give(self, number: int = 0, privileged: str = '') -> None:
         """Give the world the whole problem, as the experiment does."""

@@ -83,6 +83,17 @@ def private(world: str, what: str) -> str:
     return f'/{what.lstrip("/")}'.replace(f'/{world}/', '/~/')
 
 
+def arm_interface(world: str) -> frozenset[str]:
+    """What a world with an arm offers or takes besides.
+
+    Those are ``arm_bridge``, and ``sim_bridge`` where its simulated arm carries out the skills.
+    """
+    return frozenset({
+        names.JOINT_STATES, names.SKILL_REPORT, names.HEARTBEAT, names.AGENT_BELIEF,
+        names.arm_status(world), names.markers(world), names.stop(world), names.rearm(world),
+        names.confirm(world)})
+
+
 def test_the_worlds_are_the_same_but_for_what_is_listed() -> None:
     symbolic, _ = seen(SimBridge)
     sim, sim_qos = seen(SimBridge, execution=names.ARM)
@@ -94,12 +105,12 @@ def test_the_worlds_are_the_same_but_for_what_is_listed() -> None:
     assert {(kind, what) for kind, what, _ in arm - sim} == {('asks', what) for what in SETUP}
 
     shared = sim_qos.keys() & arm_qos.keys()
-    assert len(shared) >= len(names.arm_interface(names.ARM_BRIDGE)) - 3, 'three are services'
+    assert len(shared) >= len(arm_interface(names.ARM_BRIDGE)) - 3, 'three are services'
     assert all(arm_qos.values())
     assert {part: sim_qos[part] for part in shared} == {part: arm_qos[part] for part in shared}
 
     assert {what for _, what, _ in sim - symbolic} == {
-        private(names.SIM_BRIDGE, what) for what in names.arm_interface(names.SIM_BRIDGE)}
+        private(names.SIM_BRIDGE, what) for what in arm_interface(names.SIM_BRIDGE)}
     assert symbolic <= sim
     check_names(arm)
 
@@ -122,7 +133,7 @@ def check_names(arm: set[Part]) -> None:
     """The names are those that others use, and nobody is told the truth."""
     world, there = names.ARM_BRIDGE, {what for _, what, _ in arm}
     for what in (names.reset(world), names.get_view(world), names.CAMERA_IMAGE,
-                 names.CAMERA_INFO, names.EXECUTE_SKILL, *names.arm_interface(world)):
+                 names.CAMERA_INFO, names.EXECUTE_SKILL, *arm_interface(world)):
         assert private(world, what) in there
     assert '/~/get_state' not in there
     assert {what for kind, what, _ in arm if kind == 'asks'} <= SETUP

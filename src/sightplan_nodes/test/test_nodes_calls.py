@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterator
 
 import pytest
-from rclpy.action import ActionServer
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.executors import MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.service import Service
 from sightplan_interfaces.action import ExecuteSkill
 from std_srvs.srv import Trigger
 
 from nodes_testing import LIMIT_S, spinning
-from sightplan.model import CancelledError, DeadlineError
+from sightplan.model import CancelledError, DeadlineError, InfrastructureError
 from sightplan_nodes import calls
-from sightplan_nodes.calls import ActionCaller, ServiceCaller, introduce
+from sightplan_nodes.calls import ActionCaller, ServiceCaller, introduce, never, run_in_executor
 
 SERVICE = 'server/do'
 
@@ -128,6 +132,93 @@ def test_a_goal_is_sent_once_its_reply_will_come(losses: Losses) -> None:
     with spinning(server, client):
         assert call(ExecuteSkill.Goal(), LIMIT_S).message == 'done'
     assert (len(goals), len(losses.lost)) == (1, 2)
+
+
+def test_a_goal_that_is_accepted_too_late_is_cancelled() -> None:
+    server, client = Node('server'), Node('client')
+    accept, ended = threading.Event(), threading.Event()
+    cancelled: list[bool] = []
+
+    def accepted(goal: object) -> GoalResponse:
+        accept.wait(LIMIT_S)
+        return GoalResponse.ACCEPT
+
+    def execute(handle: ServerGoalHandle) -> ExecuteSkill.Result:
+        end = time.monotonic() + LIMIT_S
+        while not handle.is_cancel_requested and time.monotonic() < end:
+            time.sleep(0.01)
+        cancelled.append(handle.is_cancel_requested)
+        handle.abort()
+        ended.set()
+        return ExecuteSkill.Result()
+    group = ReentrantCallbackGroup()
+    ActionServer(server, ExecuteSkill, 'act', execute, goal_callback=accepted,
+                 cancel_callback=lambda _: CancelResponse.ACCEPT, callback_group=group)
+    call = ActionCaller(client, ExecuteSkill, 'act', 'server')
+    executor = MultiThreadedExecutor(3)
+    executor.add_node(server)
+    thread = threading.Thread(target=executor.spin)
+    thread.start()
+    with spinning(client):
+        call._introduce(LIMIT_S, never)
+        with pytest.raises(DeadlineError, match='did not accept a goal'):
+            call(ExecuteSkill.Goal(), LIMIT_S, accept_timeout_s=0.3)
+        accept.set()
+        assert ended.wait(LIMIT_S)
+    executor.shutdown()
+    thread.join()
+    server.destroy_node()
+    assert cancelled == [True]
+
+
+def test_a_call_of_a_closed_node_names_the_server() -> None:
+    server, client = Server(), Node('client')
+    service = ServiceCaller(client, Trigger, SERVICE, 'server', repeatable=True)
+    action = ActionCaller(client, ExecuteSkill, 'act', 'server')
+    service.wait_until_there(LIMIT_S)
+    with pytest.raises(InfrastructureError, match='server cannot be asked any more'):
+        service._asking.ask(Trigger.Request(), math.inf, lambda: client.destroy_node() is not None)
+    for call, request in ((service, Trigger.Request()), (action, ExecuteSkill.Goal())):
+        with pytest.raises(InfrastructureError, match='server cannot be asked any more'):
+            call(request, LIMIT_S)
+    server.destroy_node()
+
+
+def test_work_that_comes_too_late_is_dropped_or_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+    node, done, undone = Node('client'), [], []
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    with pytest.raises(InfrastructureError, match='client is not spinning'):
+        run_in_executor(node, lambda: done.append(1), 0.05, undone.append)
+    for _ in range(20):
+        executor.spin_once(timeout_sec=0.0)
+    assert (done, undone) == ([], [])
+
+    go, begun, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def work() -> str:
+        begun.set()
+        go.wait(LIMIT_S)
+        return 'made'
+
+    def undo(made: str) -> None:
+        undone.append(made)
+        ended.set()
+
+    def spin() -> None:
+        end = time.monotonic() + LIMIT_S
+        while not ended.is_set() and time.monotonic() < end:
+            executor.spin_once(0.1)
+    thread = threading.Thread(target=spin)
+    thread.start()
+    monkeypatch.setattr(calls, 'wait_for', lambda task, timeout_s: not begun.wait(LIMIT_S))
+    with pytest.raises(InfrastructureError, match='client is not spinning'):
+        run_in_executor(node, work, LIMIT_S, undo)
+    go.set()
+    thread.join()
+    assert undone == ['made']
+    node.destroy_node()
+    executor.shutdown()
 
 
 def test_calls_of_several_threads_do_not_disturb_each_other() -> None:

@@ -378,7 +378,7 @@ def test_numbers_of_another_version_are_named() -> None:
         messages.proposal_from_msg(msg.Proposal(status=msg.Proposal.PLANNED))
     with pytest.raises(InputError, match='empty with 1 actions'):
         messages.proposal_from_msg(msg.Proposal(status=msg.Proposal.EMPTY,
-                                         actions=[msg.SymbolicAction(name='a')]))
+                                                actions=[msg.SymbolicAction(name='a')]))
     with pytest.raises(InputError, match="privileged = 'never' is not one of none, initial"):
         messages.spec_from_msg(RunEpisode.Goal(privileged='never'), PROBLEM)
     with pytest.raises(InputError, match='end of episode x'):
@@ -397,8 +397,9 @@ def test_every_enumeration_value_has_the_number_of_the_interface(name: str, valu
 
 
 def test_other_numbers_are_those_of_the_interface() -> None:
-    assert messages.EXPECTATIONS == {None: msg.AnswerArray.EXPECT_NOTHING,
-                              True: msg.AnswerArray.EXPECT_YES, False: msg.AnswerArray.EXPECT_NO}
+    assert messages.EXPECTATIONS == {
+        None: msg.AnswerArray.EXPECT_NOTHING, True: msg.AnswerArray.EXPECT_YES,
+        False: msg.AnswerArray.EXPECT_NO}
     assert (messages.STARTED, messages.ENDED) == (msg.EpisodeEvent.STARTED, msg.EpisodeEvent.ENDED)
     assert (messages.STATE, messages.OUTCOME) == (msg.Truth.STATE, msg.Truth.OUTCOME)
 

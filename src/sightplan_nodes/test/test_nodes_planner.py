@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from rclpy.node import Node
 from sightplan_interfaces.srv import Plan
@@ -52,9 +54,12 @@ def test_every_result_comes_through(call, planner: ScriptedPlanner,
 
 
 def test_task_and_limit(call, planner: ScriptedPlanner) -> None:
-    call()
-    call(2.5)
-    assert planner.calls == [(PlanningTask('D', 'P'), 7.0), (PlanningTask('D', 'P'), 2.5)]
+    for timeout_s in (0.0, math.nan, -1.0, 2.5):
+        call(timeout_s)
+    assert [task for task, _ in planner.calls] == [PlanningTask('D', 'P')] * 4
+    limits = [limit_s for _, limit_s in planner.calls]
+    assert limits == [pytest.approx(limit_s, abs=1.0) for limit_s in (7.0, 7.0, 7.0, 2.5)]
+    assert all(limit_s <= 7.0 for limit_s in limits), 'less what has passed already'
 
 
 def test_an_error_is_no_result(call, planner: ScriptedPlanner) -> None:

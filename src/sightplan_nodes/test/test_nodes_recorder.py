@@ -521,6 +521,19 @@ def test_runs_are_opened_closed_and_resumed(bench: Callable) -> None:
             raise_error(b.agent._start(StartRun.Request(), LIMIT_S), 'metrics_recorder')
 
 
+def test_no_request_comes_after_the_run_was_closed(bench: Callable) -> None:
+    with bench() as b:
+        b.agent.start(b.out)
+        close_all, served = b.recorder._close_all, []
+
+        def note() -> None:
+            served.extend(service.srv_name for service in b.recorder.services)
+            close_all()
+        b.recorder._close_all = note
+    assert served, 'those of the parameters'
+    assert not {name for name in served if name.endswith('_run')}
+
+
 def test_the_run_of_a_graph_begins_when_its_camera_is_found(tmp_path: Path) -> None:
     out = tmp_path / 'run'
     agent, recorder = Agent(), MetricsRecorder(parameter_overrides=parameters(out=str(out)))

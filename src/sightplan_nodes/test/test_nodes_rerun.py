@@ -18,6 +18,7 @@ from sightplan.model import (
     Belief,
     BeliefUpdated,
     EpisodeEnded,
+    EpisodeEvent,
     EpisodeSpec,
     EpisodeStarted,
     Feedback,
@@ -33,6 +34,7 @@ from sightplan.model import (
     StopReason,
     Verdict,
 )
+from sightplan.report.rerun_log import RerunLog
 from sightplan_nodes import names, qos
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.ports import RosRecorder
@@ -124,6 +126,22 @@ def test_without_pictures_the_rest_is_shown(tmp_path) -> None:
     with spinning(robot, viewer):
         eventually(lambda: ended(path), 'the end of the episode')
     assert 'camera/image' not in read(path)
+
+
+def test_what_cannot_be_shown_does_not_hide_the_rest(tmp_path, monkeypatch) -> None:
+    record = RerunLog.record
+
+    def record_or_fail(log: RerunLog, event: EpisodeEvent) -> None:
+        if isinstance(event, Planned):
+            raise ValueError('not drawable')
+        record(log, event)
+    monkeypatch.setattr(RerunLog, 'record', record_or_fail)
+    path = tmp_path / 'x.rrd'
+    robot = Robot(False)
+    robot.episode(shown=False)
+    viewer = RerunViewer(parameter_overrides=parameters(target=str(path), image_timeout_s=0.0))
+    with spinning(robot, viewer):
+        eventually(lambda: ended(path), 'the end of the episode')
 
 
 @pytest.mark.parametrize(('target', 'words'), [('', 'target is empty'), ('x.txt', 'FILE.rrd')])

@@ -305,6 +305,20 @@ def test_a_closed_node_closes_its_world() -> None:
     assert client.world.log[-1] == 'closed'
 
 
+def test_a_world_that_cannot_be_closed_does_not_keep_the_others_open() -> None:
+    def fail() -> None:
+        raise OSError('gone')
+    worlds = [ScriptedWorld(), ScriptedWorld()]
+    worlds[0].close = fail
+    left = iter(worlds)
+    bridge = SimBridge(lambda domain, options: next(left))
+    for domain in ('blocksworld', 'household'):
+        bridge._world(domain)
+    bridge.close()
+    bridge.destroy_node()
+    assert worlds[1].log == ['closed']
+
+
 def test_history_is_bounded() -> None:
     history = History(limit=3)
     for stamp in range(10, 20):

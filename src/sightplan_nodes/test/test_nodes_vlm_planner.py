@@ -187,9 +187,9 @@ def test_errors_of_the_backend_keep_their_kind(made: Callable, error: Exception)
 def test_deadline_of_a_request_and_life_meanwhile(made: Callable) -> None:
     with made() as client:
         client.backend.may_go_on.clear()
-        reply = client.propose(timeout_s=0.2)
+        reply = client.propose(timeout_s=0.5)
         assert reply.error_code == DeadlineError.code
-        assert client.backend.requests[0].timeout_s == 0.2, 'the backend keeps it, too'
+        assert 0.0 < client.backend.requests[0].timeout_s <= 0.5, 'the backend keeps it, too'
         assert client.state() == State.PRIMARY_STATE_ACTIVE, 'the executor is not blocked'
         client.backend.may_go_on.set()
         assert client.propose().error_code == 0

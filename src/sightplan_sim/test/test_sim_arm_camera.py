@@ -114,7 +114,7 @@ def test_it_hangs_still_and_shows_every_problem(world, n_columns):
     world.reset(episode(stacks))
     assert np.array_equal(world.camera_pose(), before)
     ids = world.camera.scene.shoot(world.arm.poses(),
-                                            world.camera.decor).segmentation
+                                   world.camera.decor).segmentation
     assert set(np.unique(ids)) == set(range(len(COLOURS) + 1))  # all blocks; nothing of the arm
     assert not ids[:2].any() and not ids[:, :2].any() and not ids[:, -2:].any()
 

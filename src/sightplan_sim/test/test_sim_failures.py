@@ -31,9 +31,9 @@ def test_frequencies(probability):
     kinds = collections.Counter(_draw_outcome(rng, probability, 1, 3, 5)[0] for _ in range(n))
     expected = {'success': 1 - probability, 'no_op': probability / 2,
                 'dropped_target': probability / 4, 'dropped_source': probability / 4}
-    assert set(kinds) == {kind for kind, share in expected.items() if share > 0}
-    for kind, share in expected.items():
-        assert near(kinds[kind], n, share), (kind, kinds)
+    assert set(kinds) == {kind for kind, fraction in expected.items() if fraction > 0}
+    for kind, fraction in expected.items():
+        assert near(kinds[kind], n, fraction), (kind, kinds)
 
 
 def test_neighbours_are_one_away_and_inward_at_the_edges():

@@ -38,7 +38,7 @@ def ontops(scene):
 # --- open ----------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize(('fraction', 'expected'), [(0.0, False), (0.05, False), (0.051, True),
-                                                 (1.0, True)])
+                                                    (1.0, True)])
 def test_open_from_five_percent_on(scene, fraction, expected):
     scene.build(home((CABINET, TABLE)))
     scene.set_opening('cabinet_1', 1, fraction)
@@ -290,7 +290,7 @@ def test_hull_of_a_box_before_the_camera():
     assert predicates.hull_px(view, around) == pytest.approx(240.0 ** 2, rel=0.01)
 
 
-def test_visible_from_the_share_of_the_hull():
+def test_visible_from_the_fraction_of_the_hull():
     seen = predicates.visible({'a': 8, 'b': 7, 'c': 0, 'd': 5}, {'a': 100.0, 'b': 100.0, 'c': 1.0},
                               0.08)
     assert seen == {'a'}

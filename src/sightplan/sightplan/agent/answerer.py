@@ -54,7 +54,7 @@ class Answerer(Protocol):
     needs_model: bool
     """Whether a vision-language model replies for it; if not, none need be loaded."""
 
-    looks: bool
+    sees_pictures: bool
     """Whether the model is shown the pictures."""
 
     prompt: str

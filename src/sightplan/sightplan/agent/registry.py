@@ -37,7 +37,7 @@ _POLICIES: _Methods[Policy] = _Methods(methods, 'Policy', (
     'needs_truth', 'needs_grounder', 'needs_planner', 'needs_visual_planner', 'prompt'),
     'answers samples; for episodes')
 _ANSWERERS: _Methods[Answerer] = _Methods(answerers, 'Answerer', (
-    'needs_truth', 'needs_model', 'looks', 'prompt', 'suite_prompt'),
+    'needs_truth', 'needs_model', 'sees_pictures', 'prompt', 'suite_prompt'),
     'acts in episodes; for samples')
 
 method_names, policy_settings = _POLICIES.names, _POLICIES.settings

@@ -92,7 +92,7 @@ def add_parser(subparsers: Any) -> None:
     command.add_argument('--world', action='store_true',
                          help='check the true states of the installed world, too')
     command.add_argument('--failure-probability', type=float, default=0.1, metavar='P',
-                         help='chance that the world bungles a legal action '
+                         help='chance that the execution of a legal action fails '
                          '(default: %(default)s)')
     command.add_argument('--limit', type=int, default=5000, metavar='N',
                          help='stop counting possible states there (default: %(default)s)')
@@ -150,7 +150,7 @@ def _learned_json(domain: Domain, settings: RolloutSettings, learned: Learned, o
 def _splits(arguments: argparse.Namespace, domain: Domain) -> tuple[str, ...]:
     splits = tuple(dict.fromkeys(arguments.split or domain.splits))
     for split in splits:
-        domain.split_folder(split)  # complains about an unknown one
+        domain.split_folder(split)  # an unknown one is an error
     return splits
 
 

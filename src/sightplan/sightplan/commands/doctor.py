@@ -194,14 +194,13 @@ def check_workspace(site: Site) -> Check:
 
 def check_interfaces(site: Site) -> Check:
     """The generated messages can be imported together with their libraries."""
-    ok, said = site.trial(
+    return _trial('interfaces', site, site.build_command, (
         'from rclpy.type_support import check_for_type_support as check\n'
         'from sightplan_interfaces.action import RunEpisode\n'
         'from sightplan_interfaces.msg import AnswerArray\n'
         'from sightplan_interfaces.srv import Ground\n'
         'for kind in (RunEpisode, AnswerArray, Ground): check(kind)\n'
-        'print("messages, services and actions load")')
-    return Check('interfaces', ok, said, '' if ok else site.build_command)
+        'print("messages, services and actions load")'))
 
 
 def check_launch(site: Site) -> Check:
@@ -275,6 +274,12 @@ def check_kinematics(site: Site) -> Check:
     return Check('kinematics', False, f'Pinocchio: {said}', _requirements(site))
 
 
+def _trial(name: str, site: Site, remedy: str, code: str) -> Check:
+    """Whether code runs; its last line is the detail."""
+    ok, said = site.trial(code)
+    return Check(name, ok, said, '' if ok else remedy)
+
+
 def _requirements(site: Site) -> str:
     if site.root is not None and (site.root / 'Makefile').is_file():
         return site.build_command
@@ -283,7 +288,7 @@ def _requirements(site: Site) -> str:
 
 def check_solvers(site: Site) -> Check:
     """The solvers of the belief load and solve."""
-    ok, said = site.trial(
+    return _trial('solvers', site, _requirements(site), (
         'import importlib.metadata as metadata, numpy\n'
         'from sightplan.grounding.solver import StateSolver\n'
         'from sightplan.grounding.theory import Group, Theory\n'
@@ -291,8 +296,8 @@ def check_solvers(site: Site) -> Check:
         'theory = Theory((Atom("p"), Atom("q")), (), (Group((0, 1), True),))\n'
         'solutions = StateSolver(theory).near_best(numpy.array([1.0, 0.5]), 5.0, 10)\n'
         'assert len(solutions.scores) == 2, solutions\n'
-        'print(*(f"{name} {metadata.version(name)}" for name in ("ortools", "clingo")), sep=", ")')
-    return Check('solvers', ok, said, '' if ok else _requirements(site))
+        'versions = (f"{name} {metadata.version(name)}" for name in ("ortools", "clingo"))\n'
+        'print(*versions, sep=", ")'))
 
 
 def check_torch(site: Site) -> Check:
@@ -342,7 +347,7 @@ def check_model_folder(folder: Path) -> Check:
 
 def check_planner(site: Site) -> Check:
     """Fast Downward solves a problem."""
-    ok, said = site.trial(
+    return _trial('planner', site, _requirements(site), (
         'from sightplan.domains import domain_names, load_domain\n'
         'from sightplan.model import PlanningTask\n'
         'from sightplan.planning.symbolic import FastDownwardPlanner\n'
@@ -353,8 +358,7 @@ def check_planner(site: Site) -> Check:
         'result = planner.plan(PlanningTask(domain.pddl, text), 60)\n'
         'planner.close()\n'
         'print(f"Fast Downward: {problem.name} {result.status.value} {result.message}".strip())\n'
-        'raise SystemExit(result.status.value != "solved")')
-    return Check('planner', ok, said, '' if ok else _requirements(site))
+        'raise SystemExit(result.status.value != "solved")'))
 
 
 def _free_mib(folder: Path) -> int:

@@ -20,7 +20,7 @@ examples:
   sightplan failures runs/ground --cause effect_misread
   sightplan failures runs/ground --episode problem_07
 
-Every failed episode has exactly one cause, by rules ("--rules" prints them); shares are of the
+Every failed episode has exactly one cause, by rules ("--rules" prints them); fractions are of the
 failed episodes, with 95 % Wilson intervals. Pictures come from the run directory (failures/) or,
 for runs on ROS, from the bags.
 """
@@ -113,7 +113,7 @@ def _show_table(columns: Sequence[Column]) -> None:
     head, *rows = causes_table(columns)
     print_table([f'{run}\n{name}'.strip() for name, run in zip(
         head, ['', *(c.run for c in columns)], strict=True)], rows,
-        'failed episodes by cause: count, share and 95 % interval of the failed')
+        'failed episodes by cause: count, fraction and 95 % interval of the failed')
 
 
 def _show(column: Column, failed: FailedEpisode) -> None:
@@ -140,7 +140,7 @@ def _chosen_only(column: Column, ids: set[tuple[str, str]]) -> dict[str, Any]:
     found = column.to_json()
     folders = {failed.line['id']: str(failed.folder) for failed in column.failed}
     found['failures'] = [f for f in found['failures']
-                         if (folders[f['episode_id']], f['episode_id']) in ids]
+                         if (folders[f['id']], f['id']) in ids]
     return found
 
 

@@ -439,8 +439,9 @@ class _Command:
                  _p(row.get('mcnemar_p_holm'))) for row in rows
                 if row['mcnemar_p'] is not None], table.note)
         if any(row.get('agreement_same') is not None for row in rows):
-            _print_table('agreement', ('predicate', 'readable by both', 'same', 'share', 'kappa',
-                                       'yes recorded', 'yes new'), [
+            _print_table('agreement', (
+                'predicate', 'readable by both', 'same', 'fraction', 'kappa', 'yes recorded',
+                'yes new'), [
                 (row['predicate'], row['agreement_readable'], row['agreement_same'],
                  _number(row.get('agreement_fraction')), _number(row.get('agreement_kappa')),
                  _number(row.get('yes_recorded')), _number(row.get('yes_new')))

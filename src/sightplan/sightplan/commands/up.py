@@ -6,8 +6,9 @@ import argparse
 from typing import Any
 
 from sightplan.commands.frame import DONE, Result, add_command
-from sightplan.graphs.graph import Graph, find_graph, graph_files
+from sightplan.graphs.graph import Graph, find_graph
 from sightplan.graphs.up import run_graph
+from sightplan.model import config_files
 
 _EXAMPLES = """\
 examples:
@@ -30,7 +31,7 @@ def add_parser(subparsers: Any) -> None:
         examples=_EXAMPLES, exits='0 done; 1 a node failed; 2 bad usage')
     parser.add_argument('graph', metavar='GRAPH',
                         help='name of a graph, or path of a graph file (installed: '
-                             f'{", ".join(graph_files()) or "none"})')
+                             f'{", ".join(config_files("graphs")) or "none"})')
     parser.add_argument('arguments', metavar='NAME:=VALUE', nargs='*',
                         help='arguments of the graph')
     parser.add_argument('-s', '--show-args', action='store_true',

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 
 import pydantic
 
-from sightplan.model import InputError, config_folders, did_you_mean
+from sightplan.model import InputError, config_files, did_you_mean
 from sightplan.model.reading import Record, read_file
 
 Value = str | int | float | bool
@@ -295,14 +295,6 @@ def _resolve(value: Value, values: Mapping[str, Value]) -> Value:
     return _VARIABLE.sub(lambda match: str(values[match.group(1)]), value)
 
 
-def graph_files() -> dict[str, Path]:
-    """The installed graphs by name."""
-    found: dict[str, Path] = {}
-    for folder in reversed(config_folders()):
-        found.update({path.stem: path for path in sorted((folder / 'graphs').glob('*.yaml'))})
-    return found
-
-
 def find_graph(name: str) -> Graph:
     """Load an installed graph by name, or a file by its path.
 
@@ -312,7 +304,7 @@ def find_graph(name: str) -> Graph:
     path = Path(name)
     if path.suffix in ('.yaml', '.yml'):
         return load_graph(path)
-    files = graph_files()
+    files = config_files('graphs')
     if name not in files:
         if not files:
             raise InputError('no graphs are installed: build the workspace (make build) and use '

@@ -621,7 +621,7 @@ def _learn_actions(model: ObservationModel, defaults: ObservationModel,
     for name, counts in sorted(outcomes.items()):
         n, prior = sum(counts.values()), defaults.action(name)
         fractions = {kind: _smooth(counts[kind], n, getattr(prior, kind), PRIOR_ACTIONS)
-                  for kind in ('success', 'no_op', 'slip')}
+                     for kind in ('success', 'no_op', 'slip')}
         learned[name] = ActionReliability(**fractions, n=n, effects={
             f'{predicate} {"+" if value else "-"}': clip(_smooth(held, total, 0.95, 2.0))
             for (action, predicate, value), (held, total) in sorted(effects.items())

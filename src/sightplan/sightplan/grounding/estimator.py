@@ -373,4 +373,4 @@ def _independent(scores: Floats, k: int) -> Solutions:
             heapq.heappush(heap, (cost + step - float(costs[flips[-1]]),
                                   (*flips[:-1], following)))
     return Solutions(np.array(rows, np.bool_), np.array(found) + float(scores[best].sum()),
-                  len(rows) == 2 ** min(len(scores), 62))
+                     len(rows) == 2 ** min(len(scores), 62))

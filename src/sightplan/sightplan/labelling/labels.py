@@ -307,7 +307,7 @@ class LabelFile:
         labels = [validated(Label, line.data, line.where) for line in content.lines]
         if content.truncated:
             self.warnings.append(f'{self.path}: its last line was cut off and is removed: '
-                                   f'{_excerpt(content.truncated)}')
+                                 f'{_excerpt(content.truncated)}')
         return labels
 
     def close(self) -> None:

@@ -123,7 +123,7 @@ class _Collector:
         warnings = list(self.warnings)
         if self._without:
             warnings.append(f'{self._without} batches of questions are left out: their pictures '
-                              f'are not in the bags')
+                            f'are not in the bags')
         images = []
         for image_id, (bag, episode, observation) in self._places.items():
             questions = list(self._questions[image_id].values())

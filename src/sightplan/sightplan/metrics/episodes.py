@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from sightplan.metrics.measures import MEAN, STATISTIC, Columns, Measure
+import numpy as np
+
+from sightplan.metrics.measures import (
+    MEAN,
+    STATISTIC,
+    Columns,
+    Floats,
+    Measure,
+    Statistic,
+    ratio,
+    total,
+)
 from sightplan.model import AskPurpose
 
 
-def ratio(part: str, whole: str) -> Callable[[Columns], float]:
+def ratio_of(part: str, whole: str) -> Statistic:
     """The statistic: sum of one column over the sum of another, NaN if that is 0 or not there."""
-    def statistic(columns: Columns) -> float:
-        total = float(columns[whole].sum()) if whole in columns else 0.0
-        return float(columns[part].sum()) / total if total else float('nan')
+    def statistic(columns: Columns, weights: Floats) -> Floats:
+        if whole not in columns:
+            return np.full(len(weights), np.nan)
+        return ratio(total(columns[part], weights), total(columns[whole], weights))
     return statistic
 
 
@@ -23,7 +35,7 @@ EPISODE_MEASURES = (
     Measure('questions', 'questions asked', MEAN, None),
     Measure('predicate_accuracy', 'fraction of right answers among the readable ones to '
             'questions of state enumerations', STATISTIC,
-            statistic=ratio('answers_right', 'answers_read')),
+            statistic=ratio_of('answers_right', 'answers_read')),
     Measure('optimality', 'actions carried out over those of the shortest plan, solved episodes',
             MEAN, False),
 )

@@ -50,7 +50,7 @@ def mean_sem(sems: Sequence[float]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class Fraction:
     """``successes`` of ``n`` trials, with the uncertainty; all is None without a trial."""
 
     successes: int

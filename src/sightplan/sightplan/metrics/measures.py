@@ -6,7 +6,7 @@ it. A ``Measure`` says how the numbers of many lines become one with a 95 % inte
 * a *fraction* of items (every value is 0 or 1): Wilson score interval;
 * a *mean*: percentile bootstrap over clusters (items that share their luck, such as a picture);
 * a *statistic* that is no mean of items (balanced accuracy, calibration error): computed by the
-  suite from columns of measures, with the same bootstrap.
+  suite from columns of measures and the weights of items, with the same bootstrap.
 """
 
 from __future__ import annotations
@@ -24,8 +24,14 @@ FRACTION, MEAN, STATISTIC = 'fraction', 'mean', 'statistic'
 RESAMPLES = 1000
 SEED = 0
 
-Columns = Mapping[str, NDArray[np.float64]]
+Floats = NDArray[np.float64]
+Columns = Mapping[str, Floats]
 """Measure to values, (N,) each, NaN where not scored."""
+Statistic = Callable[[Columns, Floats], Floats]
+"""Of columns, (N,) each, and weights, (R, N), how often each item counts in each of R resamples:
+one number for each resample, (R,), NaN where it is undefined."""
+
+_AT_ONCE = 4_000_000  # weights, 32 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +43,7 @@ class Measure:
         about: one line for people, with unit.
         kind: ``fraction``, ``mean`` or ``statistic``.
         higher_is_better: None if neither is better (a count of questions).
-        statistic: of a statistic: columns of the same N items to one number, NaN if undefined.
+        statistic: of a statistic: see ``Statistic``.
         primary: whether it is what a suite is compared by; exactly one measure of a suite is.
     """
 
@@ -45,7 +51,7 @@ class Measure:
     about: str
     kind: str = FRACTION
     higher_is_better: bool | None = True
-    statistic: Callable[[Columns], float] | None = None
+    statistic: Statistic | None = None
     primary: bool = False
 
 
@@ -115,20 +121,17 @@ def aggregate(lines: Sequence[Mapping[str, Any]], measure: Measure,
     n, distinct = len(clusters), len(set(clusters))
     if not n:
         return Aggregate(None, None, None, 0, 0)
-    statistic = measure.statistic or _mean_of(measure.name)
-    value = float(statistic(values))
+    statistic = measure.statistic or mean_of(measure.name)
+    value = float(statistic(values, np.ones((1, n)))[0])
     if np.isnan(value):
         return Aggregate(None, None, None, n, distinct)
     if measure.kind == FRACTION:
         return Aggregate(value, *wilson(round(value * n), n), n, distinct)
     if distinct < 2 or not resamples:
         return Aggregate(value, None, None, n, distinct)
-    members = _members(clusters)
     drawn = np.random.default_rng(seed).integers(distinct, size=(resamples, distinct))
-    found = (_resampled_means(values[measure.name], members, drawn)
-             if measure.statistic is None else
-             _resampled(values, members, drawn, measure.statistic))
-    return Aggregate(value, *_percentiles(found), n, distinct)
+    return Aggregate(value, *_percentiles(_resampled(values, clusters, drawn, statistic)), n,
+                     distinct)
 
 
 def aggregates(lines: Sequence[Mapping[str, Any]], measures: Iterable[Measure],
@@ -137,9 +140,21 @@ def aggregates(lines: Sequence[Mapping[str, Any]], measures: Iterable[Measure],
     return {measure.name: aggregate(lines, measure).as_json() for measure in measures}
 
 
-def _mean_of(name: str) -> Callable[[Columns], float]:
-    def mean(values: Columns) -> float:
-        return float(values[name].mean())
+def total(column: Floats, weights: Floats) -> Floats:
+    """(R,) weighted sums of a column (N,), without what was not scored."""
+    return np.asarray(weights @ np.nan_to_num(column))
+
+
+def ratio(part: Floats, whole: Floats) -> Floats:
+    """Quotients, NaN where there is nothing to divide by."""
+    return np.divide(part, whole, out=np.full_like(part, np.nan), where=whole != 0.0)
+
+
+def mean_of(name: str) -> Statistic:
+    """The statistic: mean of a column, without what was not scored."""
+    def mean(values: Columns, weights: Floats) -> Floats:
+        known = (~np.isnan(values[name])).astype(np.float64)
+        return ratio(total(values[name], weights), total(known, weights))
     return mean
 
 
@@ -150,32 +165,24 @@ def numbered(groups: Iterable[Hashable]) -> tuple[NDArray[np.int64], int]:
     return np.array(index, np.int64), len(numbers)
 
 
-def _members(clusters: Sequence[str]) -> list[NDArray[np.intp]]:
-    """Indices of the items of each cluster."""
-    index, _ = numbered(clusters)
-    return np.split(np.argsort(index, kind='stable'), np.bincount(index).cumsum()[:-1])
+def _resampled(values: Columns, clusters: Sequence[str], drawn: NDArray[np.int64],
+               statistic: Statistic) -> Floats:
+    """A statistic of each resample, (R,).
+
+    Args:
+        values: columns (N,).
+        clusters: that of each item.
+        drawn: (R, clusters) numbers of the clusters that each resample consists of.
+        statistic: what to compute.
+    """
+    index, count = numbered(clusters)
+    parts = np.array_split(drawn, -(-len(drawn) * len(index) // _AT_ONCE))
+    return np.concatenate([statistic(values, np.stack(
+        [np.bincount(row, minlength=count) for row in part])[:, index].astype(np.float64))
+        for part in parts])
 
 
-def _resampled_means(values: NDArray[np.float64], members: Sequence[NDArray[np.intp]],
-                     drawn: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Mean of each resample: from sums and sizes of the clusters that were drawn."""
-    sums = np.array([values[indices].sum() for indices in members])
-    sizes = np.array([len(indices) for indices in members])
-    means: NDArray[np.float64] = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
-    return means
-
-
-def _resampled(values: Columns, members: Sequence[NDArray[np.intp]], drawn: NDArray[np.int64],
-               statistic: Callable[[Columns], float]) -> NDArray[np.float64]:
-    """A statistic of each resample."""
-    found = np.empty(len(drawn))
-    for number, clusters in enumerate(drawn):
-        chosen = np.concatenate([members[cluster] for cluster in clusters])
-        found[number] = statistic({name: column[chosen] for name, column in values.items()})
-    return found
-
-
-def _percentiles(found: NDArray[np.float64]) -> tuple[float | None, float | None]:
+def _percentiles(found: Floats) -> tuple[float | None, float | None]:
     """The 95 % interval; undefined resamples are left out."""
     if np.isnan(found).all():
         return None, None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -14,7 +14,9 @@ from sightplan.metrics.measures import (
     MEAN,
     STATISTIC,
     Columns,
+    Floats,
     Measure,
+    Statistic,
     aggregate,
     numbered,
     scored,
@@ -204,12 +206,13 @@ def compare(first: Mapping[K, Mapping[str, Any]], second: Mapping[K, Mapping[str
                       counts, p)
 
 
-def _difference(statistic: Callable[[Columns], float]) -> Callable[[Columns], float]:
+def _difference(statistic: Statistic) -> Statistic:
     """A statistic of the first method's columns minus that of the second's."""
-    def of(columns: Columns, side: str) -> float:
+    def of(columns: Columns, weights: Floats, side: str) -> Floats:
         return statistic({name.removeprefix(side): values for name, values in columns.items()
-                          if name.startswith(side)})
-    return lambda columns: of(columns, _FIRST) - of(columns, _SECOND)
+                          if name.startswith(side)}, weights)
+    return lambda columns, weights: (
+        of(columns, weights, _FIRST) - of(columns, weights, _SECOND))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -196,7 +196,7 @@ class EpisodeScorer:
 
     def _saw(self, observation: Observation) -> None:
         self._line['last_observation'] = {'image_id': observation.image_id,
-                                   'stamp_ns': observation.stamp_ns}
+                                          'stamp_ns': observation.stamp_ns}
 
     def _spent(self, event: Asked | Proposed) -> None:
         """Note the prompt that was used, and what the call cost."""

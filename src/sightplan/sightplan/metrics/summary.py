@@ -19,8 +19,10 @@ from sightplan.model import AskPurpose, Usage
 
 _STEPS = ('steps', 'executed', 'rejected', 'withheld', 'withheld_true_positive', 'invalid')
 
+_Lines = Sequence[Mapping[str, Any]]
 
-def summarise_episodes(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+
+def summarise_episodes(lines: _Lines) -> dict[str, Any]:
     """Score a run of episodes.
 
     Success is counted over scored episodes only: those that ended in an infrastructure error
@@ -65,56 +67,67 @@ def summarise_episodes(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         'errors': len(lines) - len(known) - cancelled - without, 'cancelled': cancelled,
         **({'without_truth': without} if without else {}),
     }
+    return {**summary, **_answers_and_actions(known, lines), **_effort(known, lines),
+            **_split_success(known, lines)}
+
+
+def _answers_and_actions(known: _Lines, lines: _Lines) -> dict[str, Any]:
+    """What was answered, done and got wrong; see ``summarise_episodes``."""
     predicates = _predicates(known)
-    summary['predicate_accuracy'] = _accuracy(predicates)
-    summary['predicates'] = predicates
-    summary['enumerations'] = {
-        'count': sum(len(line['enumerations']) for line in known),
-        'exact': sum(sum(line['enumerations']) for line in known),
-        'first_exact': sum(bool(line['enumerations']) and bool(line['enumerations'][0])
-                           for line in known),
-    }
     steps = {key: sum(line[key] for line in known) for key in _STEPS}
-    summary['actions'] = steps
-    summary['executable'] = _ratio(steps['executed'],
-                                   steps['executed'] + steps['rejected'] + steps['invalid'])
-    summary['proposals'] = _sums(line['proposals'] for line in known)
-    summary['repaired'] = sum(line['repaired'] for line in known)
-    summary['prompts'] = _sums(line['prompts'] for line in lines)
-    summary['usage'] = _usage(lines)
-    summary['failures'] = failure_counts(lines)
-    summary['checks'] = {
-        purpose: {kind: sum(line['checks'].get(purpose, {}).get(kind, 0) for line in known)
-                  for kind in CHECKS}
-        for purpose in (AskPurpose.PRECONDITION.value, AskPurpose.EFFECT.value)
-        if any(purpose in line['checks'] for line in known)}
-    summary['plans'] = _plans(known)
-    summary['questions'] = sum(line['questions'] for line in lines)
-    summary['questions_per_episode'] = _mean(line['questions'] for line in known)
-    summary['unparsed'] = sum(counts['unparsed'] for table in predicates.values()
-                              for counts in table.values())
-    summary['observations'] = sum(line['observations'] for line in lines)
-    summary['privileged_facts'] = sum(line['privileged_facts'] for line in lines)
-    summary['privileged_facts_per_episode'] = _mean(line['privileged_facts'] for line in known)
+    return {
+        'predicate_accuracy': _accuracy(predicates), 'predicates': predicates,
+        'enumerations': {
+            'count': sum(len(line['enumerations']) for line in known),
+            'exact': sum(sum(line['enumerations']) for line in known),
+            'first_exact': sum(bool(line['enumerations']) and bool(line['enumerations'][0])
+                               for line in known)},
+        'actions': steps,
+        'executable': _ratio(steps['executed'],
+                             steps['executed'] + steps['rejected'] + steps['invalid']),
+        'proposals': _sums(line['proposals'] for line in known),
+        'repaired': sum(line['repaired'] for line in known),
+        'prompts': _sums(line['prompts'] for line in lines), 'usage': _usage(lines),
+        'failures': failure_counts(lines),
+        'checks': {
+            purpose: {kind: sum(line['checks'].get(purpose, {}).get(kind, 0) for line in known)
+                      for kind in CHECKS}
+            for purpose in (AskPurpose.PRECONDITION.value, AskPurpose.EFFECT.value)
+            if any(purpose in line['checks'] for line in known)},
+        'plans': _plans(known), 'questions': sum(line['questions'] for line in lines),
+        'questions_per_episode': _mean(line['questions'] for line in known),
+        'unparsed': sum(counts['unparsed'] for table in predicates.values()
+                        for counts in table.values())}
+
+
+def _effort(known: _Lines, lines: _Lines) -> dict[str, Any]:
+    """What was seen and believed, how episodes ended, and how long they took."""
     believed = belief_reliability(known)
-    summary['belief_reliability'] = None if believed is None else {
-        'ece': believed.ece, 'interval95': [believed.low, believed.high], 'n': believed.n}
-    summary['stops'] = dict(sorted(Counter(line['stop'] for line in lines).items()))
-    summary['seconds'] = sum(line['seconds'] for line in lines)
-    summary['seconds_per_episode'] = _mean(line['seconds'] for line in lines)
     stages = dict.fromkeys(stage for line in lines for stage in line['timings_s'])
-    summary['stage_seconds'] = {
-        stage: sum(line['timings_s'].get(stage, 0.0) for line in lines) for stage in stages}
+    return {
+        'observations': sum(line['observations'] for line in lines),
+        'privileged_facts': sum(line['privileged_facts'] for line in lines),
+        'privileged_facts_per_episode': _mean(line['privileged_facts'] for line in known),
+        'belief_reliability': None if believed is None else {
+            'ece': believed.ece, 'interval95': [believed.low, believed.high], 'n': believed.n},
+        'stops': dict(sorted(Counter(line['stop'] for line in lines).items())),
+        'seconds': sum(line['seconds'] for line in lines),
+        'seconds_per_episode': _mean(line['seconds'] for line in lines),
+        'stage_seconds': {stage: sum(line['timings_s'].get(stage, 0.0) for line in lines)
+                          for stage in stages}}
+
+
+def _split_success(known: _Lines, lines: _Lines) -> dict[str, Any]:
+    """Success of each split and their mean; nothing where there is one split only."""
     splits = dict.fromkeys(line['split'] for line in lines)
-    if len(splits) > 1:
-        each = {split: _success([line for line in known if line['split'] == split])
-                for split in splits}
-        summary['splits'] = each
-        rated = [s for s in each.values() if s['success_rate'] is not None]
-        summary['mean_of_splits'] = {
-            'success_rate': _mean(s['success_rate'] for s in rated),
-            'sem': mean_sem([s['sem'] for s in rated])}
-    return summary
+    if len(splits) < 2:
+        return {}
+    each = {split: _success([line for line in known if line['split'] == split])
+            for split in splits}
+    rated = [s for s in each.values() if s['success_rate'] is not None]
+    return {'splits': each, 'mean_of_splits': {
+        'success_rate': _mean(s['success_rate'] for s in rated),
+        'sem': mean_sem([s['sem'] for s in rated])}}
 
 
 def failure_counts(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from sightplan.model.errors import (
     WorldError,
     did_you_mean,
 )
-from sightplan.model.paths import config_folders, user_path
+from sightplan.model.paths import config_files, config_folders, user_path
 from sightplan.model.perception import (
     BARE,
     Answer,
@@ -81,7 +81,8 @@ __all__ = [
     'ProposalStatus', 'Proposed', 'Question', 'Recorder', 'SightplanError', 'SpendingCapError',
     'StoppedError', 'UnknownImageError',
     'State', 'Stepped', 'StopReason', 'SymbolicPlanner', 'TruthSource', 'Usage', 'Verdict',
-    'VisualPlanner', 'VisualTask', 'World', 'WorldError', 'check_settings', 'config_folders',
+    'VisualPlanner', 'VisualTask', 'World', 'WorldError', 'check_settings', 'config_files',
+    'config_folders',
     'did_you_mean', 'identity_values', 'param', 'prompt_id', 'settings_fields', 'used_between',
     'user_path',
 ]

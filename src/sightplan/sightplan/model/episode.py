@@ -21,7 +21,7 @@ from sightplan.model.usage import Usage
 class Privileged(enum.Enum):
     """When a policy is provided with facts about objects out of view (ViPlan, section 4.1).
 
-    NONE: never. INITIAL: with looks before the first action. ALWAYS: with every look.
+    NONE: never. INITIAL: with observations before the first action. ALWAYS: with every one.
     """
 
     NONE = 'none'
@@ -29,7 +29,7 @@ class Privileged(enum.Enum):
     ALWAYS = 'always'
 
     def grants(self, moved: bool) -> bool:
-        """Whether facts come with a look; ``moved``: an action was carried out before it."""
+        """Whether an observation has facts; ``moved``: an action was carried out before it."""
         return self is Privileged.ALWAYS or (self is Privileged.INITIAL and not moved)
 
 
@@ -40,6 +40,8 @@ class FeedbackStatus(enum.Enum):
     REJECTED: the action was not legal in the world's state; nothing moved.
     WITHHELD: the policy itself held the action back (a precondition was judged false).
     INVALID: the model's reply held no known action with known objects; nothing was sent.
+
+    Messages number the members in this order, from 1.
     """
 
     EXECUTED = 'executed'
@@ -100,7 +102,7 @@ class EpisodeSpec:
         split: name of the split, '' for problems from a folder.
         seed: seeds the world (looks, failures) and the policy.
         max_actions: budget of actions; withheld, rejected and invalid ones count.
-        failure_probability: chance that the world bungles a legal action, in [0, 1].
+        failure_probability: chance that the execution of a legal action fails, in [0, 1].
         stop_at_goal: whether the episode ends as soon as the goal holds in the true state: what
             some papers grant, and no robot knows.
         privileged: when the policy is provided with facts about objects out of view.
@@ -151,7 +153,7 @@ class Asked:
         model: exact name of the model that answered.
         prompt: name and hash of the prompt, for example ``ground_cot@0a1b2c3d4e5f``.
         usage: what the call cost; None where nobody counted.
-        memory: what the prompt told of earlier attempts; '' for nothing.
+        memory: what the prompt said of earlier attempts; '' for nothing.
     """
 
     observation: Observation
@@ -190,7 +192,7 @@ class Proposed:
         proposal: its reply, read.
         prompt: name and hash of the prompt, for example ``plan_cot@0a1b2c3d4e5f``.
         usage: what the call cost; None where nobody counted.
-        history: the earlier steps that the prompt told of, in order.
+        history: the earlier steps that the prompt named, in order.
     """
 
     observation: Observation

@@ -1,4 +1,4 @@
-"""Paths that a person gave."""
+"""Paths that a person gave, and those of installed configuration."""
 
 from __future__ import annotations
 
@@ -40,3 +40,9 @@ def config_folders() -> list[Path]:
     """Where configuration is installed, nearest first: share/sightplan_bringup/config."""
     prefixes = [Path(p) for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
     return [prefix / 'share' / 'sightplan_bringup' / 'config' for prefix in prefixes]
+
+
+def config_files(folder: str) -> dict[str, Path]:
+    """The installed YAML files of a folder of the configuration, by name without suffix."""
+    return {path.stem: path for config in reversed(config_folders())
+            for path in sorted((config / folder).glob('*.yaml'))}

@@ -118,7 +118,10 @@ def prompt_id(name: str, sha256: str) -> str:
 
 
 class Verdict(enum.Enum):
-    """What an answer says about its atom."""
+    """What an answer says about its atom.
+
+    Messages number the members in this order, from 1.
+    """
 
     YES = 'yes'
     NO = 'no'
@@ -126,7 +129,10 @@ class Verdict(enum.Enum):
 
 
 class AskPurpose(enum.Enum):
-    """Why a question was asked (metrics separate them, ViPlan section 4)."""
+    """Why a question was asked (metrics separate them, ViPlan section 4).
+
+    Messages number the members in this order, from 1.
+    """
 
     ENUMERATION = 'enumeration'
     PRECONDITION = 'precondition'

@@ -25,7 +25,10 @@ class PlanningTask:
 
 
 class PlanningStatus(enum.Enum):
-    """How a planning attempt ended; only SOLVED carries a plan."""
+    """How a planning attempt ended; only SOLVED carries a plan.
+
+    Messages number the members in this order, from 1.
+    """
 
     SOLVED = 'solved'
     UNSOLVABLE = 'unsolvable'
@@ -90,6 +93,8 @@ class ProposalStatus(enum.Enum):
     EMPTY: a plan without actions.
     UNKNOWN_ACTION: the first action is none of the domain's.
     WRONG_ARGUMENTS: the first action has a wrong number of arguments, or unknown or unfit ones.
+
+    Messages number the members in this order, from 1.
     """
 
     PLANNED = 'planned'

@@ -38,7 +38,7 @@ def read_data(path: Path) -> Any:
     """
     try:
         text = path.read_text('utf-8')
-        return json.loads(text) if path.suffix == '.json' else yaml.safe_load(text)
+        return json.loads(text) if path.suffix == '.json' else yaml.load(text, yaml.CSafeLoader)
     except OSError as error:
         raise InputError(f'{path}: cannot be read ({error.strerror or error})') from error
     except (ValueError, yaml.YAMLError) as error:

@@ -138,7 +138,7 @@ class FastDownwardPlanner:
         start = time.monotonic()
         if not self._lock.acquire(timeout=max(timeout_s, 0.0)):
             return PlanningResult(PlanningStatus.TIMEOUT, seconds=time.monotonic() - start,
-                                  message=f'the planner was busy for {timeout_s} s')
+                                  message=f'the planner was busy for {timeout_s:g} s')
         try:
             if task in self._cache:
                 self._cache.move_to_end(task)

@@ -259,11 +259,7 @@ def read_metadata(path: Path) -> Metadata:
 
 
 def _yaml(source: Any) -> Any:
-    loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)(source)
-    try:
-        return loader.get_single_data()
-    finally:
-        loader.dispose()
+    return yaml.load(source, yaml.CSafeLoader)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -98,7 +98,7 @@ class BagRecorder:
         topic, message = self._numbered.message(event)
         self._write(topic, message)
         if isinstance(event, Stepped):
-            self.truth.look_back_to(event.feedback.stamp_ns)
+            self.truth.select_outcome(event.feedback.stamp_ns)
         if isinstance(event, (EpisodeStarted, Stepped)) or bag.writer.pending > _FLUSH_BYTES:
             bag.writer.flush(describe=False)
 

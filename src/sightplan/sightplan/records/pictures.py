@@ -19,22 +19,31 @@ from sightplan.records.messages import image_from_msg, raw_stamp_ns
 _ORDER = (topics.CAMERA_LABELLED, topics.CAMERA_IMAGE)
 """What a model was shown comes first."""
 
+_HELD_BYTES = 64_000_000
+"""So much of a bag's pictures is kept from the first search, some seventy of 640x480 pixels: to
+find one again costs reading a compressed chunk of the file twice."""
+
 
 class _Place(NamedTuple):
-    """Where a picture is: rank of its topic among those that may show the same, and position."""
+    """Where a picture is: rank of its topic among those that may show the same, and position.
+
+    With the message's data, if these are kept.
+    """
 
     rank: int
     topic: str
     log_ns: int
     place: Place
+    data: bytes | None
 
 
 class Pictures:
     """Finds the pictures of a bag.
 
     The first search reads all headers once; pixels are decoded one picture at a time, and those
-    used last are kept (0.9 MB each at 640x480). All topics of images are searched, because those
-    of a real camera may have any name; our own names, and those in the namespace, come first.
+    used last are kept (0.9 MB each at 640x480), and the data of a small bag. All topics of images
+    are searched, because those of a real camera may have any name; our own names, and those in
+    the namespace, come first.
     """
 
     def __init__(self, bag: Bag, most: int = 16) -> None:
@@ -76,17 +85,21 @@ class Pictures:
                 known = topics.relative(name, _ORDER)
                 ranks[name] = len(_ORDER) if known is None else _ORDER.index(known[1])
         index: defaultdict[int, list[_Place]] = defaultdict(list)
+        held = 0
         for message in self._bag.messages(ranks) if ranks else ():
+            held += len(message.data)
             with contextlib.suppress(InputError):
                 index[raw_stamp_ns(message.data)].append(_Place(
-                    ranks[message.topic], message.topic, message.log_ns, message.place))
+                    ranks[message.topic], message.topic, message.log_ns, message.place,
+                    message.data if held <= _HELD_BYTES else None))
         return index
 
 
 def _decode(bag: Bag, place: _Place) -> tuple[NDArray[np.uint8], str] | None:
     """Picture and its id; None for what cannot be shown, such as depth."""
     try:
-        message = bag.decode(BagMessage(place.topic, place.log_ns, bag.data(place.place)))
+        data = bag.data(place.place) if place.data is None else place.data
+        message = bag.decode(BagMessage(place.topic, place.log_ns, data))
         image = image_from_msg(message)
     except (InputError, InfrastructureError):
         return None

@@ -103,7 +103,7 @@ def read_episodes(bag: Path | str) -> Iterator[RecordedEpisode]:
     warnings = [*opened.warnings, *warnings]
     if not episodes:
         what = '; '.join(warnings) or ('it holds no message on a topic '
-                                         f'{topics.AGENT_EPISODE}, in whatever namespace')
+                                       f'{topics.AGENT_EPISODE}, in whatever namespace')
         raise InputError(f'{opened.path}: holds no episode ({what}); give a bag of a run of '
                          "sightplan's, or one that recorded the topics of the node agent")
     damaged = [episode for episode in episodes if episode.warnings] or episodes[-1:]
@@ -138,7 +138,7 @@ class _Attempt:
             sequence = int(arrival.message.sequence)
             if sequence - number > _MOST_LOST:
                 self.warnings.append(f'event {sequence} on {arrival.topic} cannot follow event '
-                                       f'{number - 1}; it is left out')
+                                     f'{number - 1}; it is left out')
                 continue
             lost += range(number, sequence)
             number = sequence + 1
@@ -146,7 +146,7 @@ class _Attempt:
                 event = reader.event(arrival.topic, arrival.message)
             except (SightplanError, ValueError, TypeError, AttributeError) as error:
                 self.warnings.append(f'event {sequence} on {arrival.topic} makes no sense: '
-                                       f'{error}')
+                                     f'{error}')
                 lost.append(sequence)
                 continue
             events.append(event)
@@ -157,7 +157,7 @@ class _Attempt:
             self.warnings.append(f'event {named}{more} of {number} is missing')
         if not isinstance(events[-1], EpisodeEnded):
             self.warnings.append(f'the recording ends before the episode does, after '
-                                   f'{len(events)} events')
+                                 f'{len(events)} events')
         truth = RecordedTruth(self.truth) if self.truth else None
         return RecordedEpisode(
             bag, spec, domain, tuple(events), truth,
@@ -225,4 +225,4 @@ class _Collector:
             attempt.arrivals += waiting
         elif waiting:
             self._warnings.append(f'{len(waiting)} messages of episode {episode_id!r} are left '
-                                    'out, because its start is missing')
+                                  'out, because its start is missing')

@@ -34,15 +34,15 @@ class NotedTruth:
         self._truth, self._note = truth, note
         self._outcome_ns = 0
 
-    def look_back_to(self, stamp_ns: int) -> None:
+    def select_outcome(self, stamp_ns: int) -> None:
         """Let ``last_outcome`` be about the action that ended at this world time; 0: the last.
 
         The scorer sets it before each step. It is passed on to a truth that can look back.
         """
         self._outcome_ns = stamp_ns
-        look_back_to = getattr(self._truth, 'look_back_to', None)
-        if look_back_to is not None:
-            look_back_to(stamp_ns)
+        select_outcome = getattr(self._truth, 'select_outcome', None)
+        if select_outcome is not None:
+            select_outcome(stamp_ns)
 
     def state(self, stamp_ns: int | None = None) -> State:
         """True atoms at a world time; contract in the port."""
@@ -118,7 +118,7 @@ class RepeatedTruth:
             self._waiting[reply.state is not None, reply.stamp_ns].append(reply)
         self._outcome_ns = 0
 
-    def look_back_to(self, stamp_ns: int) -> None:
+    def select_outcome(self, stamp_ns: int) -> None:
         """Let ``last_outcome`` be about the action that ended at this world time."""
         self._outcome_ns = stamp_ns
 
@@ -129,7 +129,7 @@ class RepeatedTruth:
         return found.state
 
     def last_outcome(self) -> str:
-        """What became of the action that ``look_back_to`` names; contract in the port."""
+        """What became of the action that ``select_outcome`` names; contract in the port."""
         return self._next(False, self._outcome_ns).outcome or ''
 
     def _next(self, state: bool, stamp_ns: int) -> TruthReply:

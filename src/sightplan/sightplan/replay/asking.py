@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import Self
 
 from sightplan.domains import Domain
 from sightplan.grounding import BackendGrounder, parse_yes_no
@@ -151,75 +152,104 @@ def ask_again(sources: Iterable[Source], backend: Backend, *, truth: CurrentTrut
         InputError: answers in ``done`` are to other questions.
     """
     done = done or {}
-    prompts = prompts or PromptNotes()
     start = getattr(backend, 'start_episode', None)
-    if start is not None or backend.needs_truth:
-        workers = 1
-    grounder = BackendGrounder(backend, parse)
+    asker = _Asker(backend, BackendGrounder(backend, parse), wording, timeout_s,
+                   prompts or PromptNotes())
     within = _Limit(limit)
+    with _UnderWay(1 if start is not None or backend.needs_truth else workers) as under_way:
+        for source in sources:
+            every = list(batches(source, purposes))
+            chosen = list(itertools.takewhile(within.take, every))
+            history = start is not None and any(batch.key not in done for batch in chosen)
+            if chosen and backend.needs_truth and truth is not None:
+                truth.use(source.episode)
+            if chosen and start is not None:
+                start(source.episode.spec.id, source.episode.spec.split)
+            for batch in chosen:
+                known = kept(done, batch)
+                if known is not None and not history:
+                    yield Reply(batch, known, fresh=False)
+                    continue
+                yield from under_way.room()
+                if cancelled():
+                    yield from under_way.rest()
+                    return
+                # Bags are read in this thread alone.
+                seen = source.episode.with_image(batch.event.observation)
+                under_way.submit(asker.ask, batch, seen, known)
+            yield from under_way.room()
+            finished(source)
+            if len(chosen) < len(every):
+                break
+        yield from under_way.rest()
 
-    def ask(batch: Batch, seen: Observation, known: tuple[Answer, ...] | None) -> Reply:
+
+@dataclass(frozen=True)
+class _Asker:
+    """Asks the model one batch; arguments as of ``ask_again``."""
+
+    backend: Backend
+    grounder: BackendGrounder
+    wording: str
+    timeout_s: float | None
+    prompts: PromptNotes
+
+    def ask(self, batch: Batch, seen: Observation, known: tuple[Answer, ...] | None) -> Reply:
+        """Ask; where answers are ``known``, only so that the model's history is complete."""
         event, episode = batch.event, batch.source.episode
-        if backend.needs_pixels and seen.image is None:
+        if self.backend.needs_pixels and seen.image is None:
             return Reply(batch, None, lacks='image')
-        if backend.needs_truth and not _known(episode, seen):
+        if self.backend.needs_truth and not _known(episode, seen):
             return Reply(batch, None, lacks='truth')
-        words = prompts.prompt(episode.domain, event)
-        questions = (event.questions if wording == RECORDED else
+        words = self.prompts.prompt(episode.domain, event)
+        questions = (event.questions if self.wording == RECORDED else
                      tuple(episode.domain.question(q.atom) for q in event.questions))
         began = time.monotonic()
-        answers = tuple(grounder.ground(seen, questions, timeout_s, words))
+        answers = tuple(self.grounder.ground(seen, questions, self.timeout_s, words))
         if known is not None:
             return Reply(batch, known, fresh=False)
         return Reply(batch, answers, questions, prompt_id(words.name, words.sha256),
                      time.monotonic() - began)
 
-    with ThreadPoolExecutor(workers, 'replay') as pool:
-        waiting: set[Future[Reply]] = set()
 
-        def collect(most: int) -> Iterator[Reply]:
-            """Yield what is answered until so few are under way; after an error, all others."""
-            nonlocal waiting
-            failure: BaseException | None = None
-            while len(waiting) > (0 if failure else most):
-                ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in ready:
-                    if (error := future.exception()) is not None:
-                        failure = failure or error
-                    else:
-                        yield future.result()
-            if failure is not None:
-                raise failure
+class _UnderWay:
+    """Batches that are being answered, at most ``workers`` at a time; a context manager."""
 
-        try:
-            for source in sources:
-                every = list(batches(source, purposes))
-                chosen = list(itertools.takewhile(within.take, every))
-                history = start is not None and any(batch.key not in done for batch in chosen)
-                if chosen and backend.needs_truth and truth is not None:
-                    truth.use(source.episode)
-                if chosen and start is not None:
-                    start(source.episode.spec.id, source.episode.spec.split)
-                for batch in chosen:
-                    known = kept(done, batch)
-                    if known is not None and not history:
-                        yield Reply(batch, known, fresh=False)
-                        continue
-                    yield from collect(workers - 1)
-                    if cancelled():
-                        yield from collect(0)
-                        return
-                    # Bags are read in this thread alone.
-                    seen = source.episode.with_image(batch.event.observation)
-                    waiting.add(pool.submit(ask, batch, seen, known))
-                yield from collect(workers - 1)
-                finished(source)
-                if len(chosen) < len(every):
-                    break
-            yield from collect(0)
-        finally:
-            for future in waiting:
-                future.cancel()
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+        self._pool = ThreadPoolExecutor(workers, 'replay')
+        self._waiting: set[Future[Reply]] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def submit(self, ask: Callable[..., Reply], *arguments: object) -> None:
+        """Begin a batch."""
+        self._waiting.add(self._pool.submit(ask, *arguments))
+
+    def room(self) -> Iterator[Reply]:
+        """Yield what is answered until another batch can begin."""
+        return self._collect(self._workers - 1)
+
+    def rest(self) -> Iterator[Reply]:
+        """Yield all that is still to come."""
+        return self._collect(0)
+
+    def _collect(self, most: int) -> Iterator[Reply]:
+        """Yield what is answered until so few are under way; after an error, all others."""
+        failure: BaseException | None = None
+        while len(self._waiting) > (0 if failure else most):
+            ready, self._waiting = wait(self._waiting, return_when=FIRST_COMPLETED)
+            for future in ready:
+                if (error := future.exception()) is not None:
+                    failure = failure or error
+                else:
+                    yield future.result()
+        if failure is not None:
+            raise failure
 
 
 def _known(episode: RecordedEpisode, seen: Observation) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from sightplan.agent import method_names, policy_settings
 from sightplan.agent.methods._believing import hide_unseen, make_filter, relevant_atoms
 from sightplan.agent.methods._estimators import Estimators
-from sightplan.agent.methods.ground import take_answer
+from sightplan.agent.methods.ground import believed_state, take_answer
 from sightplan.agent.policy import Context
 from sightplan.domains import Domain, InstantiatedModel
 from sightplan.grounding.estimator import FAINT, Evidence
@@ -108,16 +108,13 @@ class _Raw:
 
     def act(self, action: Action, status: FeedbackStatus) -> None:
         if status is FeedbackStatus.EXECUTED:
-            effects = self._model.effects(action, self._state())
+            effects = self._model.effects(action, believed_state(self._belief))
             self._belief.update(effects)
             for atom in effects:
                 self._probabilities.pop(atom, None)
 
     def believed(self) -> tuple[State, Mapping[Atom, float]]:
-        return self._state(), self._probabilities
-
-    def _state(self) -> State:
-        return frozenset(atom for atom, holds in self._belief.items() if holds)
+        return believed_state(self._belief), self._probabilities
 
 
 class _Decoded(_Raw):

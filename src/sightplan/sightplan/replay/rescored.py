@@ -122,7 +122,7 @@ def rescore(episode: RecordedEpisode, suite: Suite | None = None) -> dict[str, A
     scorer = episode_scorer(truth, suite)
     for event in _whole(episode):
         if isinstance(event, Stepped) and truth is not None:
-            truth.look_back_to(event.feedback.stamp_ns)
+            truth.select_outcome(event.feedback.stamp_ns)
         scorer.record(event)
     line: dict[str, Any] = json.loads(json.dumps(scorer.result()))
     return line

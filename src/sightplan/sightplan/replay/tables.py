@@ -31,7 +31,7 @@ def estimates_table(found: Mapping[str, Mapping[str, Any]]) -> Table:
     rows = [row for answers, result in found.items()
             for row in estimates.flat_rows(result, answers)]
     own = dict.fromkeys(key for row in rows for key in row if key.startswith('accuracy_'))
-    columns = (*_ESTIMATES, *(Column(key, key.removeprefix('accuracy_'), 'share', 'accuracy')
+    columns = (*_ESTIMATES, *(Column(key, key.removeprefix('accuracy_'), 'fraction', 'accuracy')
                               for key in sorted(own)))
     return Table('estimates', 'Estimators over the same answers', *_filled(columns, rows),
                  estimates.NOTE)

@@ -153,7 +153,7 @@ def rounded(value: object, kind: Kind) -> str:
         return escaped(str(value))
     if kind == 'p':
         return '< 0.001' if value < 0.001 else f'{value:.3f}'
-    if kind == 'share':
+    if kind == 'fraction':
         return f'{value:.3f}'
     if kind == 'usd':
         return f'{value:.4f}'

@@ -59,14 +59,14 @@ class Column:
         return {cause.value: counts[cause.value] for cause in Cause if counts[cause.value]}
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON data, with shares of the failed episodes and their Wilson intervals."""
+        """As plain JSON data, with fractions of the failed episodes and their Wilson intervals."""
         n = len(self.failed)
         return {
             'run': self.run, 'method': self.method, 'model': self.model, 'split': self.split,
             'episodes': self.episodes, 'solved': self.solved, 'failed': n,
-            'causes': {cause: {'count': k, 'share': k / n, 'interval95': list(wilson(k, n))}
+            'causes': {cause: {'count': k, 'fraction': k / n, 'interval95': list(wilson(k, n))}
                        for cause, k in self.counts().items()},
-            'failures': [{'episode_id': episode.line['id'], 'stop': episode.line['stop'],
+            'failures': [{'id': episode.line['id'], 'stop': episode.line['stop'],
                           **episode.failure} for episode in self.failed]}
 
 

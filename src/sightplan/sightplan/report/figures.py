@@ -102,8 +102,8 @@ def _success(results: Results, means: Sequence[_Row], models: Sequence[_Row]) ->
                     if parts and key == 'success' else '')
             yield Figure(
                 plots.dots(f'{key}-{_id(domain)}', points, f'Success in {domain} by {what}',
-                           'share of episodes that are solved', order=results.splits),
-                f'{domain}: share of solved episodes by {what}, with 95 % Wilson '
+                           'fraction of episodes that are solved', order=results.splits),
+                f'{domain}: fraction of solved episodes by {what}, with 95 % Wilson '
                 f'intervals of the episodes{hollow}; n = {_range(p.n for p in points)} for each '
                 f'point.{some}')
 
@@ -147,16 +147,16 @@ def _compounding(rows: Sequence[_Row]) -> Iterator[Figure]:
         yield Figure(
             plots.curves(f'compounding-{_id(domain)}', drawn[:_MOST_ROWS],
                          f'Success in {domain} by the answers that an episode needs',
-                         'answers that an episode needs', 'share of episodes solved',
+                         'answers that an episode needs', 'fraction of episodes solved',
                          theory='if errors were independent'),
-            f'{domain}: share of solved episodes, by the number of answers they need, with 95 % '
-            'Wilson intervals; some rows of the table are one point here. Models are drawn a '
+            f'{domain}: fraction of solved episodes, by the number of answers they need, with '
+            '95 % Wilson intervals; some rows of the table are one point here. Models are drawn a '
             'little beside each other. Thin lines: accuracy of a single answer, '
             'which the table has, to the power of the answers needed.')
 
 
 def _joined(rows: Sequence[_Row]) -> Iterator[tuple[float, float, float, float, int]]:
-    """Neighbouring rows put together until few are left: answers, share, low, high, n."""
+    """Neighbouring rows put together until few are left: answers, fraction, low, high, n."""
     total = left = sum(row['success_n'] for row in rows)
     answers, solved, n = 0.0, 0, 0
     for row in rows:
@@ -196,7 +196,7 @@ def _paired(rows: Sequence[_Row]) -> Iterator[Figure]:
         yield Figure(
             plots.dots(f'paired-{_id(domain)}', _numbered(points[:_MOST_ROWS]),
                        f'Differences of success in {domain}', 'difference of success, first – '
-                       'second', share=False, zero=True),
+                       'second', fraction=False, zero=True),
             f'{domain}: difference of success on the same episodes, {over}, with 95 % bootstrap '
             f'intervals over problems; n = {_range(numbers)} pairs of episodes for each. p-values '
             'are in the table.'
@@ -266,9 +266,9 @@ def _failures(results: Results) -> Iterator[Figure]:
     present = set(itertools.chain(*counts.values()))
     order = dict.fromkeys([*(rule.cause.value for rule in RULES), *sorted(present)])
     yield Figure(
-        plots.shares('failures', [
+        plots.fractions('failures', [
             (name, {words(cause): own[cause] for cause in order if cause in present})
-            for name, own in counts.items()], 'Causes of failure', 'share of failed episodes'),
+            for name, own in counts.items()], 'Causes of failure', 'fraction of failed episodes'),
         'Causes of failure, with the number of episodes of each.')
 
 
@@ -278,8 +278,8 @@ def _calibration(bins: Sequence[_Row], errors: Sequence[_Row]) -> Iterator[Figur
     domains = {row['domain'] for row in errors}
     for source, about in (
             ('beliefs', ('Probabilities of atoms as they were believed at each step, against the '
-                         'share of those atoms that was true')),
-            ('answers', ('P(yes) as the model gave it, against the share of questions whose '
+                         'fraction of those atoms that was true')),
+            ('answers', ('P(yes) as the model gave it, against the fraction of questions whose '
                          'answer is yes'))):
         own = [row for row in errors if row['source'] == source]
         panels = [(label if len(domains) == 1 else f'{row["domain"]}: {label}', Reliability(
@@ -309,7 +309,7 @@ def _cost(results: Results) -> Iterator[Figure]:
                     low, middle, high = np.quantile(values, (0.25, 0.5, 0.75)).tolist()
                     points.append(plots.Dot(name, split, middle, low, high, len(values)))
         yield Figure(
-            plots.dots(f'cost-{key}', points, title, f'{key} (log)', share=False, log=True,
+            plots.dots(f'cost-{key}', points, title, f'{key} (log)', fraction=False, log=True,
                        order=results.splits),
             f'{title}: median and middle half of the episodes (not an interval of the median).')
 

@@ -23,7 +23,7 @@ PRIVILEGED = 'privileged facts: '
 
 
 def disambiguated(rows: Sequence[Mapping[str, Any]], shown: Sequence[str] = ('method', 'model'),
-                keys: Sequence[str] = KEYS) -> list[dict[str, str]]:
+                  keys: Sequence[str] = KEYS) -> list[dict[str, str]]:
     """The words of each row's label, by key.
 
     Args:

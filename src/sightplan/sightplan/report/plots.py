@@ -48,7 +48,7 @@ _STYLE: Any = {
 }
 _MOST_LABEL, _MOST_ROW, _MOST_LINES = 900, 52, 4
 _HIDDEN = 0.015
-"""A published share so near to the measured one would be hidden by it."""
+"""A published fraction so near to the measured one would be hidden by it."""
 _LEAST_IN_BIN = 20
 _WIDE, _BESIDE = 8.0, 0.018
 _SHARES = [0, 0.25, 0.5, 0.75, 1], ['0', '.25', '.5', '.75', '1']
@@ -95,7 +95,7 @@ class Curve:
     panel: str = ''
 
 
-def dots(name: str, points: Sequence[Dot], title: str, xlabel: str, share: bool = True,
+def dots(name: str, points: Sequence[Dot], title: str, xlabel: str, fraction: bool = True,
          log: bool = False, zero: bool = False, order: Sequence[str] = ()) -> str:
     """Rows of numbers with intervals: one row of the plot for each row of the data.
 
@@ -104,7 +104,7 @@ def dots(name: str, points: Sequence[Dot], title: str, xlabel: str, share: bool 
         points: what to draw; published numbers become hollow markers.
         title: what is shown, for readers that see no picture.
         xlabel: of the axis of numbers.
-        share: whether the numbers lie in [0, 1].
+        fraction: whether the numbers lie in [0, 1].
         log: logarithmic axis (numbers of 0 are drawn at its left end).
         zero: draw a line at 0.
         order: series that come first, in this order.
@@ -120,7 +120,7 @@ def dots(name: str, points: Sequence[Dot], title: str, xlabel: str, share: bool 
     for place, count in Counter((p.row, p.series) for p in points).items():
         if count > 1:
             raise ValueError(f'{name}: {count} points are called {place}; they need other names')
-    return _plot(name, title, lambda: _dots(points, xlabel, share, log, zero, order), (
+    return _plot(name, title, lambda: _dots(points, xlabel, fraction, log, zero, order), (
         f'{", ".join(filter(None, (p.row, p.series)))} {_number(p.value)}'
         + (f' ({_number(p.low)} to {_number(p.high)})' if p.high > p.low else '')
         + (f', n {p.n}' if p.n else '')
@@ -128,7 +128,7 @@ def dots(name: str, points: Sequence[Dot], title: str, xlabel: str, share: bool 
         for p in points))
 
 
-def _dots(points: Sequence[Dot], xlabel: str, share: bool, log: bool, zero: bool,
+def _dots(points: Sequence[Dot], xlabel: str, fraction: bool, log: bool, zero: bool,
           order: Sequence[str]) -> Figure:
     rows, series = (list(dict.fromkeys(values)) for values in (
         (p.row for p in points),
@@ -157,7 +157,7 @@ def _dots(points: Sequence[Dot], xlabel: str, share: bool, log: bool, zero: bool
                       markersize=5.6, markerfacecolor='none',
                       markeredgecolor=_colour(number), markeredgewidth=0.9)
     axis.set_xlabel(xlabel)
-    if share:
+    if fraction:
         axis.set_xticks(*_SHARES)
         axis.set_xlim(-0.02, 1.02)
     elif log:
@@ -178,7 +178,7 @@ def _dots(points: Sequence[Dot], xlabel: str, share: bool, log: bool, zero: bool
 
 def curves(name: str, lines: Sequence[Curve], title: str, xlabel: str, ylabel: str,
            theory: str = 'theory') -> str:
-    """Shares over a number, with intervals, and what theory says as thin lines.
+    """Fractions over a number, with intervals, and what theory says as thin lines.
 
     The axis of the number is logarithmic where it spans more than a factor of 8.
 
@@ -187,7 +187,7 @@ def curves(name: str, lines: Sequence[Curve], title: str, xlabel: str, ylabel: s
         lines: what to draw.
         title: what is shown, for readers that see no picture.
         xlabel: of the number.
-        ylabel: of the share.
+        ylabel: of the fraction.
         theory: what the thin lines are called.
 
     Returns:
@@ -315,7 +315,7 @@ def _reliabilities(panels: Sequence[tuple[str, Reliability]]) -> Figure:
         lower.set_xlabel('probability')
         lower.tick_params(labelbottom=True)
         if not number % columns:
-            upper.set_ylabel('share that is true')
+            upper.set_ylabel('fraction that is true')
             lower.set_ylabel('n')
     for number in range(len(panels), rows * columns):
         for k in (0, 1):
@@ -323,15 +323,15 @@ def _reliabilities(panels: Sequence[tuple[str, Reliability]]) -> Figure:
     return figure
 
 
-def shares(name: str, rows: Sequence[tuple[str, Mapping[str, int]]], title: str, xlabel: str,
+def fractions(name: str, rows: Sequence[tuple[str, Mapping[str, int]]], title: str, xlabel: str,
            ) -> str:
-    """Rows of counts, each as shares of its sum: stacked bars, with the counts in them.
+    """Rows of counts, each as fractions of its sum: stacked bars, with the counts in them.
 
     Args:
         name: unique in the page, letters, digits and hyphens.
         rows: what each row is, and the counts of its parts; rows without any are left out.
         title: what is shown, for readers that see no picture.
-        xlabel: of the axis of shares.
+        xlabel: of the axis of fractions.
 
     Returns:
         ``<svg ...>``; '' without a count.
@@ -339,13 +339,13 @@ def shares(name: str, rows: Sequence[tuple[str, Mapping[str, int]]], title: str,
     rows = [(label, counts) for label, counts in rows if sum(counts.values())]
     if not rows:
         return ''
-    return _plot(name, title, lambda: _shares(rows, xlabel), (
+    return _plot(name, title, lambda: _fractions(rows, xlabel), (
         f'{label} (n {sum(counts.values())}): ' + ', '.join(
             f'{part} {count}' for part, count in counts.items() if count)
         for label, counts in rows))
 
 
-def _shares(rows: Sequence[tuple[str, Mapping[str, int]]], xlabel: str) -> Figure:
+def _fractions(rows: Sequence[tuple[str, Mapping[str, int]]], xlabel: str) -> Figure:
     parts = list(dict.fromkeys(part for _, counts in rows for part in counts))
     legend = math.ceil(len(parts) / 3)
     names, tallest = _row_names([
@@ -356,17 +356,17 @@ def _shares(rows: Sequence[tuple[str, Mapping[str, int]]], xlabel: str) -> Figur
     for y, (_, counts) in enumerate(rows):
         n, left = sum(counts.values()), 0.0
         for number, part in enumerate(parts):
-            share = counts.get(part, 0) / n
-            if not share:
+            fraction = counts.get(part, 0) / n
+            if not fraction:
                 continue
-            axis.barh(y, share, 0.68, left, color=_colour(number), alpha=0.85,
+            axis.barh(y, fraction, 0.68, left, color=_colour(number), alpha=0.85,
                       hatch=_hatch(number), edgecolor='white', linewidth=0.4)
-            if share > 0.04:
-                axis.text(left + share / 2, y, str(counts[part]), ha='center', va='center',
+            if fraction > 0.04:
+                axis.text(left + fraction / 2, y, str(counts[part]), ha='center', va='center',
                           fontsize=_SMALL, color='white', weight='bold', bbox={
                               'boxstyle': 'round,pad=0.15', 'linewidth': 0,
                               'facecolor': '#333333', 'alpha': 0.75})
-            left += share
+            left += fraction
     _name_rows(axis, names)
     axis.set_xlim(0, 1)
     axis.set_xticks(*_SHARES)

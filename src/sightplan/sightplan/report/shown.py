@@ -1,7 +1,8 @@
 """Tables as a page shows them: rounded, intervals beside their numbers, nothing said twice.
 
 The files in ``tables/`` have every column with all digits; on a page a column whose value is the
-same in all rows stands once, above the table, and standard error, interval and share are one cell.
+same in all rows stands once, above the table, and standard error, interval and fraction are one
+cell.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _CONDITIONS = ('domain', 'backend', 'failure_probability', 'privileged', 'calibr
 """Columns of conditions, which say little in a table of one row."""
 
 _MANY = 200
-"""From so many observations on a share has a third digit."""
+"""From so many observations on a fraction has a third digit."""
 
 _HASH, _LONG = 12, 24
 
@@ -176,7 +177,7 @@ def number_text(value: float, kind: Kind, digits: int = 2) -> str:
         return seconds(value)
     if kind == 'usd':
         return f'{value:.4f}' if abs(value) < 1 else f'{value:.2f}'
-    if kind == 'share':
+    if kind == 'fraction':
         return f'{value:.{digits}f}'
     return f'{value:,.0f}' if abs(value) >= 100 else f'{value:.1f}'
 

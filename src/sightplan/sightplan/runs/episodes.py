@@ -229,7 +229,7 @@ class EpisodeWork:
         self._bags: BagRecorder | None = None
         if settings.bags != bag_recorder.NONE:
             self._bags = closing(stack, BagRecorder(store.folder, self._truth, self._domain,
-                                                  settings.bags))
+                                                    settings.bags))
         truth = self._bags.truth if self._bags else self._truth
         self._scorer = episode_scorer(truth, self.plan.suite)
         self._log: AnswersLog | None = None

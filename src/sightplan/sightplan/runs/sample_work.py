@@ -110,7 +110,7 @@ class SampleWork:
         return given or closing(stack, make_backend(settings.backend, options, self._truth))
 
     def session(self) -> dict[str, Any]:
-        """Nothing."""
+        """Empty: samples add nothing to the record of a session."""
         return {}
 
     def begin(self, store: RunStore) -> None:

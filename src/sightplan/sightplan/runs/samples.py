@@ -255,7 +255,7 @@ def sample_answers(folder: Path) -> list[LoggedAnswer]:
     store = RunStore(folder)
     identity = store.run_info()['identity']
     method = identity['method']['name']
-    if not answerer_class(method).looks:
+    if not answerer_class(method).sees_pictures:
         raise InputError(f'{folder}: method {method!r} shows no picture to a model, so that '
                          'nothing can be learned from it (run ask or ask_cot)')
     prompt = identity['prompt'] if backend_reads_prompt(identity['backend']['name']) else None

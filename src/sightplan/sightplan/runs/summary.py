@@ -68,10 +68,10 @@ def summarise(lines: Sequence[Mapping[str, Any]], suite: Suite | None) -> dict[s
     """
     known = [line for line in lines if scored(line)]
     cancelled = sum(line.get('stop') == 'cancelled' for line in lines)
-    untold = sum(map(without_truth, lines))
+    without = sum(map(without_truth, lines))
     summary: dict[str, Any] = {
         'items': len(lines), **dict.fromkeys(_ABSENT), 'scored': len(known),
-        'errors': len(lines) - len(known) - cancelled - untold, 'cancelled': cancelled,
+        'errors': len(lines) - len(known) - cancelled - without, 'cancelled': cancelled,
         'unread': sum(bool(line.get('unread')) for line in lines),
         'measures': aggregates(lines, measures_of(suite)), 'usage': _usage(lines),
         'seconds': sum(line['seconds'] for line in lines)}

@@ -97,7 +97,7 @@ class Calibration:
         backend = str(dict(self.base)['backend'])
         base = tuple((key, value) for key, value in self.base
                      if key.partition('.')[0] != 'backend_options'
-                     or key.partition('.')[2] in _telling(backend))
+                     or key.partition('.')[2] in _identity_settings(backend))
         content = repr(dataclasses.replace(self, base=base))
         return f'{slug(self.name)}-{slug(_stem(self.table))}-{_digest(content)}'
 
@@ -377,7 +377,7 @@ def _check_same(cell: Cell, same: Cell, where: str) -> None:
                          f'{_text(others[key])}); give both the same')
 
 
-def _telling(backend: str) -> frozenset[str]:
+def _identity_settings(backend: str) -> frozenset[str]:
     """The settings of a backend that results depend on."""
     return frozenset(f.name for f in settings_fields(type(backend_settings(backend)))
                      if f.identity)

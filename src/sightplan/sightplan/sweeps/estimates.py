@@ -203,7 +203,7 @@ def _guess_sample(plan: SamplePlan) -> Figures:
     count = len(plan.items)
     characters = sum(len(sample.question.text) for sample in plan.items
                      if sample.question is not None) / count
-    pictures = len(plan.clusters) / count if answerer.looks else 0.0
+    pictures = len(plan.clusters) / count if answerer.sees_pictures else 0.0
     seconds = REQUEST_S if reasons else QUESTION_S.get(settings.backend, _OTHER_QUESTION_S)
     if not backend_class(settings.backend).needs_pixels:
         return Figures(1.0, seconds=QUESTION_S.get(settings.backend, _OTHER_QUESTION_S))

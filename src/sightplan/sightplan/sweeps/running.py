@@ -324,12 +324,13 @@ class _Stages:
     @staticmethod
     def _take(schedule: Schedule, runs: dict[str, Committed], engine: Engine,
               future: Future[Outcome], worker: int, batch: Batch) -> None:
-        """Take in what came of a batch."""
+        """Take in what came of a batch, and what it cost."""
+        run = runs[batch.name]
+        run.update()
         try:
             schedule.over(batch, future.result())
         except engine.died:
             began = engine.replace(worker, batch)
-            run = runs[batch.name]
             run.update()
             left = [item for item in batch.items if item not in run.scored]
             schedule.died(batch, next(iter(left), '') if began is None else began, run.scored)

@@ -394,7 +394,7 @@ def _usage(data: Mapping[str, Any]) -> Usage | None:
         return None
     cost = counts['cost_usd']
     requests, prompt, completion = (_typed(counts, key, int)
-                             for key in ('requests', 'prompt_tokens', 'completion_tokens'))
+                                    for key in ('requests', 'prompt_tokens', 'completion_tokens'))
     return Usage(requests, prompt, completion, _number(cost))
 
 

@@ -215,7 +215,7 @@ class MovePlanner:
         escape.home('retreat', blocks, room)
         sequence.along('lift', f'up with {block}', source, slow)
         sequence.along('transfer', f'{block} to above {column}',
-                    self.paths.across(source[-1], target[-1]), slow)
+                       self.paths.across(source[-1], target[-1]), slow)
         sequence.along('place', f'{block} down on {column}', target[::-1], slow)
         bring = sequence.take()
         sequence.along('retreat', f'up from {block}', target, slow)
@@ -406,7 +406,7 @@ class BlocksworldSkills:
             top = seen.cubes[under[-1]].centre_m[:2]
             place[:2] = np.clip(place[:2], top - side / 4, top + side / 4)
         return Task(block, column, cube, place, max(0, round(cube.centre_m[2] / side - 0.5)),
-                     tuple(c for name, c in seen.cubes.items() if name != block), seen)
+                    tuple(c for name, c in seen.cubes.items() if name != block), seen)
 
     def _check_belief(self, task: Task, seen: Arrangement) -> None:
         """Refuse what contradicts the agent's belief about the block and where it shall be.

@@ -463,7 +463,7 @@ def _noise_pool() -> NDArray[np.float32]:
 
 
 def develop(rgb: NDArray[np.uint8], look: Look, scene_key: str,
-             width: int) -> NDArray[np.uint8]:
+            width: int) -> NDArray[np.uint8]:
     """Lens blur, exposure and sensor noise."""
     if look.blur_px * width / 640 > 0.15:
         rgb = np.asarray(cv2.GaussianBlur(rgb, (0, 0), look.blur_px * width / 640), np.uint8)

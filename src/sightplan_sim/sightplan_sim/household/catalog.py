@@ -16,15 +16,15 @@ from sightplan_sim.household.shapes import Model
 __all__ = ['CONTAINERS', 'DECOR', 'FURNITURE', 'MOVABLES', 'category_of', 'floor', 'make_decor',
            'make_model', 'wall', 'wall_colour']
 
-Maker = Callable[[str, np.random.Generator], Model]
+ModelFactory = Callable[[str, np.random.Generator], Model]
 
-CONTAINERS: Mapping[str, Maker] = {
+CONTAINERS: Mapping[str, ModelFactory] = {
     'cabinet': furniture.cabinet, 'carton': furniture.carton, 'door': furniture.door,
     'fridge': furniture.fridge, 'window': furniture.window, 'drawers': furniture.drawers,
 }
 """What opens."""
 
-FURNITURE: Mapping[str, Maker] = {
+FURNITURE: Mapping[str, ModelFactory] = {
     'bed': furniture.bed, 'chair': furniture.chair, 'coffee_table': decor.coffee_table,
     'counter': furniture.counter, 'desk': furniture.table, 'shelf': furniture.shelf,
     'sink': furniture.sink, 'sofa': furniture.sofa, 'stove': furniture.stove,
@@ -32,7 +32,7 @@ FURNITURE: Mapping[str, Maker] = {
 }
 """What stays where it is and does not open."""
 
-MOVABLES: Mapping[str, Maker] = {
+MOVABLES: Mapping[str, ModelFactory] = {
     'apple': things.apple, 'ball': things.ball, 'banana': things.banana,
     'basket': things.basket, 'book': things.book, 'bottle': things.bottle, 'bowl': things.bowl,
     'box': things.parcel, 'bucket': things.bucket, 'cloth': things.cloth, 'cup': things.cup,
@@ -45,7 +45,7 @@ MOVABLES: Mapping[str, Maker] = {
 }
 """What is carried about; ``plaything`` besides, whose kind follows its number."""
 
-DECOR: Mapping[str, Maker] = {
+DECOR: Mapping[str, ModelFactory] = {
     'bed': furniture.bed, 'bicycle': decor.bicycle, 'bookcase': decor.bookcase,
     'chair': furniture.chair, 'coffee_table': decor.coffee_table, 'counter': furniture.counter,
     'desk': decor.desk, 'file_cabinet': decor.file_cabinet,
@@ -110,7 +110,7 @@ def make_decor(category: str, rng: np.random.Generator) -> Model:
     return DECOR[category](category, rng)
 
 
-def _known(category: str, among: Mapping[str, Maker] | tuple[str, ...]) -> str | None:
+def _known(category: str, among: Mapping[str, ModelFactory] | tuple[str, ...]) -> str | None:
     if category in among:
         return category
     other = ROOMS.aliases.get(category)

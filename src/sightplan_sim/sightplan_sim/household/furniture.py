@@ -302,7 +302,7 @@ def door(category: str, rng: np.random.Generator) -> Model:
     parts = [between(x, y, z, leaf_rgb)]
     groove = shade(leaf_rgb, 0.80)
     panels = ((0.12, 0.80), (0.95, 1.80)) if rng.random() < 0.7 else ((0.12, 0.60), (0.72, 1.20),
-                                                                     (1.32, 1.80))
+                                                                      (1.32, 1.80))
     for low, high in panels:
         for side in (-1, 1):
             plane = y[0] - 0.002 if side < 0 else y[1] + 0.002

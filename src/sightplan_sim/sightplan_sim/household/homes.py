@@ -57,23 +57,6 @@ def make_home(problem: Problem, variant: int = 0) -> Home:
                      f'(leave objects out, or put fewer into one place)')
 
 
-def layout_key(home: Home, *, looks: bool = True) -> str:
-    """A hash of a home's rooms, furniture and placements.
-
-    Args:
-        home: to hash.
-        looks: whether models (their shapes and colours), decor and small things count; else rooms
-            and the furniture's categories and places alone.
-    """
-    if looks:
-        shown: object = (home.rooms, home.structure, home.decor, home.furniture, home.things,
-                         home.start)
-    else:
-        shown = (home.rooms, [(p.name, p.model.category, p.position, p.yaw)
-                              for p in home.furniture])
-    return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
-
-
 class _Builder:
     """One attempt at a home."""
 

@@ -167,9 +167,9 @@ def find_start(rng: Random, bodies: dict[str, Placed], floor: Floor, rooms: Sequ
 
 def _blocked(floor: Floor, x: float, y: float, yaw: float) -> int:
     """How much of what lies ahead is hidden by something near: 0 to 3."""
-    return sum(not floor.sees((x, y, BODY.camera_height), (x + 1.7 * math.cos(yaw + turn),
-                                            y + 1.7 * math.sin(yaw + turn), 0.35), ())
-               for turn in (-0.5, 0.0, 0.5))
+    ahead = [(x + 1.7 * math.cos(yaw + turn), y + 1.7 * math.sin(yaw + turn), 0.35)
+             for turn in (-0.5, 0.0, 0.5)]
+    return sum(not floor.sees((x, y, BODY.camera_height), point, ()) for point in ahead)
 
 
 def reach_distance(x: float, y: float, box: Box) -> float:

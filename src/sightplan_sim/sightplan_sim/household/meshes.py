@@ -47,7 +47,7 @@ class Mesh:
 
 Polygons = list[list[Vec3]]
 Profile = Sequence[tuple[float, float]]
-Maker = Callable[[float], Polygons]
+MeshFactory = Callable[[float], Polygons]
 
 _ROUND = 18
 """Sides of what is round; the same for all, so that rims meet what they lie on."""
@@ -159,7 +159,7 @@ def _shaded(polygons: Sequence[Floats]) -> Mesh:
                 np.array(triangles, dtype=np.int64).reshape(-1, 3))
 
 
-# --- makers: each returns convex polygons, counter-clockwise seen from outside ----------------
+# --- factories: each returns convex polygons, counter-clockwise seen from outside -------------
 
 
 def _prism(outline: Profile) -> Polygons:
@@ -203,12 +203,13 @@ def _warped(polygons: Polygons, warp: Callable[[float, float, float], Vec3]) -> 
     return [[warp(*v) for v in polygon] for polygon in polygons]
 
 
-def _lathe(points: Profile, sides: int = _ROUND, least: int = 8, closed: bool = False) -> Maker:
+def _lathe(points: Profile, sides: int = _ROUND, least: int = 8,
+           closed: bool = False) -> MeshFactory:
     """Makes a turned profile; ``least`` is the number of sides that a coarse mesh has at least."""
     return lambda detail: _turned(points, max(least, round(sides * detail)), closed)
 
 
-def _torus(middle: float, thick: float) -> Maker:
+def _torus(middle: float, thick: float) -> MeshFactory:
     """Makes a ring with a round profile; part of its radius to the profile's middle, and its."""
     def make(detail: float) -> Polygons:
         n = max(4, round(6 * detail))
@@ -328,7 +329,7 @@ def _bag(detail: float) -> Polygons:
 
 _PROFILES = read_data(Path(__file__).with_name('profiles.yaml'))
 
-KINDS: Mapping[str, Maker] = {
+KINDS: Mapping[str, MeshFactory] = {
     'box': _box, 'sphere': _sphere, 'leaf': _leaf, 'band': _band, 'wedge': _wedge,
     'cabin': _cabin, 'pillow': _pillow, 'sole': _sole, 'shoe': _shoe, 'banana': _banana,
     'bag': _bag, 'torus': _torus(0.90, 0.10), 'fat_torus': _torus(0.68, 0.32),

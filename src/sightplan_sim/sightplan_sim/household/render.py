@@ -195,7 +195,7 @@ class Painter(Closing):
         return self._lookup[np.asarray(mask, np.int32).reshape(shape)]
 
     def _render(self, view: View[Camera]) -> tuple[NDArray[np.uint8], NDArray[np.float32],
-                                           NDArray[np.int32]]:
+                                                   NDArray[np.int32]]:
         _, _, colour, buffer, mask = self._image(view)
         shape = (view.optics.height, view.optics.width)
         rgb = np.asarray(colour, np.uint8).reshape(*shape, 4)[:, :, :3].copy()

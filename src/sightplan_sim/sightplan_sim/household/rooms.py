@@ -22,7 +22,7 @@ class RoomKind(Record):
 
 
 class Rooms(Record):
-    """The file."""
+    """What ``rooms.yaml`` holds."""
 
     kinds: Mapping[str, RoomKind]
     usual: tuple[str, ...]

@@ -16,7 +16,7 @@ class Answerer:
 
     needs_truth = False
     needs_model = True
-    looks = True
+    sees_pictures = True
     prompt = 'ground'
     suite_prompt = 'ask'
 

@@ -16,7 +16,7 @@ from sightplan.model.sample import Sample, SampleReply
 class Answerer(ask.Answerer):
     """Ask without pictures."""
 
-    looks = False
+    sees_pictures = False
 
     def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
         """Take the pictures away, and ask the model."""

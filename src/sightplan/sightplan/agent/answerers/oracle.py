@@ -16,7 +16,7 @@ class Answerer:
 
     needs_truth = True
     needs_model = False
-    looks = False
+    sees_pictures = False
     prompt = ''
     suite_prompt = ''
 

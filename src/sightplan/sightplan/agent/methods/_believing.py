@@ -34,7 +34,6 @@ _MAX_BATCH = 8
 _FAINT = 1e-4
 _LIKELY = 0.3
 _CONSIDERED = 48  # joint states that a course of action is judged on
-_ALTERNATIVES = 8  # joint states to plan from if there is no plan from the likeliest
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +55,8 @@ class BelievingSettings:
     min_gain: float = param(0.02, 'Least expected information of a question: about the plan, '
                             'and a tenth of that about the state [bit]', low=0.0,
                             high=1.0)
-    doubt: float = param(0.7, 'Probability of the goal below which one acts as if it did not '
-                         'hold yet, though it is likelier than not', low=0.0, high=1.0)
-    trials: int = param(2, 'Most times to do so below "accept" already: whatever comes of it '
-                        'gives another picture', low=0, high=100)
-    reserve: int = param(8, 'Actions that must be left for that', low=0, high=1000)
-    looks: int = param(2, 'Most times to look again from elsewhere before the goal is accepted, '
-                       'where the domain has actions for that', low=0, high=100)
+    other_views: int = param(2, 'Most observations from elsewhere before the goal is accepted, '
+                             'where the domain has actions for that', low=0, high=100)
     search: str = param('optimal', "Search of the planner; '' for what the other methods get")
     worth: float = param(0.01, 'Least gain in the probability of the goal for which one acts on',
                          low=0.0, high=1.0)
@@ -133,7 +127,7 @@ class BelievingPolicy:
         self._queue.clear()
         self._works: dict[tuple[State, tuple[Action, ...]], bool] = {}
         self._plans: dict[State, tuple[Action, ...] | Stop] = {}
-        self._looks = self._trials = self._actions = 0
+        self._other_views = self._actions = 0
         self._refused: set[Action] = set()  # since the last action that was carried out
         self._relevant = relevant_atoms(context)
         self._filter = make_filter(context, self._estimators, self._settings)
@@ -157,7 +151,7 @@ class BelievingPolicy:
         if course.plan and course.value > probability + self._settings.worth:
             self._queue = deque(course.plan)
             return Act(course.plan[0])
-        look = self._way_to_look_again(context, self._filter.state)
+        look = self._way_to_another_view(context, self._filter.state)
         if look is None and self.needs_grounder and probability < 0.5:
             look = self._view(context, context.model.actions)
         if look is not None:
@@ -186,16 +180,6 @@ class BelievingPolicy:
             return None if isinstance(found, Stop) else found
         return Prospect(context.model, context.problem, plan)
 
-    def _may_doubt(self, context: Context, probability: float) -> bool:
-        """Whether to go on as if the goal did not hold, although it is likelier that it does."""
-        if probability < self._settings.doubt:
-            return True
-        left = context.spec.max_actions - self._actions
-        if self._trials >= self._settings.trials or left < self._settings.reserve:
-            return False
-        self._trials += 1
-        return True
-
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
         """Move the belief, look, and ask what matters now."""
         self._actions += 1
@@ -213,14 +197,6 @@ class BelievingPolicy:
         self._observe(context)
         self._ascertain(context, AskPurpose.EFFECT, action)
         return None
-
-    def _next_best(self, context: Context, state: State) -> list[State]:
-        """The likeliest of the other joint states in which the goal is not reached."""
-        weights = self._filter.weights
-        order = np.argsort(-weights, kind='stable')[:_ALTERNATIVES + 1]
-        states = self._filter.states
-        return [states[i] for i in order if weights[i] > _FAINT and states[i] != state
-                and not context.problem.goal_met(states[i])]
 
     # --- looking and asking ---------------------------------------------------------------------
 
@@ -284,12 +260,12 @@ class BelievingPolicy:
         bits = float(-(weights * np.log2(weights)).sum())
         return max(1, min(_MAX_BATCH, math.ceil(bits / 2.0)))
 
-    def _way_to_look_again(self, context: Context, state: State) -> Action | None:
+    def _way_to_another_view(self, context: Context, state: State) -> Action | None:
         """An action that gives another view of the least certain fact of the goal.
 
         None if the domain has no such action, or has none that is likely to be applicable.
         """
-        if self._looks >= self._settings.looks or not self.needs_grounder:
+        if self._other_views >= self._settings.other_views or not self.needs_grounder:
             return None
         belief = self._filter
         weakest = min(context.problem.goal,
@@ -297,7 +273,7 @@ class BelievingPolicy:
         found = self._view(context, [action for action in context.model.actions
                                      if set(action.args) & set(weakest.atom.args)
                                      and context.model.applicable(action, state)])
-        self._looks += found is not None
+        self._other_views += found is not None
         return found
 
     def _view(self, context: Context, actions: Sequence[Action]) -> Action | None:

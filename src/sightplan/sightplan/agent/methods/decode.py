@@ -60,4 +60,4 @@ class Policy(ground.Policy):
         for atom in estimate.marginals:
             self._belief[atom] = atom in estimate.state
         self._probabilities.update(estimate.marginals)
-        context.believe(self._state(), self._probabilities)
+        context.believe(ground.believed_state(self._belief), self._probabilities)

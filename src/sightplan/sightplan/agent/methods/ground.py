@@ -15,7 +15,7 @@ observation after an action are not heeded, but those before the next one are.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sightplan.agent.policy import Act, Context, Decision, Stop, Withhold, without_plan
@@ -104,7 +104,7 @@ class Policy:
         if feedback.status is not FeedbackStatus.EXECUTED:
             return self._start_over(context)
         self._queue.popleft()
-        effects = context.model.effects(action, self._state())
+        effects = context.model.effects(action, believed_state(self._belief))
         # Until an answer says otherwise, the action did what it should.
         self._belief.update(effects)
         for atom in effects:
@@ -123,9 +123,6 @@ class Policy:
         self._queue.clear()
         self._illegal = None
 
-    def _state(self) -> State:
-        return frozenset(atom for atom, holds in self._belief.items() if holds)
-
     def _start_over(self, context: Context) -> Stop | None:
         """Enumerate all ground atoms in view and make a new plan."""
         self._queue.clear()
@@ -138,7 +135,7 @@ class Policy:
         except _UnreadableError as error:
             return Stop(StopReason.UNPARSED, str(error))
         self._correct(context, observation, answers)
-        result = context.plan(self._state())
+        result = context.plan(believed_state(self._belief))
         if (stop := without_plan(result)) is not None:
             return stop
         self._queue.extend(result.plan)
@@ -151,7 +148,7 @@ class Policy:
             self._belief.update(observation.privileged_facts)
             for atom in observation.privileged_facts:
                 self._probabilities.pop(atom, None)
-            context.believe(self._state(), self._probabilities)
+            context.believe(believed_state(self._belief), self._probabilities)
         return observation
 
     def _ask(self, context: Context, observation: Observation, atoms: Sequence[Atom],
@@ -174,7 +171,7 @@ class Policy:
         if not expected:
             return [], []
         observation = (self._observe(context) if purpose is AskPurpose.PRECONDITION
-                else context.observe())
+                       else context.observe())
         asked = {atom: value for atom, value in expected.items()
                  if observation.in_view(atom) and atom in self._worth}
         hidden = [atom for atom in expected if atom not in asked]
@@ -195,7 +192,12 @@ class Policy:
                 self._belief.setdefault(answer.atom, False)
                 continue
             take_answer(answer, self._belief, self._probabilities)
-        context.believe(self._state(), self._probabilities)
+        context.believe(believed_state(self._belief), self._probabilities)
+
+
+def believed_state(belief: Mapping[Atom, bool]) -> State:
+    """The atoms that are believed to hold."""
+    return frozenset(atom for atom, holds in belief.items() if holds)
 
 
 def take_answer(answer: Answer, belief: dict[Atom, bool], probabilities: dict[Atom, float],

@@ -36,8 +36,8 @@ def render(template: str, script: bool = False, **context: Any) -> str:
         style=_read('report.css'), script=code, policy=policy, **context)
 
 
-def share(value: float | None, digits: int = 2) -> str:
-    """A share as text: ``0.93``."""
+def fraction(value: float | None, digits: int = 2) -> str:
+    """A fraction as text: ``0.93``."""
     return NONE if value is None else f'{value:.{digits}f}'
 
 
@@ -69,7 +69,7 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDER), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.filters |= {'share': share, 'seconds': seconds, 'words': words}
+    environment.filters |= {'fraction': fraction, 'seconds': seconds, 'words': words}
     environment.globals |= {'NONE': NONE}
     return environment
 

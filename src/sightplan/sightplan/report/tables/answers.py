@@ -16,11 +16,11 @@ from sightplan.metrics.compounding import (
     error_free,
     needed,
 )
-from sightplan.metrics.intervals import Share
+from sightplan.metrics.intervals import Fraction
 from sightplan.report.conditions import of_models
 from sightplan.report.grouping import grouped
 from sightplan.report.results import Group, Line, Results
-from sightplan.report.tables.common import group_cells, share_cells
+from sightplan.report.tables.common import fraction_cells, group_cells
 from sightplan.report.tables.model import Table, make
 
 _BINS = 20
@@ -65,12 +65,12 @@ def _compounding_rows(group: Group, lines: Sequence[Line], needs: _Needs,
     cells = {**group_cells(group), 'accuracy': right / asked}
     solved = sum(bool(measures.solved(line)) for line in lines)
     yield {**cells, 'what': 'one answer', **dict.fromkeys(('fewest', 'most', 'answers'), 1.0),
-           **share_cells('success', Share(right, asked)), 'solved': right,
+           **fraction_cells('success', Fraction(right, asked)), 'solved': right,
            'independent': right / asked, 'left_out': len(lines) - len(needs),
            'left_out_solved': solved - sum(won for _, won in needs)}
     for part in compounding(needs, right / asked, lower):
         yield {**cells, 'what': 'episodes', **dataclasses.asdict(part), 'answers': part.mean,
-               **share_cells('success', Share(part.solved, part.n))}
+               **fraction_cells('success', Fraction(part.solved, part.n))}
 
 
 def calibration(results: Results) -> list[Table]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sightplan.metrics import measures
-from sightplan.metrics.intervals import Share
+from sightplan.metrics.intervals import Fraction
 from sightplan.report.conditions import RULES, kind_fits, suite_rule
 from sightplan.report.results import Group, Line, Results
 from sightplan.runs import Suite, load_suite, suite_for, suite_names
@@ -23,16 +23,16 @@ def group_cells(group: Group) -> dict[str, Any]:
             'variant': group.variant or None}
 
 
-def share_cells(key: str, share: Share) -> dict[str, Any]:
+def fraction_cells(key: str, fraction: Fraction) -> dict[str, Any]:
     """The cells of a rate: value, standard error, interval, and number of trials."""
-    return {key: share.rate, f'{key}_sem': share.sem, f'{key}_low': share.low,
-            f'{key}_high': share.high, f'{key}_n': share.n}
+    return {key: fraction.rate, f'{key}_sem': fraction.sem, f'{key}_low': fraction.low,
+            f'{key}_high': fraction.high, f'{key}_n': fraction.n}
 
 
-def solved(lines: Iterable[Line]) -> Share:
+def solved(lines: Iterable[Line]) -> Fraction:
     """Solved episodes of the scored ones."""
     scored = [line for line in lines if measures.scored(line)]
-    return Share(sum(bool(measures.solved(line)) for line in scored), len(scored))
+    return Fraction(sum(bool(measures.solved(line)) for line in scored), len(scored))
 
 
 def unscored(lines: Iterable[Line]) -> int:

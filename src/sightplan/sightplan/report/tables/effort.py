@@ -8,9 +8,9 @@ from statistics import fmean, median
 from typing import Any
 
 from sightplan.metrics import measures
-from sightplan.metrics.intervals import Share
+from sightplan.metrics.intervals import Fraction
 from sightplan.report.results import Line, Results
-from sightplan.report.tables.common import ALL, group_cells, parts_of, share_cells, unscored
+from sightplan.report.tables.common import ALL, fraction_cells, group_cells, parts_of, unscored
 from sightplan.report.tables.model import Table, make
 
 
@@ -24,7 +24,7 @@ def failures(results: Results) -> Table:
                 for cause, count in counts['causes'].items():
                     yield {**group_cells(group), 'split': split, 'cause': cause, 'count': count,
                            'episodes': len(lines),
-                           **share_cells('share', Share(count, counts['episodes']))}
+                           **fraction_cells('fraction', Fraction(count, counts['episodes']))}
     return make('failures', rows())
 
 
@@ -36,7 +36,7 @@ def stops(results: Results) -> Table:
                 solved = Counter(line['stop'] for line in lines if measures.solved(line))
                 for stop, count in sorted(Counter(line['stop'] for line in lines).items()):
                     yield {**group_cells(group), 'split': split, 'stop': stop, 'count': count,
-                           **share_cells('share', Share(count, len(lines))),
+                           **fraction_cells('fraction', Fraction(count, len(lines))),
                            'solved': solved[stop]}
     return make('stops', rows())
 

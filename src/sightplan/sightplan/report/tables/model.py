@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 from sightplan.model.reading import read_data
 
-Kind = Literal['text', 'bool', 'count', 'share', 'number', 'seconds', 'usd', 'p']
-"""Of a column: ``count`` is a whole number; ``share`` lies in [0, 1], or is a difference or an
+Kind = Literal['text', 'bool', 'count', 'fraction', 'number', 'seconds', 'usd', 'p']
+"""Of a column: ``count`` is a whole number; ``fraction`` lies in [0, 1], or is a difference or an
 error of such; ``number`` is any other without a unit; ``seconds``, ``usd`` and ``p`` (a p-value)
 are floating-point numbers, too."""
 
@@ -89,9 +89,9 @@ def _columns(entries: Iterable[Any], values: Mapping[str, Sequence[str] | Mappin
             case 'group without model':
                 yield from (column for column in group_columns() if column.key != 'model')
             case {'rate': key, 'heading': heading, **more}:
-                yield Column(key, heading, 'share')
+                yield Column(key, heading, 'fraction')
                 for end, name in (('sem', 'SE'), ('low', 'low'), ('high', 'high')):
-                    yield Column(f'{key}_{end}', name, 'share')
+                    yield Column(f'{key}_{end}', name, 'fraction')
                 yield Column(f'{key}_n', str(more.get('n', 'n')), 'count')
             case {'spread': key, 'heading': heading, **more}:
                 kind: Any = more.get('kind', 'number')

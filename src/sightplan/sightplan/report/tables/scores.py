@@ -10,7 +10,7 @@ from typing import Any
 
 from sightplan.agent import needs_grounder, needs_visual_planner
 from sightplan.metrics import mean_sem
-from sightplan.metrics.intervals import Share, errors_apart, mean_over
+from sightplan.metrics.intervals import Fraction, errors_apart, mean_over
 from sightplan.model import AskPurpose, InputError
 from sightplan.records.evidence import file_name
 from sightplan.report import conditions
@@ -19,10 +19,10 @@ from sightplan.report.grouping import grouped
 from sightplan.report.results import Group, Results
 from sightplan.report.tables.common import (
     ALL,
+    fraction_cells,
     group_cells,
     groups_by_split,
     published,
-    share_cells,
     solved,
     suite_of,
     unlike_published,
@@ -51,7 +51,7 @@ _Place = tuple[str, str]
 class _Rate:
     """Solved episodes, and what the paper has of the same, None where it has nothing."""
 
-    share: Share
+    fraction: Fraction
     paper: float | None
 
 
@@ -93,13 +93,13 @@ class _Row:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the models."""
+        """Names of the models, each once."""
         return tuple(dict.fromkeys(model for _, model in self.rates if model))
 
     def whole(self) -> dict[_Pair, list[_Rate]]:
         """The rates of all places, of each method and model with scored episodes of all."""
         return {pair: [rates[place] for place in self.places] for pair, rates in self.rates.items()
-                if all(place in rates and rates[place].share.n for place in self.places)}
+                if all(place in rates and rates[place].fraction.n for place in self.places)}
 
     def mean(self, values: Iterable[float]) -> float:
         """The mean over domains of the means over their splits, of a value for each place."""
@@ -266,13 +266,13 @@ def _success_cells(row: _Row) -> dict[str, Any]:
         if domain != ALL:
             cells |= _cells_of_split(place[1], [
                 rates[place] for rates in row.rates.values()
-                if place in rates and rates[place].share.n])
-    shares = [rate.share for rates in whole.values() for rate in rates]
+                if place in rates and rates[place].fraction.n])
+    fractions = [rate.fraction for rates in whole.values() for rate in rates]
     cells['mean'], cells['mean_sem'] = mean_over(
-        [row.mean(rate.share.rate or 0.0 for rate in rates) for rates in whole.values()])
-    cells |= {'mean_n': sum(share.n for share in shares), 'mean_of': len(whole),
-              'mean_within_sem': mean_sem([share.sem or 0.0 for share in shares])
-              if shares else None,
+        [row.mean(rate.fraction.rate or 0.0 for rate in rates) for rates in whole.values()])
+    cells |= {'mean_n': sum(fraction.n for fraction in fractions), 'mean_of': len(whole),
+              'mean_within_sem': mean_sem([fraction.sem or 0.0 for fraction in fractions])
+              if fractions else None,
               'mean_splits': ', '.join(dict.fromkeys(split for _, split in row.places))}
     suite = suite_of(row.domain)
     if suite and (domain == ALL or {split for _, split in row.places} == set(
@@ -288,12 +288,12 @@ def _success_cells(row: _Row) -> dict[str, Any]:
 
 def _cells_of_split(split: str, rates: Sequence[_Rate]) -> dict[str, Any]:
     """The mean over models of one split, and that of the paper if it has all of them."""
-    mean, error = mean_over([rate.share.rate or 0.0 for rate in rates])
+    mean, error = mean_over([rate.fraction.rate or 0.0 for rate in rates])
     if len(rates) == 1:
-        error = rates[0].share.sem
+        error = rates[0].fraction.sem
     known = [rate.paper for rate in rates if rate.paper is not None]
     return {f'{split}_success': mean, f'{split}_success_sem': error,
-            f'{split}_success_n': sum(rate.share.n for rate in rates),
+            f'{split}_success_n': sum(rate.fraction.n for rate in rates),
             f'{split}_paper': fmean(known) if known and len(known) == len(rates) else None}
 
 
@@ -313,7 +313,7 @@ def figure5(results: Results) -> Table:
             cells = _success_cells(row)
             for domain, split in row.places:
                 five = _of_five(row, domain, split)
-                count = sum((domain, split) in rates and rates[domain, split].share.n > 0
+                count = sum((domain, split) in rates and rates[domain, split].fraction.n > 0
                             for rates in row.rates.values())
                 yield {**cells, 'split': split, 'models': count if row.names else 0,
                        **{key: cells[f'{split}_{key}']
@@ -333,23 +333,23 @@ def models(results: Results) -> Table:
 
 def _model_cells(group: Group, split: str) -> dict[str, Any]:
     lines, summary = group.by_split[split], group.summaries[split]
-    share, accuracy = solved(lines), summary['predicate_accuracy']
+    fraction, accuracy = solved(lines), summary['predicate_accuracy']
     counts = summary['predicates'].get(AskPurpose.ENUMERATION.value, {}).values()
     asked, unread = (sum(c[key] for c in counts) for key in ('asked', 'unparsed'))
     theirs, their_sem, source = published(group, split)
     right, right_sem, _ = published(group, split, 'predicate_accuracy')
     actions = summary['actions']
     return {
-        'split': split, **share_cells('success', share), 'unscored': unscored(lines),
+        'split': split, **fraction_cells('success', fraction), 'unscored': unscored(lines),
         'accuracy': accuracy['overall'], 'accuracy_sem': accuracy['sem'],
         'accuracy_n': asked - unread if asked else None,
         'accuracy_unparsed': unread if asked else None,
         'macro_accuracy': accuracy['macro'], 'all_accuracy': accuracy['all_questions'],
         'action_accuracy': summary.get('action_accuracy'), 'executable': summary['executable'],
         'actions_n': actions['executed'] + actions['rejected'] + actions['invalid']
-        if share.n else None,
+        if fraction.n else None,
         'paper_success': theirs, 'paper_success_sem': their_sem,
-        'success_errors': errors_apart(share.rate, share.sem, theirs, their_sem),
+        'success_errors': errors_apart(fraction.rate, fraction.sem, theirs, their_sem),
         'paper_accuracy': right, 'paper_accuracy_sem': right_sem,
         'accuracy_errors': errors_apart(accuracy['overall'], accuracy['sem'], right, right_sem),
         'paper_source': source, 'exact_model': group.exact_model or None,
@@ -377,13 +377,13 @@ def predicates(results: Results) -> Table:
 
 def _predicate_cells(group: Group, split: str, predicate: str, counts: Mapping[str, Any],
                      ) -> dict[str, Any]:
-    share = Share(counts['right'], counts['asked'] - counts['unparsed'])
+    fraction = Fraction(counts['right'], counts['asked'] - counts['unparsed'])
     theirs, their_sem, source = published(group, split, f'predicate_accuracy.{predicate}')
-    return {'predicate': predicate, **share_cells('accuracy', share),
+    return {'predicate': predicate, **fraction_cells('accuracy', fraction),
             'unparsed': counts['unparsed'], 'yes_accuracy': counts['yes_accuracy'],
             'yes_n': counts['yes_asked'], 'no_accuracy': counts['no_accuracy'],
             'no_n': counts['no_asked'], 'paper': theirs, 'paper_sem': their_sem,
-            'errors': errors_apart(share.rate, share.sem, theirs, their_sem),
+            'errors': errors_apart(fraction.rate, fraction.sem, theirs, their_sem),
             'paper_source': source}
 
 

@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from sightplan.metrics.measures import MEAN, STATISTIC, Columns, Measure, aggregates
+from sightplan.metrics.measures import (
+    MEAN,
+    STATISTIC,
+    Columns,
+    Floats,
+    Measure,
+    aggregates,
+    mean_of,
+    ratio,
+)
 from sightplan.model.sample import Sample, SampleReply
 from sightplan.runs.suite import Scored
 
@@ -23,13 +32,12 @@ UNREAD, MISSED, IMAGINED = 'unread', 'false_negative', 'false_positive'
 """Causes: no valid answer; "no" about what holds; "yes" about what does not."""
 
 
-def _balanced(columns: Columns) -> float:
-    sides = [column[~np.isnan(column)] for column in (columns['sensitivity'],
-                                                      columns['specificity'])]
-    return float(sum(side.mean() for side in sides) / 2) if all(map(len, sides)) else np.nan
+def _balanced(columns: Columns, weights: Floats) -> Floats:
+    sides = [mean_of(side)(columns, weights) for side in ('sensitivity', 'specificity')]
+    return np.asarray(sum(sides) / 2.0)
 
 
-def _calibration_error(columns: Columns) -> float:
+def _calibration_error(columns: Columns, weights: Floats) -> Floats:
     """Expected calibration error (Naeini, Cooper and Hauskrecht 2015).
 
     A bin's part is the number of its probabilities times |mean probability - fraction true|: the
@@ -37,11 +45,12 @@ def _calibration_error(columns: Columns) -> float:
     """
     probability = columns['probability']
     known = ~np.isnan(probability)
-    if not known.any():
-        return np.nan
     p, truth = probability[known], ~np.isnan(columns['sensitivity'][known])
     bins = np.minimum((p * BINS).astype(np.intp), BINS - 1)
-    return float(np.abs(np.bincount(bins, weights=p - truth)).sum() / len(p))
+    excess = np.zeros((len(p), BINS))
+    excess[np.arange(len(p)), bins] = p - truth
+    weights = weights[:, known]
+    return ratio(np.abs(weights @ excess).sum(axis=1), weights.sum(axis=1))
 
 
 MEASURES = (

@@ -104,10 +104,10 @@ def _read(folder: Path) -> tuple[Domain | None, list[Problem], list[dict[str, st
                            f'{", ".join(ours)}'} for path, theirs in named.items()]
     domain = load_domain(name)
     usable, errors = read_folder(domain, folder)
-    return domain, usable, [_told(str(error)) for error in errors]
+    return domain, usable, [_place_and_reason(str(error)) for error in errors]
 
 
-def _told(error: str) -> dict[str, str]:
+def _place_and_reason(error: str) -> dict[str, str]:
     """File (with the line) and reason of a ProblemError."""
     place, _, reason = error.partition(': ')
     return {'file': place, 'reason': reason}

@@ -13,13 +13,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sightplan.metrics.episodes import EPISODE_MEASURES, episode_measures, ratio
-from sightplan.metrics.measures import STATISTIC, Columns, Measure, aggregate
+import numpy as np
+
+from sightplan.metrics.episodes import EPISODE_MEASURES, episode_measures, ratio_of
+from sightplan.metrics.measures import STATISTIC, Columns, Floats, Measure, aggregate, total
 
 
-def _action_accuracy(columns: Columns) -> float:
-    return (ratio('actions_right', 'actions_counted')(columns)
-            if columns['questions'].any() else float('nan'))
+def _action_accuracy(columns: Columns, weights: Floats) -> Floats:
+    found = ratio_of('actions_right', 'actions_counted')(columns, weights)
+    return np.where(total(columns['questions'], weights) > 0.0, found, np.nan)
 
 
 ACTION_ACCURACY = Measure('action_accuracy', 'fraction of actions that were executed with all '

@@ -748,7 +748,7 @@ def _arguments(label: str, options: Settings, device: str) -> dict[str, Any]:
 
     gpu = device != 'cpu'
     found: dict[str, Any] = {'dtype': getattr(torch, options.dtype) if options.dtype != 'auto'
-                           else 'auto' if gpu else torch.float32}
+                             else 'auto' if gpu else torch.float32}
     if options.attention != 'auto':
         found['attn_implementation'] = options.attention
     if options.attention == 'flash_attention_2' and not _have('flash_attn'):

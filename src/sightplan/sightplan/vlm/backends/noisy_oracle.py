@@ -119,7 +119,7 @@ class Backend(AnswersOnly):
 
     @property
     def usage(self) -> None:
-        """Nobody counts."""
+        """None: answers from a table use no tokens."""
 
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
         """Answer all questions about one image, in order.

@@ -180,7 +180,7 @@ def _answer(value: Any, where: str) -> YesNoReply:
     for name in ('p_yes', 'p_no'):
         chance = value.get(name)
         if chance is not None and (isinstance(chance, bool) or not isinstance(chance, (int, float))
-                                  or not 0 <= chance <= 1):
+                                   or not 0 <= chance <= 1):
             raise InputError(f'{where}: {name} = {chance!r} must lie in [0, 1]')
         chances.append(None if chance is None else float(chance))
     return YesNoReply(_text(value['text'], where), chances[0], chances[1])

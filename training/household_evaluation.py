@@ -25,7 +25,7 @@ SPLITS = ('simple', 'medium', 'hard')
 CONTROLS = ('grey', 'other')
 MOST_STEPS = {'simple': 10, 'medium': 20, 'hard': 30}
 """Actions of an episode (ViPlan)."""
-NOISE, BUNGLED = 0.5, 0.06
+NOISE, FAILURE_RATE = 0.5, 0.06
 
 Counts = dict[str, list[int]]
 """Predicate to: true atoms, those called true, false atoms, those called false."""
@@ -33,7 +33,7 @@ Counts = dict[str, list[int]]
 
 def walk(world: Any, domain: Any, problem: Any, planner: Any, rng: np.random.Generator,
          most: int) -> Any:
-    """Yield observation and true state after every step, the first look included."""
+    """Yield observation and true state after every step, the first observation included."""
     from dataclasses import replace
 
     from sightplan.model import PlanningTask
@@ -72,26 +72,27 @@ def run_part(job: tuple[str, int, int, tuple[int, ...], int, int, str]) -> dict[
     counts: dict[str, Counts] = {name: defaultdict(lambda: [0, 0, 0, 0])
                                  for name in ('seen', *CONTROLS)}
     calibration = np.zeros((10, 3))
-    looks, perfect, errors = 0, 0, []
+    observations, perfect, errors = 0, 0, []
     planner = FastDownwardPlanner()
     before: Observation | None = None
     for home in homes:
         world = make_world(home=home)
         for problem in domain.split_problems(split)[start::step]:
             rng = np.random.default_rng([seed, home, *problem.name.encode()])
-            world.reset(EpisodeSpec('exam', problem, 'exam', split, seed=int(rng.integers(10**6)),
-                                    failure_probability=BUNGLED))
+            world.reset(EpisodeSpec('evaluation', problem, 'evaluation', split,
+                                    seed=int(rng.integers(10**6)),
+                                    failure_probability=FAILURE_RATE))
             worth = domain.worth_asking(problem)
-            for look, state in walk(world, domain, problem, planner, rng,
-                                    min(most, MOST_STEPS[split])):
-                atoms = [atom for atom in worth if look.in_view(atom)]
+            for observation, state in walk(world, domain, problem, planner, rng,
+                                           min(most, MOST_STEPS[split])):
+                atoms = [atom for atom in worth if observation.in_view(atom)]
                 if not atoms:
                     continue
                 questions = tuple(domain.question(atom) for atom in atoms)
-                grey = Observation(image=np.full_like(look.image, 150))
-                shown = {'seen': look, 'grey': grey, 'other': before}
+                grey = Observation(image=np.full_like(observation.image, 150))
+                shown = {'seen': observation, 'grey': grey, 'other': before}
                 for name, picture in shown.items():
-                    if picture is None or (name != 'seen' and looks % 5):
+                    if picture is None or (name != 'seen' and observations % 5):
                         continue
                     replies = backend.answer(YesNoRequest(picture, questions))
                     wrong = 0
@@ -110,27 +111,27 @@ def run_part(job: tuple[str, int, int, tuple[int, ...], int, int, str]) -> dict[
                                               f'{reply.text} ({p:.2f})')
                     if name == 'seen':
                         perfect += wrong == 0
-                looks += 1
-                before = look
+                observations += 1
+                before = observation
         world.close()
-    return {'counts': {name: dict(of) for name, of in counts.items()}, 'looks': looks,
-            'perfect': perfect, 'errors': errors, 'model': backend.model,
-            'questions': domain.question_hash,
+    return {'counts': {name: dict(of) for name, of in counts.items()},
+            'observations': observations, 'perfect': perfect, 'errors': errors,
+            'model': backend.model, 'questions': domain.question_hash,
             'calibration': calibration.tolist()}
 
 
 def row(tally: list[int]) -> dict[str, Any]:
-    """What is told of one predicate."""
+    """Counts and accuracies of one predicate."""
     yes, yes_right, no, no_right = tally
     n = yes + no
     balanced = (yes_right / yes + no_right / no) / 2 if yes and no else None
-    return {'n': n, 'n_yes': yes, 'accuracy': share(yes_right + no_right, n),
-            'accuracy_yes': share(yes_right, yes), 'accuracy_no': share(no_right, no),
+    return {'n': n, 'n_yes': yes, 'accuracy': fraction(yes_right + no_right, n),
+            'accuracy_yes': fraction(yes_right, yes), 'accuracy_no': fraction(no_right, no),
             'balanced': None if balanced is None else round(balanced, 4),
-            'majority': share(max(yes, no), n)}
+            'majority': fraction(max(yes, no), n)}
 
 
-def share(right: int, total: int) -> float | None:
+def fraction(right: int, total: int) -> float | None:
     """A proportion, None of nothing."""
     return round(right / total, 4) if total else None
 
@@ -222,12 +223,13 @@ def main(argv: list[str] | None = None) -> None:
                 (split, k * args.every, n, tuple(args.homes), args.seed, args.steps,
                  args.model_dir) for k in range(args.processes)], chunksize=1)
             every += parts
-            looks = sum(part['looks'] for part in parts)
+            observations = sum(part['observations'] for part in parts)
             found = rows(added([part['counts']['seen'] for part in parts]))
             result['splits'][split] = {
-                'looks': looks, 'all_right': share(sum(p['perfect'] for p in parts), looks),
+                'observations': observations,
+                'all_right': fraction(sum(part['perfect'] for part in parts), observations),
                 'predicates': found}
-            print(f'{split}: {looks} looks  ' + '  '.join(
+            print(f'{split}: {observations} observations  ' + '  '.join(
                 f'{p} {r["accuracy"]:.3f} ({r["balanced"] or 0:.3f})' for p, r in found.items())
                 + f'  ({time.monotonic() - started:.0f} s)', flush=True)
             for text in [e for part in parts for e in part['errors']][:12]:

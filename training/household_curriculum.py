@@ -12,7 +12,7 @@ import torch.nn.functional as F  # noqa: N812 (its usual name)
 from torch import nn
 
 import household_questions as questions
-from course import Asked, Batch, Settings, jitter, to_unit
+from curriculum import Asked, Batch, Settings, jitter, to_unit
 from embedded_model import Shape
 from household_labels import labelled, mirrored, renumbered
 from household_questions import CATEGORIES, NUMBERS, SceneTruth
@@ -28,13 +28,13 @@ NAME_HEADS = {'n_x': GRID, 'n_y': GRID, 'n_size': 6, 'n_open': 2, 'n_held': 2, '
               'n_on': _OTHERS + 1, 'n_in': _OTHERS + 1}
 """Of every named object: where it is, how large, its states, what it is on and in."""
 NATURAL = 0.35
-"""Share of questions that are just any; at the end of a stage all are, so that a yes is as likely
+"""Fraction of questions drawn from all; at the end of a stage all are, so that a yes is as likely
 as it is when the grounder asks."""
 
 
 @dataclass(frozen=True)
-class Course:
-    """See ``course.Course``."""
+class Curriculum:
+    """See ``curriculum.Curriculum``."""
 
     recipe: Recipe = field(default_factory=Recipe)
     name = 'household'
@@ -216,4 +216,4 @@ def _several(facts: dict[str, Any]) -> np.ndarray:
     return np.asarray(same.sum(-1) > 1)
 
 
-__all__ = ['Course', 'SceneTruth']
+__all__ = ['Curriculum', 'SceneTruth']

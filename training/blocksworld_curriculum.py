@@ -13,7 +13,7 @@ from torch import nn
 
 import blocksworld_questions as questions
 from blocksworld_scenes import Recipe, render_shard
-from course import Asked, Batch, Settings, jitter, to_unit
+from curriculum import Asked, Batch, Settings, jitter, to_unit
 from embedded_model import Shape
 from shards import Arrays
 
@@ -25,8 +25,8 @@ COLUMN_IDS = torch.tensor([questions.ID[w] for w in questions.COLUMNS])
 
 
 @dataclass(frozen=True)
-class Course:
-    """See ``course.Course``."""
+class Curriculum:
+    """See ``curriculum.Curriculum``."""
 
     recipe: Recipe = field(default_factory=Recipe)
     name = 'blocksworld'

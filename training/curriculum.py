@@ -1,9 +1,9 @@
 """What a domain teaches a model: its words, its pictures, its questions, and what helps to learn.
 
-A course is everything that ``train_embedded.py`` needs to know about a domain; there is one module
-``<domain>_course.py`` for each. Besides answers to questions, two kinds of hints are learned with
-heads that are thrown away at the end: *dense* ones (what is seen in every image patch) and *deep*
-ones (what the decoder knows of a thing after reading its name).
+A curriculum is everything that ``train_embedded.py`` needs to know about a domain; there is one
+module ``<domain>_curriculum.py`` for each. Besides answers to questions, two kinds of hints are
+learned with heads that are thrown away at the end: *dense* ones (what is seen in every image
+patch) and *deep* ones (what the decoder knows of a thing after reading its name).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Batch:
 
     Attributes:
         image: (n, 3, H, W) float32 in [-1, 1].
-        facts: what the course knows of them.
+        facts: what the curriculum knows of them.
     """
 
     image: torch.Tensor
@@ -60,7 +60,7 @@ class Asked:
         ids: (n, Q, L) tokens.
         position: (n, Q) of the answer token within L.
         answer: (n, Q) id of the right answer.
-        kind: (n, Q) index into the course's kinds.
+        kind: (n, Q) index into the curriculum's kinds.
         about: (n, Q, ...) what deep hints need to know.
     """
 
@@ -71,7 +71,7 @@ class Asked:
     about: torch.Tensor | None = None
 
 
-class Course(Protocol):
+class Curriculum(Protocol):
     """One domain's.
 
     Attributes:
@@ -99,7 +99,7 @@ class Course(Protocol):
         """Scenes to learn from; varied if a generator is given."""
 
     def ask(self, rng: random.Random, batch: Batch, count: int, progress: float) -> Asked:
-        """Questions about a batch; ``progress`` is the share of the stage that is done."""
+        """Questions about a batch; ``progress`` is the fraction of the stage that is done."""
 
     def dense(self, model: nn.Module, heads: nn.ModuleDict, features: torch.Tensor, batch: Batch,
               ) -> tuple[torch.Tensor, torch.Tensor, list[float]]:
@@ -110,17 +110,17 @@ class Course(Protocol):
         """Loss of the deep hints and their accuracy; hidden is (n, Q, L, hidden)."""
 
 
-def courses() -> tuple[str, ...]:
-    """Domains that have a course."""
+def curricula() -> tuple[str, ...]:
+    """Domains that have a curriculum."""
     folder = Path(__file__).resolve().parent
-    return tuple(sorted(path.stem.removesuffix('_course')
-                        for path in folder.glob('*_course.py')))
+    return tuple(sorted(path.stem.removesuffix('_curriculum')
+                        for path in folder.glob('*_curriculum.py')))
 
 
-def load_course(domain: str) -> Course:
-    """The course of a domain."""
-    course: Course = importlib.import_module(f'{domain}_course').Course()
-    return course
+def load_curriculum(domain: str) -> Curriculum:
+    """The curriculum of a domain."""
+    curriculum: Curriculum = importlib.import_module(f'{domain}_curriculum').Curriculum()
+    return curriculum
 
 
 def to_unit(image: np.ndarray) -> torch.Tensor:

@@ -120,7 +120,7 @@ def run_part(job: tuple[str, int, int, int, int, str, str]) -> dict[str, Any]:
             'least_mass': least, 'model': backend.model, 'questions': domain.question_hash}
 
 
-def share(right: int, total: int) -> float | None:
+def fraction(right: int, total: int) -> float | None:
     """A proportion, None of nothing."""
     return round(right / total, 6) if total else None
 
@@ -136,11 +136,11 @@ def merge(parts: list[dict[str, Any]]) -> dict[str, Any]:
 
     def row(tally: list[int]) -> dict[str, Any]:
         return {'n': tally[0] + tally[2], 'right': tally[1] + tally[3],
-                'accuracy': share(tally[1] + tally[3], tally[0] + tally[2]),
-                'n_yes': tally[0], 'accuracy_yes': share(tally[1], tally[0]),
-                'n_no': tally[2], 'accuracy_no': share(tally[3], tally[2])}
+                'accuracy': fraction(tally[1] + tally[3], tally[0] + tally[2]),
+                'n_yes': tally[0], 'accuracy_yes': fraction(tally[1], tally[0]),
+                'n_no': tally[2], 'accuracy_no': fraction(tally[3], tally[2])}
 
-    return {'scenes': scenes, 'all_right': perfect, 'all_right_rate': share(perfect, scenes),
+    return {'scenes': scenes, 'all_right': perfect, 'all_right_rate': fraction(perfect, scenes),
             'least_probability_mass': round(min(part['least_mass'] for part in parts), 6),
             'overall': row(total), 'predicates': {p: row(counts[p]) for p in sorted(counts)}}
 
