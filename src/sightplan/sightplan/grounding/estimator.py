@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sightplan.domains import Domain
 from sightplan.grounding.constraints import Constraints, instantiate, read_constraints
@@ -163,6 +164,11 @@ class Estimator:
             (np.array([self.number[a] for a in part.atoms], np.intp),
              StateSolver(part, self.settings.seed)) for part in parts]
         self._unasked: dict[int, Solutions] = {}
+
+    @property
+    def parts(self) -> Sequence[tuple[NDArray[np.intp], StateSolver]]:
+        """Groups of atoms that nothing ties to each other: columns, and what is possible."""
+        return self._parts
 
     def estimate(self, evidence: Sequence[Evidence], facts: Mapping[Atom, bool] | None = None,
                  ) -> Estimate:
@@ -318,10 +324,8 @@ class Estimator:
 
 
 def _only(part: Theory, wanted: set[Atom]) -> Theory:
-    """Of the atoms that nothing ties, the wanted ones; a tied part as a whole."""
-    if _tied(part):
-        return part
-    return dataclasses.replace(part, atoms=tuple(a for a in part.atoms if a in wanted))
+    """The wanted atoms, and those without which the constraints would say less about them."""
+    return part.without({a for a in part.atoms if a not in wanted})
 
 
 def _tied(theory: Theory) -> bool:

@@ -52,9 +52,6 @@ class FilterSettings:
     surprise_nats: float = param(
         3.0, 'Prior penalty of such a state against the best one in the belief [nats]', low=0.0,
         high=100.0)
-    hidden_prior: float = param(
-        0.2, 'Prior probability of an atom about something that is out of view at first (most of '
-        'what could be true is false)', low=1e-6, high=1.0 - 1e-6)
     refusal: float = param(
         0.5, 'Probability that an action was applicable although the world has just refused it, '
         'above which states outside of the belief are sought that explain all such refusals; '
@@ -174,12 +171,11 @@ class BeliefFilter:
         else:
             self.escape()
 
-    def hide(self, atoms: Iterable[Atom]) -> None:
-        """Say, before the first action, which atoms are about something out of view."""
-        log_odds = float(_logit(np.array(self.settings.hidden_prior)))
-        for atom in atoms:
+    def expect(self, prior: Mapping[Atom, float]) -> None:
+        """Say, before the first action, how likely atoms are at the start."""
+        for atom, p in prior.items():
             if atom in self._estimator.number:
-                self._hidden[self._estimator.number[atom]] = log_odds
+                self._hidden[self._estimator.number[atom]] = float(_logit(np.array(p)))
         if self._hidden.any() and not self._moved:
             self._resolve()
 
@@ -494,26 +490,8 @@ class BeliefFilter:
             return []
         rates = np.array([self._observation_model.p_yes(
             self.atoms[i].predicate, self._last_if_dependent(i)) for i in columns])
-        values = self._values[:, columns]
-        branches = self.weights[None, :]
-        chosen: list[tuple[Atom, float]] = []
-        open_ = np.ones(len(columns), np.bool_)
-        while len(chosen) < count and open_.any():
-            gain = _information(branches, values, rates)
-            if target is not None:
-                gain = side_interest * gain + _target_information(branches, values, rates, target)
-            gain = np.where(open_, gain, -1.0)
-            best = int(gain.argmax())
-            if gain[best] <= 0.0:
-                break
-            open_[best] = False
-            chosen.append((self.atoms[columns[best]], float(gain[best])))
-            yes = np.where(values[:, best], rates[best, 1], rates[best, 0])
-            branches = np.concatenate([branches * yes, branches * (1.0 - yes)])
-            if len(branches) > _MOST_BRANCHES:  # the likeliest answers will do
-                kept = np.argsort(-branches.sum(axis=1), kind='stable')[:_MOST_BRANCHES]
-                branches = branches[kept]
-        return chosen
+        return [(self.atoms[columns[i]], gain) for i, gain in greedy_questions(
+            self.weights, self._values[:, columns], rates, target, count, side_interest)]
 
     def _last_if_dependent(self, column: int) -> Verdict | None:
         if self.settings.repeats == 'independent':
@@ -564,8 +542,40 @@ class FactorisedFilter(BeliefFilter):
         return False
 
 
-FILTERS = {'joint': BeliefFilter, 'factorised': FactorisedFilter}
-"""Kinds of inference by name."""
+def greedy_questions(weights: Floats, values: Bools, rates: Floats, target: Bools | None,
+                     count: int, side_interest: float) -> list[tuple[int, float]]:
+    """The questions whose answers say most together, chosen one after the other.
+
+    Args:
+        weights: (K,) probabilities of the joint states.
+        values: (K, m) value of each atom that may be asked.
+        rates: (m, 2) P(yes | false), P(yes | true).
+        target: see ``BeliefFilter.informative``.
+        count: how many to choose at most.
+        side_interest: see there.
+
+    Returns:
+        number of the atom and expected information [bit], best first.
+    """
+    branches = weights[None, :]
+    chosen: list[tuple[int, float]] = []
+    open_ = np.ones(values.shape[1], np.bool_)
+    while len(chosen) < count and open_.any():
+        gain = _information(branches, values, rates)
+        if target is not None:
+            gain = side_interest * gain + _target_information(branches, values, rates, target)
+        gain = np.where(open_, gain, -1.0)
+        best = int(gain.argmax())
+        if gain[best] <= 0.0:
+            break
+        open_[best] = False
+        chosen.append((best, float(gain[best])))
+        yes = np.where(values[:, best], rates[best, 1], rates[best, 0])
+        branches = np.concatenate([branches * yes, branches * (1.0 - yes)])
+        if len(branches) > _MOST_BRANCHES:  # the likeliest answers will do
+            kept = np.argsort(-branches.sum(axis=1), kind='stable')[:_MOST_BRANCHES]
+            branches = branches[kept]
+    return chosen
 
 
 def _logit(p: Floats) -> Floats:

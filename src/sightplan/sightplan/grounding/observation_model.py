@@ -44,6 +44,7 @@ _Rate = Annotated[float, Field(gt=0.0, lt=1.0)]
 _Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
 _Count = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+_LEAST_ANSWERS, _MOST_ANSWERS = 4.0, 100.0  # that rates are worth, whatever is behind them
 _MAX_LOGIT = math.log(HIGH / LOW)
 _SEED = re.compile(r',? ?\bseed \d+')
 
@@ -100,6 +101,16 @@ class AnswerRates:
         for name in _RATES:
             if not 0.0 < getattr(self, name) < 1.0:
                 raise ValueError(f'{name} = {getattr(self, name)!r} is not inside (0, 1)')
+
+    @property
+    def strength_true(self) -> float:
+        """How many answers about true atoms the rates are worth."""
+        return min(max(self.n_true, _LEAST_ANSWERS), _MOST_ANSWERS)
+
+    @property
+    def strength_false(self) -> float:
+        """How many answers about false atoms the rates are worth."""
+        return min(max(self.n_false, _LEAST_ANSWERS), _MOST_ANSWERS)
 
     def chances(self, verdict: Verdict, last: Verdict | None = None) -> tuple[float, float]:
         """P(verdict | atom false), P(verdict | atom true).

@@ -7,6 +7,7 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +15,9 @@ from sightplan.agent.methods._estimators import Estimators
 from sightplan.agent.methods._prospect import Prospect
 from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
 from sightplan.grounding.estimator import EstimatorSettings, Evidence
-from sightplan.grounding.filter import FILTERS, BeliefFilter, FilterSettings
+from sightplan.grounding.base_rates import read_base_rates
+from sightplan.grounding.filter import BeliefFilter, FactorisedFilter, FilterSettings
+from sightplan.grounding.sampled import SampledFilter
 from sightplan.grounding.solver import Bools
 from sightplan.model import (
     Action,
@@ -28,6 +31,12 @@ from sightplan.model import (
     StopReason,
     param,
 )
+
+if TYPE_CHECKING:
+    from sightplan.domains import Domain
+
+FILTERS = {'joint': BeliefFilter, 'sampled': SampledFilter, 'factorised': FactorisedFilter}
+"""Kinds of inference by name."""
 
 _LOG = logging.getLogger(__name__)
 _MAX_BATCH = 8
@@ -43,7 +52,7 @@ class BelievingSettings:
     calibration: str = param('', 'Calibration file of the model (see "sightplan calibrate"); '
                              'empty: generic rates')
     constraints: bool = param(True, "Whether to use the domain's constraints")
-    inference: str = param('joint', 'joint (weighted joint states), or factorised (log-odds per '
+    inference: str = param('sampled', 'joint (weighted joint states), sampled, or factorised (log-odds per '
                            'atom, projected; for comparison)', choices=tuple(FILTERS))
     repeats: str = param('dependent', 'Answers about a new image: dependent on the last ones, or '
                          'independent (for comparison)', choices=('dependent', 'independent'))
@@ -81,10 +90,11 @@ def make_filter(context: Context, estimators: Estimators, settings: BelievingSet
         estimator, context.model, FilterSettings(k=settings.k, repeats=settings.repeats))
 
 
-def hide_unseen(belief: BeliefFilter, observation: Observation) -> None:
-    """Say, of the first observation of an episode, what was out of view."""
-    belief.hide(atom for atom in belief.atoms
-                if not observation.in_view(atom) and atom not in observation.privileged_facts)
+def expect(belief: BeliefFilter, domain: Domain, observation: Observation | None) -> None:
+    """Say, of the first observation of an episode, what is likely before any answer."""
+    told = observation.privileged_facts if observation is not None else {}
+    belief.expect({atom: p for atom, p in read_base_rates(domain).prior(
+        belief.atoms, observation).items() if atom not in told})
 
 
 class BelievingPolicy:
@@ -132,8 +142,7 @@ class BelievingPolicy:
         self._relevant = relevant_atoms(context)
         self._filter = make_filter(context, self._estimators, self._settings)
         self._observe(context)
-        if self.needs_grounder:
-            hide_unseen(self._filter, self._observation)
+        expect(self._filter, context.domain, self._observation if self.needs_grounder else None)
         self._ascertain(context, AskPurpose.ENUMERATION)
         return None
 
@@ -167,10 +176,11 @@ class BelievingPolicy:
 
     def _likely(self) -> dict[State, float]:
         """The likeliest joint states, with their probabilities."""
-        weights = self._filter.weights
-        order = np.argsort(-weights, kind='stable')[:_CONSIDERED]
-        states = self._filter.states
-        return {states[i]: float(weights[i]) for i in order if weights[i] > _FAINT}
+        likely: dict[State, float] = {}
+        for state, weight in zip(self._filter.states, self._filter.weights, strict=True):
+            likely[state] = likely.get(state, 0.0) + float(weight)
+        best = sorted(likely, key=lambda state: -likely[state])[:_CONSIDERED]
+        return {state: likely[state] for state in best if likely[state] > _FAINT}
 
     def _prospect(self, context: Context) -> Prospect:
         def plan(state: State) -> tuple[Action, ...] | None:
@@ -221,8 +231,7 @@ class BelievingPolicy:
         probe = action is not None
         while True:
             works = self._plan_works(context)
-            confidence = (self._filter.confidence if works is None
-                          else float(self._filter.weights @ works))
+            confidence = 0.0 if works is None else float(self._filter.weights @ works)
             enough = (self._settings.accept if works is not None and not self._queue
                       else self._settings.settle)
             if confidence > enough and not probe:
@@ -289,10 +298,8 @@ class BelievingPolicy:
     def _plan_works(self, context: Context) -> Bools | None:
         """(K,) in which joint states the plan from the most probable one reaches the goal.
 
-        None while no state is likely, or there is no plan: then the state itself is asked for.
+        None if there is no plan: then the state itself is asked for.
         """
-        if self._filter.confidence < _LIKELY:
-            return None
         if self._have_plan(context, self._filter.state) is not None:
             return None
         plan = tuple(self._queue)

@@ -1,0 +1,351 @@
+"""Belief over time where there are too many possible states to list: a sample of them.
+
+The belief is K weighted *courses* of the world (``trajectories``), each an initial state and what
+became of every action. New answers and the world's feedback reweight them; where the weight rests
+on few of them they are resampled, and moved by Metropolis-Hastings steps whose target is the exact
+posterior given everything since the beginning (resample-move, Gilks and Berzuini 2001). So a
+refusal at step nine can still change what is thought about step zero, and no possible state is
+ever out of reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.domains import InstantiatedModel
+from sightplan.domains.batches import BatchModel
+from sightplan.grounding.estimator import FAINT, Estimator, Evidence
+from sightplan.grounding.filter import FilterSettings, greedy_questions
+from sightplan.grounding.solver import Bools, Floats
+from sightplan.grounding.theory import Theory
+from sightplan.grounding.trajectories import Courses, History
+from sightplan.model import (
+    Action,
+    Atom,
+    FeedbackStatus,
+    InputError,
+    Literal,
+    State,
+    Verdict,
+    check_settings,
+)
+
+_SWAPS = 0.4  # of the steps exchange a true atom with a false one
+_OUTCOMES = 0.1  # of the steps reconsider what became of an action
+_FIRST_STEPS = 300
+_BLOCK = 10
+_MOST_STEPS = 60
+
+
+class SampledFilter:
+    """Tracks one episode's joint state by a sample of courses.
+
+    Args and attributes: see ``BeliefFilter``.
+    """
+
+    def __init__(self, estimator: Estimator, model: InstantiatedModel,
+                 settings: FilterSettings | None = None) -> None:
+        self.settings = settings or FilterSettings()
+        check_settings(self.settings, 'belief filter')
+        self.atoms = estimator.atoms
+        self._estimator = estimator
+        self._batch = BatchModel(model, self.atoms)
+        self._rules = [(columns, _Rules(solver.theory)) for columns, solver in estimator.parts]
+        self._rng = np.random.default_rng(estimator.settings.seed)
+        self._history = History(self.atoms, self._batch, estimator.observation_model,
+                                self.settings.repeats == 'independent')
+        self._image = ''
+        self._images: dict[str, dict[int, Evidence]] = {}
+        self._answered = self._images.setdefault('', {})
+        self._partners = _partners(self.atoms)
+        self._begin()
+
+    # --- reading --------------------------------------------------------------------------------
+
+    @property
+    def _values(self) -> Bools:
+        return self._courses.values
+
+    @property
+    def state(self) -> State:
+        """The present state of the most probable course."""
+        return self._estimator.state(self._values[int(self._courses.log_p.argmax())])
+
+    @property
+    def weights(self) -> Floats:
+        """(K,) probabilities of the joint states."""
+        weights = np.exp(self._log_weights - self._log_weights.max())
+        return np.asarray(weights / weights.sum())
+
+    @property
+    def states(self) -> list[State]:
+        """The joint states, in the order of ``weights``; one may come several times."""
+        known: dict[bytes, State] = {}
+        found = []
+        for row in self._values:
+            key = row.tobytes()
+            if key not in known:
+                known[key] = self._estimator.state(row)
+            found.append(known[key])
+        return found
+
+    def marginals(self) -> dict[Atom, float]:
+        """P(atom is true), per atom."""
+        p = np.clip(self.weights @ self._values, FAINT, 1.0 - FAINT)
+        return dict(zip(self.atoms, map(float, p), strict=True))
+
+    def probability(self, literals: Iterable[Literal]) -> float:
+        """P(all literals hold); an atom that is not tracked counts as false."""
+        return float(self.weights @ self.holds(literals))
+
+    def holds(self, literals: Iterable[Literal]) -> Bools:
+        """(K,) whether all literals hold, per joint state."""
+        return self._batch.holds(tuple(literals), self._values)
+
+    def satisfying(self, test: Callable[[State], bool]) -> Bools:
+        """(K,) whether a state passes a test, per joint state."""
+        known: dict[State, bool] = {}
+        return np.array([known[state] if state in known else known.setdefault(state, test(state))
+                         for state in self.states], np.bool_)
+
+    # --- learning -------------------------------------------------------------------------------
+
+    def expect(self, prior: Mapping[Atom, float]) -> None:
+        """Say, before anything else, how likely atoms are at the start."""
+        for atom, p in prior.items():
+            column = self._estimator.number.get(atom)
+            if column is not None:
+                p = min(max(p, 1e-4), 1.0 - 1e-4)
+                self._history.prior[column] = np.log(p / (1.0 - p))
+        self._begin()
+
+    def provide(self, facts: Mapping[Atom, bool]) -> None:
+        """Take in facts that the world itself grants; they are as good as certain."""
+        known = {self._estimator.number[a]: v for a, v in facts.items()
+                 if a in self._estimator.number}
+        for column, value in known.items():
+            self._history.fact(column, value)
+        if known:
+            self._update()
+
+    def observe(self, image: str) -> None:
+        """Say which image the answers to come are about; see ``BeliefFilter.observe``."""
+        if image and image == self._image:
+            self._history.look()
+            for column, item in self._answered.items():
+                if item.verdict is not Verdict.UNPARSED:
+                    self._history.answer(column, item, same_picture=True)
+            self._update()
+            return
+        self._image = image
+        if not image:
+            self._images.pop('', None)
+        self._answered = self._images.setdefault(image, {})
+        self._history.look()
+
+    def answer(self, answers: Sequence[Evidence]) -> None:
+        """Take in answers about the image that was looked at last; see ``BeliefFilter.answer``."""
+        taken = False
+        for item in answers:
+            column = self._estimator.number.get(item.atom)
+            if column is None:
+                raise InputError(f'{item.atom} is not tracked (the belief is about '
+                                 f'{len(self.atoms)} atoms of this problem)')
+            if column not in self._answered:
+                self._answered[column] = item
+                self._history.answer(column, item)
+                taken = True
+        if taken:
+            self._update()
+
+    def act(self, action: Action, status: FeedbackStatus) -> None:
+        """Take in that an action was sent, and what the world said."""
+        if status is FeedbackStatus.WITHHELD:
+            return
+        self._history.act(action, status)
+        if status is FeedbackStatus.EXECUTED:
+            courses = self._courses
+            nothing = np.zeros((len(courses), 1), np.int8)
+            courses.outcomes = np.concatenate([courses.outcomes, nothing], axis=1)
+        self._update()
+
+    def escape(self) -> bool:
+        """No state is ever out of reach."""
+        return False
+
+    @property
+    def answered(self) -> set[Atom]:
+        """Atoms that were asked about the current image."""
+        return {self.atoms[i] for i in self._answered}
+
+    # --- the mathematics ------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        rows = self._estimator.solve(self._history.prior).values
+        k = self.settings.k
+        start = rows[np.arange(k) % len(rows)]
+        self._courses = self._follow(start, np.zeros((k, 0), np.int8))
+        self._log_weights = np.zeros(k)
+        self._move(_FIRST_STEPS)
+
+    def _follow(self, start: Bools, outcomes: NDArray[np.int8]) -> Courses:
+        courses = self._history.follow(start, outcomes)
+        for columns, rules in self._rules:
+            courses.log_p = courses.log_p - rules.penalties(start[:, columns])
+        return courses
+
+    def _update(self) -> None:
+        """Reweight by what has just been added to the history; resample and move if need be."""
+        before = self._courses
+        self._courses = self._follow(before.start, before.outcomes)
+        self._log_weights = self._log_weights + self._courses.log_p - before.log_p
+        weights = self.weights
+        if 1.0 / float(weights @ weights) < 0.5 * len(weights):
+            self._resample(weights)
+            moved = 0
+            while moved < _MOST_STEPS:
+                self._move(_BLOCK)
+                moved += _BLOCK
+
+    def _resample(self, weights: Floats) -> None:
+        k = self.settings.k
+        points = (np.arange(k) + self._rng.random()) / k
+        chosen = np.minimum(np.searchsorted(np.cumsum(weights), points), k - 1)
+        self._courses = self._courses.take(chosen)
+        self._log_weights = np.zeros(k)
+
+    def _move(self, steps: int) -> None:
+        """Metropolis-Hastings steps of all courses at once."""
+        courses, rng = self._courses, self._rng
+        k, n = courses.start.shape
+        times = courses.outcomes.shape[1]
+        partners, degree = self._partners
+        p = courses.start.mean(axis=0)
+        focus = np.sqrt(p * (1.0 - p)) + 0.05
+        focus = np.cumsum(focus / focus.sum())
+        everyone = np.arange(k)
+        for _ in range(steps):
+            start, outcomes = courses.start.copy(), courses.outcomes.copy()
+            log_q = np.zeros(k)
+            kind = rng.random(k)
+            flips = kind < 1.0 - _SWAPS - (_OUTCOMES if times else 0.0)
+            columns = np.minimum(np.searchsorted(focus, rng.random(k)), n - 1)
+            swaps = ~flips & (kind < 1.0 - (_OUTCOMES if times else 0.0))
+            start[everyone[flips], columns[flips]] ^= True
+            true = (rng.random((k, n)) * start).argmax(axis=1)
+            other = partners[true, (rng.random(k) * degree[true]).astype(np.intp)]
+            swaps &= courses.start[everyone, true] & ~courses.start[everyone, other] & (
+                degree[true] > 0)
+            rows = everyone[swaps]
+            start[rows, true[swaps]] = False
+            start[rows, other[swaps]] = True
+            log_q[swaps] = np.log(degree[true[swaps]]) - np.log(degree[other[swaps]])
+            if times:
+                turned = everyone[kind >= 1.0 - _OUTCOMES]
+                outcomes[turned, rng.integers(times, size=len(turned))] ^= 1
+            found = self._follow(start, outcomes)
+            better = np.log(rng.random(k)) < found.log_p - courses.log_p + log_q
+            rows = np.flatnonzero(better)
+            for part, rules in self._rules:
+                rows = rows[rules.possible(start[np.ix_(rows, part)])]
+            for ours, theirs in ((courses.start, start), (courses.outcomes, outcomes),
+                                 (courses.values, found.values), (courses.log_p, found.log_p)):
+                ours[rows] = theirs[rows]
+
+    # --- what to ask ----------------------------------------------------------------------------
+
+    def informative(self, candidates: Sequence[Atom], target: Bools | None, count: int,
+                    side_interest: float = 0.1) -> list[tuple[Atom, float]]:
+        """The questions whose answers say most; see ``BeliefFilter.informative``."""
+        columns = np.array([i for i in (self._estimator.number[a] for a in candidates)
+                            if i not in self._answered], np.intp)
+        if not len(columns):
+            return []
+        rates = self._history.rates_of(columns, self._courses, self.weights)
+        return [(self.atoms[columns[i]], gain) for i, gain in greedy_questions(
+            self.weights, self._values[:, columns], rates, target, count, side_interest)]
+
+
+class _Rules:
+    """The constraints of a theory, for many states at once."""
+
+    def __init__(self, theory: Theory) -> None:
+        self._theory = theory
+        self._definitions = [(np.array([i for i, _ in parts], np.intp),
+                              np.array([w for _, w in parts], np.bool_))
+                             for parts in theory.definitions]
+        hard = [c for c in theory.clauses if c.hard]
+        soft = [c for c in theory.clauses if not c.hard]
+        size = len(theory.atoms) + len(theory.definitions)
+        self._hard = _matrices([c.literals for c in hard], size)
+        self._soft = _matrices([c.literals for c in soft], size)
+        self._costs = np.array([c.penalty for c in soft])
+        self._groups = np.zeros((size, len(theory.groups)), np.float32)
+        for number, group in enumerate(theory.groups):
+            self._groups[list(group.variables), number] = 1.0
+        self._required = np.array([group.required for group in theory.groups], np.bool_)
+        self._acyclic = theory.acyclic
+        self._known: dict[bytes, bool] = {}
+
+    def _complete(self, values: Bools) -> NDArray[np.float32]:
+        extra = [(values[:, columns] == wanted).all(axis=1)
+                 for columns, wanted in self._definitions]
+        return np.column_stack([values, *extra]).astype(np.float32)
+
+    def possible(self, values: Bools) -> Bools:
+        """(K,) whether states (K, n) break no hard constraint."""
+        full = self._complete(values)
+        good = np.ones(len(values), np.bool_)
+        if len(self._hard[1]):
+            good &= (full @ self._hard[0] + self._hard[1] > 0.5).all(axis=1)
+        if self._groups.shape[1]:
+            counts = full @ self._groups
+            good &= ((counts < 1.5) & ((counts > 0.5) | ~self._required)).all(axis=1)
+        for graph in self._acyclic:
+            columns = [i for i, *_ in graph.edges]
+            for row in np.flatnonzero(good & values[:, columns].any(axis=1)):
+                good[row] = self._theory_allows(values[row], columns)
+        return good
+
+    def _theory_allows(self, row: Bools, columns: list[int]) -> bool:
+        key = row[columns].tobytes()
+        if key not in self._known:
+            state = frozenset(self._theory.atoms[i] for i in columns if row[i])
+            graphs = Theory(self._theory.atoms, acyclic=self._theory.acyclic)
+            self._known[key] = graphs.possible(state)
+        return self._known[key]
+
+    def penalties(self, values: Bools) -> Floats:
+        """(K,) what the broken soft constraints cost [nats]."""
+        if not len(self._costs):
+            return np.zeros(len(values))
+        full = self._complete(values)
+        return np.asarray((full @ self._soft[0] + self._soft[1] < 0.5) @ self._costs)
+
+
+def _matrices(clauses: Sequence[Sequence[tuple[int, bool]]], size: int,
+              ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Such that values @ matrix + vector counts the true literals of each clause."""
+    matrix = np.zeros((size, len(clauses)), np.float32)
+    vector = np.zeros(len(clauses), np.float32)
+    for number, literals in enumerate(clauses):
+        for i, wanted in literals:
+            matrix[i, number] += 1.0 if wanted else -1.0
+            vector[number] += 0.0 if wanted else 1.0
+    return matrix, vector
+
+
+def _partners(atoms: Sequence[Atom]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Of each atom the others about its first argument (padded), and their number."""
+    groups: dict[str, list[int]] = {}
+    for i, atom in enumerate(atoms):
+        groups.setdefault(atom.args[0] if atom.args else '', []).append(i)
+    degree = np.array([len(groups[a.args[0] if a.args else '']) - 1 for a in atoms], np.intp)
+    table = np.zeros((len(atoms), max(1, int(degree.max(initial=0)))), np.intp)
+    for i, atom in enumerate(atoms):
+        others = [j for j in groups[atom.args[0] if atom.args else ''] if j != i]
+        table[i, :len(others)] = others
+    return table, degree

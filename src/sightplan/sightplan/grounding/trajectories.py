@@ -1,0 +1,273 @@
+"""What happened in an episode, and how likely it makes a course of the world.
+
+A *course* is an initial state and what became of every action. All else follows: the states in
+between, and with them the likelihood of every answer and of everything that the world refused or
+carried out. How often a model is wrong is not known either: for every predicate and value the
+rates of its answers have a Dirichlet distribution, which is integrated out, so that courses under
+which a model contradicts itself less are likelier, and what actions bring to light about some
+answers tells what others are worth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from sightplan.domains.batches import BatchModel
+from sightplan.grounding.estimator import CERTAIN, Evidence
+from sightplan.grounding.observation_model import ObservationModel
+from sightplan.model import Action, Atom, FeedbackStatus, Verdict
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int8]
+
+_VERDICTS = {Verdict.YES: 0, Verdict.NO: 1, Verdict.UNPARSED: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    column: int
+    look: int
+    predicate: int
+    verdict: int
+    before: int  # number of the last readable answer about the atom; -1: none
+    same_picture: bool  # as that answer: it says nothing new, unless the value has changed
+    extra: tuple[float, float]  # what its probabilities add, atom false and true [nats]
+
+
+@dataclass(slots=True)
+class _Happened:
+    action: Action
+    executed: bool
+
+
+@dataclass(slots=True)
+class Courses:
+    """Some courses of the world.
+
+    Attributes:
+        start: (K, n) bool, initial states.
+        outcomes: (K, T) int8, what became of every executed action: 0 what it should do, 1
+            nothing.
+        values: (K, n) bool, present states.
+        log_p: (K,) log of prior times likelihood, up to a constant [nats].
+    """
+
+    start: Bools
+    outcomes: Ints
+    values: Bools
+    log_p: Floats
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def take(self, chosen: NDArray[np.intp]) -> Courses:
+        """Some of them."""
+        return Courses(self.start[chosen], self.outcomes[chosen], self.values[chosen],
+                       self.log_p[chosen])
+
+
+class History:
+    """What an episode has shown so far.
+
+    Args:
+        atoms: the columns.
+        model: what actions do.
+        rates: what answers and actions are worth.
+        independent: whether an answer about a new image counts in full.
+    """
+
+    def __init__(self, atoms: Sequence[Atom], model: BatchModel, rates: ObservationModel,
+                 independent: bool = False) -> None:
+        self._atoms, self._model, self._rates = tuple(atoms), model, rates
+        self._independent = independent
+        names = sorted({atom.predicate for atom in atoms})
+        self._predicate = np.array([names.index(atom.predicate) for atom in atoms], np.intp)
+        self._names = names
+        self.prior = np.zeros(len(atoms))  # log odds of each atom at the start
+        self._events: list[_Happened | None] = [None]  # None: a look
+        self._looks = 1
+        self._answers: list[_Answer] = []
+        self._last: dict[int, int] = {}
+        self._facts: list[tuple[int, int, bool]] = []  # look, column, value
+        # alpha[p, v, a]: pseudo-counts of answer a where predicate p has value v.
+        self._alpha = np.array([[_pseudo_counts(rates, name, value) for value in (False, True)]
+                                for name in names])
+        self._mean = self._alpha / self._alpha.sum(axis=2, keepdims=True)
+        self._again = np.array([[_persistence(rates, name, value, self._mean[p, value])
+                                 for value in (0, 1)] for p, name in enumerate(names)])
+
+    @property
+    def actions(self) -> int:
+        """Number of actions that were carried out."""
+        return sum(event is not None and event.executed for event in self._events)
+
+    # --- what happens ---------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """A new picture."""
+        self._events.append(None)
+        self._looks += 1
+
+    def answer(self, column: int, item: Evidence, same_picture: bool = False) -> None:
+        """An answer about the picture looked at last."""
+        verdict = _VERDICTS[item.verdict]
+        extra = (0.0, 0.0)
+        name = item.atom.predicate
+        if item.p_yes is not None and item.p_no is not None:
+            with_p = self._rates.log_likelihoods(name, item.verdict, item.p_yes, item.p_no)
+            plain = self._rates.log_likelihoods(name, item.verdict)
+            extra = (with_p[0] - plain[0], with_p[1] - plain[1])
+        self._answers.append(_Answer(
+            column, self._looks - 1, int(self._predicate[column]), verdict,
+            self._last.get(column, -1), same_picture, extra))
+        if verdict != 2:
+            self._last[column] = len(self._answers) - 1
+
+    def last(self, column: int) -> int:
+        """The last readable verdict about an atom: 0 yes, 1 no, -1 none."""
+        number = self._last.get(column, -1)
+        return self._answers[number].verdict if number >= 0 else -1
+
+    def fact(self, column: int, value: bool) -> None:
+        """A fact that the world itself grants."""
+        self._facts.append((self._looks - 1, column, value))
+
+    def act(self, action: Action, status: FeedbackStatus) -> None:
+        """An action, and what the world said."""
+        self._events.append(_Happened(action, status is FeedbackStatus.EXECUTED))
+
+    # --- how likely -----------------------------------------------------------------------------
+
+    def follow(self, start: Bools, outcomes: Ints) -> Courses:
+        """The courses that begin in some states, with their probabilities.
+
+        Args:
+            start: (K, n).
+            outcomes: (K, T) for the T actions that were carried out.
+        """
+        rates, k = self._rates, len(start)
+        log_p = start @ self.prior
+        values = start
+        seen = np.empty((self._looks, k, start.shape[1]), np.bool_)
+        look = executed = 0
+        for event in self._events:
+            if event is None:
+                seen[look] = values
+                look += 1
+                continue
+            applicable = self._model.applicable(event.action, values)
+            if not event.executed:
+                log_p = log_p + np.where(applicable, math.log(rates.rejection),
+                                         math.log1p(-rates.execution_if_inapplicable))
+                continue
+            log_p = log_p + np.where(applicable, math.log1p(-rates.rejection),
+                                     math.log(rates.execution_if_inapplicable))
+            reliability = rates.action(event.action.name)
+            failed = outcomes[:, executed] == 1
+            stays = max(reliability.no_op + reliability.slip, 1e-4)
+            log_p = log_p + np.where(failed, math.log(stays), math.log1p(-stays))
+            values = self._model.effects(event.action, values, applicable & ~failed)
+            executed += 1
+        for at, column, value in self._facts:
+            log_p = log_p - np.where(seen[at, :, column] == value, 0.0, CERTAIN)
+        if self._answers:
+            log_p = log_p + self._likelihood(seen)[0]
+        return Courses(start, outcomes, values, log_p)
+
+    def _likelihood(self, seen: Bools) -> tuple[Floats, Floats]:
+        """(K,) log likelihood of the answers; (K, P, 2, 3) counts of fresh answers."""
+        answers = self._answers
+        look = np.array([a.look for a in answers])
+        column = np.array([a.column for a in answers])
+        predicate = np.array([a.predicate for a in answers])
+        verdict = np.array([a.verdict for a in answers])
+        before = np.array([a.before for a in answers])
+        same = np.array([a.same_picture for a in answers])
+        value = seen[look, :, column]  # (J, K)
+        repeated = (before >= 0)[:, None] & (value == value[before])
+        if self._independent:
+            repeated &= same[:, None]
+        number = value.astype(np.intp)
+        fresh = ~repeated
+        # Fresh answers, their rates integrated out.
+        slots = predicate * 3 + verdict
+        one_hot = np.zeros((len(answers), len(self._names) * 3))
+        one_hot[np.arange(len(answers)), slots] = 1.0
+        counts = np.stack([(fresh & ~value).T @ one_hot, (fresh & value).T @ one_hot], axis=1)
+        counts = counts.reshape(-1, 2, len(self._names), 3).transpose(0, 2, 1, 3)
+        alpha = self._alpha
+        log_p = (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=(1, 2, 3)) - (
+            gammaln((alpha + counts).sum(axis=3)) - gammaln(alpha.sum(axis=2))).sum(axis=(1, 2))
+        # Repeated ones, by how errors persist.
+        if repeated.any():
+            ahead = np.where(before >= 0, verdict[before], 0)
+            stuck = self._again[predicate[:, None], number]  # (J, K)
+            chance = (stuck * (ahead == verdict)[:, None]
+                      + (1.0 - stuck) * self._mean[predicate[:, None], number, verdict[:, None]])
+            weight = np.where(repeated & ~same[:, None], np.log(chance), 0.0)
+            log_p = log_p + weight.sum(axis=0)
+        extra = np.array([a.extra for a in answers])
+        if extra.any():
+            log_p = log_p + np.where(fresh, extra[np.arange(len(answers))[:, None], number],
+                                     0.0).sum(axis=0)
+        return log_p, counts
+
+    def rates_of(self, columns: NDArray[np.intp], courses: Courses, weights: Floats) -> Floats:
+        """(m, 2) P(yes | false), P(yes | true) of the next readable answer about each atom.
+
+        Args:
+            columns: (m,) the atoms.
+            courses: what may have happened.
+            weights: (K,) their probabilities.
+        """
+        alpha = self._alpha
+        unchanged = np.zeros(len(columns))
+        if self._answers:
+            seen = self._seen(courses)
+            alpha = alpha + np.tensordot(weights, self._likelihood(seen)[1], axes=1)
+        yes = (alpha[:, :, 0] / alpha[:, :, :2].sum(axis=2))[self._predicate[columns]]
+        ahead = np.zeros((len(columns), 2))
+        if self._answers and not self._independent:
+            for i, column in enumerate(columns):
+                number = self._last.get(int(column), -1)
+                if number >= 0:
+                    then = seen[self._answers[number].look, :, column]
+                    unchanged[i] = weights @ (then == courses.values[:, column])
+                    ahead[i] = self._answers[number].verdict == 0
+        stuck = self._again[self._predicate[columns]] * unchanged[:, None]
+        return np.asarray(stuck * ahead + (1.0 - stuck) * yes)
+
+    def _seen(self, courses: Courses) -> Bools:
+        values, found, executed = courses.start, [], 0
+        for event in self._events:
+            if event is None:
+                found.append(values)
+            elif event.executed:
+                happens = self._model.applicable(event.action, values)
+                happens &= courses.outcomes[:, executed] == 0
+                values = self._model.effects(event.action, values, happens)
+                executed += 1
+        return np.array(found)
+
+
+def _pseudo_counts(rates: ObservationModel, predicate: str, value: bool) -> list[float]:
+    found = rates.rates(predicate)
+    unread = found.unread_true if value else found.unread_false
+    yes = found.yes_true if value else found.yes_false
+    strength = found.strength_true if value else found.strength_false
+    return [strength * part for part in (
+        (1.0 - unread) * yes, (1.0 - unread) * (1.0 - yes), unread)]
+
+
+def _persistence(rates: ObservationModel, predicate: str, value: int, mean: Floats) -> float:
+    """How often an answer about a new image is the last one again, whatever it was."""
+    wrong = float(mean[1 if value else 0] / mean[:2].sum())
+    repeat = rates.rates(predicate).repeat
+    return max(0.0, (repeat - wrong) / (1.0 - wrong))
