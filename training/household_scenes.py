@@ -2,12 +2,13 @@
 
 A shard is walks through homes: the tasks of the domain and random mixtures of objects, some of
 whose containers begin open; in each a walk of legal actions, a few of which fail, that favours
-what changes much. Most pictures are drawn at the size the model sees, some at the world's and
+what changes much, and often puts one thing next to another. Most pictures are drawn at the size the model sees, some at the world's and
 reduced. Labels are not drawn yet: names are dealt out anew whenever a picture is learned from.
 
 Arrays of a shard, for n pictures of up to K objects (objects that are not there have kind 0):
-``image`` (n, 240, 240, 3) uint8; ``cells`` (n, 15, 15, 2) uint8, the thing and the furniture in
-each patch, 1 + index of the object or 0; ``category``, ``number``, ``kind`` (n, K), see ``KINDS``;
+``image`` (n, 240, 240, 3) uint8; ``depth`` (n, 240, 240) uint8, see ``depth_channel``; ``cells``
+(n, 15, 15, 2) uint8, the thing and the furniture in each patch, 1 + index of the object or 0;
+``category``, ``number``, ``kind`` (n, K), see ``KINDS``;
 ``visible``, ``open``, ``held``, ``reach`` (n, K) bool; ``ontop``, ``inside``, ``nextto``
 (n, K, K) bool; ``rect`` (n, K, 4) int16 x0, y0, x1, y1 around and ``hull`` (n, K, 10, 2) float32,
 the convex hull of its pixels, in a picture of 480x480; ``home`` (n,) int64, the same for pictures
@@ -30,6 +31,7 @@ from shards import Arrays
 from sightplan.domains import load_domain
 from sightplan.domains.household import generator
 from sightplan.model import Action, Atom, EpisodeSpec, Problem, SightplanError, State
+from sightplan.vlm.backends._depth import depth_channel
 from sightplan_sim.household import predicates
 from sightplan_sim.household.actions import Actions
 from sightplan_sim.household.catalog import category_of
@@ -48,8 +50,10 @@ WALK = 24
 FAILURE_RATE = 0.06
 """Chance that the execution of an action fails."""
 WEIGHTS = {'navigate-to': 2.5, 'open-container': 5.0, 'close-container': 1.0, 'grasp': 3.0,
-           'place-on': 2.0, 'place-next-to': 3.0, 'place-inside': 5.0}
+           'place-on': 2.0, 'place-next-to': 5.0, 'place-inside': 5.0}
 TASK_FRACTION = 0.5
+BESIDE_FRACTION = 0.15
+"""Chance at each step to begin to put something next to something else."""
 NAMES = 'lesson'
 """Problems to learn from are named so that no benchmark's problem gets the same home."""
 
@@ -100,8 +104,9 @@ class Studio(HouseholdWorld):
         view = self._view(robot)
         size = FULL if full else SIZE
         frame = self._painter.draw(view.sized(size, size))
-        image = frame.rgb
+        image, depth = frame.rgb, depth_channel(frame.depth_m)
         if full:
+            depth = depth[::FULL // SIZE, ::FULL // SIZE]
             image = np.asarray(Image.fromarray(image).resize((SIZE, SIZE),
                                                              Image.Resampling.BILINEAR))
         names = self._painter.names
@@ -117,7 +122,7 @@ class Studio(HouseholdWorld):
         seen = predicates.visible(dict(zip(objects, counts.tolist(), strict=True)), hulls,
                                   self.settings.visible_fraction)
         seen |= {robot.held} if robot.held else frozenset()
-        return {'image': image, **facts(objects, episode.spec.problem, episode.states[-1], seen),
+        return {'image': image, 'depth': depth, **facts(objects, episode.spec.problem, episode.states[-1], seen),
                 'cells': cells_of(owner, [episode.spec.problem.objects[o] == 'movable'
                                           for o in objects]),
                 'rect': rects_of(owner, len(objects), FULL // size),
@@ -249,6 +254,22 @@ def choose(legal: list[Action], containers: frozenset[str], rng: np.random.Gener
     return among[int(rng.integers(len(among)))]
 
 
+def beside(problem: Problem, rng: np.random.Generator) -> list[Action]:
+    """What puts one thing next to another, most often another thing."""
+    movable = problem.of_type('movable')
+    if not movable:
+        return []
+    thing = str(rng.choice(movable))
+    others = [name for name in (movable if rng.random() < 0.7 else problem.objects)
+              if name != thing]
+    if not others:
+        return []
+    other = str(rng.choice(others))
+    return [Action('navigate-to', (thing,)), Action('grasp', (thing,)),
+            Action('navigate-to', (other,)), Action('place-next-to', (thing, other)),
+            *([Action('navigate-to', (thing,))] if rng.random() < 0.3 else [])]
+
+
 def render_shard(seed: int, recipe: Recipe, count: int) -> Arrays:
     """Draw one shard; a function of its arguments alone."""
     rng = np.random.default_rng([20_27, seed])
@@ -273,12 +294,18 @@ def render_shard(seed: int, recipe: Recipe, count: int) -> Arrays:
                 static['number'][k] = int(name.rsplit('_', 1)[1])
                 static['kind'][k] = KINDS.index(kind)
             last = min(count, len(rows) + WALK)
+            plan: list[Action] = []
             while len(rows) < last:
                 rows.append({**studio.picture(bool(rng.random() < recipe.full_fraction)), **static,
                              'home': np.int64(home)})
                 legal = studio.legal()
                 if not legal:
                     break
-                studio.act(choose(legal, containers, rng), rng, bool(rng.random() < FAILURE_RATE))
+                if not plan and rng.random() < BESIDE_FRACTION:
+                    plan = beside(problem, rng)
+                while plan and plan[0] not in legal:
+                    plan = plan[1:]
+                action = plan.pop(0) if plan else choose(legal, containers, rng)
+                studio.act(action, rng, bool(rng.random() < FAILURE_RATE))
     return {key: np.stack([row[key] for row in rows]) for key in rows[0]}
 
