@@ -229,7 +229,7 @@ class Setting:
 
     domain: Domain
     constraints: Constraints | None
-    model: ObservationModel
+    model: ObservationModel | None
     settings: EstimatorSettings
 
     @classmethod
@@ -245,15 +245,12 @@ class Setting:
             InputError: a file or an argument cannot be used.
         """
         from sightplan.grounding.estimator import EstimatorSettings
-        from sightplan.grounding.observation_model import (
-            ObservationModel,
-            read_observation_model,
-        )
+        from sightplan.grounding.observation_model import read_observation_model
         name = arguments.domain
         if name is None and arguments.domain_file is None:
             name = next(filter(None, map(_domain_named, problems)), None)
         domain, constraints = read_domain(name, arguments.domain_file)
-        model = ObservationModel.default()
+        model = None
         if arguments.calibration is not None:
             model = read_observation_model(arguments.calibration)
             model.check(model.model, domain, model.prompt or '')

@@ -31,6 +31,7 @@ from sightplan.grounding.observation_model import (
     problem_key,
     without_seed,
 )
+from sightplan.grounding.priors import read_priors
 from sightplan.model import Action, Atom, InputError, Problem, State, Verdict
 
 Floats = NDArray[np.float64]
@@ -232,7 +233,7 @@ def calibrate_unlabelled(answers: Sequence[LoggedAnswer], domain: Domain, margin
     answers = [a for a in answers if (a.episode, a.image) in images]
     known = _Problems(domain, problems)
     atoms_of = _atoms_by_episode(answers)
-    model = ObservationModel.default()
+    model = read_priors(domain).observation_model
     rows_of = _by_predicate(answers)
     evidence: list[float] = []
     while True:

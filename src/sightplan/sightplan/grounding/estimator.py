@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from sightplan.domains import Domain
 from sightplan.grounding.constraints import Constraints, instantiate, read_constraints
 from sightplan.grounding.observation_model import ObservationModel
+from sightplan.grounding.priors import read_priors
 from sightplan.grounding.solver import Bools, Floats, Solutions, StateSolver
 from sightplan.grounding.theory import Clause, Theory
 from sightplan.model import (
@@ -83,8 +84,9 @@ class Estimate:
         state: the most probable joint state: always a possible one.
         marginals: P(atom is true) in [FAINT, 1 - FAINT], for all atoms.
         log_evidence: log of the sum, over the possible states, of the likelihood of all answers,
-            each possible state having prior weight 1 and every violation of a soft rule costing
-            its penalty [nats]. A lower bound where states outside of the window matter.
+            each possible state weighing what the prior odds of its true atoms multiply to, and
+            every violation of a soft rule costing its penalty [nats]. A lower bound where states
+            outside of the window matter.
         solutions: up to k joint states with their normalised probabilities, best first.
         complete: whether all states in the window were listed.
         seconds: wall-clock time spent [s].
@@ -128,9 +130,12 @@ class Estimator:
         domain: whose vocabulary and constraints hold.
         problem: whose objects there are; its initial state is never read.
         constraints: instead of the domain's own ``constraints.yaml``.
-        observation_model: what answers are worth; None: generic defaults.
+        observation_model: what answers are worth; None: what the domain lets one expect
+            (``Priors.observation_model``).
         settings: see ``EstimatorSettings``.
         atoms: only these and what constraints tie to them; None: all that may hold.
+        prior: P(atom is true) before any answer, for ``estimate``, those left out being as likely
+            as not; None: the domain's (``Priors.of_scene``).
 
     Attributes:
         atoms: the atoms it is about, sorted by name; never one that cannot hold
@@ -146,10 +151,12 @@ class Estimator:
     def __init__(self, domain: Domain, problem: Problem, constraints: Constraints | None = None,
                  observation_model: ObservationModel | None = None,
                  settings: EstimatorSettings | None = None,
-                 atoms: Iterable[Atom] | None = None) -> None:
+                 atoms: Iterable[Atom] | None = None,
+                 prior: Mapping[Atom, float] | None = None) -> None:
         self.settings = settings or EstimatorSettings()
         check_settings(self.settings, 'estimator')
-        self.observation_model = observation_model or ObservationModel.default()
+        priors = read_priors(domain)
+        self.observation_model = observation_model or priors.observation_model
         constraints = read_constraints(domain) if constraints is None else constraints
         objects = {**domain.schema.constants, **problem.objects}
         parts = instantiate(constraints, domain.schema, objects,
@@ -164,6 +171,9 @@ class Estimator:
             (np.array([self.number[a] for a in part.atoms], np.intp),
              StateSolver(part, self.settings.seed)) for part in parts]
         self._unasked: dict[int, Solutions] = {}
+        known = priors.of_scene(self.atoms) if prior is None else prior
+        p = np.clip([known.get(atom, 0.5) for atom in self.atoms], FAINT, 1.0 - FAINT)
+        self._prior = np.log(p / (1.0 - p))
 
     @property
     def parts(self) -> Sequence[tuple[NDArray[np.intp], StateSolver]]:
@@ -187,6 +197,7 @@ class Estimator:
         """
         start = time.perf_counter()
         scores, base = self.scores(evidence)
+        scores = scores + self._prior
         for atom, value in (facts or {}).items():
             if atom in self.number:
                 scores[self.number[atom]] = CERTAIN if value else -CERTAIN

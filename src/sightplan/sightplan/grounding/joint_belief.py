@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -36,6 +37,9 @@ class FilterSettings:
         'dependent', 'An answer about a new image whose atom has not changed since the last one: '
         'dependent (errors persist, by the calibration) or independent (counts in full)',
         choices=('dependent', 'independent'))
+    reliability: str = param(
+        'uncertain', 'Rates of answers, in a sample: uncertain (a distribution, learned from what '
+        'comes to light) or fixed', choices=('uncertain', 'fixed'))
     escape_nats: float = param(
         4.0, 'A state outside of the belief is taken in when the answers about one image favour '
         'it by more than this [nats]', low=0.0, high=100.0)
@@ -115,6 +119,11 @@ class JointBelief:
     def answered(self) -> set[Atom]:
         """Atoms that were asked about the current image."""
         return {self.atoms[i] for i in self._answered}
+
+    def success(self, action: Action) -> float:
+        """How often an action that is carried out has all of its effects."""
+        reliability = self._estimator.observation_model.action(action.name)
+        return reliability.success * math.prod(reliability.effects.values())
 
     # --- learning -------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sightplan.domains import Domain, load_domain
 from sightplan.grounding.backend_grounder import BackendGrounder
 from sightplan.grounding.estimator import Estimate, Estimator, Evidence
-from sightplan.grounding.observation_model import ObservationModel, read_observation_model
+from sightplan.grounding.observation_model import read_observation_model
 from sightplan.model import (
     Answer,
     Atom,
@@ -103,12 +103,11 @@ def ask(picture: str | Path | NDArray[np.uint8], domain: str | Domain | None = N
     scene = _scene(loaded, objects, problem)
     _check_backend(backend)
     words = loaded.grounding_prompt(prompt)
-    model = (ObservationModel.default() if calibration is None
-             else read_observation_model(user_path(str(calibration))))
+    model = None if calibration is None else read_observation_model(user_path(str(calibration)))
     options = resolved_options(backend, backend_options or {}, 0, words.reasoning,
                                loaded.reference)
     grounder = BackendGrounder(make_backend(backend, options))
-    if calibration is not None:
+    if model is not None:
         model.check(grounder.model, loaded,
                     loaded.prompt_id(prompt) if backend_reads_prompt(backend) else '')
     estimator = Estimator(loaded, scene, observation_model=model)

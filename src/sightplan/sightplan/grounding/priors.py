@@ -8,7 +8,9 @@ actions do what they should; and how models answer about it, from published tabl
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -91,10 +93,17 @@ class Priors(Record):
 
 
 def read_priors(domain: Domain) -> Priors:
-    """A domain's priors; empty without a file.
+    """A domain's priors; empty without a file, as for a domain that is not installed.
 
     Raises:
         InputError: the file is malformed; names file and field.
     """
-    path = domain.folder / FILE
-    return read_file(Priors, path) if path.is_file() else Priors()
+    folder: Path | None = getattr(domain, 'folder', None)
+    if folder is None or not (folder / FILE).is_file():
+        return Priors()
+    return _read(folder / FILE)
+
+
+@functools.lru_cache(maxsize=16)
+def _read(path: Path) -> Priors:
+    return read_file(Priors, path)

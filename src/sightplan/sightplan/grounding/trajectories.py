@@ -27,6 +27,7 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int8]
 
+_CERTAIN_ANSWERS = 1e6
 _LEAST = 1e-4
 """An action never does nothing less often than this."""
 _VERDICTS = {Verdict.YES: 0, Verdict.NO: 1, Verdict.UNPARSED: 2}
@@ -87,10 +88,11 @@ class History:
         model: what actions do.
         rates: what answers and actions are worth.
         independent: whether an answer about a new image counts in full.
+        certain: whether the rates are taken to be exactly those given.
     """
 
     def __init__(self, atoms: Sequence[Atom], model: BatchModel, rates: ObservationModel,
-                 independent: bool = False) -> None:
+                 independent: bool = False, certain: bool = False) -> None:
         self._atoms, self._model, self._rates = tuple(atoms), model, rates
         self._independent = independent
         names = sorted({atom.predicate for atom in atoms})
@@ -106,6 +108,8 @@ class History:
         # alpha[p, v, a]: pseudo-counts of answer a where predicate p has value v.
         self._alpha = np.array([[_pseudo_counts(rates, name, value) for value in (False, True)]
                                 for name in names])
+        if certain:
+            self._alpha *= _CERTAIN_ANSWERS
         self._mean = self._alpha / self._alpha.sum(axis=2, keepdims=True)
         self._again = np.array([[_persistence(rates, name, value, self._mean[p, value])
                                  for value in (0, 1)] for p, name in enumerate(names)])

@@ -158,7 +158,7 @@ class _Filtered:
 
     def __init__(self, setting: _Setting, estimators: Estimators, settings: Any) -> None:
         self._filter = make_filter(cast(Context, setting), estimators, settings)
-        self._domain = setting.domain
+        self._domain, self._settings = setting.domain, settings
         self._atoms = frozenset(self._filter.atoms)
         self._begun = False
 
@@ -166,7 +166,7 @@ class _Filtered:
         self._filter.observe(seen.image_id)
         self._filter.provide(seen.privileged_facts)
         if not self._begun and not moved:
-            expect(self._filter, self._domain, seen)
+            expect(self._filter, self._domain, seen, self._settings)
         self._begun = True
 
     def answer(self, event: Asked) -> None:

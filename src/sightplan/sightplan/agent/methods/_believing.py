@@ -17,7 +17,7 @@ from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
 from sightplan.grounding.estimator import EstimatorSettings, Evidence
 from sightplan.grounding.joint_belief import FilterSettings, JointBelief
 from sightplan.grounding.listed_belief import FactorisedBelief, ListedBelief
-from sightplan.grounding.priors import read_priors
+from sightplan.grounding.priors import Priors, read_priors
 from sightplan.grounding.sampled_belief import SampledBelief
 from sightplan.grounding.solver import Bools
 from sightplan.model import (
@@ -53,6 +53,12 @@ class BelievingSettings:
     calibration: str = param('', 'Calibration file of the model (see "sightplan calibrate"); '
                              'empty: generic rates')
     constraints: bool = param(True, "Whether to use the domain's constraints")
+    priors: bool = param(True, "Whether to use the domain's priors (else what is out of view at "
+                         'first has .2, and all other atoms are as likely as not)')
+    reliability: str = param('uncertain', 'Rates of answers: uncertain (learned within an '
+                             'episode) or fixed (for comparison)', choices=('uncertain', 'fixed'))
+    look_ahead: bool = param(True, 'Whether courses of action are judged on all likely states '
+                             '(else the plan from the likeliest one is followed)')
     inference: str = param('auto', 'How joint states are kept: listed (the most probable ones), '
                            'sampled, factorised (log-odds per atom, projected; for comparison), '
                            "or auto: listed where the domain's constraints demand that something "
@@ -95,13 +101,16 @@ def make_filter(context: Context, estimators: Estimators, settings: BelievingSet
         kind = 'sampled' if estimator.possible(np.zeros(len(estimator.atoms), np.bool_)) else (
             'listed')
     return _KINDS[kind](
-        estimator, context.model, FilterSettings(k=settings.k, repeats=settings.repeats))
+        estimator, context.model, FilterSettings(
+            k=settings.k, repeats=settings.repeats, reliability=settings.reliability))
 
 
-def expect(belief: JointBelief, domain: Domain, observation: Observation | None) -> None:
+def expect(belief: JointBelief, domain: Domain, observation: Observation | None,
+           settings: BelievingSettings) -> None:
     """Say, of the first observation of an episode, what is likely before any answer."""
     told = observation.privileged_facts if observation is not None else {}
-    prior = read_priors(domain).at_start(belief.atoms, observation)
+    priors = read_priors(domain) if settings.priors else Priors()
+    prior = priors.at_start(belief.atoms, observation)
     belief.expect({atom: p for atom, p in prior.items() if atom not in told})
 
 
@@ -127,7 +136,7 @@ class BelievingPolicy:
             InputError: it cannot be read.
         """
         self._settings = settings
-        self._estimators = Estimators(settings.calibration, settings.constraints)
+        self._estimators = Estimators(settings.calibration, settings.constraints, settings.priors)
         self._queue: deque[Action] = deque()
 
     @property
@@ -150,7 +159,8 @@ class BelievingPolicy:
         self._relevant = relevant_atoms(context)
         self._filter = make_filter(context, self._estimators, self._settings)
         self._observe(context)
-        expect(self._filter, context.domain, self._observation if self.needs_grounder else None)
+        expect(self._filter, context.domain, self._observation if self.needs_grounder else None,
+               self._settings)
         self._ascertain(context, AskPurpose.ENUMERATION)
         return None
 
@@ -163,11 +173,11 @@ class BelievingPolicy:
         if probability >= self._settings.accept:
             return Stop(StopReason.PLAN_DONE, f'the goal holds with P = {probability:.3f}')
         left = context.spec.max_actions - self._actions
-        course = self._prospect(context).best(
-            self._likely(), left, frozenset(self._refused))
-        if course.plan and course.value > probability + self._settings.worth:
-            self._queue = deque(course.plan)
-            return Act(course.plan[0])
+        course = (self._course(context, left) if self._settings.look_ahead
+                  else self._plan_of_likeliest(context))
+        if course:
+            self._queue = deque(course)
+            return Act(course[0])
         look = self._way_to_another_view(context, self._filter.state)
         if look is None and self.needs_grounder and probability < 0.5:
             look = self._view(context, context.model.actions)
@@ -190,13 +200,20 @@ class BelievingPolicy:
         best = sorted(likely, key=lambda state: -likely[state])[:_CONSIDERED]
         return {state: likely[state] for state in best if likely[state] > _FAINT}
 
-    def _prospect(self, context: Context) -> Prospect:
+    def _plan_of_likeliest(self, context: Context) -> tuple[Action, ...]:
+        """The plan from the likeliest state; empty if there is none that is not refused."""
+        return () if self._have_plan(context, self._filter.state) else tuple(self._queue)
+
+    def _course(self, context: Context, left: int) -> tuple[Action, ...]:
+        """The actions to begin with that promise most; empty: nothing is worth doing."""
         def plan(state: State) -> tuple[Action, ...] | None:
             if state not in self._plans:
                 self._plans[state] = self._search(context, state)
             found = self._plans[state]
             return None if isinstance(found, Stop) else found
-        return Prospect(context.model, context.problem, plan)
+        prospect = Prospect(context.model, context.problem, plan, self._filter.success,
+                            self._settings.worth)
+        return prospect.best(self._likely(), left, frozenset(self._refused)).plan
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
         """Move the belief, look, and ask what matters now."""

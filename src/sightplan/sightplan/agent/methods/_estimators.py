@@ -6,7 +6,6 @@ from sightplan.agent.policy import Context
 from sightplan.grounding.constraints import Constraints, read_constraints
 from sightplan.grounding.estimator import Estimator, EstimatorSettings
 from sightplan.grounding.observation_model import ObservationModel, read_observation_model
-from sightplan.grounding.priors import read_priors
 from sightplan.model import Atom
 
 
@@ -16,6 +15,7 @@ class Estimators:
     Args:
         calibration: path of a calibration file; '': generic rates.
         constraints: whether the domain's constraints are used.
+        priors: whether the domain's priors are used.
 
     Attributes:
         rates: what answers and actions are worth.
@@ -24,11 +24,11 @@ class Estimators:
         InputError: the calibration cannot be read.
     """
 
-    def __init__(self, calibration: str, constraints: bool) -> None:
+    def __init__(self, calibration: str, constraints: bool, priors: bool = True) -> None:
         self.rates = (read_observation_model(calibration) if calibration
                       else ObservationModel.default())
         self._calibrated = bool(calibration)
-        self._constraints = constraints
+        self._constraints, self._priors = constraints, priors
         self._known: dict[object, Estimator] = {}
 
     def get(self, context: Context, settings: EstimatorSettings | None = None,
@@ -39,8 +39,8 @@ class Estimators:
         if key not in self._known:
             constraints = (read_constraints(context.domain) if self._constraints
                            else Constraints((), 'none'))
-            rates = (self.rates if self._calibrated
-                     else read_priors(context.domain).observation_model)
-            self._known[key] = Estimator(context.domain, context.problem, constraints, rates,
-                                         settings, atoms)
+            self._known[key] = Estimator(
+                context.domain, context.problem, constraints,
+                self.rates if self._calibrated or not self._priors else None, settings, atoms,
+                None if self._priors else {})
         return self._known[key]

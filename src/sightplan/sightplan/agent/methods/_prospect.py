@@ -34,12 +34,6 @@ class Course:
     value: float
     actions: float
 
-    def better(self, other: Course, margin: float = 0.0) -> bool:
-        """Whether it promises more than another, or as much for fewer actions."""
-        if abs(self.value - other.value) > max(margin, 1e-9):
-            return self.value > other.value
-        return self.actions < other.actions - 1e-9
-
 
 class Prospect:
     """Judges courses of action in one episode.
@@ -48,13 +42,18 @@ class Prospect:
         model: what actions do.
         problem: whose goal counts.
         plan: a plan from a state to the goal, None if there is none; called for few states.
+        success: how often an action that is carried out does what it should. Where it does not,
+            the goal counts as lost: to do again what may have been done already gains nothing.
+        worth: of two courses whose values differ by less than this the shorter one is better.
         widths: how many of the likeliest states plans are made from, at each level: first
             choice, choice after the world's first answer, ...; later one is enough.
     """
 
     def __init__(self, model: InstantiatedModel, problem: Problem,
-                 plan: Callable[[State], Plan | None], widths: Sequence[int] = (6, 2)) -> None:
-        self._model, self._problem, self._plan, self._widths = model, problem, plan, widths
+                 plan: Callable[[State], Plan | None], success: Callable[[Action], float],
+                 worth: float = 0.01, widths: Sequence[int] = (6, 2)) -> None:
+        self._model, self._problem, self._plan = model, problem, plan
+        self._success, self._worth, self._widths = success, worth, widths
         self._next: dict[tuple[State, Action], State | None] = {}
         self._goal: dict[State, bool] = {}
 
@@ -72,10 +71,10 @@ class Prospect:
 
     def _best(self, beliefs: dict[State, float], budget: int, refused: frozenset[Action],
               level: int) -> Course:
-        best = Course((), sum(p for s, p in beliefs.items() if self._met(s)), 0.0)
+        courses = [Course((), sum(p for s, p in beliefs.items() if self._met(s)), 0.0)]
         mass = sum(beliefs.values())
-        if budget <= 0 or best.value >= mass - 1e-6:
-            return best
+        if budget <= 0 or courses[0].value >= mass - 1e-6:
+            return courses[0]
         width = self._widths[level] if level < len(self._widths) else 1
         tried: set[Plan] = set()
         for state in sorted(beliefs, key=lambda s: -beliefs[s]):
@@ -89,10 +88,10 @@ class Prospect:
                 continue
             tried.add(plan)
             value, actions = self._follow(plan, beliefs, budget, level)
-            course = Course(plan, value, actions / mass)
-            if course.better(best):
-                best = course
-        return best
+            courses.append(Course(plan, value, actions / mass))
+        enough = max(course.value for course in courses) - self._worth * mass
+        return min((course for course in courses if course.value >= enough),
+                   key=lambda course: (course.actions, -course.value))
 
     def _follow(self, plan: Plan, beliefs: dict[State, float], budget: int, level: int,
                 ) -> tuple[float, float]:
@@ -101,12 +100,13 @@ class Prospect:
         for number, action in enumerate(plan, 1):
             done: dict[State, float] = {}
             kept: dict[State, float] = {}
+            success = self._success(action)
             for state, p in beliefs.items():
                 after = self._after(state, action)
                 if after is None:
                     kept[state] = kept.get(state, 0.0) + p
                 else:
-                    done[after] = done.get(after, 0.0) + p
+                    done[after] = done.get(after, 0.0) + p * success
             left = budget - number
             if kept:
                 course = self._best(kept, left, refused | {action}, level + 1)
