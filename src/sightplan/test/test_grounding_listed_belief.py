@@ -237,7 +237,7 @@ def test_a_refusal_may_have_any_of_its_reasons_conjunctions_too():
             tracked.provide(dict.fromkeys(domain.worth_asking(problem), False))
             tracked.act(Action('navigate-to', ('table_1',)), FeedbackStatus.EXECUTED)
         else:
-            tracked.hide(domain.worth_asking(problem))
+            tracked.expect(dict.fromkeys(domain.worth_asking(problem), 0.2))
         tracked.act(go, FeedbackStatus.REJECTED)
         either = tracked.probability(reach), tracked.probability(behind)
         assert min(either) > 0.1 and sum(either) > 0.5
@@ -400,5 +400,5 @@ def test_what_is_out_of_view_is_seldom_true_before_it_is_known():
     tracked.provide({hidden[1]: True})
     assert tracked.marginals()[hidden[1]] > 0.999
     other = belief()
-    other.hide([])
+    other.expect({})
     assert np.allclose(other.weights, 1.0 / len(STATES))

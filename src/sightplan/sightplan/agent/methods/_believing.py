@@ -169,6 +169,8 @@ class BelievingPolicy:
         if self._at_goal(context) >= 0.5:
             self._queue.clear()
             self._ascertain(context, AskPurpose.GOAL)
+        elif self._queue and self._confidence(context) >= self._settings.settle:
+            return Act(self._queue[0])
         probability = self._at_goal(context)
         if probability >= self._settings.accept:
             return Stop(StopReason.PLAN_DONE, f'the goal holds with P = {probability:.3f}')
@@ -201,8 +203,10 @@ class BelievingPolicy:
         return {state: likely[state] for state in best if likely[state] > _FAINT}
 
     def _plan_of_likeliest(self, context: Context) -> tuple[Action, ...]:
-        """The plan from the likeliest state; empty if there is none that is not refused."""
-        return () if self._have_plan(context, self._filter.state) else tuple(self._queue)
+        """The plan from the likeliest state; empty if there is none, or the goal is likely."""
+        if self._at_goal(context) >= 0.5 or self._have_plan(context, self._filter.state):
+            return ()
+        return tuple(self._queue)
 
     def _course(self, context: Context, left: int) -> tuple[Action, ...]:
         """The actions to begin with that promise most; empty: nothing is worth doing."""
@@ -256,7 +260,7 @@ class BelievingPolicy:
         probe = action is not None
         while True:
             works = self._plan_works(context)
-            confidence = 0.0 if works is None else float(self._filter.weights @ works)
+            confidence = self._confidence(context, works)
             enough = (self._settings.accept if works is not None and not self._queue
                       else self._settings.settle)
             if confidence > enough and not probe:
@@ -332,6 +336,11 @@ class BelievingPolicy:
         return np.array([
             weight > _FAINT and self._reaches_goal(context, plan, state)
             for state, weight in zip(self._filter.states, weights, strict=True)], np.bool_)
+
+    def _confidence(self, context: Context, works: Bools | None = None) -> float:
+        """P(the plan in hand reaches the goal); 0 without a plan."""
+        works = self._plan_works(context) if works is None else works
+        return 0.0 if works is None else float(self._filter.weights @ works)
 
     def _reaches_goal(self, context: Context, plan: tuple[Action, ...], state: State) -> bool:
         key = (state, plan)
