@@ -233,7 +233,7 @@ def calibrate_unlabelled(answers: Sequence[LoggedAnswer], domain: Domain, margin
     answers = [a for a in answers if (a.episode, a.image) in images]
     known = _Problems(domain, problems)
     atoms_of = _atoms_by_episode(answers)
-    model = read_priors(domain).observation_model
+    model = read_priors(domain).complete(None)
     rows_of = _by_predicate(answers)
     evidence: list[float] = []
     while True:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sightplan.domains import Domain
 from sightplan.grounding.constraints import Constraints, instantiate, read_constraints
 from sightplan.grounding.observation_model import ObservationModel
-from sightplan.grounding.priors import read_priors
+from sightplan.grounding.priors import Priors, read_priors
 from sightplan.grounding.solver import Bools, Floats, Solutions, StateSolver
 from sightplan.grounding.theory import Clause, Theory
 from sightplan.model import (
@@ -130,18 +130,18 @@ class Estimator:
         domain: whose vocabulary and constraints hold.
         problem: whose objects there are; its initial state is never read.
         constraints: instead of the domain's own ``constraints.yaml``.
-        observation_model: what answers are worth; None: what the domain lets one expect
-            (``Priors.observation_model``).
+        observation_model: what answers are worth; for predicates and actions that it does not
+            know, and where it is None, what the priors say.
         settings: see ``EstimatorSettings``.
         atoms: only these and what constraints tie to them; None: all that may hold.
-        prior: P(atom is true) before any answer, for ``estimate``, those left out being as likely
-            as not; None: the domain's (``Priors.of_scene``).
+        priors: what may be expected; None: the domain's. ``estimate`` begins with those of a
+            scene (``Priors.of_scene``).
 
     Attributes:
         atoms: the atoms it is about, sorted by name; never one that cannot hold
             (``Domain.worth_asking``).
         number: atom to column.
-        observation_model: as given.
+        observation_model: as given, completed.
 
     Raises:
         DomainError: the constraints cannot be read, or do not fit.
@@ -152,11 +152,11 @@ class Estimator:
                  observation_model: ObservationModel | None = None,
                  settings: EstimatorSettings | None = None,
                  atoms: Iterable[Atom] | None = None,
-                 prior: Mapping[Atom, float] | None = None) -> None:
+                 priors: Priors | None = None) -> None:
         self.settings = settings or EstimatorSettings()
         check_settings(self.settings, 'estimator')
-        priors = read_priors(domain)
-        self.observation_model = observation_model or priors.observation_model
+        priors = read_priors(domain) if priors is None else priors
+        self.observation_model = priors.complete(observation_model)
         constraints = read_constraints(domain) if constraints is None else constraints
         objects = {**domain.schema.constants, **problem.objects}
         parts = instantiate(constraints, domain.schema, objects,
@@ -171,7 +171,7 @@ class Estimator:
             (np.array([self.number[a] for a in part.atoms], np.intp),
              StateSolver(part, self.settings.seed)) for part in parts]
         self._unasked: dict[int, Solutions] = {}
-        known = priors.of_scene(self.atoms) if prior is None else prior
+        known = priors.of_scene(self.atoms)
         p = np.clip([known.get(atom, 0.5) for atom in self.atoms], FAINT, 1.0 - FAINT)
         self._prior = np.log(p / (1.0 - p))
 

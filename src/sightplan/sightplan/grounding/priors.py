@@ -8,6 +8,7 @@ actions do what they should; and how models answer about it, from published tabl
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Iterable
 from pathlib import Path
@@ -86,10 +87,11 @@ class Priors(Record):
                 found[atom] = (1.0 - _ELSEWHERE) * rate + _ELSEWHERE * _GENERIC
         return found
 
-    @property
-    def observation_model(self) -> ObservationModel:
-        """What answers and actions are worth as long as nothing is known about the model."""
-        return ObservationModel(predicates=self.answers, actions=self.actions)
+    def complete(self, model: ObservationModel | None) -> ObservationModel:
+        """What answers and actions are worth, with the priors where a model says nothing."""
+        known = model or ObservationModel.default()
+        return dataclasses.replace(known, predicates={**self.answers, **known.predicates},
+                                   actions={**self.actions, **known.actions})
 
 
 def read_priors(domain: Domain) -> Priors:

@@ -6,6 +6,7 @@ from sightplan.agent.policy import Context
 from sightplan.grounding.constraints import Constraints, read_constraints
 from sightplan.grounding.estimator import Estimator, EstimatorSettings
 from sightplan.grounding.observation_model import ObservationModel, read_observation_model
+from sightplan.grounding.priors import Priors
 from sightplan.model import Atom
 
 
@@ -27,7 +28,6 @@ class Estimators:
     def __init__(self, calibration: str, constraints: bool, priors: bool = True) -> None:
         self.rates = (read_observation_model(calibration) if calibration
                       else ObservationModel.default())
-        self._calibrated = bool(calibration)
         self._constraints, self._priors = constraints, priors
         self._known: dict[object, Estimator] = {}
 
@@ -41,6 +41,5 @@ class Estimators:
                            else Constraints((), 'none'))
             self._known[key] = Estimator(
                 context.domain, context.problem, constraints,
-                self.rates if self._calibrated or not self._priors else None, settings, atoms,
-                None if self._priors else {})
+                self.rates, settings, atoms, None if self._priors else Priors())
         return self._known[key]
