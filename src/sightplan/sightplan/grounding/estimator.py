@@ -42,6 +42,9 @@ from sightplan.model import (
 FAINT = 1e-4
 """Marginals stay this far from 0 and 1: what lies outside of the window is not impossible."""
 
+_CORRELATION = 0.27
+"""Correlation of errors about a common thing by the fraction of their common cause (measured)."""
+
 CERTAIN = 60.0
 """Weight of a fact that the world itself grants [nats]: as good as certain."""
 
@@ -142,6 +145,7 @@ class Estimator:
             (``Domain.worth_asking``).
         number: atom to column.
         observation_model: as given, completed.
+        correlation: of two errors about a common thing on one picture.
 
     Raises:
         DomainError: the constraints cannot be read, or do not fit.
@@ -157,6 +161,7 @@ class Estimator:
         check_settings(self.settings, 'estimator')
         priors = read_priors(domain) if priors is None else priors
         self.observation_model = priors.complete(observation_model)
+        self.correlation = _CORRELATION * getattr(domain, 'errors_together', 0.0)
         constraints = read_constraints(domain) if constraints is None else constraints
         objects = {**domain.schema.constants, **problem.objects}
         parts = instantiate(constraints, domain.schema, objects,

@@ -52,7 +52,7 @@ class SampledBelief(JointBelief):
         self._log_weights: Floats
         self._history = History(self.atoms, self._batch, estimator.observation_model,
                                 self.settings.repeats == 'independent',
-                                self.settings.reliability == 'fixed')
+                                self.settings.reliability == 'fixed', estimator.correlation)
         self._image = ''
         self._images: dict[str, dict[int, Evidence]] = {}
         self._answered = self._images.setdefault('', {})

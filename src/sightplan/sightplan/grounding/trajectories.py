@@ -89,12 +89,15 @@ class History:
         rates: what answers and actions are worth.
         independent: whether an answer about a new image counts in full.
         certain: whether the rates are taken to be exactly those given.
+        correlation: of two errors about a common thing on one picture: n answers about a thing
+            are worth n / (1 + correlation (n - 1)) (Kish's design effect).
     """
 
     def __init__(self, atoms: Sequence[Atom], model: BatchModel, rates: ObservationModel,
-                 independent: bool = False, certain: bool = False) -> None:
+                 independent: bool = False, certain: bool = False,
+                 correlation: float = 0.0) -> None:
         self._atoms, self._model, self._rates = tuple(atoms), model, rates
-        self._independent = independent
+        self._independent, self._correlation = independent, correlation
         names = sorted({atom.predicate for atom in atoms})
         self._predicate = np.array([names.index(atom.predicate) for atom in atoms], np.intp)
         self._names = names
@@ -103,6 +106,7 @@ class History:
         self.executed: list[_Happened] = []
         self._looks = 1
         self._answers: list[_Answer] = []
+        self._related: list[int] = []  # of each answer those about its things on its picture
         self._last: dict[int, int] = {}
         self._facts: list[tuple[int, int, bool]] = []  # look, column, value
         # alpha[p, v, a]: pseudo-counts of answer a where predicate p has value v.
@@ -130,6 +134,13 @@ class History:
             with_p = self._rates.log_likelihoods(name, item.verdict, item.p_yes, item.p_no)
             plain = self._rates.log_likelihoods(name, item.verdict)
             extra = (with_p[0] - plain[0], with_p[1] - plain[1])
+        things = set(item.atom.args)
+        related = [number for number, other in enumerate(self._answers)
+                   if other.look == self._looks - 1
+                   and things.intersection(self._atoms[other.column].args)]
+        for number in related:
+            self._related[number] += 1
+        self._related.append(len(related))
         self._answers.append(_Answer(
             column, self._looks - 1, int(self._predicate[column]), verdict,
             self._last.get(column, -1), same_picture, extra))
@@ -227,7 +238,8 @@ class History:
         # Fresh answers, their rates integrated out.
         slots = predicate * 3 + verdict
         one_hot = np.zeros((len(answers), len(self._names) * 3))
-        one_hot[np.arange(len(answers)), slots] = 1.0
+        worth = 1.0 / (1.0 + self._correlation * np.array(self._related))
+        one_hot[np.arange(len(answers)), slots] = worth
         counts = np.stack([(fresh & ~value).T @ one_hot, (fresh & value).T @ one_hot], axis=1)
         counts = counts.reshape(-1, 2, len(self._names), 3).transpose(0, 2, 1, 3)
         alpha = self._alpha
@@ -240,11 +252,11 @@ class History:
             chance = (stuck * (ahead == verdict)[:, None]
                       + (1.0 - stuck) * self._mean[predicate[:, None], number, verdict[:, None]])
             weight = np.where(repeated & ~same[:, None], np.log(chance), 0.0)
-            log_p = log_p + weight.sum(axis=0)
+            log_p = log_p + worth @ weight
         extra = np.array([a.extra for a in answers])
         if extra.any():
-            log_p = log_p + np.where(fresh, extra[np.arange(len(answers))[:, None], number],
-                                     0.0).sum(axis=0)
+            log_p = log_p + worth @ np.where(
+                fresh, extra[np.arange(len(answers))[:, None], number], 0.0)
         return log_p, counts
 
     def rates_of(self, columns: NDArray[np.intp], courses: Courses, weights: Floats) -> Floats:
