@@ -19,6 +19,7 @@ from sightplan.grounding.observation_model import (
     AnswerRates,
     ObservationModel,
 )
+from sightplan.grounding.priors import Priors
 from sightplan.grounding.sampled_belief import SampledBelief
 from sightplan.model import Action, Atom, FeedbackStatus, InputError, Verdict
 
@@ -50,7 +51,7 @@ def estimator(rates=RATES, problem=PROBLEM):
     atoms = [a for a in HOME.worth_asking(problem)
              if a.predicate in ('reachable', 'holding', 'open', 'inside')]
     return Estimator(HOME, problem, observation_model=rates,
-                     settings=EstimatorSettings(k=64), atoms=atoms)
+                     settings=EstimatorSettings(k=64), atoms=atoms, priors=Priors())
 
 
 def belief(k=1500, **settings):
