@@ -105,8 +105,7 @@ def ask(picture: str | Path | NDArray[np.uint8], domain: str | Domain | None = N
     words = loaded.grounding_prompt(prompt)
     model = (ObservationModel.default() if calibration is None
              else read_observation_model(user_path(str(calibration))))
-    options = resolved_options(backend, backend_options or {}, 0, words.reasoning,
-                               loaded.reference)
+    options = resolved_options(backend, backend_options or {}, 0, words.reasoning, loaded)
     grounder = BackendGrounder(make_backend(backend, options))
     if calibration is not None:
         model.check(grounder.model, loaded,
@@ -146,7 +145,7 @@ def ask_freely(picture: str | Path | NDArray[np.uint8], question: str, *, domain
     image = _image(picture)
     _check_backend(backend)
     made = make_backend(backend, resolved_options(backend, backend_options or {}, 0,
-                                                  domain=domain))
+                                                  domain=load_domain(domain) if domain else None))
     about = Atom('question', ())
     if backend_class(backend).generates:
         text = made.generate(TextRequest('', (image, question))).text
