@@ -106,8 +106,8 @@ class AnotherModel:
                              f'time')
         if (len({domain.errors_together for domain in self._domains.values()}) > 1
                 and hasattr(self._settings, 'together') and 'together' not in settings.options):
-            raise InputError(f'errors hang together differently in {", ".join(self._domains)}, the '
-                             f'domains of the bags: replay one domain at a time, or give the '
+            raise InputError(f'errors hang together differently in {", ".join(self._domains)}, '
+                             f'domains of these bags: replay one domain at a time, or give the '
                              f'backend option together')
         self._truth = CurrentTruth()
         if backend_class(settings.backend).needs_truth:
