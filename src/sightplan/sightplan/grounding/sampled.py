@@ -29,7 +29,6 @@ from sightplan.model import (
     InputError,
     Literal,
     State,
-    Verdict,
     check_settings,
 )
 
@@ -136,7 +135,7 @@ class SampledFilter:
         if image and image == self._image:
             self._history.look()
             for column, item in self._answered.items():
-                if item.verdict is not Verdict.UNPARSED:
+                if item.verdict.says is not None:
                     self._history.answer(column, item, same_picture=True)
             self._update()
             return

@@ -123,5 +123,5 @@ def asks_for_reasons(method: str, domain: str) -> bool:
 
 def answering_prompt(settings: RunSettings, domain: Domain) -> str:
     """Prompt around the questions, ``name@sha256``; '' if answers do not depend on it."""
-    return (domain.prompt_id(prompt_name(settings.method))
+    return (domain.prompt_id(prompt_name(settings.method, settings.method_options))
             if backend_reads_prompt(settings.backend) else '')

@@ -63,11 +63,13 @@ class YesNoReply:
         text: what the model said.
         p_yes: probability of "yes", summed over its spellings; None if not offered.
         p_no: probability of "no", likewise.
+        p_unknown: probability of "unknown", likewise, where the prompt offers that answer.
     """
 
     text: str
     p_yes: float | None = None
     p_no: float | None = None
+    p_unknown: float | None = None
 
 
 Part = str | NDArray[np.uint8]

@@ -24,7 +24,9 @@ ViPlan problems gave:
   holding/inside .10 (.09), inside/ontop .05 (.17), inside/inside .04 (.24); of all such pairs .08;
 * about different things: .02 over all pairs (below .07; inside/inside .14, which is not modelled).
 
-Where a table has rates of answers with and without reasons, ``cot`` says which are used.
+Where a table has rates of answers with and without reasons, ``cot`` says which are used. Where the
+prompt offers "unknown" as an answer, it is given as often as the table says (``p_unknown_true``,
+``p_unknown_false``; without them never), and persists as errors do.
 
 Every draw is a hash of seed, episode, atom and image, so that the order of questions about an
 image does not matter. It has no probabilities to offer: ``p_yes`` and ``p_no`` are None.
@@ -45,6 +47,7 @@ from sightplan.vlm.backends._confusion import ConfusionTable, Rates, load_table
 from sightplan.vlm.backends._hashed_draws import draw
 
 UNREADABLE = '(noisy_oracle: an answer that cannot be read)'
+UNKNOWN = 'Unknown'
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,7 @@ class _Past:
     truth: bool
     wrong: bool
     unread: bool
+    unknown: bool
 
 
 class Backend(AnswersOnly):
@@ -112,8 +116,8 @@ class Backend(AnswersOnly):
                         for reasoning in (False, True)}
         self._split = settings.split
         self._episode = ''
-        self._past: dict[tuple[str, Atom], _Past] = {}
-        self._given: dict[tuple[str, str, Atom], YesNoReply] = {}
+        self._past: dict[tuple[str, bool, Atom], _Past] = {}
+        self._given: dict[tuple[str, bool, str, Atom], YesNoReply] = {}
 
     @property
     def model(self) -> str:
@@ -155,38 +159,47 @@ class Backend(AnswersOnly):
         if isinstance(episode, str) and episode and episode != self._episode:
             self._new_episode(episode)
         table = self._tables[request.prompt.reasoning]
-        return [self._reply(table, question.atom, question.atom in state, image)
-                for question in request.questions]
+        return [self._reply(table, question.atom, question.atom in state, image,
+                            request.prompt.unknown) for question in request.questions]
 
     def _new_episode(self, episode: str) -> None:
         self._episode = episode
         self._past.clear()
         self._given.clear()
 
-    def _reply(self, table: ConfusionTable, atom: Atom, truth: bool, image: str) -> YesNoReply:
-        given = self._given.get((table.name, image, atom))
+    def _reply(self, table: ConfusionTable, atom: Atom, truth: bool, image: str,
+               offered: bool) -> YesNoReply:
+        """The answer about an atom; ``offered``: whether it may be "unknown"."""
+        key = (table.name, offered, image, atom)
+        given = self._given.get(key)
         if given is None:
             rates = table.rates(self._split, atom.predicate)
-            past = self._past.get((table.name, atom))
-            wrong, unread = self._draw_faults(atom, truth, image, rates, past)
-            self._past[table.name, atom] = _Past(truth, wrong, unread)
-            given = YesNoReply(UNREADABLE if unread else 'No' if truth is wrong else 'Yes')
-            self._given[table.name, image, atom] = given
+            past = self._past.get((table.name, offered, atom))
+            drawn = self._draw(atom, truth, image, rates, past)
+            self._past[table.name, offered, atom] = drawn
+            given = YesNoReply(UNREADABLE if drawn.unread
+                               else UNKNOWN if offered and drawn.unknown
+                               else 'No' if truth is drawn.wrong else 'Yes')
+            self._given[key] = given
         return given
 
-    def _draw_faults(self, atom: Atom, truth: bool, image: str, rates: Rates,
-                     past: _Past | None) -> tuple[bool, bool]:
+    def _draw(self, atom: Atom, truth: bool, image: str, rates: Rates,
+              past: _Past | None) -> _Past:
         same = past if past is not None and past.truth is truth else None
         error = rates.error_true if truth else rates.error_false
         unread_rate = 1.0 if error is None else rates.unparsed
-        wrong = self._happens('wrong', error or 0.0, same.wrong if same else None, atom, image)
-        unread = self._happens('unread', unread_rate, same.unread if same else None, atom, image)
-        return wrong, unread
+        unknown_rate = rates.unknown_true if truth else rates.unknown_false
+        return _Past(
+            truth,
+            self._happens('wrong', error or 0.0, same.wrong if same else None, atom, image),
+            self._happens('unread', unread_rate, same.unread if same else None, atom, image),
+            self._happens('unknown', unknown_rate, same.unknown if same else None, atom, image))
 
     def _happens(self, kind: str, rate: float, before: bool | None, atom: Atom,
                  image: str) -> bool:
         chance = self._chance(rate, before)
-        return chance > 0.0 and self._draw(kind, atom, image) < chance
+        return chance > 0.0 and draw(self._settings.together, atom, (
+            str(self._settings.seed), self._episode, kind, image)) < chance
 
     def _chance(self, rate: float, before: bool | None) -> float:
         """Chance of a fault whose long-run rate is ``rate``, after the last answer's fault."""
@@ -194,7 +207,3 @@ class Backend(AnswersOnly):
             return rate
         again = max(self._settings.repeat, rate)
         return again if before else rate * (1.0 - again) / (1.0 - rate)
-
-    def _draw(self, kind: str, atom: Atom, image: str) -> float:
-        return draw(self._settings.together, atom,
-                    (str(self._settings.seed), self._episode, kind, image))
