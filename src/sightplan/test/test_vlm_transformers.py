@@ -392,6 +392,21 @@ def test_all_spellings_of_yes_and_no_are_counted(llava: Backend) -> None:
     assert len(spelled[0]) >= 3 and len(spelled[1]) >= 3
 
 
+@pytest.mark.parametrize('mechanism', ['packed', 'plain'])
+def test_unknown_is_read_where_it_is_offered(folders: dict[str, Path], mechanism: str) -> None:
+    model = Backend(Settings(model=str(folders['llava']), device='cpu', mechanism=mechanism))
+    begins = {model._tokenizer.decode([i]).strip().lower() for i in model._unknown}
+    assert begins and all(len(word) > 1 and 'unknown'.startswith(word) for word in begins)
+    plain, offered = (model.answer(request(prompt=replace(PROMPT, unknown=unknown)))
+                      for unknown in (False, True))
+    same(plain, offered)
+    assert {reply.p_unknown for reply in plain} == {None}
+    assert all(reply.p_unknown is not None and 0.0 < reply.p_unknown < 1.0 for reply in offered)
+    row, token = np.array([[.1, .2, .6]]), model._unknown[0]
+    assert model._replies(row, [token]) == [YesNoReply('Unknown', .1, .2, .6)]
+    assert model._replies(row[:, :2], [token])[0].text.lower() in begins
+
+
 def reasoned(model: LocalModel, text: str, opened: str = '') -> tuple[YesNoReply, list[str]]:
     """The reply to a text, with masses that tell the place they come from."""
     tokens = model._tokenizer(text, add_special_tokens=False)['input_ids']
