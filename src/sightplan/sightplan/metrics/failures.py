@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sightplan.metrics.judgements import WRONG_ANSWER
+from sightplan.metrics.judgements import WRONG_ANSWER, says
 from sightplan.metrics.measures import scored, solved
 from sightplan.model import AskPurpose, FeedbackStatus, ProposalStatus, StopReason, Verdict
 from sightplan.model.reading import read_data
@@ -345,7 +345,7 @@ def _unparsable(episode: _Episode) -> Failure | None:
     message = episode.line['message']
     if episode.ended(StopReason.UNPARSED):
         answers = [answer for answer in episode.answers_now()
-                   if Verdict(answer['answer']).says is None]
+                   if says(answer['answer']) is None]
         return episode.failure(Cause.UNPARSABLE, f'The episode ended at a reply that could not '
                                f'be read: {message or "no message"}', None, answers)
     lost = episode.steps[-REPEATED:]
@@ -404,7 +404,8 @@ def _goal_answers(episode: _Episode) -> list[Mapping[str, Any]]:
 
 
 def _is_wrong(answer: Mapping[str, Any]) -> bool:
-    return Verdict(answer['answer']).says is not answer['truth']
+    said = says(answer['answer'])
+    return said is None or said is not answer['truth']
 
 
 def _goal_misjudged(episode: _Episode) -> Failure | None:
@@ -425,8 +426,8 @@ def _no_plan(episode: _Episode) -> Failure | None:
         return None
     at, wrong = episode.enumeration()
     # One that says neither yes nor no leaves its atom false: it misleads about what is true only.
-    wrong = [a for a in wrong if Verdict(a['answer']).says is not None or a['truth'] is not False]
-    read = [a for a in wrong if Verdict(a['answer']).says is not None]
+    wrong = [a for a in wrong if says(a['answer']) is not None or a['truth'] is not False]
+    read = [a for a in wrong if says(a['answer']) is not None]
     message = episode.line['message']
     text = ('The planner ran out of time' if episode.ended(StopReason.PLANNER_TIMEOUT)
             else 'The model that plans proposed to do nothing'

@@ -40,9 +40,14 @@ WRONG_ANSWER = ('purpose', 'atom', 'answer', 'step', 'image_id', 'stamp_ns', 'tr
 BELIEF = 'belief'
 
 
+def says(answer: str) -> bool | None:
+    """Whether an atom holds by an answer, given as text; None: it says neither yes nor no."""
+    return {Verdict.YES.value: True, Verdict.NO.value: False}.get(answer)
+
+
 def is_wrong(judged: Judged) -> bool:
     """Whether an answer does not say what is true."""
-    return Verdict(judged['answer']).says is not judged['truth']
+    return says(judged['answer']) is not judged['truth']
 
 
 class Judgements:
@@ -105,7 +110,7 @@ class Judgements:
         if entry['applicable']:
             answers = [checked[literal.atom] for literal in needed if literal.atom in checked]
             entry['misled'] = [judged for judged in answers if is_wrong(judged)
-                               and Verdict(judged['answer']).says is not None]
+                               and says(judged['answer']) is not None]
             return
         unmet = [literal for literal in needed if not literal.holds_in(state)]
         if status is FeedbackStatus.WITHHELD:

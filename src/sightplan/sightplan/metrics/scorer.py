@@ -14,7 +14,14 @@ from typing import Any
 
 from sightplan.metrics.episodes import episode_measures
 from sightplan.metrics.failures import failure_of
-from sightplan.metrics.judgements import CHECKS, WRONG_ANSWER, Judged, Judgements, is_wrong
+from sightplan.metrics.judgements import (
+    CHECKS,
+    WRONG_ANSWER,
+    Judged,
+    Judgements,
+    is_wrong,
+    says,
+)
 from sightplan.model import (
     Asked,
     AskPurpose,
@@ -269,7 +276,7 @@ class EpisodeScorer:
                 step['right'] = step['right'] and all_right
                 self._judgements.effects(step, check, {
                     'false_positive': [j for j in false_positives
-                                       if Verdict(j['answer']).says is not None],
+                                       if says(j['answer']) is not None],
                     'true_positive': self._judgements.behind(event.action, line['steps']),
                     'false_negative': false_negatives}.get(check, []))
 
