@@ -169,7 +169,7 @@ def test_a_prompt_without_words_for_a_memory_says_so():
 
 
 def test_unknown_prompts_and_those_of_another_kind_name_the_choice():
-    with pytest.raises(InputError, match="'magic' is unknown.*ground_mem_cot, ground_unknown, plan"):
+    with pytest.raises(InputError, match="'magic' is unknown.*ground_unknown, plan"):
         BLOCKS.prompt_hash('magic')
     with pytest.raises(InputError, match='among those for questions.*ground, ground_cot'):
         BLOCKS.grounding_prompt('plan')

@@ -130,7 +130,8 @@ def test_probabilities_count_only_where_learned() -> None:
 
 def full_model() -> ObservationModel:
     return ObservationModel(
-        {'on': AnswerRates(0.97, 0.02, 0.05, 0.03, 0.2, 0.1, 0.4, Platt(0.7, -0.1), 30.5, 200.0, 'labels')},
+        {'on': AnswerRates(0.97, 0.02, 0.05, 0.03, 0.2, 0.1, 0.4, Platt(0.7, -0.1), 30.5, 200.0,
+                           'labels')},
         AnswerRates(0.85), {'moveblock': ActionReliability(
             0.9, 0.06, 0.04, {'on +': 0.99, 'clear -': 0.98}, 120.0)},
         rejection=0.02, model='m', questions_sha256='q', prompt='ground@0a1b',
