@@ -43,7 +43,6 @@ _PROBES = ('Is the red block the topmost of its column?',
            'does "c1" stand to the left of the column labeled "c2"?')
 _OPEN, _CLOSE = '<answer>', '</answer>'
 _UNKNOWN = 'Unknown'
-_NAMED = 2  # answers of every prompt: yes and no
 _TAIL_TOKENS = 16
 """So many last tokens are looked at for the closing tag; each holds a character at least."""
 _LEAST_PX = 16
@@ -333,7 +332,7 @@ class LocalModel:
 
         One that begins the word "unknown" stands for it, where that may be said.
         """
-        said = [_UNKNOWN if masses.shape[1] > _NAMED and token in self._unknown
+        said = [_UNKNOWN if masses.shape[1] > len(self._groups) and token in self._unknown
                 else str(self._tokenizer.decode([token])).strip() for token in top]
         return [_reply(text, row) for text, row in zip(said, masses.tolist(), strict=True)]
 
@@ -633,8 +632,8 @@ def _chat_template(processor: Any) -> Any:
 
 def _reply(text: str, chances: Sequence[float]) -> YesNoReply:
     """A reply with the probabilities of yes, no and, if it was offered, unknown; () for none."""
-    return YesNoReply(text, *chances[:_NAMED],
-                      p_unknown=chances[_NAMED] if len(chances) > _NAMED else None)
+    yes, no, unknown = [*chances, None, None, None][:3]
+    return YesNoReply(text, yes, no, unknown)
 
 
 def _answer_ids(label: str, tokenizer: Any, size: int) -> tuple[tuple[int, ...], ...]:
