@@ -18,7 +18,7 @@ from doubles import (
     pantry_view,
     spec_of,
 )
-from sightplan.agent import make_policy, run_episode
+from sightplan.agent import make_policy, prompt_name, run_episode
 from sightplan.domains import load_domain
 from sightplan.grounding.observation_model import ObservationModel
 from sightplan.model import (
@@ -89,6 +89,29 @@ def test_belief_never_asks_twice_about_one_image():
                 seen.add(key)
 
 
+def test_belief_may_let_the_model_say_that_it_cannot_tell():
+    prompts = []
+    for problem in SIMPLE[:3]:
+        for unknown in (False, True):
+            ended, events, solved = play('belief', problem, options={'unknown': unknown})
+            assert solved and ended.reason is StopReason.PLAN_DONE
+            prompts.append({event.prompt for event in events.of(Asked)})
+    assert prompts == [{BLOCKS.prompt_id('ground')}, {BLOCKS.prompt_id('ground_unknown')}] * 3
+    assert prompt_name('belief', {'unknown': True}) == 'ground_unknown'
+    assert prompt_name('belief') == 'ground' and prompt_name('blind', {'unknown': True}) == ''
+
+
+@pytest.mark.parametrize('inference', ['sampled', 'joint'])
+def test_what_the_model_cannot_tell_follows_from_what_it_can(inference):
+    def change(atom, truth, call):
+        return Verdict.UNKNOWN if atom.predicate == 'clear' else None
+    for problem in SIMPLE[:3]:
+        _, events, solved = play('belief', problem, change=change,
+                                 options={'unknown': True, 'inference': inference})
+        said = {answer.verdict for event in events.of(Asked) for answer in event.answers}
+        assert solved and Verdict.UNKNOWN in said
+
+
 def test_belief_overrules_wrong_answers_that_defeat_ground():
     wrong = Atom('clear', ('r',))
 
@@ -132,7 +155,7 @@ def test_the_initial_state_in_the_problem_changes_nothing():
     assert runs[0] == runs[1] == runs[2]
 
 
-@pytest.mark.parametrize('verdict', [Verdict.YES, Verdict.NO, Verdict.UNPARSED])
+@pytest.mark.parametrize('verdict', list(Verdict))
 def test_nonsense_ends_in_an_ordinary_way(verdict):
     ended, _, _ = play('belief', SIMPLE[0], change=lambda *_: verdict)
     assert ended.reason in (StopReason.PLAN_DONE, StopReason.BUDGET), ended.message

@@ -24,7 +24,7 @@ from sightplan.grounding.observation_model import AnswerRates, ObservationModel,
 from sightplan.model import Action, Atom, InputError, State, Verdict
 
 DOMAIN = load_domain('blocksworld')
-YES, NO, UNPARSED = Verdict.YES, Verdict.NO, Verdict.UNPARSED
+YES, NO, UNPARSED, UNKNOWN = Verdict.YES, Verdict.NO, Verdict.UNPARSED, Verdict.UNKNOWN
 TRUE_RATES = {'on': AnswerRates(0.85, 0.04, repeat=0.45), 'clear': AnswerRates(0.93, 0.3),
               'incolumn': AnswerRates(0.97, 0.02), 'leftof': AnswerRates(0.99, 0.01),
               'rightof': AnswerRates(0.99, 0.01)}
@@ -138,6 +138,35 @@ def test_unreadable_answers_are_learned_and_tell_of_the_truth_only_if_that_helps
                for a in simulate(TRUE_RATES, 20)]
     rates = calibrate(telling, [], DOMAIN).model.rates('incolumn')
     assert rates.unread_true == pytest.approx(0.4, abs=0.1) and rates.unread_false < 0.01
+
+
+def sometimes_unknown(answers: list[LoggedAnswer], true: float, false: float,
+                      ) -> list[LoggedAnswer]:
+    """Some answers are "unknown", by the truth of their atoms."""
+    rng = random.Random(5)
+    return [dataclasses.replace(a, verdict=UNKNOWN) if rng.random() < (true if a.truth else false)
+            else a for a in answers]
+
+
+def test_unknown_is_learned_and_leaves_the_other_rates_as_they_are() -> None:
+    answers = simulate(TRUE_RATES, 40)
+    rates, plain = (calibrate(given, [], DOMAIN).model.rates('incolumn')
+                    for given in (sometimes_unknown(answers, 0.5, 0.2), answers))
+    assert rates.unknown_true == pytest.approx(0.5, abs=0.06)
+    assert rates.unknown_false == pytest.approx(0.2, abs=0.06)
+    assert (rates.yes_true, rates.yes_false) == pytest.approx(
+        (plain.yes_true, plain.yes_false), abs=0.02)
+    assert rates.unread_true < 0.01 and plain.unknown_true < 0.01
+    even = calibrate(sometimes_unknown(answers, 0.3, 0.3), [], DOMAIN).model.rates('on')
+    assert even.unknown_true == even.unknown_false == pytest.approx(0.3, abs=0.04)
+
+
+def test_unknown_is_learned_without_labels() -> None:
+    answers = sometimes_unknown(simulate(TRUE_RATES, 20, 2, seed=2), 0.3, 0.3)
+    hidden = [dataclasses.replace(a, truth=None) for a in answers]
+    rates = calibrate_unlabelled(hidden, DOMAIN, estimator_marginals(DOMAIN)).model.rates('on')
+    assert rates.unknown_true == pytest.approx(0.3, abs=0.06)
+    assert rates.yes_true == pytest.approx(TRUE_RATES['on'].yes_true, abs=0.08)
 
 
 def with_probabilities(answers: list[LoggedAnswer], informative: bool) -> list[LoggedAnswer]:

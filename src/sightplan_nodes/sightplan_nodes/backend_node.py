@@ -18,6 +18,7 @@ from rclpy.parameter import Parameter
 from sightplan_interfaces import msg
 from sightplan_interfaces.srv import CarryOver
 
+from sightplan.domains import load_domain
 from sightplan.model import InputError, SightplanError, Usage, param, used_between
 from sightplan.records import messages
 from sightplan.vlm.api import (
@@ -245,8 +246,9 @@ class BackendNode(LifecycleNode):
         """
         cls = type(backend_settings(self.settings.backend))
         options = parse_options(self.settings.backend_options, 'backend_options', cls)
+        domain = self.domain()
         return resolved_options(self.settings.backend, options, self.settings.seed,
-                                self.reasoning(), self.domain())
+                                self.reasoning(), load_domain(domain) if domain else None)
 
     def _show(self, name: str, value: str, description: str) -> None:
         """Show a fact as a read-only parameter, so that records can name it."""

@@ -193,6 +193,7 @@ def fill_answers(response: Any, answers: Sequence[Answer]) -> Any:
     response.verdicts = [messages.numbers(Verdict)[answer.verdict] for answer in answers]
     response.p_yes = [messages.probability_to_msg(answer.p_yes) for answer in answers]
     response.p_no = [messages.probability_to_msg(answer.p_no) for answer in answers]
+    response.p_unknown = [messages.probability_to_msg(answer.p_unknown) for answer in answers]
     response.texts = [text(answer.text) for answer in answers]
     return response
 
@@ -203,13 +204,15 @@ def answers_from_response(response: Any, questions: Sequence[Question]) -> list[
     Raises:
         InputError: unknown numbers, or not one answer per question.
     """
-    fields = (response.verdicts, response.p_yes, response.p_no, response.texts)
+    fields = (response.verdicts, response.p_yes, response.p_no, response.texts,
+              response.p_unknown)
     if any(len(field) != len(questions) for field in fields):
         raise InputError(f'{len(questions)} questions have {len(response.verdicts)} answers')
     return [Answer(question.atom, messages.verdict_from_msg(verdict),
                    messages.probability_from_msg(p_yes), messages.probability_from_msg(p_no),
-                   reply)
-            for question, verdict, p_yes, p_no, reply in zip(questions, *fields, strict=True)]
+                   reply, messages.probability_from_msg(p_unknown))
+            for question, verdict, p_yes, p_no, reply, p_unknown in zip(
+                questions, *fields, strict=True)]
 
 
 def prompt_to_msg(prompt: GroundingPrompt) -> msg.GroundingPrompt:
@@ -223,7 +226,7 @@ def prompt_from_msg(message: msg.GroundingPrompt) -> GroundingPrompt:
     return GroundingPrompt(
         message.name or BARE.name, message.system, message.before_image, message.after_image,
         message.question or BARE.question, message.reasoning,
-        int(message.max_tokens) or BARE.max_tokens, message.sha256)
+        int(message.max_tokens) or BARE.max_tokens, message.sha256, message.unknown)
 
 
 def fill_visual_task(request: Any, task: VisualTask, problem_pddl: str) -> Any:

@@ -34,11 +34,11 @@ examples:
   sightplan run --suite predicates --split all --out runs/eyes
   sightplan calibrate --run runs/eyes --domain household --out eyes.json
 
-Answers are JSON lines with the fields atom ("on r,g") and answer ("yes", "no", null: unreadable),
-and truth (true, false) where it is known; optional are p_yes, p_no, image, episode, problem,
-model, domain, questions_sha256 and prompt. Without truth, or with --em, rates are learned by
-expectation-maximisation over the constraints of the domain. Do not calibrate on the problems that
-you measure on: the calibration names those it learned from.
+Answers are JSON lines with the fields atom ("on r,g") and answer ("yes", "no", "unknown", or null:
+unreadable), and truth (true, false) where it is known; optional are p_yes, p_no, image, episode,
+problem, model, domain, questions_sha256 and prompt. Without truth, or with --em, rates are learned
+by expectation-maximisation over the constraints of the domain. Do not calibrate on the problems
+that you measure on: the calibration names those it learned from.
 
 gain: how much better than the defaults the rates predict the answers of episodes that they were
 not learned from, in nats; a predicate without gain keeps the defaults. ECE: expected calibration

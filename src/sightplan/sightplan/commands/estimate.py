@@ -37,8 +37,9 @@ examples:
   sightplan estimate --domain blocksworld --cases cases.jsonl --json > states.jsonl
 
 answers: JSON lines {"atom": "on r,g", "answer": "yes", "p_yes": 0.9, "p_no": 0.1, "image": "7"};
-answer may be "yes", "no" or null (unreadable); all but the first two fields are optional. Answers
-about the same image (or without one) are one measurement, however often they are repeated.
+answer may be "yes", "no", "unknown" or null (unreadable); all but the first two fields are
+optional. Answers about the same image (or without one) are one measurement, however often they are
+repeated.
 cases: JSON lines {"id": 1, "problem": "p.pddl", "answers": {"on r,g": "yes", "clear r": null}};
 problem is a path, from the folder of the cases or the working directory, or PDDL text; it may be
 left out with --problem.

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Annotated
 
 import pydantic
 import yaml
@@ -60,6 +61,7 @@ class _Settings(Record):
     instances: bool = False
     views: tuple[str, ...] = ()
     closure: Closure = Closure()
+    errors_together: Annotated[float, pydantic.Field(ge=0.0, le=1.0)] = 0.0
     asked: dict[str, _Asked] = pydantic.Field(default={})
 
     def check(self, path: Path, schema: Schema) -> None:
@@ -117,6 +119,8 @@ class Domain:
         views: names of the actions that give another view of the scene.
         instances: whether problems with the same facts are still different ones: their worlds
             differ in what the facts do not say, which is made from a problem's name.
+        errors_together: how strongly a model's errors on one picture of it hang together, from 0
+            to 1: see the backend ``noisy_oracle``.
         pddl: text of the domain file.
         settings_hash: SHA-256 of ``domain.yaml``, first 12 hex digits.
         question, goal_text, identify, question_hash: see ``Wording``.
@@ -160,6 +164,7 @@ class Domain:
         self.settings_hash: str = hashlib.sha256(
             path.read_bytes() if path.is_file() else b'').hexdigest()[:12]
         self.instances: bool = settings.instances
+        self.errors_together: float = settings.errors_together
         self._cache: dict[str, tuple[Problem, ...]] = {}
 
     def split_folder(self, split: str) -> Path:

@@ -46,7 +46,7 @@ PRIOR_ACTIONS = 20.0
 """Weight of the default reliabilities against counts [executions]: rare failures stay likely."""
 
 FOLDS = 5
-_VERDICTS = (Verdict.YES, Verdict.NO, Verdict.UNPARSED)
+_VERDICTS = (Verdict.YES, Verdict.NO, Verdict.UNPARSED, Verdict.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,8 +392,8 @@ def _by_predicate(answers: Sequence[LoggedAnswer]) -> dict[str, list[int]]:
 # --- rates -------------------------------------------------------------------------------------
 
 def _counts(answers: Sequence[LoggedAnswer], weights: Floats) -> Floats:
-    """(2, 3) expected number of answers: by truth (false, true) and verdict (yes, no, unread)."""
-    counts = np.zeros((2, 3))
+    """(2, 4) expected number of answers: by truth (false, true) and verdict (``_VERDICTS``)."""
+    counts = np.zeros((2, len(_VERDICTS)))
     for answer, weight in zip(answers, weights, strict=True):
         column = _VERDICTS.index(answer.verdict)
         counts[0, column] += 1.0 - weight
@@ -403,15 +403,18 @@ def _counts(answers: Sequence[LoggedAnswer], weights: Floats) -> Floats:
 
 def _rates(answers: Sequence[LoggedAnswer], weights: Floats, learned: Learned,
            separate: bool = False) -> AnswerRates:
-    """Smoothed rates; ``separate``: unreadable answers depend on the truth."""
+    """Smoothed rates; ``separate``: unreadable and unknown answers depend on the truth."""
     counts, default = _counts(answers, weights), AnswerRates()
     yes = [clip(_smooth(counts[v, 0], counts[v, :2].sum(), rate, PRIOR_ANSWERS))
            for v, rate in ((0, default.yes_false), (1, default.yes_true))]
     pools = counts if separate else np.stack([counts.sum(axis=0)] * 2)
     unread = [clip(_smooth(pool[2], pool.sum(), default.unread_true, PRIOR_ANSWERS))
               for pool in pools]
-    return AnswerRates(yes[1], yes[0], unread[1], unread[0], n_true=float(counts[1].sum()),
-                       n_false=float(counts[0].sum()), learned=learned)
+    unknown = [clip(_smooth(pool[3], pool.sum() - pool[2], default.unknown_true, PRIOR_ANSWERS))
+               for pool in pools]
+    return AnswerRates(yes[1], yes[0], unread[1], unread[0], unknown[1], unknown[0],
+                       n_true=float(counts[1].sum()), n_false=float(counts[0].sum()),
+                       learned=learned)
 
 
 def _smooth(hits: float, n: float, prior: float, strength: float) -> float:
@@ -443,7 +446,7 @@ def _learn_predicates(answers: Sequence[LoggedAnswer], weights: Floats,
 
 def _learn_predicate(predicate: str, answers: Sequence[LoggedAnswer], weights: Floats,
                      learned: Learned, repeat: float, pairs: int) -> PredicateReport:
-    """Choose between the defaults, rates, and rates with truth-dependent unreadability."""
+    """Choose between the defaults, rates, and rates with truth-dependent unread and unknown."""
     folds = _folds(answers)
     n_folds = int(folds.max()) + 1
     default = AnswerRates()
@@ -520,7 +523,7 @@ def _log_truth(log_odds: float, weight: float) -> float:
 
 def _has_p(answer: LoggedAnswer) -> bool:
     return (answer.p_yes is not None and answer.p_no is not None
-            and answer.verdict is not Verdict.UNPARSED)
+            and answer.verdict.says is not None)
 
 
 def _fit_platt(answers: Sequence[LoggedAnswer], weights: Floats,
@@ -554,15 +557,15 @@ def _fit_platt(answers: Sequence[LoggedAnswer], weights: Floats,
 def _pairs(answers: Sequence[LoggedAnswer], weights: Floats) -> Floats:
     """(2, 2, 2) expected number of pairs of answers by truth, wrong before, wrong now.
 
-    A pair is two readable answers about one atom on consecutive images that were asked about it,
-    its truth unchanged. (Where the truth is uncertain, as if it were independent on the two.)
+    A pair is two answers of yes or no about one atom on consecutive images that were asked about
+    it, its truth unchanged. (Where the truth is uncertain, as if it were independent on the two.)
     """
     counts = np.zeros((2, 2, 2))
     last: dict[tuple[str, Atom], tuple[LoggedAnswer, float]] = {}
     for answer, weight in zip(answers, weights, strict=True):
         key = (answer.episode, answer.atom)
         before = last.get(key)
-        if before is not None and Verdict.UNPARSED not in (answer.verdict, before[0].verdict):
+        if before is not None and None not in (before[0].verdict.says, answer.verdict.says):
             for truth, chance in ((0, (1.0 - weight) * (1.0 - before[1])),
                                   (1, weight * before[1])):
                 wrong = Verdict.YES if truth == 0 else Verdict.NO

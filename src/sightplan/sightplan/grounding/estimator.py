@@ -234,7 +234,7 @@ class Estimator:
             images.setdefault((self.number[item.atom], item.image), []).append(item)
         last: dict[int, Verdict] = {}
         for (number, _), items in images.items():
-            readable = [item for item in items if item.verdict is not Verdict.UNPARSED]
+            readable = [item for item in items if item.verdict.says is not None]
             pairs = [self.log_likelihoods(item, last.get(number)) for item in readable or items]
             false, true = (sum(side) / len(pairs) for side in zip(*pairs, strict=True))
             scores[number] += true - false

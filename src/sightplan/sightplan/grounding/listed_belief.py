@@ -112,14 +112,14 @@ class ListedBelief(JointBelief):
             if column in self._answered:
                 continue
             self._answered[column] = (
-                None if item.verdict is Verdict.UNPARSED
+                None if item.verdict.says is None
                 else self._estimator.log_likelihoods(item, None))
             taken.append((column, item))
             false, true = self._weigh(column, item)
             self._image_scores[column] = np.mean(true - false)
             self._scores = self._scores + np.where(self._values[:, column], true, false)
         for column, item in taken:
-            if item.verdict is not Verdict.UNPARSED:
+            if item.verdict.says is not None:
                 self._last_values[:, column] = self._values[:, column]
                 self._last[column] = item.verdict
         if not self._moved and taken:

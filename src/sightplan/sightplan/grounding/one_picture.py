@@ -104,8 +104,7 @@ def ask(picture: str | Path | NDArray[np.uint8], domain: str | Domain | None = N
     _check_backend(backend)
     words = loaded.grounding_prompt(prompt)
     model = None if calibration is None else read_observation_model(user_path(str(calibration)))
-    options = resolved_options(backend, backend_options or {}, 0, words.reasoning,
-                               loaded.reference)
+    options = resolved_options(backend, backend_options or {}, 0, words.reasoning, loaded)
     grounder = BackendGrounder(make_backend(backend, options))
     if model is not None:
         model.check(grounder.model, loaded,
@@ -145,7 +144,7 @@ def ask_freely(picture: str | Path | NDArray[np.uint8], question: str, *, domain
     image = _image(picture)
     _check_backend(backend)
     made = make_backend(backend, resolved_options(backend, backend_options or {}, 0,
-                                                  domain=domain))
+                                                  domain=load_domain(domain) if domain else None))
     about = Atom('question', ())
     if backend_class(backend).generates:
         text = made.generate(TextRequest('', (image, question))).text

@@ -27,7 +27,6 @@ from sightplan.model import (
     FeedbackStatus,
     InputError,
     State,
-    Verdict,
 )
 
 _SWAPS = 0.4  # of the steps exchange a true atom with a false one
@@ -102,7 +101,7 @@ class SampledBelief(JointBelief):
         if image and image == self._image:
             self._history.look()
             for column, item in self._answered.items():
-                if item.verdict is not Verdict.UNPARSED:
+                if item.verdict.says is not None:
                     self._history.answer(column, item, same_picture=True)
             self._update()
             return

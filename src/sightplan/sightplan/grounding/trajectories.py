@@ -30,7 +30,7 @@ Ints = NDArray[np.int8]
 _CERTAIN_ANSWERS = 1e6
 _LEAST = 1e-4
 """An action never does nothing less often than this."""
-_VERDICTS = {Verdict.YES: 0, Verdict.NO: 1, Verdict.UNPARSED: 2}
+_VERDICTS = {Verdict.YES: 0, Verdict.NO: 1, Verdict.UNPARSED: 2, Verdict.UNKNOWN: 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class History:
         self._answers.append(_Answer(
             column, self._looks - 1, int(self._predicate[column]), verdict,
             self._last.get(column, -1), same_picture, extra))
-        if verdict != 2:
+        if item.verdict.says is not None:
             self._last[column] = len(self._answers) - 1
 
     def last(self, column: int) -> int:
@@ -221,7 +221,7 @@ class History:
         return after
 
     def _likelihood(self, seen: Bools) -> tuple[Floats, Floats]:
-        """(K,) log likelihood of the answers; (K, P, 2, 3) counts of fresh answers."""
+        """(K,) log likelihood of the answers; (K, P, 2, 4) counts of fresh answers."""
         answers = self._answers
         look = np.array([a.look for a in answers])
         column = np.array([a.column for a in answers])
@@ -236,12 +236,12 @@ class History:
         number = value.astype(np.intp)
         fresh = ~repeated
         # Fresh answers, their rates integrated out.
-        slots = predicate * 3 + verdict
-        one_hot = np.zeros((len(answers), len(self._names) * 3))
+        slots = predicate * len(_VERDICTS) + verdict
+        one_hot = np.zeros((len(answers), len(self._names) * len(_VERDICTS)))
         worth = 1.0 / (1.0 + self._correlation * np.array(self._related))
         one_hot[np.arange(len(answers)), slots] = worth
         counts = np.stack([(fresh & ~value).T @ one_hot, (fresh & value).T @ one_hot], axis=1)
-        counts = counts.reshape(-1, 2, len(self._names), 3).transpose(0, 2, 1, 3)
+        counts = counts.reshape(-1, 2, len(self._names), len(_VERDICTS)).transpose(0, 2, 1, 3)
         alpha = self._alpha
         log_p = (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=(1, 2, 3)) - (
             gammaln((alpha + counts).sum(axis=3)) - gammaln(alpha.sum(axis=2))).sum(axis=(1, 2))
@@ -298,11 +298,8 @@ class History:
 
 def _pseudo_counts(rates: ObservationModel, predicate: str, value: bool) -> list[float]:
     found = rates.rates(predicate)
-    unread = found.unread_true if value else found.unread_false
-    yes = found.yes_true if value else found.yes_false
     strength = found.strength_true if value else found.strength_false
-    return [strength * part for part in (
-        (1.0 - unread) * yes, (1.0 - unread) * (1.0 - yes), unread)]
+    return [strength * found.chances(verdict)[value] for verdict in _VERDICTS]
 
 
 def _persistence(rates: ObservationModel, predicate: str, value: int, mean: Floats) -> float:

@@ -93,8 +93,8 @@ def parse_answer(entry: Mapping[str, Any], where: str, episode: str = '') -> Log
     """Read one answer.
 
     Args:
-        entry: ``atom``, and ``answer``: "yes", "no", any other text or null, which is unreadable;
-            the rest is optional.
+        entry: ``atom``, and ``answer``: "yes", "no", "unknown", any other text or null, which is
+            unreadable; the rest is optional.
         where: file and line, for messages.
         episode: instead of a missing one.
 

@@ -84,9 +84,9 @@ class Tracker(Protocol):
 
 
 class _Raw:
-    """As the method ``ground``: the last readable answer counts, and actions do what they should.
+    """As the method ``ground``: the last yes or no counts, and actions do what they should.
 
-    An unreadable answer leaves its atom as it was; what was never answered is false.
+    An answer that says neither leaves its atom as it was; what was never answered is false.
     """
 
     def __init__(self, setting: _Setting) -> None:
@@ -103,7 +103,7 @@ class _Raw:
 
     def answer(self, event: Asked) -> None:
         for answer in event.answers:
-            if answer.verdict is not Verdict.UNPARSED:
+            if answer.verdict.says is not None:
                 take_answer(answer, self._belief, self._probabilities)
 
     def act(self, action: Action, status: FeedbackStatus) -> None:

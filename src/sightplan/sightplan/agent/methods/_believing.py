@@ -13,7 +13,14 @@ import numpy as np
 
 from sightplan.agent.methods._estimators import Estimators
 from sightplan.agent.methods._prospect import Prospect
-from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
+from sightplan.agent.policy import (
+    Act,
+    Context,
+    Decision,
+    Stop,
+    offering_unknown,
+    without_plan,
+)
 from sightplan.grounding.estimator import EstimatorSettings, Evidence
 from sightplan.grounding.joint_belief import FilterSettings, JointBelief
 from sightplan.grounding.listed_belief import FactorisedBelief, ListedBelief
@@ -79,6 +86,7 @@ class BelievingSettings:
     search: str = param('optimal', "Search of the planner; '' for what the other methods get")
     worth: float = param(0.01, 'Least gain in the probability of the goal for which one acts on',
                          low=0.0, high=1.0)
+    unknown: bool = param(False, 'Whether the model may answer that it cannot tell')
     window: float = param(10.0, 'States are listed down to this far below the best one [nats]',
                           low=0.5, high=100.0)
 
@@ -136,6 +144,8 @@ class BelievingPolicy:
             InputError: it cannot be read.
         """
         self._settings = settings
+        if settings.unknown and self.prompt:
+            self.prompt = offering_unknown(self.prompt)
         self._estimators = Estimators(settings.calibration, settings.constraints, settings.priors)
         self._queue: deque[Action] = deque()
 

@@ -35,13 +35,14 @@ from sightplan.model import (
     param,
 )
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
-from sightplan.vlm.replies import answer_place, is_answered
+from sightplan.vlm.replies import answer_place, begins_unknown, is_answered
 
 _LOG = logging.getLogger(__name__)
 _SENTINEL = 'QUESTION-GOES-HERE'
 _PROBES = ('Is the red block the topmost of its column?',
            'does "c1" stand to the left of the column labeled "c2"?')
 _OPEN, _CLOSE = '<answer>', '</answer>'
+_UNKNOWN = 'Unknown'
 _TAIL_TOKENS = 16
 """So many last tokens are looked at for the closing tag; each holds a character at least."""
 _LEAST_PX = 16
@@ -208,8 +209,8 @@ class LocalModel:
         added = self._tokenizer.get_added_vocab()
         self._added = _any_of(added)
         self._stop = self._stop_ids(model)
-        self._groups = _answer_ids(label, self._tokenizer,
-                                   model.config.get_text_config().vocab_size)
+        *self._groups, self._unknown = _answer_ids(label, self._tokenizer,
+                                                   model.config.get_text_config().vocab_size)
         self._engine = SharedPrefix(
             model, options.mechanism, options.memory_gb,
             remedy='lower memory_gb or max_image_pixels, or load the model with quantisation '
@@ -292,21 +293,22 @@ class LocalModel:
         if self._engine.mechanism == 'plain':
             return self._plainly(image, prompt, asked, deadline)
         prefix, suffixes = self._shared(image, image_id, prompt, asked)
+        groups = self._read_for(prompt)
         self._count(len(asked), sum(map(len, suffixes)), 0)
         if prompt.reasoning:
             opened = _opened(self._frame(prompt)[1])
             texts = self._engine.decode(prefix, suffixes, prompt.max_tokens, self._stop,
-                                        self._groups, functools.partial(self._closed, opened),
-                                        deadline)
+                                        groups, functools.partial(self._closed, opened), deadline)
             self._count(0, 0, sum(len(text.tokens) for text in texts))
             return [self._reasoned(text, opened) for text in texts]
-        scores = self._engine.score(prefix, suffixes, self._groups, deadline)
+        scores = self._engine.score(prefix, suffixes, groups, deadline)
         return self._replies(scores.masses, scores.top)
 
     def _plainly(self, image: NDArray[np.uint8], prompt: GroundingPrompt, asked: list[str],
                  deadline: float) -> list[YesNoReply]:
         picture = self._picture(image)
         head, foot = self._frame(prompt)
+        groups = self._read_for(prompt)
         replies = []
         for number, question in enumerate(asked):
             if time.monotonic() > deadline:
@@ -316,20 +318,27 @@ class LocalModel:
             self._count(1, inputs['input_ids'].shape[1], 0)
             if prompt.reasoning:
                 opened = _opened(foot)
-                text = self._engine.generate(inputs, prompt.max_tokens, self._stop, self._groups,
+                text = self._engine.generate(inputs, prompt.max_tokens, self._stop, groups,
                                              functools.partial(self._closed, opened), deadline)
                 self._count(0, 0, len(text.tokens))
                 replies.append(self._reasoned(text, opened))
             else:
-                scores = self._engine.score_whole([inputs], self._groups)
+                scores = self._engine.score_whole([inputs], groups)
                 replies += self._replies(scores.masses, scores.top)
         return replies
 
     def _replies(self, masses: NDArray[np.float64], top: Sequence[int]) -> list[YesNoReply]:
-        """Replies of one token: the most probable one is what the model says."""
-        said = [str(self._tokenizer.decode([token])).strip() for token in top]
-        return [YesNoReply(text, float(yes), float(no))
-                for text, (yes, no) in zip(said, masses, strict=True)]
+        """Replies of one token: the most probable one is what the model says.
+
+        One that begins the word "unknown" stands for it, where that may be said.
+        """
+        said = [_UNKNOWN if masses.shape[1] > len(self._groups) and token in self._unknown
+                else str(self._tokenizer.decode([token])).strip() for token in top]
+        return [_reply(text, row) for text, row in zip(said, masses.tolist(), strict=True)]
+
+    def _read_for(self, prompt: GroundingPrompt) -> list[tuple[int, ...]]:
+        """The tokens whose probabilities are read: of yes, of no and, if offered, of unknown."""
+        return [*self._groups, *([self._unknown] if prompt.unknown and self._unknown else [])]
 
     def _reasoned(self, text: Any, opened: str = '') -> YesNoReply:
         """A reply with reasons; the probabilities are those of the first word of the answer.
@@ -338,8 +347,8 @@ class LocalModel:
         """
         pieces = (str(self._tokenizer.decode([token])) for token in text.tokens)
         place = answer_place([opened, *pieces])
-        p_yes, p_no = (None, None) if place is None else text.masses[place - 1]
-        return YesNoReply(opened + self._text(text.tokens), p_yes, p_no)
+        return _reply(opened + self._text(text.tokens),
+                      () if place is None else text.masses[place - 1])
 
     def _closed(self, opened: str, tokens: list[int]) -> bool:
         """Whether the answer is complete: no more need be written."""
@@ -621,19 +630,31 @@ def _chat_template(processor: Any) -> Any:
             or getattr(processor.tokenizer, 'chat_template', None))
 
 
-def _answer_ids(label: str, tokenizer: Any, size: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Ids of all single tokens that spell yes or no, whatever their case and leading space."""
-    found: dict[str, list[int]] = {'yes': [], 'no': []}
+def _reply(text: str, chances: Sequence[float]) -> YesNoReply:
+    """A reply with the probabilities of yes, no and, if it was offered, unknown; () for none."""
+    yes, no, unknown = [*chances, None, None, None][:3]
+    return YesNoReply(text, yes, no, unknown)
+
+
+def _answer_ids(label: str, tokenizer: Any, size: int) -> tuple[tuple[int, ...], ...]:
+    """Ids of all single tokens that spell yes, no and unknown, whatever case and leading space.
+
+    Many tokenizers cut "unknown" in pieces: of that word any beginning of two letters or more
+    counts.
+    """
+    found: dict[str, list[int]] = {'yes': [], 'no': [], 'unknown': []}
     for token, index in tokenizer.get_vocab().items():
         low = token.lower()
-        if index < size and len(low) < 12 and ('yes' in low or 'no' in low):
+        if index < size and len(low) < 12 and ('yes' in low or 'no' in low or 'un' in low):
             word = tokenizer.convert_tokens_to_string([token]).strip(' \u2581\u0120\n').lower()
+            if begins_unknown(word):
+                word = 'unknown'
             if word in found:
                 found[word].append(index)
     if not found['yes'] or not found['no']:
         raise BackendError(f'{label}: the tokenizer has no single tokens for yes and no; choose '
                            'another model')
-    return tuple(sorted(found['yes'])), tuple(sorted(found['no']))
+    return tuple(tuple(sorted(ids)) for ids in found.values())
 
 
 # Loading ---------------------------------------------------------------------------------------
