@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from sightplan.grounding.filter import BeliefFilter, FactorisedFilter, FilterSettings
-from sightplan.grounding.sampled import SampledFilter
 
 from doubles import two_blocks
 from sightplan.domains import load_domain
 from sightplan.grounding.estimator import Estimator, EstimatorSettings, Evidence
+from sightplan.grounding.joint_belief import FilterSettings
+from sightplan.grounding.listed_belief import FactorisedBelief, ListedBelief
 from sightplan.grounding.observation_model import AnswerRates, ObservationModel
+from sightplan.grounding.sampled_belief import SampledBelief
 from sightplan.model import Atom, Literal, Verdict
 
 BLOCKS = load_domain('blocksworld')
-KINDS = pytest.mark.parametrize('kind', [BeliefFilter, FactorisedFilter, SampledFilter])
+KINDS = pytest.mark.parametrize('kind', [ListedBelief, FactorisedBelief, SampledBelief])
 TELLING = ObservationModel(other=AnswerRates(unknown_true=0.7, unknown_false=0.1))
 HELD = Atom('on', ('r', 'g'))
 
