@@ -282,7 +282,7 @@ class Setting:
                         f'one of {", ".join(self.domain.schema.predicates)}')
                 raise InputError(f'{where}: {answer.atom} is no atom of this problem ({form}; '
                                  f'objects: {", ".join(problem.objects)})')
-            if answer.model:
+            if answer.model and self.model is not None:
                 try:
                     self.model.check(answer.model, self.domain, answer.prompt or '')
                 except InputError as error:

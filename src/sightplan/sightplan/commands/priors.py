@@ -137,9 +137,12 @@ def _tables(domain: Domain, left_out: tuple[str, ...],
         if name == 'perfect' or name.lower().startswith(without or ('\0',)):
             continue
         rates = load_table(name, pseudo_count=0.5).pooled
-        row = {p: (1.0 - rates[p].error_true, rates[p].error_false)
-               for p in domain.schema.predicates if p in rates
-               and rates[p].error_true is not None and rates[p].error_false is not None}
+        row = {}
+        for predicate in domain.schema.predicates:
+            if predicate in rates:
+                missed, invented = rates[predicate].error_true, rates[predicate].error_false
+                if missed is not None and invented is not None:
+                    row[predicate] = (1.0 - missed, invented)
         if row:
             names.append(name)
             found.append(row)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,7 +78,6 @@ class JointBelief:
         self._estimator = estimator
         self._batch = BatchModel(model, self.atoms)
         self._values: Bools  # (K, n) joint states
-        self._answered: Mapping[int, object]  # by column: answers about the current image
 
     # --- reading --------------------------------------------------------------------------------
 
@@ -118,7 +117,7 @@ class JointBelief:
     @property
     def answered(self) -> set[Atom]:
         """Atoms that were asked about the current image."""
-        return {self.atoms[i] for i in self._answered}
+        return {self.atoms[i] for i in self._asked()}
 
     def success(self, action: Action) -> float:
         """How often an action that is carried out has all of its effects."""
@@ -195,7 +194,7 @@ class JointBelief:
             atoms and their expected information [bit], best first.
         """
         columns = np.array([i for i in (self._estimator.number[a] for a in candidates)
-                            if i not in self._answered], np.intp)
+                            if i not in self._asked()], np.intp)
         if not len(columns):
             return []
         values, rates = self._values[:, columns], self._rates(columns)
@@ -218,6 +217,10 @@ class JointBelief:
                 kept = np.argsort(-branches.sum(axis=1), kind='stable')[:_MOST_BRANCHES]
                 branches = branches[kept]
         return chosen
+
+    def _asked(self) -> Collection[int]:
+        """Columns that were asked about the current image."""
+        raise NotImplementedError
 
     def _rates(self, columns: NDArray[np.intp]) -> Floats:
         """(m, 2) P(yes | false), P(yes | true) of the next answer about each of (m,) atoms."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -334,6 +334,9 @@ class ListedBelief(JointBelief):
         return True
 
     # --- what to ask ----------------------------------------------------------------------------
+
+    def _asked(self) -> Collection[int]:
+        return self._answered
 
     def _rates(self, columns: NDArray[np.intp]) -> Floats:
         return np.array([self._observation_model.p_yes(

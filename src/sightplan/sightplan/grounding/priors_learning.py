@@ -151,9 +151,9 @@ def as_yaml(counts: Counts, answers: Mapping[str, Mapping[str, float]], origin: 
         actions[name] = {'success': round(1.0 - nothing, 4), 'no_op': nothing, 'slip': 0.0,
                          **({'effects': effects} if effects else {}), 'n': float(n)}
     lines = [f'# {line}' for line in origin.splitlines()]
-    for key, content in (*tables.items(), ('actions', actions), ('answers', answers)):
+    for part, content in (*tables.items(), ('actions', actions), ('answers', answers)):
         if content:
-            lines.append(f'{key}:')
+            lines.append(f'{part}:')
             for name, row in content.items():
                 text = yaml.safe_dump(dict(row), default_flow_style=True, sort_keys=False,
                                       width=10_000).strip()

@@ -10,7 +10,7 @@ ever out of reach.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -218,6 +218,9 @@ class SampledBelief(JointBelief):
             for ours, theirs in ((courses.start, start), (courses.outcomes, outcomes),
                                  (courses.values, found.values), (courses.log_p, found.log_p)):
                 ours[rows] = theirs[rows]
+
+    def _asked(self) -> Collection[int]:
+        return self._answered
 
     def _rates(self, columns: NDArray[np.intp]) -> Floats:
         return self._history.rates_of(columns, self._courses, self.weights)
