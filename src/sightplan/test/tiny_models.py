@@ -6,6 +6,7 @@ whole model folder (weights, tokenizer, image processor, chat template) that the
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -315,14 +316,15 @@ def _pil(name: str) -> Any:
     return getattr(module, f'{name}ImageProcessorPil')
 
 
-def _llava_parts() -> tuple[Any, Any]:
+def _llava_parts(channels: int = 3) -> tuple[Any, Any]:
     tokenizer = _tokenizer(['<image>'])
     processor = hf.LlavaProcessor(
         image_processor=_pil('Siglip')(size={'height': 32, 'width': 32}), tokenizer=tokenizer,
         patch_size=4, vision_feature_select_strategy='full', image_token='<image>',
         num_additional_image_tokens=0, chat_template=_CHAT.replace('IMAGE', '<image>\n'))
     model = hf.LlavaForConditionalGeneration(hf.LlavaConfig(
-        vision_config=_siglip(), text_config=hf.LlamaConfig(**_small_text(tokenizer)),
+        vision_config=_siglip(num_channels=channels),
+        text_config=hf.LlamaConfig(**_small_text(tokenizer)),
         image_token_index=tokenizer.convert_tokens_to_ids('<image>'),
         vision_feature_select_strategy='full', vision_feature_layer=-1))
     return processor, model
@@ -392,8 +394,9 @@ def qwen_parts() -> tuple[Any, Any]:
 
 
 FOLDERS: dict[str, Callable[[], tuple[Any, Any]]] = {
-    'llava': _llava_parts, 'idefics3': _idefics3_parts, 'gemma3': _gemma3_parts}
-"""Families whose processors need no torchvision."""
+    'llava': _llava_parts, 'idefics3': _idefics3_parts, 'gemma3': _gemma3_parts,
+    'llava_depth': functools.partial(_llava_parts, 4)}
+"""Families whose processors need no torchvision; ``llava_depth`` has depth as a fourth channel."""
 
 
 def make_tiny_vlm(folder: Path, family: str = 'llava', seed: int = 0) -> Path:
@@ -415,5 +418,5 @@ def one_by_one(model, request):
     """Answers of a local model, each question with its own copy of the image: the reference."""
     prompt = request.prompt if getattr(model, 'reads_prompt', True) else BARE
     with model._running():
-        return model._plainly(model._checked(request.observation.image), prompt, [
+        return model._plainly(request.observation, prompt, [
             model._asked(prompt, question.text) for question in request.questions], math.inf)
