@@ -45,11 +45,11 @@ class Curriculum:
     recipe: Recipe = field(default_factory=Recipe)
     name = 'household'
     words = questions.WORDS
-    shape = Shape(height=240, width=240, patch=16, hidden=128, heads=4, vision_layers=2,
-                  vision_mlp=256, text_layers=3, text_mlp=256, stem=(32, 32, 64, 128),
-                  depths=(1, 1, 2), channels=4)
-    settings = Settings(steps=(600, 0, 4500), rates=(2e-3, 1e-3, 1.2e-3), batch=16, questions=24,
-                        processes=1, shards=60, bfloat16=True)
+    shape = Shape(height=240, width=240, channels=4, patch=16, hidden=160, heads=4,
+                  vision_layers=3, vision_mlp=320, text_layers=4, text_mlp=320,
+                  stem=(32, 48, 96, 160), depths=(1, 2, 2))
+    settings = Settings(steps=(600, 0, 9000), rates=(2e-3, 1e-3, 1e-3), batch=16, questions=32,
+                        processes=1, shards=100, bfloat16=True)
     kinds = questions.PREDICATES
     heads = CELL_HEADS | NAME_HEADS
     scenes = 250

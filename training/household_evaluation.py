@@ -60,11 +60,11 @@ def walk(world: Any, domain: Any, problem: Any, planner: Any, rng: np.random.Gen
 
 
 def run_part(job: tuple[str, int, int, tuple[int, ...], int, int, int, str]) -> dict[str, Any]:
-    """Problems ``start, start + step, ...`` of one split in some homes each, up to some pictures."""
+    """Problems ``start, start + step, ...`` of one split in some homes, up to some pictures."""
     split, start, step, homes, seed, most, pictures, model_dir = job
-    from sightplan.domains import load_domain
     from dataclasses import replace
 
+    from sightplan.domains import load_domain
     from sightplan.model import EpisodeSpec, Observation
     from sightplan.planning.symbolic import FastDownwardPlanner
     from sightplan.vlm.api import YesNoRequest
