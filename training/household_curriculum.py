@@ -27,11 +27,11 @@ CELL_HEADS = {'thing': _OTHERS + 1, 'furniture': _OTHERS + 1, 'thing_number': le
               'furniture_reach': 2, 'under': _OTHERS + 1, 'distance': 32}
 """Of every patch: category, number, states of thing and furniture; what the thing is on or in;
 how far away it is."""
-NAME_HEADS = {'n_x': GRID, 'n_y': GRID, 'n_size': 6, 'n_open': 2, 'n_held': 2, 'n_reach': 2,
+NAME_HEADS = {'n_x': 2 * GRID, 'n_y': GRID, 'n_size': 6, 'n_open': 2, 'n_held': 2, 'n_reach': 2,
               'n_on': _OTHERS + 1, 'n_in': _OTHERS + 1, 'n_beside': _OTHERS + 1,
               'n_distance': 32}
 """Of every named object: where it is, how large, its states, what it is on, in and next to, how
-far away it is."""
+far away it is. What the robot went to is in the middle, within some ten pixels: so x is finer."""
 HARD = (0.5, 0.1)
 """Fraction of the weight of "no" that near misses have beyond their own, before and after."""
 UNKNOWN_DEPTH, NOISY_DEPTH = 0.25, 0.4
@@ -206,7 +206,8 @@ def name_targets(batch: Batch) -> dict[str, torch.Tensor]:
     facts = batch.facts
     rect = facts['rect'].astype(np.float32)
     centre = (rect[..., :2] + rect[..., 2:]) / 2
-    cell = np.clip((centre * GRID / FULL).astype(np.int64), 0, GRID - 1)
+    fine = np.array([2 * GRID, GRID])
+    cell = np.clip((centre * fine / FULL).astype(np.int64), 0, fine - 1)
     side = np.sqrt(np.maximum((rect[..., 2:] - rect[..., :2]).prod(-1), 1.0))
     size = np.digitize(side, (16, 32, 64, 128, 256))
     kind = facts['kind']

@@ -273,7 +273,7 @@ def test_hints_tell_states_and_places(data: Any) -> None:
     facts = {key: values[None] for key, values in scene().items()}
     batch = Curriculum().batch(facts, None)
     names = name_targets(batch)
-    assert names['n_x'][0, :3].tolist() == [3, 7, 5]
+    assert names['n_x'][0, :3].tolist() == [7, 15, 11]
     assert names['n_held'][0, :3].tolist() == [0, 1, -100]
     place = {name: k + 1 for k, name in enumerate(questions.CATEGORIES)}
     assert names['n_on'][0, :2].tolist() == [place['table'], 0]
