@@ -55,7 +55,7 @@ def test_without_depth_it_is_another_run(folder: Path, backend: Backend) -> None
     blind = Backend(Settings(model_dir=str(folder), depth=False))
     assert said(blind, NEAR) == said(blind, FAR) == pytest.approx(said(backend), abs=1e-6)
     assert blind.has_depth and not blind.needs_depth and backend.needs_depth
-    assert blind.model == f'{backend.model} depth=no'
+    assert blind.model == f'{backend.model} depth=false'
     assert backend_content('embedded', {'model_dir': str(folder)}) in backend.model
 
 
@@ -75,11 +75,12 @@ def test_a_model_of_three_channels_takes_no_notice(tmp_path: Path) -> None:
 
 
 def test_the_fourth_channel_is_as_in_training() -> None:
-    depth = np.zeros((4, 8), np.uint8)
-    depth[0, 0], depth[2, 6] = 255, 51
-    pixels = _with_depth(torch.zeros(2, 3, 2, 4), [depth, None])
+    depth_m = np.full((4, 8), np.nan, np.float32)
+    depth_m[0, 0], depth_m[2, 6] = FARTHEST_M, 1.0
+    pixels = _with_depth(torch.zeros(2, 3, 2, 4), [depth_m, None])
     assert pixels.shape == (2, 4, 2, 4) and not pixels[:, :3].any()
-    assert pixels[0, 3, 0, 0] == 1.0 and pixels[0, 3, 1, 3] == pytest.approx(51 / 127.5 - 1)
+    byte = int(depth_channel(np.ones((1, 1), np.float32))[0, 0])
+    assert pixels[0, 3, 0, 0] == 1.0 and pixels[0, 3, 1, 3] == pytest.approx(byte / 127.5 - 1)
     assert (pixels[1, 3] == -1.0).all() and (pixels[0, 3] == -1.0).sum() == 6
 
 

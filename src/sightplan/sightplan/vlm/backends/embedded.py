@@ -53,10 +53,10 @@ def content(settings: Settings) -> str:
 
 
 class _Sight(NamedTuple):
-    """A picture as the processor takes it, and its depth: (H, W) uint8, None for unknown."""
+    """A picture as the processor takes it, and its depth: (H, W) [m], None for unknown."""
 
     picture: Any
-    depth: NDArray[np.uint8] | None
+    depth_m: NDArray[np.float32] | None
 
 
 class Backend(AnswersOnly, _local_models.LocalModel):
@@ -88,7 +88,7 @@ class Backend(AnswersOnly, _local_models.LocalModel):
         self._channels = int(getattr(vision, 'num_channels', 3))
         self._depth = own.depth
         if self.has_depth and not own.depth:
-            name += ' depth=no'
+            name += ' depth=false'
         super().__init__('embedded', name, model, processor, options)
 
     @property
@@ -133,32 +133,31 @@ class Backend(AnswersOnly, _local_models.LocalModel):
         return f'{seen.image_id} {depth_m.shape} {digest.hexdigest()}'
 
     def _look(self, seen: Observation) -> _Sight:
-        depth_m = self._seen_depth(seen)
-        return _Sight(super()._look(seen), None if depth_m is None else depth_channel(depth_m))
+        return _Sight(super()._look(seen), self._seen_depth(seen))
 
     def _inputs(self, text: str, images: Sequence[_Sight]) -> dict[str, Any]:
         """As the processor makes them, with one more channel where the model has one."""
         inputs = super()._inputs(text, [image.picture for image in images])
         if self.has_depth:
             inputs['pixel_values'] = _with_depth(inputs['pixel_values'],
-                                                 [image.depth for image in images])
+                                                 [image.depth_m for image in images])
         return inputs
 
 
-def _with_depth(pixels: Any, depths: Sequence[NDArray[np.uint8] | None]) -> Any:
+def _with_depth(pixels: Any, depths_m: Sequence[NDArray[np.float32] | None]) -> Any:
     """(n, 3, h, w) pictures, and depth of any size, nearest pixels taken, to (n, 4, h, w).
 
-    As in training: 255 is 1.0, and 0, unknown, is -1.0.
+    As in training: the values of ``depth_channel``, 255 is 1.0, and 0, unknown, is -1.0.
     """
     import torch
 
     height, width = pixels.shape[-2:]
-    channel = np.zeros((len(depths), 1, height, width), np.uint8)
-    for i, depth in enumerate(depths):
-        if depth is not None:
-            rows = np.arange(height) * depth.shape[0] // height
-            columns = np.arange(width) * depth.shape[1] // width
-            channel[i, 0] = depth[rows[:, None], columns]
+    channel = np.zeros((len(depths_m), 1, height, width), np.uint8)
+    for i, depth_m in enumerate(depths_m):
+        if depth_m is not None:
+            rows = np.arange(height) * depth_m.shape[0] // height
+            columns = np.arange(width) * depth_m.shape[1] // width
+            channel[i, 0] = depth_channel(depth_m[rows[:, None], columns])
     fourth = torch.from_numpy(channel).to(pixels.dtype) / 127.5 - 1
     return torch.cat([pixels, fourth], 1)
 
