@@ -222,7 +222,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument('--pictures', type=int, default=500,
                         help='of each split; no more homes are visited than that takes')
     parser.add_argument('--splits', nargs='+', default=list(SPLITS), choices=SPLITS)
-    parser.add_argument('--steps', type=int, default=30, help='most actions of a walk')
+    parser.add_argument('--steps', type=int, default=20, help='most actions of a walk')
     parser.add_argument('--every', type=int, default=1, help='only every so many problems')
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--processes', type=int, default=2)
