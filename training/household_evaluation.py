@@ -204,7 +204,8 @@ def table(result: dict[str, Any]) -> str:
     line('accuracy on true atoms', [total[p]['accuracy_yes'] for p in PREDICATES])
     line('accuracy on false atoms', [total[p]['accuracy_no'] for p in PREDICATES])
     if BLIND in result:
-        line(f'balanced, {BLIND}', [result[BLIND][p]['balanced'] for p in PREDICATES])
+        line(f'balanced, {BLIND}', [result[BLIND].get(p, {}).get('balanced')
+                                      for p in PREDICATES])
     line('atoms asked', [str(total[p]['n']) for p in PREDICATES])
     line('of which true', [str(total[p]['n_yes']) for p in PREDICATES])
     for name, control in result['controls'].items():

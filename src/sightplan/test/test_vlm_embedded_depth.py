@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sightplan.domains import load_domain
 from sightplan.model import Atom, Observation, Question
 from sightplan.vlm.api import YesNoRequest, backend_content
 from sightplan.vlm.backends._depth import FARTHEST_M, NEAREST_M, depth_channel
@@ -57,6 +59,15 @@ def test_without_depth_it_is_another_run(folder: Path, backend: Backend) -> None
     assert blind.has_depth and not blind.needs_depth and backend.needs_depth
     assert blind.model == f'{backend.model} depth=false'
     assert backend_content('embedded', {'model_dir': str(folder)}) in backend.model
+
+
+def test_bags_hold_no_depth_and_the_name_says_so(folder: Path, backend: Backend) -> None:
+    from sightplan.replay.another_model import AnotherModel, AskSettings
+
+    episode = SimpleNamespace(domain=load_domain('blocksworld'), truth=None)
+    sources: Any = SimpleNamespace(read=lambda: [SimpleNamespace(episode=episode)], warnings={})
+    again = AnotherModel(AskSettings('embedded', {'model_dir': str(folder)}), sources)
+    assert again.model == f'{backend.model} depth=false'
 
 
 def test_shared_prompts_see_the_same_depth(backend: Backend) -> None:

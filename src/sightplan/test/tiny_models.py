@@ -6,7 +6,6 @@ whole model folder (weights, tokenizer, image processor, chat template) that the
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -394,18 +393,18 @@ def qwen_parts() -> tuple[Any, Any]:
 
 
 FOLDERS: dict[str, Callable[[], tuple[Any, Any]]] = {
-    'llava': _llava_parts, 'idefics3': _idefics3_parts, 'gemma3': _gemma3_parts,
-    'llava_depth': functools.partial(_llava_parts, 4)}
-"""Families whose processors need no torchvision; ``llava_depth`` has depth as a fourth channel."""
+    'llava': _llava_parts, 'idefics3': _idefics3_parts, 'gemma3': _gemma3_parts}
+"""Families whose processors need no torchvision."""
 
 
 def make_tiny_vlm(folder: Path, family: str = 'llava', seed: int = 0) -> Path:
     """Save a random model with tokenizer, image processor and chat template to a folder.
 
     Its answers are rubbish, always the same. ``backend: transformers`` loads it by
-    ``{'model': str(folder), 'device': 'cpu'}``.
+    ``{'model': str(folder), 'device': 'cpu'}``. The family ``llava_depth`` sees depth as a fourth
+    channel, which only the backend ``embedded`` gives it.
     """
-    processor, model = FOLDERS[family]()
+    processor, model = (_llava_parts(4) if family == 'llava_depth' else FOLDERS[family]())
     randomise(model, seed)
     model.generation_config.eos_token_id = processor.tokenizer.eos_token_id
     model.generation_config.pad_token_id = processor.tokenizer.pad_token_id
