@@ -2,8 +2,9 @@
 
 A shard is walks through homes: the tasks of the domain and random mixtures of objects, some of
 whose containers begin open; in each a walk of legal actions, a few of which fail, that favours
-what changes much, and often puts one thing next to another. Most pictures are drawn at the size the model sees, some at the world's and
-reduced. Labels are not drawn yet: names are dealt out anew whenever a picture is learned from.
+what changes much, and often puts one thing next to another. Most pictures are drawn at the size
+the model sees, some at the world's and reduced. Labels are not drawn yet: names are dealt out anew
+whenever a picture is learned from.
 
 Arrays of a shard, for n pictures of up to K objects (objects that are not there have kind 0):
 ``image`` (n, 240, 240, 3) uint8; ``depth`` (n, 240, 240) uint8, see ``depth_channel``; ``cells``
@@ -122,9 +123,10 @@ class Studio(HouseholdWorld):
         seen = predicates.visible(dict(zip(objects, counts.tolist(), strict=True)), hulls,
                                   self.settings.visible_fraction)
         seen |= {robot.held} if robot.held else frozenset()
-        return {'image': image, 'depth': depth, **facts(objects, episode.spec.problem, episode.states[-1], seen),
-                'cells': cells_of(owner, [episode.spec.problem.objects[o] == 'movable'
-                                          for o in objects]),
+        problem = episode.spec.problem
+        return {'image': image, 'depth': depth,
+                **facts(objects, problem, episode.states[-1], seen),
+                'cells': cells_of(owner, [problem.objects[o] == 'movable' for o in objects]),
                 'rect': rects_of(owner, len(objects), FULL // size),
                 'hull': hulls_of(owner, len(objects), FULL // size)}
 

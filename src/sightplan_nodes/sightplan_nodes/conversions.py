@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import importlib
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,12 +118,17 @@ def fill_observation(request: Any, observation: Observation, with_image: bool = 
 
 
 class RequestedObservations:
-    """The observations in requests to a model: an image is sent once, then named by its id."""
+    """The observations in requests to a model: an image is sent once, then named by its id.
+
+    Attributes:
+        depth_at: gives the depth of a picture by its stamp [ns]; None: the model needs none.
+    """
 
     def __init__(self, most_bytes: int = 64 * 2**20) -> None:
         """Keep the images that were sent last, up to a size; the newest in any case."""
         self._most_bytes = most_bytes
         self._kept: OrderedDict[str, Observation] = OrderedDict()
+        self.depth_at: Callable[[int], NDArray[np.float32] | None] | None = None
 
     def read(self, request: Any) -> Observation:
         """The observation of a request.
@@ -134,6 +139,8 @@ class RequestedObservations:
         """
         if request.image.data or not request.image_id:
             seen = messages.observation_from_msg(request.image)
+            if self.depth_at is not None:
+                seen = dataclasses.replace(seen, depth_m=self.depth_at(seen.stamp_ns))
             self._keep(seen)
         elif request.image_id in self._kept:
             self._kept.move_to_end(request.image_id)
@@ -152,7 +159,8 @@ class RequestedObservations:
             self._kept.popitem(last=False)
 
     def _size(self) -> int:
-        return sum(seen.image.nbytes for seen in self._kept.values() if seen.image is not None)
+        return sum(part.nbytes for seen in self._kept.values()
+                   for part in (seen.image, seen.depth_m) if part is not None)
 
 
 def fill_questions(request: Any, questions: Sequence[Question]) -> Any:

@@ -93,6 +93,9 @@ class AnotherModel:
                 options = resolved_options(settings.backend, settings.options, settings.seed,
                                            None, episode.domain)
                 self._settings = backend_settings(settings.backend, options)
+                if getattr(self._settings, 'depth', None) is True:  # bags hold no depth
+                    options = {**options, 'depth': False}
+                    self._settings = backend_settings(settings.backend, options)
             self._domains.setdefault(episode.domain.name, episode.domain)
             if known is None and episode.truth is not None:
                 known = episode

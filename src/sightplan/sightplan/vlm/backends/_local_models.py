@@ -31,6 +31,7 @@ from sightplan.model import (
     DeadlineError,
     GroundingPrompt,
     InputError,
+    Observation,
     Usage,
     param,
 )
@@ -250,9 +251,9 @@ class LocalModel:
         started, seen, prompt = time.monotonic(), request.observation, request.prompt
         deadline = math.inf if request.timeout_s is None else started + request.timeout_s
         with self._running():
-            image = self._checked(seen.image)
+            self._checked(seen.image)
             asked = [self._asked(prompt, question.text) for question in request.questions]
-            replies = self._answer(image, seen.image_id, prompt, asked, deadline) if asked else []
+            replies = self._answer(seen, prompt, asked, deadline) if asked else []
             if time.monotonic() > deadline:
                 raise DeadlineError(f'{len(asked)} answers took {time.monotonic() - started:.2f} '
                                     f's, the limit was {request.timeout_s:.2f} s')
@@ -286,13 +287,13 @@ class LocalModel:
 
     # Yes and no --------------------------------------------------------------------------------
 
-    def _answer(self, image: NDArray[np.uint8], image_id: str, prompt: GroundingPrompt,
-                asked: list[str], deadline: float) -> list[YesNoReply]:
+    def _answer(self, seen: Observation, prompt: GroundingPrompt, asked: list[str],
+                deadline: float) -> list[YesNoReply]:
         if time.monotonic() > deadline:
             raise DeadlineError(f'the time limit passed with 0 of {len(asked)} answers ready')
         if self._engine.mechanism == 'plain':
-            return self._plainly(image, prompt, asked, deadline)
-        prefix, suffixes = self._shared(image, image_id, prompt, asked)
+            return self._plainly(seen, prompt, asked, deadline)
+        prefix, suffixes = self._shared(seen, prompt, asked)
         groups = self._read_for(prompt)
         self._count(len(asked), sum(map(len, suffixes)), 0)
         if prompt.reasoning:
@@ -304,9 +305,9 @@ class LocalModel:
         scores = self._engine.score(prefix, suffixes, groups, deadline)
         return self._replies(scores.masses, scores.top)
 
-    def _plainly(self, image: NDArray[np.uint8], prompt: GroundingPrompt, asked: list[str],
+    def _plainly(self, seen: Observation, prompt: GroundingPrompt, asked: list[str],
                  deadline: float) -> list[YesNoReply]:
-        picture = self._picture(image)
+        picture = self._look(seen)
         head, foot = self._frame(prompt)
         groups = self._read_for(prompt)
         replies = []
@@ -361,22 +362,23 @@ class LocalModel:
 
     # The shared prompt -------------------------------------------------------------------------
 
-    def _shared(self, image: NDArray[np.uint8], image_id: str, prompt: GroundingPrompt,
-                asked: list[str]) -> tuple[Any, list[tuple[int, ...]]]:
+    def _shared(self, seen: Observation, prompt: GroundingPrompt, asked: list[str],
+                ) -> tuple[Any, list[tuple[int, ...]]]:
         """The encoded prompt and the tokens of each question after it.
 
         The last one is kept: a robot asks about one image more than once.
         """
         head, foot = self._frame(prompt)
         if not self._apart:
-            return self._shared_by_ids([head + question + foot for question in asked], image)
+            return self._shared_by_ids([head + question + foot for question in asked], seen)
         tails = [self._ids(head, question + foot) for question in asked]
+        sight = (self._sight_id(seen), head)
         if self._kept is not None:
             key, (prefix, common) = self._kept
-            if key == (image_id, head) and all(
+            if key == sight and all(
                     len(tail) > len(common) and tail[:len(common)] == common for tail in tails):
                 return prefix, [tail[len(common):] for tail in tails]
-        inputs = self._inputs(head + asked[0] + foot, [self._picture(image)])
+        inputs = self._inputs(head + asked[0] + foot, [self._look(seen)])
         ids = inputs['input_ids'][0].tolist()
         length = len(ids) - len(tails[0])
         if length < 1 or tuple(ids[length:]) != tails[0]:
@@ -384,19 +386,19 @@ class LocalModel:
                          'as the tokenizer; whole prompts are tokenized, which is slower',
                          self._label, self.name)
             self._apart = False
-            return self._shared(image, image_id, prompt, asked)
+            return self._shared(seen, prompt, asked)
         probes = [self._ids(head, self._asked(prompt, probe) + foot) for probe in _PROBES]
         common = _common([*tails, *probes])
         self._kept = None
         prefix = self._engine.encode(_cut(inputs, length), common)
         self._count(0, prefix.length, 0)
-        self._kept = (image_id, head), (prefix, common)
+        self._kept = sight, (prefix, common)
         return prefix, [tail[len(common):] for tail in tails]
 
-    def _shared_by_ids(self, texts: list[str], image: NDArray[np.uint8]
+    def _shared_by_ids(self, texts: list[str], seen: Observation,
                        ) -> tuple[Any, list[tuple[int, ...]]]:
         """The same from whole prompts, each through the processor."""
-        picture = self._picture(image)
+        picture = self._look(seen)
         first = self._inputs(texts[0], [picture])
         whole = [tuple(first['input_ids'][0].tolist())]
         whole += [tuple(self._inputs(text, [picture])['input_ids'][0].tolist())
@@ -424,14 +426,14 @@ class LocalModel:
     def _choose(self, probe: GroundingPrompt) -> None:
         """Check the prompt's frame and find the mechanism; also warms everything up."""
         ramp = np.linspace(0, 255, _FIRST_PIXELS[1], dtype=np.uint8)[None, :, None]
-        image = np.broadcast_to(ramp, _FIRST_PIXELS).copy()
+        seen = Observation(np.broadcast_to(ramp, _FIRST_PIXELS).copy())
         head, foot = self._frame(probe)
         asked = [self._asked(probe, question) for question in _PROBES]
         texts = [head + question + foot for question in asked]
         if texts[0] != self._render(probe.system, _parts(probe, asked[0])):
             raise BackendError(f'the chat template of {self.name} changes the '
                                'question; choose another model')
-        whole = [self._inputs(text, [self._picture(image)]) for text in texts]
+        whole = [self._inputs(text, [self._look(seen)]) for text in texts]
         bare = self._render(probe.system, [part for part in _parts(probe, _SENTINEL)
                                            if part is not None])
         if bare.partition(_SENTINEL)[0] == head:
@@ -570,6 +572,15 @@ class LocalModel:
                 f'nothing; it must have {_LEAST_PX} at least (a world with pictures=none draws '
                 'none: choose pictures=pybullet)')
         return image
+
+    def _sight_id(self, seen: Observation) -> str:
+        """Two observations that give the model the same to see have the same."""
+        return seen.image_id
+
+    def _look(self, seen: Observation) -> Any:
+        """What ``_inputs`` takes for an observation whose image is checked."""
+        assert seen.image is not None
+        return self._picture(seen.image)
 
     def _picture(self, image: NDArray[np.uint8]) -> Any:
         from PIL import Image
