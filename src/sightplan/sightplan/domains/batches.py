@@ -60,6 +60,13 @@ class BatchModel:
                     after[np.ix_(chosen, columns)] = value
         return after
 
+    def set_by(self, action: Action, predicate: str, value: bool) -> NDArray[np.intp]:
+        """The columns of a predicate's atoms that an action may make true, or false."""
+        effects = self._model.ground(action).effects
+        return np.array(sorted({self._number[atom] for atom, set_to, _ in effects
+                                if atom.predicate == predicate and set_to is value
+                                and atom in self._number}), np.intp)
+
     def holds(self, literals: Sequence[Literal], values: Bools) -> Bools:
         """(K,) in which of the states (K, n) all literals hold."""
         return self._test(AllOf(tuple(literals)))(values)

@@ -27,6 +27,8 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int8]
 
+_LEAST = 1e-4
+"""An action never does nothing less often than this."""
 _VERDICTS = {Verdict.YES: 0, Verdict.NO: 1, Verdict.UNPARSED: 2}
 
 
@@ -41,10 +43,14 @@ class _Answer:
     extra: tuple[float, float]  # what its probabilities add, atom false and true [nats]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Happened:
     action: Action
     executed: bool
+    # What may have become of it: their log probabilities, and which columns stay as they were:
+    # of the first outcome none, of the second all.
+    log_p: Floats
+    kept: tuple[NDArray[np.intp], ...]
 
 
 @dataclass(slots=True)
@@ -54,7 +60,7 @@ class Courses:
     Attributes:
         start: (K, n) bool, initial states.
         outcomes: (K, T) int8, what became of every executed action: 0 what it should do, 1
-            nothing.
+            nothing, 2 and more: all but one of its effects that are not reliable.
         values: (K, n) bool, present states.
         log_p: (K,) log of prior times likelihood, up to a constant [nats].
     """
@@ -92,6 +98,7 @@ class History:
         self._names = names
         self.prior = np.zeros(len(atoms))  # log odds of each atom at the start
         self._events: list[_Happened | None] = [None]  # None: a look
+        self.executed: list[_Happened] = []
         self._looks = 1
         self._answers: list[_Answer] = []
         self._last: dict[int, int] = {}
@@ -102,11 +109,6 @@ class History:
         self._mean = self._alpha / self._alpha.sum(axis=2, keepdims=True)
         self._again = np.array([[_persistence(rates, name, value, self._mean[p, value])
                                  for value in (0, 1)] for p, name in enumerate(names)])
-
-    @property
-    def actions(self) -> int:
-        """Number of actions that were carried out."""
-        return sum(event is not None and event.executed for event in self._events)
 
     # --- what happens ---------------------------------------------------------------------------
 
@@ -141,7 +143,21 @@ class History:
 
     def act(self, action: Action, status: FeedbackStatus) -> None:
         """An action, and what the world said."""
-        self._events.append(_Happened(action, status is FeedbackStatus.EXECUTED))
+        reliability = self._rates.action(action.name)
+        nothing = min(max(reliability.no_op + reliability.slip, _LEAST), 0.5)
+        chances, kept = [1.0 - nothing, nothing], [np.zeros(0, np.intp)] * 2
+        for effect, p in sorted(reliability.effects.items()):
+            predicate, sign = effect.split()
+            columns = self._model.set_by(action, predicate, sign == '+')
+            if len(columns):
+                chances.append(chances[0] * (1.0 - p))
+                chances[0] *= p
+                kept.append(columns)
+        log_p = np.log(np.array(chances) / sum(chances))
+        event = _Happened(action, status is FeedbackStatus.EXECUTED, log_p, tuple(kept))
+        self._events.append(event)
+        if event.executed:
+            self.executed.append(event)
 
     # --- how likely -----------------------------------------------------------------------------
 
@@ -169,17 +185,25 @@ class History:
                 continue
             log_p = log_p + np.where(applicable, math.log1p(-rates.rejection),
                                      math.log(rates.execution_if_inapplicable))
-            reliability = rates.action(event.action.name)
-            failed = outcomes[:, executed] == 1
-            stays = max(reliability.no_op + reliability.slip, 1e-4)
-            log_p = log_p + np.where(failed, math.log(stays), math.log1p(-stays))
-            values = self._model.effects(event.action, values, applicable & ~failed)
+            outcome = outcomes[:, executed]
+            log_p = log_p + event.log_p[outcome]
+            values = self._after(event, values, outcome, applicable)
             executed += 1
         for at, column, value in self._facts:
             log_p = log_p - np.where(seen[at, :, column] == value, 0.0, CERTAIN)
         if self._answers:
             log_p = log_p + self._likelihood(seen)[0]
         return Courses(start, outcomes, values, log_p)
+
+    def _after(self, event: _Happened, values: Bools, outcome: Ints, applicable: Bools) -> Bools:
+        """(K, n) states after an action that was carried out."""
+        after = self._model.effects(event.action, values, applicable & (outcome != 1))
+        for code, columns in enumerate(event.kept[2:], 2):
+            rows = np.flatnonzero(outcome == code)
+            if len(rows):
+                cells = np.ix_(rows, columns)
+                after[cells] = values[cells]
+        return after
 
     def _likelihood(self, seen: Bools) -> tuple[Floats, Floats]:
         """(K,) log likelihood of the answers; (K, P, 2, 3) counts of fresh answers."""
@@ -250,9 +274,8 @@ class History:
             if event is None:
                 found.append(values)
             elif event.executed:
-                happens = self._model.applicable(event.action, values)
-                happens &= courses.outcomes[:, executed] == 0
-                values = self._model.effects(event.action, values, happens)
+                values = self._after(event, values, courses.outcomes[:, executed],
+                                     self._model.applicable(event.action, values))
                 executed += 1
         return np.array(found)
 

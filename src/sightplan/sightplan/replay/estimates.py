@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 
 from sightplan.agent import method_names, policy_settings
-from sightplan.agent.methods._believing import hide_unseen, make_filter, relevant_atoms
+from sightplan.agent.methods._believing import expect, make_filter, relevant_atoms
 from sightplan.agent.methods._estimators import Estimators
 from sightplan.agent.methods.ground import believed_state, take_answer
 from sightplan.agent.policy import Context
@@ -158,6 +158,7 @@ class _Filtered:
 
     def __init__(self, setting: _Setting, estimators: Estimators, settings: Any) -> None:
         self._filter = make_filter(cast(Context, setting), estimators, settings)
+        self._domain = setting.domain
         self._atoms = frozenset(self._filter.atoms)
         self._begun = False
 
@@ -165,7 +166,7 @@ class _Filtered:
         self._filter.observe(seen.image_id)
         self._filter.provide(seen.privileged_facts)
         if not self._begun and not moved:
-            hide_unseen(self._filter, seen)
+            expect(self._filter, self._domain, seen)
         self._begun = True
 
     def answer(self, event: Asked) -> None:

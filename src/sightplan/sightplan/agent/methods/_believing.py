@@ -15,9 +15,10 @@ from sightplan.agent.methods._estimators import Estimators
 from sightplan.agent.methods._prospect import Prospect
 from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
 from sightplan.grounding.estimator import EstimatorSettings, Evidence
-from sightplan.grounding.base_rates import read_base_rates
-from sightplan.grounding.filter import BeliefFilter, FactorisedFilter, FilterSettings
-from sightplan.grounding.sampled import SampledFilter
+from sightplan.grounding.joint_belief import FilterSettings, JointBelief
+from sightplan.grounding.listed_belief import FactorisedBelief, ListedBelief
+from sightplan.grounding.priors import read_priors
+from sightplan.grounding.sampled_belief import SampledBelief
 from sightplan.grounding.solver import Bools
 from sightplan.model import (
     Action,
@@ -35,8 +36,8 @@ from sightplan.model import (
 if TYPE_CHECKING:
     from sightplan.domains import Domain
 
-FILTERS = {'joint': BeliefFilter, 'sampled': SampledFilter, 'factorised': FactorisedFilter}
-"""Kinds of inference by name."""
+_KINDS: dict[str, type[JointBelief]] = {
+    'listed': ListedBelief, 'sampled': SampledBelief, 'factorised': FactorisedBelief}
 
 _LOG = logging.getLogger(__name__)
 _MAX_BATCH = 8
@@ -52,8 +53,11 @@ class BelievingSettings:
     calibration: str = param('', 'Calibration file of the model (see "sightplan calibrate"); '
                              'empty: generic rates')
     constraints: bool = param(True, "Whether to use the domain's constraints")
-    inference: str = param('sampled', 'joint (weighted joint states), sampled, or factorised (log-odds per '
-                           'atom, projected; for comparison)', choices=tuple(FILTERS))
+    inference: str = param('auto', 'How joint states are kept: listed (the most probable ones), '
+                           'sampled, factorised (log-odds per atom, projected; for comparison), '
+                           "or auto: listed where the domain's constraints demand that something "
+                           'holds, sampled where they only forbid',
+                           choices=('auto', *_KINDS))
     repeats: str = param('dependent', 'Answers about a new image: dependent on the last ones, or '
                          'independent (for comparison)', choices=('dependent', 'independent'))
     k: int = param(256, 'Most joint states kept', low=1, high=4096)
@@ -81,20 +85,24 @@ def relevant_atoms(context: Context) -> frozenset[Atom]:
 
 
 def make_filter(context: Context, estimators: Estimators, settings: BelievingSettings,
-                ) -> BeliefFilter:
+                ) -> JointBelief:
     """The belief of an episode, over the atoms that can matter, before anything is seen."""
     estimator = estimators.get(
         context, EstimatorSettings(k=settings.k, window=settings.window, limit=2 * settings.k),
         relevant_atoms(context))
-    return FILTERS[settings.inference](
+    kind = settings.inference
+    if kind == 'auto':
+        kind = 'sampled' if estimator.possible(np.zeros(len(estimator.atoms), np.bool_)) else (
+            'listed')
+    return _KINDS[kind](
         estimator, context.model, FilterSettings(k=settings.k, repeats=settings.repeats))
 
 
-def expect(belief: BeliefFilter, domain: Domain, observation: Observation | None) -> None:
+def expect(belief: JointBelief, domain: Domain, observation: Observation | None) -> None:
     """Say, of the first observation of an episode, what is likely before any answer."""
     told = observation.privileged_facts if observation is not None else {}
-    belief.expect({atom: p for atom, p in read_base_rates(domain).prior(
-        belief.atoms, observation).items() if atom not in told})
+    prior = read_priors(domain).at_start(belief.atoms, observation)
+    belief.expect({atom: p for atom, p in prior.items() if atom not in told})
 
 
 class BelievingPolicy:
@@ -172,7 +180,7 @@ class BelievingPolicy:
                     f'is known that leads there')
 
     def _at_goal(self, context: Context) -> float:
-        return float(self._filter.weights @ self._filter.satisfying(context.problem.goal_met))
+        return float(self._filter.weights @ self._filter.holds(context.problem.goal))
 
     def _likely(self) -> dict[State, float]:
         """The likeliest joint states, with their probabilities."""

@@ -6,6 +6,7 @@ from sightplan.agent.policy import Context
 from sightplan.grounding.constraints import Constraints, read_constraints
 from sightplan.grounding.estimator import Estimator, EstimatorSettings
 from sightplan.grounding.observation_model import ObservationModel, read_observation_model
+from sightplan.grounding.priors import read_priors
 from sightplan.model import Atom
 
 
@@ -26,6 +27,7 @@ class Estimators:
     def __init__(self, calibration: str, constraints: bool) -> None:
         self.rates = (read_observation_model(calibration) if calibration
                       else ObservationModel.default())
+        self._calibrated = bool(calibration)
         self._constraints = constraints
         self._known: dict[object, Estimator] = {}
 
@@ -37,6 +39,8 @@ class Estimators:
         if key not in self._known:
             constraints = (read_constraints(context.domain) if self._constraints
                            else Constraints((), 'none'))
-            self._known[key] = Estimator(context.domain, context.problem, constraints, self.rates,
+            rates = (self.rates if self._calibrated
+                     else read_priors(context.domain).observation_model)
+            self._known[key] = Estimator(context.domain, context.problem, constraints, rates,
                                          settings, atoms)
         return self._known[key]

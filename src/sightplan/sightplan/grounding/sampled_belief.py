@@ -10,15 +10,14 @@ ever out of reach.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.domains import InstantiatedModel
-from sightplan.domains.batches import BatchModel
-from sightplan.grounding.estimator import FAINT, Estimator, Evidence
-from sightplan.grounding.filter import FilterSettings, greedy_questions
+from sightplan.grounding.estimator import Estimator, Evidence
+from sightplan.grounding.joint_belief import FilterSettings, JointBelief
 from sightplan.grounding.solver import Bools, Floats
 from sightplan.grounding.theory import Theory
 from sightplan.grounding.trajectories import Courses, History
@@ -27,47 +26,41 @@ from sightplan.model import (
     Atom,
     FeedbackStatus,
     InputError,
-    Literal,
     State,
     Verdict,
-    check_settings,
 )
 
 _SWAPS = 0.4  # of the steps exchange a true atom with a false one
 _OUTCOMES = 0.1  # of the steps reconsider what became of an action
 _FIRST_STEPS = 300
-_BLOCK = 10
-_MOST_STEPS = 60
+_STEPS = 60
 
 
-class SampledFilter:
+class SampledBelief(JointBelief):
     """Tracks one episode's joint state by a sample of courses.
 
-    Args and attributes: see ``BeliefFilter``.
+    For theories under which everything may be false at once, and single changes lead from any
+    possible state to any other.
     """
 
     def __init__(self, estimator: Estimator, model: InstantiatedModel,
                  settings: FilterSettings | None = None) -> None:
-        self.settings = settings or FilterSettings()
-        check_settings(self.settings, 'belief filter')
-        self.atoms = estimator.atoms
-        self._estimator = estimator
-        self._batch = BatchModel(model, self.atoms)
+        super().__init__(estimator, model, settings)
         self._rules = [(columns, _Rules(solver.theory)) for columns, solver in estimator.parts]
         self._rng = np.random.default_rng(estimator.settings.seed)
+        self._courses: Courses
+        self._log_weights: Floats
         self._history = History(self.atoms, self._batch, estimator.observation_model,
                                 self.settings.repeats == 'independent')
         self._image = ''
         self._images: dict[str, dict[int, Evidence]] = {}
         self._answered = self._images.setdefault('', {})
         self._partners = _partners(self.atoms)
+        self._moved = False
+        self._granted: dict[int, bool] = {}  # before the first action
         self._begin()
 
     # --- reading --------------------------------------------------------------------------------
-
-    @property
-    def _values(self) -> Bools:
-        return self._courses.values
 
     @property
     def state(self) -> State:
@@ -79,37 +72,6 @@ class SampledFilter:
         """(K,) probabilities of the joint states."""
         weights = np.exp(self._log_weights - self._log_weights.max())
         return np.asarray(weights / weights.sum())
-
-    @property
-    def states(self) -> list[State]:
-        """The joint states, in the order of ``weights``; one may come several times."""
-        known: dict[bytes, State] = {}
-        found = []
-        for row in self._values:
-            key = row.tobytes()
-            if key not in known:
-                known[key] = self._estimator.state(row)
-            found.append(known[key])
-        return found
-
-    def marginals(self) -> dict[Atom, float]:
-        """P(atom is true), per atom."""
-        p = np.clip(self.weights @ self._values, FAINT, 1.0 - FAINT)
-        return dict(zip(self.atoms, map(float, p), strict=True))
-
-    def probability(self, literals: Iterable[Literal]) -> float:
-        """P(all literals hold); an atom that is not tracked counts as false."""
-        return float(self.weights @ self.holds(literals))
-
-    def holds(self, literals: Iterable[Literal]) -> Bools:
-        """(K,) whether all literals hold, per joint state."""
-        return self._batch.holds(tuple(literals), self._values)
-
-    def satisfying(self, test: Callable[[State], bool]) -> Bools:
-        """(K,) whether a state passes a test, per joint state."""
-        known: dict[State, bool] = {}
-        return np.array([known[state] if state in known else known.setdefault(state, test(state))
-                         for state in self.states], np.bool_)
 
     # --- learning -------------------------------------------------------------------------------
 
@@ -128,11 +90,14 @@ class SampledFilter:
                  if a in self._estimator.number}
         for column, value in known.items():
             self._history.fact(column, value)
-        if known:
+        if known and not self._moved:
+            self._granted.update(known)
+            self._begin()
+        elif known:
             self._update()
 
     def observe(self, image: str) -> None:
-        """Say which image the answers to come are about; see ``BeliefFilter.observe``."""
+        """See ``JointBelief.observe``."""
         if image and image == self._image:
             self._history.look()
             for column, item in self._answered.items():
@@ -147,7 +112,7 @@ class SampledFilter:
         self._history.look()
 
     def answer(self, answers: Sequence[Evidence]) -> None:
-        """Take in answers about the image that was looked at last; see ``BeliefFilter.answer``."""
+        """See ``JointBelief.answer``."""
         taken = False
         for item in answers:
             column = self._estimator.number.get(item.atom)
@@ -162,34 +127,33 @@ class SampledFilter:
             self._update()
 
     def act(self, action: Action, status: FeedbackStatus) -> None:
-        """Take in that an action was sent, and what the world said."""
+        """See ``JointBelief.act``."""
         if status is FeedbackStatus.WITHHELD:
             return
         self._history.act(action, status)
-        if status is FeedbackStatus.EXECUTED:
-            courses = self._courses
-            nothing = np.zeros((len(courses), 1), np.int8)
-            courses.outcomes = np.concatenate([courses.outcomes, nothing], axis=1)
+        self._moved = True
+        if status is FeedbackStatus.EXECUTED:  # what became of it is drawn from its prior
+            courses, log_p = self._courses, self._history.executed[-1].log_p
+            drawn = np.searchsorted(np.cumsum(np.exp(log_p)), self._rng.random(len(courses)))
+            drawn = np.minimum(drawn, len(log_p) - 1)
+            courses.outcomes = np.column_stack([courses.outcomes, drawn.astype(np.int8)])
+            self._log_weights = self._log_weights - log_p[drawn]
         self._update()
-
-    def escape(self) -> bool:
-        """No state is ever out of reach."""
-        return False
-
-    @property
-    def answered(self) -> set[Atom]:
-        """Atoms that were asked about the current image."""
-        return {self.atoms[i] for i in self._answered}
 
     # --- the mathematics ------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        rows = self._estimator.solve(self._history.prior).values
+        """A sample of the prior: everything false at first, but what is granted."""
         k = self.settings.k
-        start = rows[np.arange(k) % len(rows)]
-        self._courses = self._follow(start, np.zeros((k, 0), np.int8))
+        start = np.zeros((k, len(self.atoms)), np.bool_)
+        for column, value in self._granted.items():
+            start[:, column] = value
+        self._set(self._follow(start, np.zeros((k, 0), np.int8)))
         self._log_weights = np.zeros(k)
         self._move(_FIRST_STEPS)
+
+    def _set(self, courses: Courses) -> None:
+        self._courses, self._values = courses, courses.values
 
     def _follow(self, start: Bools, outcomes: NDArray[np.int8]) -> Courses:
         courses = self._history.follow(start, outcomes)
@@ -200,28 +164,26 @@ class SampledFilter:
     def _update(self) -> None:
         """Reweight by what has just been added to the history; resample and move if need be."""
         before = self._courses
-        self._courses = self._follow(before.start, before.outcomes)
+        self._set(self._follow(before.start, before.outcomes))
         self._log_weights = self._log_weights + self._courses.log_p - before.log_p
         weights = self.weights
         if 1.0 / float(weights @ weights) < 0.5 * len(weights):
             self._resample(weights)
-            moved = 0
-            while moved < _MOST_STEPS:
-                self._move(_BLOCK)
-                moved += _BLOCK
+            self._move(_STEPS)
 
     def _resample(self, weights: Floats) -> None:
         k = self.settings.k
         points = (np.arange(k) + self._rng.random()) / k
         chosen = np.minimum(np.searchsorted(np.cumsum(weights), points), k - 1)
-        self._courses = self._courses.take(chosen)
+        self._set(self._courses.take(chosen))
         self._log_weights = np.zeros(k)
 
     def _move(self, steps: int) -> None:
         """Metropolis-Hastings steps of all courses at once."""
         courses, rng = self._courses, self._rng
         k, n = courses.start.shape
-        times = courses.outcomes.shape[1]
+        kinds = np.array([len(event.log_p) for event in self._history.executed], np.int8)
+        times = len(kinds)
         partners, degree = self._partners
         p = courses.start.mean(axis=0)
         focus = np.sqrt(p * (1.0 - p)) + 0.05
@@ -245,7 +207,9 @@ class SampledFilter:
             log_q[swaps] = np.log(degree[true[swaps]]) - np.log(degree[other[swaps]])
             if times:
                 turned = everyone[kind >= 1.0 - _OUTCOMES]
-                outcomes[turned, rng.integers(times, size=len(turned))] ^= 1
+                when = rng.integers(times, size=len(turned))
+                other_outcome = 1 + (rng.random(len(turned)) * (kinds[when] - 1)).astype(np.int8)
+                outcomes[turned, when] = (outcomes[turned, when] + other_outcome) % kinds[when]
             found = self._follow(start, outcomes)
             better = np.log(rng.random(k)) < found.log_p - courses.log_p + log_q
             rows = np.flatnonzero(better)
@@ -255,18 +219,8 @@ class SampledFilter:
                                  (courses.values, found.values), (courses.log_p, found.log_p)):
                 ours[rows] = theirs[rows]
 
-    # --- what to ask ----------------------------------------------------------------------------
-
-    def informative(self, candidates: Sequence[Atom], target: Bools | None, count: int,
-                    side_interest: float = 0.1) -> list[tuple[Atom, float]]:
-        """The questions whose answers say most; see ``BeliefFilter.informative``."""
-        columns = np.array([i for i in (self._estimator.number[a] for a in candidates)
-                            if i not in self._answered], np.intp)
-        if not len(columns):
-            return []
-        rates = self._history.rates_of(columns, self._courses, self.weights)
-        return [(self.atoms[columns[i]], gain) for i, gain in greedy_questions(
-            self.weights, self._values[:, columns], rates, target, count, side_interest)]
+    def _rates(self, columns: NDArray[np.intp]) -> Floats:
+        return self._history.rates_of(columns, self._courses, self.weights)
 
 
 class _Rules:

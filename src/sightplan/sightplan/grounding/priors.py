@@ -1,0 +1,100 @@
+"""What a domain lets one expect before anybody has said anything.
+
+Most of what could be true of things is false, and what is in view already tells a lot: a thing
+that is nowhere to be seen is likely to be inside of something closed. A domain's ``priors.yaml``
+says how likely, learned by ``sightplan priors`` from homes that are in no split; how often its
+actions do what they should; and how models answer about it, from published tables of models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import Field
+
+from sightplan.domains import Domain
+from sightplan.grounding.observation_model import (
+    ActionReliability,
+    AnswerRates,
+    ObservationModel,
+)
+from sightplan.model import Atom, Observation
+from sightplan.model.reading import Record, read_file
+
+FILE = 'priors.yaml'
+ANY = 'any'
+_HIDDEN = 0.2
+"""P(true) of what is out of view, in a domain without a file."""
+_ELSEWHERE, _GENERIC = 0.2, 0.2
+"""How likely a scene is one of another kind, and P(true) there."""
+
+_Rate = Annotated[float, Field(gt=0.0, lt=1.0)]
+_Situations = dict[str, _Rate]
+
+
+class Priors(Record):
+    """A domain's ``priors.yaml``.
+
+    Attributes:
+        start: P(true) when an episode begins, by predicate and situation. A situation has a ``+``
+            for every argument that is in view and a ``-`` for every one that is not; ``any`` is
+            whatever is in view.
+        later: the same over the states of random rollouts.
+        actions: by schema, what becomes of an action that is executed.
+        answers: by predicate, how models answer questions, as mean and strength of a Beta
+            distribution over models.
+    """
+
+    start: dict[str, _Situations] = Field(default_factory=dict)
+    later: dict[str, _Situations] = Field(default_factory=dict)
+    actions: dict[str, ActionReliability] = Field(default_factory=dict)
+    answers: dict[str, AnswerRates] = Field(default_factory=dict)
+
+    def at_start(self, atoms: Iterable[Atom], seen: Observation | None) -> dict[Atom, float]:
+        """P(atom is true) when an episode begins, before any answer.
+
+        Args:
+            atoms: which; those left out are as likely as not.
+            seen: the first observation; None: nothing is known about what is in view.
+        """
+        visible = None if seen is None else seen.visible_objects
+        found = {}
+        for atom in atoms:
+            situation = ANY if visible is None else ''.join(
+                '+' if name in visible else '-' for name in atom.args)
+            if atom.predicate in self.start:
+                rates = self.start[atom.predicate]
+                found[atom] = rates.get(situation, rates.get(ANY, 0.5))
+            elif '-' in situation:
+                found[atom] = _HIDDEN
+        return found
+
+    def of_scene(self, atoms: Iterable[Atom]) -> dict[Atom, float]:
+        """P(atom is true) in a scene of which only a picture is known, before any answer.
+
+        All objects count as in view. The scene may also be of another kind than those that the
+        rates were learned from: then every atom has the same low probability.
+        """
+        found = {}
+        for atom in atoms:
+            rates = self.later.get(atom.predicate)
+            if rates:
+                rate = rates.get('+' * len(atom.args), rates.get(ANY, 0.5))
+                found[atom] = (1.0 - _ELSEWHERE) * rate + _ELSEWHERE * _GENERIC
+        return found
+
+    @property
+    def observation_model(self) -> ObservationModel:
+        """What answers and actions are worth as long as nothing is known about the model."""
+        return ObservationModel(predicates=self.answers, actions=self.actions)
+
+
+def read_priors(domain: Domain) -> Priors:
+    """A domain's priors; empty without a file.
+
+    Raises:
+        InputError: the file is malformed; names file and field.
+    """
+    path = domain.folder / FILE
+    return read_file(Priors, path) if path.is_file() else Priors()
