@@ -137,7 +137,7 @@ def _task(split: str, name: str, given: Mapping[str, Any]) -> Task:
     objects = {thing: kind for kind, things in given['objects'].items() for thing in things}
     common = given.get('any') or {}
     deals = tuple(_deal(deal, objects) for deal in given.get('deal') or ())
-    listed = () if deals else given['start'] or [{}]
+    listed = () if 'deal' in given else given['start'] or [{}]
     starts = tuple({key: tuple(places) for key, places in {**common, **start}.items()}
                    for start in listed)
     movable = {thing for thing, kind in objects.items() if kind == 'movable'}
@@ -150,6 +150,9 @@ def _task(split: str, name: str, given: Mapping[str, Any]) -> Task:
             for place in places:
                 if place not in (objects if key == 'open' else known):
                     raise ValueError(f'{key}: {place!r} is no place or container')
+    dealt = [thing for deal in deals for thing in deal.things]
+    if deals and (len(set(dealt)) < len(dealt) or not movable <= set(dealt)):
+        raise ValueError('not every movable thing is dealt, or something is dealt twice')
     return Task(split, name, int(given['instances']), int(given['actions']),
                 int(given.get('paper_actions', given['actions'])), objects,
                 tuple(_literal(text) for text in given['goal']), starts, deals)
