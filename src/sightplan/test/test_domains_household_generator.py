@@ -106,7 +106,9 @@ def starts_of(task: Task, count: int) -> list[State]:
             for seed in range(1000, 1000 + count)]
 
 
-@pytest.mark.parametrize('task', DEALT, ids=lambda task: task.name)
+@pytest.mark.parametrize('task', [
+    pytest.param(task, marks=pytest.mark.slow if task.name == 'leaving_home' else ())
+    for task in DEALT], ids=lambda task: task.name)
 def test_a_dealt_start_takes_the_number_of_actions_that_the_task_says(task, shortest) -> None:
     init, = starts_of(task, 1)
     problem = Problem('start', DOMAIN.name, dict(task.objects), init, task.goal, DOMAIN.pddl)
