@@ -119,8 +119,8 @@ def test_a_dealt_start_takes_the_number_of_actions_that_the_task_says(task, shor
 
 @pytest.mark.parametrize('task', DEALT, ids=lambda task: task.name)
 def test_what_has_to_be_done_adds_up_to_the_same_from_every_dealt_start(task) -> None:
-    """Two actions close something, four move a thing, one more where it is shut in; and what things
-    go into has to be opened, if it is closed. None of these serves two things at once, as what is
+    """Two actions close something, four move a thing, one more where it is shut in, two open what
+    it goes into. None of these serves two things at once, as what is
     shut in lies each in another container, and a container that is gone to is opened once.
     """
     for init in starts_of(task, 200):
@@ -266,7 +266,8 @@ def test_the_command_makes_folders_that_can_be_read(tmp_path, capsys) -> None:
 
 
 BAD_DEALS = {
-    'a thing that is not there': [{'things': ['spoon_1'], 'places': [{'count': 1, 'of': ['floor']}]}],
+    'a thing that is not there': [{'things': ['spoon_1'], 'places': [
+        {'count': 1, 'of': ['floor']}]}],
     'a place that is not there': [{'things': ['bowl_1'], 'places': [
         {'count': 1, 'of': ['inside cabinet_9']}]}],
     'too few places': [{'things': ['bowl_1'], 'places': [{'count': 2, 'of': ['floor']}]}],
