@@ -275,8 +275,8 @@ def _success_cells(row: _Row) -> dict[str, Any]:
               if fractions else None,
               'mean_splits': ', '.join(dict.fromkeys(split for _, split in row.places))}
     suite = suite_of(row.domain)
-    if suite and (domain == ALL or {split for _, split in row.places} == set(
-            suite.domains[domain].splits)):
+    if suite and (domain == ALL or {split for _, split in row.places} ==
+                  suite.published_splits(domain)):
         theirs = [[rate.paper for rate in rates if rate.paper is not None]
                   for rates in whole.values()]
         if all(len(known) == len(row.places) for known in theirs):
