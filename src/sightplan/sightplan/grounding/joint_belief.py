@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sightplan.domains import InstantiatedModel
 from sightplan.domains.batches import BatchModel
 from sightplan.grounding.estimator import FAINT, Estimator, Evidence
+from sightplan.grounding.sights import SightRule
 from sightplan.grounding.solver import Bools, Floats
 from sightplan.model import (
     Action,
@@ -145,6 +146,14 @@ class JointBelief:
             image: id of the image; '': none is known, every observation counts as a new image.
         """
         raise NotImplementedError
+
+    def see(self, rules: Sequence[SightRule], visible: Collection[str]) -> None:
+        """Take in what is in view in the image that was looked at last.
+
+        Args:
+            rules: what that tells.
+            visible: names of all objects in view.
+        """
 
     def answer(self, answers: Sequence[Evidence]) -> None:
         """Take in answers about the image that was looked at last.

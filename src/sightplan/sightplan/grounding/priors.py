@@ -22,6 +22,7 @@ from sightplan.grounding.observation_model import (
     AnswerRates,
     ObservationModel,
 )
+from sightplan.grounding.sights import SightRule
 from sightplan.model import Atom, Observation
 from sightplan.model.reading import Record, read_file
 
@@ -47,12 +48,14 @@ class Priors(Record):
         actions: by schema, what becomes of an action that is executed.
         answers: by predicate, how models answer questions, as mean and strength of a Beta
             distribution over models.
+        sights: what is in view, and what is not, by where it is.
     """
 
     start: dict[str, _Situations] = Field(default_factory=dict)
     later: dict[str, _Situations] = Field(default_factory=dict)
     actions: dict[str, ActionReliability] = Field(default_factory=dict)
     answers: dict[str, AnswerRates] = Field(default_factory=dict)
+    sights: tuple[SightRule, ...] = ()
 
     def at_start(self, atoms: Iterable[Atom], seen: Observation | None) -> dict[Atom, float]:
         """P(atom is true) when an episode begins, before any answer.

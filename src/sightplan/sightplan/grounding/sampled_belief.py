@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sightplan.domains import InstantiatedModel
 from sightplan.grounding.estimator import Estimator, Evidence
 from sightplan.grounding.joint_belief import FilterSettings, JointBelief
+from sightplan.grounding.sights import SightRule, Sights
 from sightplan.grounding.solver import Bools, Floats
 from sightplan.grounding.theory import Theory
 from sightplan.grounding.trajectories import Courses, History
@@ -57,6 +58,7 @@ class SampledBelief(JointBelief):
         self._answered = self._images.setdefault('', {})
         self._partners = _partners(self.atoms)
         self._moved = False
+        self._sights: Sights | None = None
         self._granted: dict[int, bool] = {}  # before the first action
         self._begin()
 
@@ -110,6 +112,13 @@ class SampledBelief(JointBelief):
             self._images.pop('', None)
         self._answered = self._images.setdefault(image, {})
         self._history.look()
+
+    def see(self, rules: Sequence[SightRule], visible: Collection[str]) -> None:
+        """See ``JointBelief.see``."""
+        if self._sights is None:
+            self._sights = self._history.sights = Sights(rules, self.atoms)
+        self._history.see(visible)
+        self._update()
 
     def answer(self, answers: Sequence[Evidence]) -> None:
         """See ``JointBelief.answer``."""

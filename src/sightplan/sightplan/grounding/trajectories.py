@@ -11,7 +11,7 @@ answers tells what others are worth.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,7 @@ from scipy.special import gammaln
 from sightplan.domains.batches import BatchModel
 from sightplan.grounding.estimator import CERTAIN, Evidence
 from sightplan.grounding.observation_model import ObservationModel
+from sightplan.grounding.sights import Sights
 from sightplan.model import Action, Atom, FeedbackStatus, Verdict
 
 Bools = NDArray[np.bool_]
@@ -109,6 +110,7 @@ class History:
         self._related: list[int] = []  # of each answer those about its things on its picture
         self._last: dict[int, int] = {}
         self._facts: list[tuple[int, int, bool]] = []  # look, column, value
+        self.sights = Sights((), atoms)
         # alpha[p, v, a]: pseudo-counts of answer a where predicate p has value v.
         self._alpha = np.array([[_pseudo_counts(rates, name, value) for value in (False, True)]
                                 for name in names])
@@ -124,6 +126,10 @@ class History:
         """A new picture."""
         self._events.append(None)
         self._looks += 1
+
+    def see(self, visible: Collection[str]) -> None:
+        """What is in view in the picture looked at last."""
+        self.sights.see(self._looks - 1, visible)
 
     def answer(self, column: int, item: Evidence, same_picture: bool = False) -> None:
         """An answer about the picture looked at last."""
@@ -206,6 +212,7 @@ class History:
             executed += 1
         for at, column, value in self._facts:
             log_p = log_p - np.where(seen[at, :, column] == value, 0.0, CERTAIN)
+        log_p = log_p - self.sights.costs(seen)
         if self._answers:
             log_p = log_p + self._likelihood(seen)[0]
         return Courses(start, outcomes, values, log_p)

@@ -185,8 +185,8 @@ class BelievingPolicy:
         if probability >= self._settings.accept:
             return Stop(StopReason.PLAN_DONE, f'the goal holds with P = {probability:.3f}')
         left = context.spec.max_actions - self._actions
-        course = (self._course(context, left) if self._settings.look_ahead
-                  else self._plan_of_likeliest(context))
+        course = self._course(context, left) if self._settings.look_ahead else ()
+        course = course or self._plan_of_likeliest(context)
         if course:
             self._queue = deque(course)
             return Act(course[0])
@@ -255,6 +255,9 @@ class BelievingPolicy:
             self._observation = context.observe()
             if self.needs_grounder:
                 self._filter.observe(self._observation.image_id)
+                visible = self._observation.visible_objects
+                if self._actions and visible is not None:
+                    self._filter.see(read_priors(context.domain).sights, visible)
             self._filter.provide(self._observation.privileged_facts)
         self._publish(context)
 
