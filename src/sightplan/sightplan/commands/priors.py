@@ -65,6 +65,7 @@ def _number(text: str) -> int:
 
 def learn_priors(arguments: argparse.Namespace) -> Result:
     """Learn and write."""
+    from sightplan.grounding.priors import read_priors
     from sightplan.grounding.priors_learning import Counts, answers_of, as_yaml, walk
     from sightplan.planning.symbolic import FastDownwardPlanner
     from sightplan.runs import make_world
@@ -94,7 +95,8 @@ def learn_priors(arguments: argparse.Namespace) -> Result:
         f'{counts.states} states of walks of {arguments.steps} actions, half towards the goal. '
         f'Situations: + in view, - not, for\neach argument. Answers: confusion tables of '
         f'{len(tables)} models'
-        + (f', without {", ".join(arguments.leave_out)}' if arguments.leave_out else '') + '.'))
+        + (f', without {", ".join(arguments.leave_out)}' if arguments.leave_out else '') + '.'),
+        read_priors(domain).sights)
     if arguments.out is None:
         print(text, end='')
     else:

@@ -71,6 +71,10 @@ class BatchModel:
         """(K,) in which of the states (K, n) all literals hold."""
         return self._test(AllOf(tuple(literals)))(values)
 
+    def test(self, literals: Sequence[Literal]) -> Callable[[Bools], Bools]:
+        """A function that tells (K,) in which of the states (K, n) all literals hold."""
+        return self._test(AllOf(tuple(literals)))
+
     def _batch(self, action: Action) -> _Batch:
         found = self._compiled.get(action)
         if found is None:

@@ -49,6 +49,8 @@ class Priors(Record):
         answers: by predicate, how models answer questions, as mean and strength of a Beta
             distribution over models.
         sights: what is in view, and what is not, by where it is.
+        rejection: P(an action is refused | its preconditions hold).
+        execution_if_inapplicable: P(an action is carried out | its preconditions do not hold).
     """
 
     start: dict[str, _Situations] = Field(default_factory=dict)
@@ -56,6 +58,8 @@ class Priors(Record):
     actions: dict[str, ActionReliability] = Field(default_factory=dict)
     answers: dict[str, AnswerRates] = Field(default_factory=dict)
     sights: tuple[SightRule, ...] = ()
+    rejection: _Rate = 0.03
+    execution_if_inapplicable: _Rate = 0.001
 
     def at_start(self, atoms: Iterable[Atom], seen: Observation | None) -> dict[Atom, float]:
         """P(atom is true) when an episode begins, before any answer.
@@ -93,6 +97,10 @@ class Priors(Record):
     def complete(self, model: ObservationModel | None) -> ObservationModel:
         """What answers and actions are worth, with the priors where a model says nothing."""
         known = model or ObservationModel.default()
+        if not known.actions:  # answers alone were learned from
+            known = dataclasses.replace(
+                known, rejection=self.rejection,
+                execution_if_inapplicable=self.execution_if_inapplicable)
         return dataclasses.replace(known, predicates={**self.answers, **known.predicates},
                                    actions={**self.actions, **known.actions})
 

@@ -17,9 +17,10 @@ import numpy as np
 import yaml
 
 from sightplan.domains import Domain
-from sightplan.grounding.priors import ANY
+from sightplan.grounding.priors import ANY, read_priors
 from sightplan.grounding.rollouts import random_action
-from sightplan.model import Action, EpisodeSpec, FeedbackStatus, Observation, Problem, State
+from sightplan.grounding.sights import SightRule, cases_of
+from sightplan.model import Action, Atom, EpisodeSpec, FeedbackStatus, Observation, Problem, State
 
 _LEAST_STRENGTH = 2.0
 """Of the distribution of a rate over models: few models must not pass for a law."""
@@ -35,6 +36,9 @@ class Counts:
         nothing: those after which nothing had changed.
         effects: effects that came about and all that should have, by schema and predicate, among
             executions after which something had changed.
+        refusals: applicable actions that were refused, all applicable ones, others that were
+            carried out, all others.
+        sights: of each rule, exceptions and cases.
         states: number of states.
         homes: number of problems.
     """
@@ -43,6 +47,8 @@ class Counts:
     actions: Counter[str] = field(default_factory=Counter)
     nothing: Counter[str] = field(default_factory=Counter)
     effects: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    refusals: Counter[str] = field(default_factory=Counter)
+    sights: Counter[tuple[int, str]] = field(default_factory=Counter)
     states: int = 0
     homes: int = 0
 
@@ -75,6 +81,19 @@ class Counts:
                 self.effects[action.name, atom.predicate, 'done'] += done[atom]
 
 
+    def sight(self, rules: Sequence[SightRule], atoms: Sequence[Atom], seen: Observation,
+              state: State) -> None:
+        """Count what is in view where rules say so."""
+        if seen.visible_objects is None:
+            return
+        for number, rule in enumerate(rules):
+            for case in cases_of(rule, atoms):
+                if case.applies(state, seen.visible_objects):
+                    self.sights[number, 'all'] += 1
+                    self.sights[number, 'exceptions'] += (
+                        (case.thing in seen.visible_objects) is not rule.in_view)
+
+
 def walk(counts: Counts, domain: Domain, world: Any, problem: Problem, steps: int,
          plan: Callable[[Problem, State], Sequence[Action]], rng: random.Random) -> None:
     """Walk through one problem's world and count.
@@ -89,21 +108,33 @@ def walk(counts: Counts, domain: Domain, world: Any, problem: Problem, steps: in
         rng: which actions.
     """
     model, atoms = domain.model(problem), domain.worth_asking(problem)
+    rules = read_priors(domain).sights
     world.reset(EpisodeSpec(f'priors/{problem.name}', problem, 'random',
                             seed=rng.getrandbits(32)))
     counts.homes += 1
     counts.see('start', atoms, world.observe(), world.state())
     for _ in range(steps):
         before = world.state()
-        course = plan(problem, before) if rng.random() < 0.5 else ()
-        action = course[0] if course else random_action(model, before, rng)
+        draw = rng.random()
+        course = plan(problem, before) if draw < 0.5 else ()
+        action = (course[0] if course else rng.choice(model.actions) if draw > 0.9
+                  else random_action(model, before, rng))
         if action is None:
             return
         feedback = world.execute(action)
         after = world.state()
-        if feedback.status is FeedbackStatus.EXECUTED:
-            counts.act(action, model.effects(action, before), before, after)
-        counts.see('later', atoms, world.observe(), after)
+        done = feedback.status is FeedbackStatus.EXECUTED
+        if model.applicable(action, before):
+            counts.refusals['applicable'] += 1
+            counts.refusals['refused'] += not done
+            if done:
+                counts.act(action, model.effects(action, before), before, after)
+        else:
+            counts.refusals['inapplicable'] += 1
+            counts.refusals['carried out'] += done
+        seen = world.observe()
+        counts.see('later', atoms, seen, after)
+        counts.sight(rules, atoms, seen, after)
 
 
 def answers_of(tables: Iterable[Mapping[str, tuple[float, float]]],
@@ -133,7 +164,8 @@ def answers_of(tables: Iterable[Mapping[str, tuple[float, float]]],
     return found
 
 
-def as_yaml(counts: Counts, answers: Mapping[str, Mapping[str, float]], origin: str) -> str:
+def as_yaml(counts: Counts, answers: Mapping[str, Mapping[str, float]], origin: str,
+            rules: Sequence[SightRule] = ()) -> str:
     """The text of a ``priors.yaml``; rates with half a case added on either side."""
     tables: dict[str, dict[str, dict[str, float]]] = {'start': {}, 'later': {}}
     for when, predicate, situation, what in sorted(counts.atoms):
@@ -151,6 +183,10 @@ def as_yaml(counts: Counts, answers: Mapping[str, Mapping[str, float]], origin: 
         actions[name] = {'success': round(1.0 - nothing, 4), 'no_op': nothing, 'slip': 0.0,
                          **({'effects': effects} if effects else {}), 'n': float(n)}
     lines = [f'# {line}' for line in origin.splitlines()]
+    refusals = counts.refusals
+    lines.append(f'rejection: {_rate(refusals["refused"], refusals["applicable"])}')
+    lines.append('execution_if_inapplicable: '
+                 f'{_rate(refusals["carried out"], refusals["inapplicable"])}')
     for part, content in (*tables.items(), ('actions', actions), ('answers', answers)):
         if content:
             lines.append(f'{part}:')
@@ -158,6 +194,13 @@ def as_yaml(counts: Counts, answers: Mapping[str, Mapping[str, float]], origin: 
                 text = yaml.safe_dump(dict(row), default_flow_style=True, sort_keys=False,
                                       width=10_000).strip()
                 lines.append(f'  {name}: {text}')
+    if rules:
+        lines.append('sights:')
+        for number, rule in enumerate(rules):
+            known = _rate(counts.sights[number, 'exceptions'], counts.sights[number, 'all'])
+            text = yaml.safe_dump({**rule.model_dump(mode='json'), 'exceptions': known},
+                                  default_flow_style=True, sort_keys=False, width=10_000)
+            lines.append(f'  - {text.strip()}')
     return '\n'.join(lines) + '\n'
 
 

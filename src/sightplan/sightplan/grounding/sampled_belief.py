@@ -116,7 +116,7 @@ class SampledBelief(JointBelief):
     def see(self, rules: Sequence[SightRule], visible: Collection[str]) -> None:
         """See ``JointBelief.see``."""
         if self._sights is None:
-            self._sights = self._history.sights = Sights(rules, self.atoms)
+            self._sights = self._history.sights = Sights(rules, self.atoms, self._batch)
         self._history.see(visible)
         self._update()
 
@@ -142,11 +142,14 @@ class SampledBelief(JointBelief):
         self._history.act(action, status)
         self._moved = True
         if status is FeedbackStatus.EXECUTED:  # what became of it is drawn from its prior
-            courses, log_p = self._courses, self._history.executed[-1].log_p
-            drawn = np.searchsorted(np.cumsum(np.exp(log_p)), self._rng.random(len(courses)))
-            drawn = np.minimum(drawn, len(log_p) - 1)
+            courses = self._courses
+            log_p = self._history.outcome_log_p(
+                len(self._history.executed) - 1, courses.outcomes)
+            points = self._rng.random((len(courses), 1))
+            drawn = (np.exp(log_p).cumsum(axis=1) < points).sum(axis=1)
+            drawn = np.minimum(drawn, log_p.shape[1] - 1)
             courses.outcomes = np.column_stack([courses.outcomes, drawn.astype(np.int8)])
-            self._log_weights = self._log_weights - log_p[drawn]
+            self._log_weights = self._log_weights - log_p[np.arange(len(courses)), drawn]
         self._update()
 
     # --- the mathematics ------------------------------------------------------------------------

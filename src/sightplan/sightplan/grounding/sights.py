@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from sightplan.grounding.constraints import Pattern, RuleLiteral, parse_literal
+from sightplan.domains.batches import BatchModel
+from sightplan.domains.schema import Pattern
+from sightplan.grounding.constraints import parse_literal
 from sightplan.grounding.solver import Bools, Floats
-from sightplan.model import Atom
+from sightplan.model import Atom, Literal, State
 from sightplan.model.reading import Record
+
+
+_LEAST_EXCEPTIONS = 0.02
+"""No rule is trusted more than this: what hides a thing in one home may not occur in others."""
 
 
 class SightRule(Record):
@@ -35,73 +41,92 @@ class SightRule(Record):
     exceptions: Annotated[float, Field(gt=0.0, lt=1.0)]
 
 
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A rule about one thing.
+
+    Attributes:
+        thing: what is in view or not.
+        others: the other objects of the rule's first literal.
+        literals: when the rule applies.
+        in_view: what it says then.
+        cost: of an exception [nats].
+    """
+
+    thing: str
+    others: frozenset[str]
+    literals: tuple[Literal, ...]
+    in_view: bool
+    cost: float
+
+    def speaks(self, visible: Collection[str]) -> bool:
+        """Whether a look is about it: what the thing is said to be seen in is in view."""
+        return not self.in_view or self.others <= set(visible)
+
+    def applies(self, state: State, visible: Collection[str]) -> bool:
+        """Whether the rule says something about the thing in a state."""
+        return self.speaks(visible) and all(part.holds_in(state) for part in self.literals)
+
+
+def cases_of(rule: SightRule, atoms: Collection[Atom]) -> list[Case]:
+    """A rule, for each atom of its first literal; those with literals about others are left out.
+
+    Raises:
+        ValueError: the rule has no such form.
+    """
+    parts = [_pattern(text) for text in rule.holds]
+    (first, _), known = parts[0], set(atoms)
+    found = []
+    for atom in atoms:
+        if atom.predicate != first.predicate or len(set(atom.args)) < len(atom.args):
+            continue
+        bound = dict(zip(first.terms, atom.args, strict=True))
+        literals = tuple(Literal(Atom(pattern.predicate, tuple(
+            bound.get(term, term) for term in pattern.terms)), positive)
+            for pattern, positive in parts)
+        if known.issuperset(literal.atom for literal in literals):
+            found.append(Case(atom.args[0], frozenset(atom.args[1:]), literals, rule.in_view,
+                              -math.log(max(rule.exceptions, _LEAST_EXCEPTIONS))))
+    return found
+
+
 class Sights:
-    """The rules, for the atoms of a problem.
+    """What looks have shown, by the rules of a domain.
 
     Args:
         rules: of the domain.
         atoms: the columns.
+        model: to tell in which states literals hold.
     """
 
-    def __init__(self, rules: Sequence[SightRule], atoms: Sequence[Atom]) -> None:
-        self._cases: list[tuple[str, frozenset[str], bool, int]] = []
-        number = {atom: i for i, atom in enumerate(atoms)}
-        columns: list[list[int]] = []
-        wanted: list[list[bool]] = []
-        costs: list[float] = []
-        for rule in rules:
-            literals = [_literal(text) for text in rule.holds]
-            size = max(len(r.holds) for r in rules)
-            for atom in atoms:
-                pattern = literals[0].part
-                if atom.predicate != pattern.predicate or len(set(atom.args)) < len(atom.args):
-                    continue
-                bound = dict(zip(pattern.terms, atom.args, strict=True))
-                found = [Atom(one.part.predicate, tuple(bound.get(t, t) for t in one.part.terms))
-                         for one in literals]
-                if any(one not in number for one in found):
-                    continue
-                row = [number[one] for one in found]
-                signs = [one.positive for one in literals]
-                columns.append(row + row[:1] * (size - len(row)))
-                wanted.append(signs + signs[:1] * (size - len(signs)))
-                costs.append(-math.log(rule.exceptions))
-                self._cases.append((atom.args[0], frozenset(atom.args[1:]), rule.in_view,
-                                    len(self._cases)))
-        self._columns = np.array(columns, np.intp)
-        self._wanted = np.array(wanted, np.bool_)
-        self._costs = np.array(costs)
-        self._look: list[int] = []
-        self._case: list[int] = []
+    def __init__(self, rules: Sequence[SightRule], atoms: Sequence[Atom], model: BatchModel,
+                 ) -> None:
+        self._cases = [case for rule in rules for case in cases_of(rule, atoms)]
+        self._tests = [model.test(case.literals) for case in self._cases]
+        self._against: dict[int, list[int]] = {}  # looks that contradict a case
 
     def see(self, look: int, visible: Collection[str]) -> None:
         """Take in what is in view at a look."""
-        for thing, others, in_view, case in self._cases:
-            if (thing in visible) is not in_view and (not in_view or others <= set(visible)):
-                self._look.append(look)
-                self._case.append(case)
+        for number, case in enumerate(self._cases):
+            if (case.thing in visible) is not case.in_view and case.speaks(visible):
+                self._against.setdefault(number, []).append(look)
 
     def costs(self, seen: Bools) -> Floats:
-        """(K,) what speaks against each course [nats]; a case counts once.
+        """(K,) what speaks against each course [nats]; a case counts once, for views persist.
 
         Args:
             seen: (looks, K, n) states at the looks.
         """
-        if not self._look:
-            return np.zeros(seen.shape[1])
-        case = np.array(self._case, np.intp)
-        look = np.array(self._look, np.intp)
-        against: NDArray[np.bool_] = np.ones((len(case), seen.shape[1]), np.bool_)
-        for k in range(self._columns.shape[1]):
-            against &= seen[look, :, self._columns[case, k]] == self._wanted[case, k][:, None]
-        rows = against.any(axis=1)
-        any_look = np.zeros((len(self._costs), seen.shape[1]), np.bool_)
-        np.logical_or.at(any_look, case[rows], against[rows])
-        return np.asarray(self._costs @ any_look)
+        total = np.zeros(seen.shape[1])
+        for number, looks in self._against.items():
+            rows = seen[looks].reshape(-1, seen.shape[2])
+            found = self._tests[number](rows).reshape(len(looks), -1).any(axis=0)
+            total += self._cases[number].cost * found
+        return total
 
 
-def _literal(text: str) -> RuleLiteral:
+def _pattern(text: str) -> tuple[Pattern, bool]:
     found = parse_literal(text)
     if found is None or not isinstance(found.part, Pattern):
         raise ValueError(f'{text!r} is no literal such as "inside(?o, ?c)"')
-    return found
+    return found.part, found.positive

@@ -29,6 +29,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int8]
 
 _CERTAIN_ANSWERS = 1e6
+_AGAIN = 0.9
+"""How often an action that came to nothing does so again: its cause may still be there."""
 _LEAST = 1e-4
 """An action never does nothing less often than this."""
 _VERDICTS = {Verdict.YES: 0, Verdict.NO: 1, Verdict.UNPARSED: 2, Verdict.UNKNOWN: 3}
@@ -110,7 +112,7 @@ class History:
         self._related: list[int] = []  # of each answer those about its things on its picture
         self._last: dict[int, int] = {}
         self._facts: list[tuple[int, int, bool]] = []  # look, column, value
-        self.sights = Sights((), atoms)
+        self.sights = Sights((), atoms, model)
         # alpha[p, v, a]: pseudo-counts of answer a where predicate p has value v.
         self._alpha = np.array([[_pseudo_counts(rates, name, value) for value in (False, True)]
                                 for name in names])
@@ -207,7 +209,8 @@ class History:
             log_p = log_p + np.where(applicable, math.log1p(-rates.rejection),
                                      math.log(rates.execution_if_inapplicable))
             outcome = outcomes[:, executed]
-            log_p = log_p + event.log_p[outcome]
+            chances = self.outcome_log_p(executed, outcomes)
+            log_p = log_p + chances[np.arange(k), outcome]
             values = self._after(event, values, outcome, applicable)
             executed += 1
         for at, column, value in self._facts:
@@ -216,6 +219,24 @@ class History:
         if self._answers:
             log_p = log_p + self._likelihood(seen)[0]
         return Courses(start, outcomes, values, log_p)
+
+    def outcome_log_p(self, number: int, outcomes: Ints) -> Floats:
+        """(K, C) log P(each of the C outcomes of an executed action).
+
+        Args:
+            number: of the action, among those executed.
+            outcomes: (K, at least ``number``) what became of those before: where the same action
+                came to nothing last time, it is likely to do so again.
+        """
+        event = self.executed[number]
+        log_p = np.broadcast_to(event.log_p, (len(outcomes), len(event.log_p)))
+        before = next((i for i in range(number - 1, -1, -1)
+                       if self.executed[i].action == event.action), None)
+        if before is None:
+            return log_p
+        again = event.log_p + math.log1p(-_AGAIN) - math.log1p(-math.exp(event.log_p[1]))
+        again[1] = math.log(_AGAIN)
+        return np.where((outcomes[:, before] == 1)[:, None], again, log_p)
 
     def _after(self, event: _Happened, values: Bools, outcome: Ints, applicable: Bools) -> Bools:
         """(K, n) states after an action that was carried out."""
