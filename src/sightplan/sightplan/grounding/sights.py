@@ -22,7 +22,6 @@ from sightplan.grounding.solver import Bools, Floats
 from sightplan.model import Atom, Literal, State
 from sightplan.model.reading import Record
 
-
 _LEAST_EXCEPTIONS = 0.02
 """No rule is trusted more than this: what hides a thing in one home may not occur in others."""
 
