@@ -120,6 +120,15 @@ class JointBelief:
         """Atoms that were asked about the current image."""
         return {self.atoms[i] for i in self._asked()}
 
+    def reaches(self, plan: Iterable[Action], goal: Iterable[Literal]) -> Bools:
+        """(K,) whether a plan that goes as it should leads to a goal, per joint state."""
+        values = self._values
+        good = np.ones(len(values), np.bool_)
+        for action in plan:
+            good &= self._batch.applicable(action, values)
+            values = self._batch.effects(action, values)
+        return good & self._batch.holds(tuple(goal), values)
+
     def success(self, action: Action) -> float:
         """How often an action that is carried out has all of its effects."""
         reliability = self._estimator.observation_model.action(action.name)

@@ -162,7 +162,6 @@ class BelievingPolicy:
             _LOG.warning('%s: the calibration was learned from answers about this very problem',
                          context.spec.id)
         self._queue.clear()
-        self._works: dict[tuple[State, tuple[Action, ...]], bool] = {}
         self._plans: dict[State, tuple[Action, ...] | Stop] = {}
         self._other_views = self._actions = 0
         self._refused: set[Action] = set()  # since the last action that was carried out
@@ -344,29 +343,20 @@ class BelievingPolicy:
         """
         if self._have_plan(context, self._filter.state) is not None:
             return None
-        plan = tuple(self._queue)
-        weights = self._filter.weights
-        return np.array([
-            weight > _FAINT and self._reaches_goal(context, plan, state)
-            for state, weight in zip(self._filter.states, weights, strict=True)], np.bool_)
+        return self._filter.reaches(self._queue, context.problem.goal)
 
     def _confidence(self, context: Context, works: Bools | None = None) -> float:
         """P(the plan in hand reaches the goal); 0 without a plan."""
         works = self._plan_works(context) if works is None else works
         return 0.0 if works is None else float(self._filter.weights @ works)
 
-    def _reaches_goal(self, context: Context, plan: tuple[Action, ...], state: State) -> bool:
-        key = (state, plan)
-        if key not in self._works:
-            self._works[key] = context.model.first_flaw(plan, state, context.problem.goal) is None
-        return self._works[key]
-
     def _have_plan(self, context: Context, state: State) -> Stop | None:
         """Keep the plan in hand if it works from ``state``, else make one; a Stop if none is.
 
         Nor is one that begins with what the world has just refused: it would refuse it again.
         """
-        if self._queue and self._reaches_goal(context, tuple(self._queue), state):
+        if self._queue and context.model.first_flaw(
+                tuple(self._queue), state, context.problem.goal) is None:
             return None
         if state not in self._plans:
             self._plans[state] = self._search(context, state)

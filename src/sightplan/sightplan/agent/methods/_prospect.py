@@ -73,7 +73,7 @@ class Prospect:
               level: int) -> Course:
         courses = [Course((), sum(p for s, p in beliefs.items() if self._met(s)), 0.0)]
         mass = sum(beliefs.values())
-        if budget <= 0 or courses[0].value >= mass - 1e-6:
+        if budget <= 0 or mass - courses[0].value < self._worth:  # too little left to gain
             return courses[0]
         width = self._widths[level] if level < len(self._widths) else 1
         tried: set[Plan] = set()
