@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 
 from sightplan.agent import method_names, policy_settings
-from sightplan.agent.methods._believing import expect, make_filter, relevant_atoms
+from sightplan.agent.methods._believing import make_filter, relevant_atoms, take_in
 from sightplan.agent.methods._estimators import Estimators
 from sightplan.agent.methods.ground import believed_state, take_answer
 from sightplan.agent.policy import Context
@@ -163,10 +163,7 @@ class _Filtered:
         self._begun = False
 
     def observe(self, seen: Observation, moved: bool) -> None:
-        self._filter.observe(seen.image_id)
-        self._filter.provide(seen.privileged_facts)
-        if not self._begun and not moved:
-            expect(self._filter, self._domain, seen, self._settings)
+        take_in(self._filter, self._domain, seen, not self._begun and not moved, self._settings)
         self._begun = True
 
     def answer(self, event: Asked) -> None:

@@ -115,11 +115,27 @@ def make_filter(context: Context, estimators: Estimators, settings: BelievingSet
 
 def expect(belief: JointBelief, domain: Domain, observation: Observation | None,
            settings: BelievingSettings) -> None:
-    """Say, of the first observation of an episode, what is likely before any answer."""
-    told = observation.privileged_facts if observation is not None else {}
+    """Say what is likely when an episode begins, before any answer.
+
+    Args:
+        belief: before it has been told anything.
+        domain: of the episode.
+        observation: the first one; None for who does not look.
+        settings: whether to use the domain's priors.
+    """
     priors = read_priors(domain) if settings.priors else Priors()
-    prior = priors.at_start(belief.atoms, observation)
-    belief.expect({atom: p for atom, p in prior.items() if atom not in told})
+    belief.expect(priors.at_start(belief.atoms, observation))
+
+
+def take_in(belief: JointBelief, domain: Domain, observation: Observation, first: bool,
+            settings: BelievingSettings) -> None:
+    """Take in an observation: which picture it is, what is in view, and facts that are granted."""
+    belief.observe(observation.image_id)
+    if first:
+        expect(belief, domain, observation, settings)
+    elif observation.visible_objects is not None and settings.priors:
+        belief.see(read_priors(domain).sights, observation.visible_objects)
+    belief.provide(observation.privileged_facts)
 
 
 class BelievingPolicy:
@@ -167,9 +183,9 @@ class BelievingPolicy:
         self._refused: set[Action] = set()  # since the last action that was carried out
         self._relevant = relevant_atoms(context)
         self._filter = make_filter(context, self._estimators, self._settings)
-        self._observe(context)
-        expect(self._filter, context.domain, self._observation if self.needs_grounder else None,
-               self._settings)
+        if not self.needs_grounder:
+            expect(self._filter, context.domain, None, self._settings)
+        self._observe(context, first=True)
         self._ascertain(context, AskPurpose.ENUMERATION)
         return None
 
@@ -248,16 +264,14 @@ class BelievingPolicy:
 
     # --- looking and asking ---------------------------------------------------------------------
 
-    def _observe(self, context: Context) -> None:
+    def _observe(self, context: Context, first: bool = False) -> None:
         """Take a new picture, and its privileged facts; who asks nothing looks for these alone."""
         if self.needs_grounder or context.spec.privileged is not Privileged.NONE:
             self._observation = context.observe()
             if self.needs_grounder:
-                self._filter.observe(self._observation.image_id)
-                visible = self._observation.visible_objects
-                if self._actions and visible is not None:
-                    self._filter.see(read_priors(context.domain).sights, visible)
-            self._filter.provide(self._observation.privileged_facts)
+                take_in(self._filter, context.domain, self._observation, first, self._settings)
+            else:
+                self._filter.provide(self._observation.privileged_facts)
         self._publish(context)
 
     def _ascertain(self, context: Context, purpose: AskPurpose, action: Action | None = None,
