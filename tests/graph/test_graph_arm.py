@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
 from graph_testing import bag_content, result
 from recorded_testing import check_recorded
 
+from arm_testing import patient_robot
 from sightplan.metrics import measures
 from sightplan_arm.config import load_robot
 
@@ -22,16 +22,9 @@ PLAN = {'executed', 'rejected'}
 
 @pytest.fixture
 def robot(tmp_path: Path) -> str:
-    """A Panda's file whose limits of time bear a busy machine."""
-    panda = load_robot('panda')
-    text = panda.file.read_text()
-    for name, value in (('state_timeout_s', 10.0), ('image_timeout_s', 10.0),
-                        ('heartbeat_timeout_s', 10.0), ('tracking_tolerance_rad', 0.3)):
-        text, count = re.subn(rf'(?m)^( *{name}:).*', rf'\1 {value}', text)
-        assert count, name
-    path = tmp_path / 'patient.yaml'
-    path.write_text(text)
-    return str(path)
+    """A Panda's file whose limits bear a busy machine."""
+    return patient_robot(tmp_path, state_timeout_s=10.0, image_timeout_s=10.0,
+                         heartbeat_timeout_s=10.0, tracking_tolerance_rad=0.3)
 
 
 @pytest.fixture

@@ -102,14 +102,14 @@ class Client:
 class Bench:
     """Node, driver, client, and the agent's heartbeats."""
 
-    def __init__(self, folder, monkeypatch, seconds: dict[str, float], settings: dict) -> None:
+    def __init__(self, folder, monkeypatch, limits: dict[str, float], settings: dict) -> None:
         made: list[ScriptedSkills] = []
 
         def make(domain, *arguments, **options):
             made.append(ScriptedSkills(*arguments, **options))
             return made[-1]
         monkeypatch.setattr(arm_side, 'load_skills', make)
-        robot = patient_robot(folder, **seconds)
+        robot = patient_robot(folder, **limits)
         self.driver, self.client = Driver(robot), Client()
         self.bridge = ArmBridge(parameter_overrides=parameters(**{
             'robot': robot, 'hardware': names.SIMULATED, **settings}))
@@ -124,10 +124,10 @@ class Bench:
 @pytest.fixture
 def bench(tmp_path, monkeypatch):
     @contextlib.contextmanager
-    def make(seconds: dict[str, float] | None = None, change=lambda driver: None,
+    def make(limits: dict[str, float] | None = None, change=lambda driver: None,
              **settings: object):
         monkeypatch.setattr(calls, '_NO_PARAMETERS_S', 0.05)  # the driver's node has another name
-        made = Bench(tmp_path, monkeypatch, seconds or {}, settings)
+        made = Bench(tmp_path, monkeypatch, limits or {}, settings)
         change(made.driver)
         with spinning(made.bridge, made.driver.node, made.client.node, made.agent):
             yield made
@@ -200,7 +200,7 @@ def test_an_action_moves_the_arm_and_is_reported(bench) -> None:
 
 
 def test_without_the_agent_nothing_moves(bench) -> None:
-    with bench({'heartbeat': 2.0}) as b:
+    with bench({'heartbeat_timeout_s': 2.0}) as b:
         b.heartbeats.close()
         assert b.client.load().error_code == 0, 'the experiment may park it all the same'
         assert b.client.reset().error_code == 0
@@ -231,7 +231,7 @@ def test_an_action_waits_for_nodes_that_were_never_heard(bench) -> None:
 
 @pytest.mark.slow
 def test_a_lost_agent_or_what_it_needs_holds_the_arm(bench) -> None:
-    with bench({'heartbeat': 2.0}) as b:
+    with bench({'heartbeat_timeout_s': 2.0}) as b:
         b.client.load()
         b.skills.move_s = LONG_S
         thread, results = b.client.later()
@@ -253,7 +253,7 @@ def test_a_lost_agent_or_what_it_needs_holds_the_arm(bench) -> None:
 @pytest.mark.parametrize(('attribute', 'cause'), [('frozen', 'stale_state'),
                                                   ('blind', 'stale_image')])
 def test_a_silent_driver_holds_the_arm(bench, attribute: str, cause: str) -> None:
-    with bench({'state': 2.0, 'image': 2.0}) as b:
+    with bench({'state_timeout_s': 2.0, 'image_timeout_s': 2.0}) as b:
         b.client.load()
         b.skills.move_s = LONG_S
         thread, results = b.client.later()

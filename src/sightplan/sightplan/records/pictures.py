@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,16 +26,12 @@ find one again costs reading a compressed chunk of the file twice."""
 
 
 class _Place(NamedTuple):
-    """Where a picture is: rank of its topic among those that may show the same, and position.
-
-    With the message's data, if these are kept.
-    """
+    """Where a picture is: rank of its topic among those that may show the same, and position."""
 
     rank: int
     topic: str
     log_ns: int
     place: Place
-    data: bytes | None
 
 
 class Pictures:
@@ -54,7 +51,8 @@ class Pictures:
             most: so many pictures are kept decoded.
         """
         self._bag = bag
-        self._decoded = functools.lru_cache(most)(functools.partial(_decode, bag))
+        self._held: dict[Place, bytes] = {}
+        self._decoded = functools.lru_cache(most)(functools.partial(_decode, bag, self._held))
 
     def find(self, stamp_ns: int, image_id: str = '', namespace: str = '',
              ) -> NDArray[np.uint8] | None:
@@ -85,20 +83,22 @@ class Pictures:
                 known = topics.relative(name, _ORDER)
                 ranks[name] = len(_ORDER) if known is None else _ORDER.index(known[1])
         index: defaultdict[int, list[_Place]] = defaultdict(list)
-        held = 0
+        size = 0
         for message in self._bag.messages(ranks) if ranks else ():
-            held += len(message.data)
+            size += len(message.data)
             with contextlib.suppress(InputError):
                 index[raw_stamp_ns(message.data)].append(_Place(
-                    ranks[message.topic], message.topic, message.log_ns, message.place,
-                    message.data if held <= _HELD_BYTES else None))
+                    ranks[message.topic], message.topic, message.log_ns, message.place))
+                if size <= _HELD_BYTES:
+                    self._held[message.place] = message.data
         return index
 
 
-def _decode(bag: Bag, place: _Place) -> tuple[NDArray[np.uint8], str] | None:
+def _decode(bag: Bag, held: Mapping[Place, bytes], place: _Place,
+            ) -> tuple[NDArray[np.uint8], str] | None:
     """Picture and its id; None for what cannot be shown, such as depth."""
     try:
-        data = bag.data(place.place) if place.data is None else place.data
+        data = held.get(place.place) or bag.data(place.place)
         message = bag.decode(BagMessage(place.topic, place.log_ns, data))
         image = image_from_msg(message)
     except (InputError, InfrastructureError):
