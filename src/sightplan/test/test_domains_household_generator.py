@@ -54,7 +54,7 @@ def of_task(problem: Problem) -> str:
 
 @pytest.fixture(scope='module')
 def shortest():
-    with FastDownwardPlanner(PlannerSettings(search='optimal', optimal_timeout_s=60.0)) as found:
+    with FastDownwardPlanner(PlannerSettings(search='optimal', gives_way_s=60.0)) as found:
         yield found
 
 

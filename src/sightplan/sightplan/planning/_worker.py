@@ -7,7 +7,7 @@ kill. Files are kept in memory (memfd): nothing is left behind, however the proc
 standard input ends, because the parent closed it or died, the whole process group is killed.
 
 A request with a ``state`` is one of many about the same task: its problem text makes every atom
-true that an action can change, so that Fast Downward's translation of it keeps all of them, and
+true that an action can make true, so that Fast Downward's translation of it keeps all of them, and
 does not depend on the state. The translation is kept, and the true state put into it.
 """
 
@@ -126,7 +126,7 @@ def _started_in(translation: str, state: frozenset[str]) -> tuple[str, bool]:
 
     Args:
         translation: Fast Downward's translator output, each atom a variable of its own.
-        state: the true atoms, as ``on(r, g)``.
+        state: the true atoms (and perhaps others that never change), as ``on(r, g)``.
 
     Returns:
         the task, and whether it has axioms (derived variables keep their values).

@@ -83,7 +83,7 @@ class BelievingSettings:
                             high=1.0)
     other_views: int = param(2, 'Most observations from elsewhere before the goal is accepted, '
                              'where the domain has actions for that', low=0, high=100)
-    search: str = param('optimal', "Search of the planner; '' for what the other methods get")
+    search: str = param('short', "Search of the planner; '' for what the other methods get")
     worth: float = param(0.01, 'Least gain in the probability of the goal for which one acts on',
                          low=0.0, high=1.0)
     unknown: bool = param(False, 'Whether the model may answer that it cannot tell')
