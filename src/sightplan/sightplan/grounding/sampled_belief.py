@@ -116,7 +116,7 @@ class SampledBelief(JointBelief):
     def see(self, rules: Sequence[SightRule], visible: Collection[str]) -> None:
         """See ``JointBelief.see``."""
         if self._sights is None:
-            self._sights = self._history.sights = Sights(rules, self.atoms, self._batch)
+            self._sights = self._history.sights = Sights(rules, self.atoms)
         self._history.see(visible)
         self._update()
 

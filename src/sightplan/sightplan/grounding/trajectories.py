@@ -112,7 +112,7 @@ class History:
         self._related: list[int] = []  # of each answer those about its things on its picture
         self._last: dict[int, int] = {}
         self._facts: list[tuple[int, int, bool]] = []  # look, column, value
-        self.sights = Sights((), atoms, model)
+        self.sights = Sights((), atoms)
         # alpha[p, v, a]: pseudo-counts of answer a where predicate p has value v.
         self._alpha = np.array([[_pseudo_counts(rates, name, value) for value in (False, True)]
                                 for name in names])
@@ -131,7 +131,8 @@ class History:
 
     def see(self, visible: Collection[str]) -> None:
         """What is in view in the picture looked at last."""
-        self.sights.see(self._looks - 1, visible)
+        touched = next((event.action.args for event in reversed(self._events) if event), ())
+        self.sights.see(self._looks - 1, visible, touched)
 
     def answer(self, column: int, item: Evidence, same_picture: bool = False) -> None:
         """An answer about the picture looked at last."""
@@ -215,7 +216,7 @@ class History:
             executed += 1
         for at, column, value in self._facts:
             log_p = log_p - np.where(seen[at, :, column] == value, 0.0, CERTAIN)
-        log_p = log_p - self.sights.costs(seen)
+        log_p = log_p + self.sights.log_likelihood(seen)
         if self._answers:
             log_p = log_p + self._likelihood(seen)[0]
         return Courses(start, outcomes, values, log_p)

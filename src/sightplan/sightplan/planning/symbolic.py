@@ -26,7 +26,6 @@ from sightplan.domains.schema import read_schema
 from sightplan.model import (
     Action,
     DeadlineError,
-    Literal,
     Plan,
     PlannerError,
     PlanningResult,

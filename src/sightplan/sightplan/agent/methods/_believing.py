@@ -182,6 +182,7 @@ class BelievingPolicy:
         self._other_views = self._actions = 0
         self._refused: set[Action] = set()  # since the last action that was carried out
         self._relevant = relevant_atoms(context)
+        self._prospect: Prospect | None = None
         self._filter = make_filter(context, self._estimators, self._settings)
         if not self.needs_grounder:
             expect(self._filter, context.domain, None, self._settings)
@@ -235,18 +236,22 @@ class BelievingPolicy:
 
     def _course(self, context: Context, left: int) -> tuple[Action, ...]:
         """The actions to begin with that promise most; empty: nothing is worth doing."""
-        def plan(state: State) -> tuple[Action, ...] | None:
-            if state not in self._plans:
-                self._plans[state] = self._search(context, state)
-            found = self._plans[state]
-            return None if isinstance(found, Stop) else found
-        prospect = Prospect(context.model, context.problem, plan, self._filter.success,
-                            self._settings.worth)
-        return prospect.best(self._likely(), left, frozenset(self._refused)).plan
+        if self._prospect is None:
+            def plan(state: State) -> tuple[Action, ...] | None:
+                if state not in self._plans:
+                    self._plans[state] = self._search(context, state)
+                found = self._plans[state]
+                return None if isinstance(found, Stop) else found
+
+            self._prospect = Prospect(context.model, context.problem, plan, self._filter.success,
+                                      self._settings.worth)
+        return self._prospect.best(self._likely(), left, frozenset(self._refused)).plan
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
         """Move the belief, look, and ask what matters now."""
         self._actions += 1
+        if feedback.status is FeedbackStatus.EXECUTED:
+            self._go_on_with_plans(context, action)
         self._filter.act(action, feedback.status)
         if feedback.status is not FeedbackStatus.EXECUTED:
             self._refused.add(action)
@@ -349,6 +354,14 @@ class BelievingPolicy:
         return max(likely, key=lambda action: (chances[action], action), default=None)
 
     # --- planning -------------------------------------------------------------------------------
+
+    def _go_on_with_plans(self, context: Context, action: Action) -> None:
+        """What is left of plans that began with an action is a plan after it."""
+        for state in self._likely():
+            found = self._plans.get(state)
+            if not found or isinstance(found, Stop) or found[0] != action:
+                continue
+            self._plans.setdefault(context.model.apply(action, state), found[1:])
 
     def _plan_works(self, context: Context) -> Bools | None:
         """(K,) in which joint states the plan from the most probable one reaches the goal.

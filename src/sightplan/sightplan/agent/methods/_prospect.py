@@ -9,11 +9,14 @@ goal holds in the end, which is what an episode is scored by.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sightplan.domains import InstantiatedModel
 from sightplan.model import Action, Problem, State
+
+_KNOWN_PLANS, _KNOWN_STEPS = 12, 200_000
 
 Plan = tuple[Action, ...]
 Beliefs = Mapping[State, float]
@@ -38,6 +41,9 @@ class Course:
 class Prospect:
     """Judges courses of action in one episode.
 
+    The planner makes the plans among which is chosen. What would be done after the world's first
+    answer is judged by the plans that are known by then, where one of them works.
+
     Args:
         model: what actions do.
         problem: whose goal counts.
@@ -56,6 +62,7 @@ class Prospect:
         self._success, self._worth, self._widths = success, worth, widths
         self._next: dict[tuple[State, Action], State | None] = {}
         self._goal: dict[State, bool] = {}
+        self._known: deque[Plan] = deque(maxlen=_KNOWN_PLANS)
 
     def best(self, beliefs: Beliefs, budget: int, refused: frozenset[Action] = frozenset(),
              ) -> Course:
@@ -67,10 +74,13 @@ class Prospect:
             refused: actions that the world has refused since the last one that was carried out:
                 no course begins with them.
         """
-        return self._best(dict(beliefs), budget, refused, 0)
+        if len(self._next) > _KNOWN_STEPS:
+            self._next.clear()
+            self._goal.clear()
+        return self._best(dict(beliefs), budget, refused, 0, ())
 
     def _best(self, beliefs: dict[State, float], budget: int, refused: frozenset[Action],
-              level: int) -> Course:
+              level: int, rest: Plan) -> Course:
         courses = [Course((), sum(p for s, p in beliefs.items() if self._met(s)), 0.0)]
         mass = sum(beliefs.values())
         if budget <= 0 or mass - courses[0].value < self._worth:  # too little left to gain
@@ -83,10 +93,12 @@ class Prospect:
             if self._met(state):
                 continue
             width -= 1
-            plan = self._plan(state)
+            plan = self._plan_from(state, rest, refused) if level else self._plan(state)
             if not plan or plan in tried or len(plan) > budget or plan[0] in refused:
                 continue
             tried.add(plan)
+            if plan not in self._known:
+                self._known.append(plan)
             value, actions = self._follow(plan, beliefs, budget, level)
             courses.append(Course(plan, value, actions / mass))
         enough = max(course.value for course in courses) - self._worth * mass
@@ -109,7 +121,8 @@ class Prospect:
                     done[after] = done.get(after, 0.0) + p * success
             left = budget - number
             if kept:
-                course = self._best(kept, left, refused | {action}, level + 1)
+                course = self._best(kept, left, refused | {action}, level + 1,
+                                    plan[number:])
                 value += course.value
                 mass = sum(kept.values())
                 actions += mass * (number + course.actions)
@@ -117,8 +130,23 @@ class Prospect:
                 return value, actions
             beliefs, refused = done, frozenset()
         mass = sum(beliefs.values())
-        course = self._best(beliefs, budget - len(plan), frozenset(), level + 1)
+        course = self._best(beliefs, budget - len(plan), frozenset(), level + 1, ())
         return value + course.value, actions + mass * (len(plan) + course.actions)
+
+    def _plan_from(self, state: State, rest: Plan, refused: frozenset[Action]) -> Plan | None:
+        """A plan, perhaps not a shortest one: the rest of one, a known one, or a new one."""
+        working = [plan for plan in (rest, *self._known)
+                   if plan and plan[0] not in refused and self._works(plan, state)]
+        return min(working, key=len) if working else self._plan(state)
+
+    def _works(self, plan: Plan, state: State) -> bool:
+        """Whether a plan leads from a state to the goal."""
+        for action in plan:
+            after = self._after(state, action)
+            if after is None:
+                return False
+            state = after
+        return self._met(state)
 
     def _met(self, state: State) -> bool:
         found = self._goal.get(state)
