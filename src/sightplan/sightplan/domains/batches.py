@@ -67,6 +67,12 @@ class BatchModel:
                                 if atom.predicate == predicate and set_to is value
                                 and atom in self._number}), np.intp)
 
+    def may_set(self, action: Action) -> NDArray[np.intp]:
+        """The columns that an action may set, or leave as they are."""
+        return np.array(sorted({self._number[atom] for atom, _, _ in
+                                self._model.ground(action).effects if atom in self._number}),
+                        np.intp)
+
     def holds(self, literals: Sequence[Literal], values: Bools) -> Bools:
         """(K,) in which of the states (K, n) all literals hold."""
         return self._test(AllOf(tuple(literals)))(values)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sightplan.domains import InstantiatedModel
 from sightplan.domains.batches import BatchModel
 from sightplan.grounding.estimator import FAINT, Estimator, Evidence
-from sightplan.grounding.sights import SightRule
+from sightplan.grounding.priors import Priors
 from sightplan.grounding.solver import Bools, Floats
 from sightplan.model import (
     Action,
@@ -136,8 +136,13 @@ class JointBelief:
 
     # --- learning -------------------------------------------------------------------------------
 
-    def expect(self, prior: Mapping[Atom, float]) -> None:
-        """Say, before the first action, how likely atoms are at the start."""
+    def expect(self, prior: Mapping[Atom, float], visible: Collection[str] | None = None) -> None:
+        """Say, before the first action, how likely atoms are at the start.
+
+        Args:
+            prior: P(true) by atom.
+            visible: names of all objects that were in view then; None: nothing is known.
+        """
         raise NotImplementedError
 
     def provide(self, facts: Mapping[Atom, bool]) -> None:
@@ -156,11 +161,11 @@ class JointBelief:
         """
         raise NotImplementedError
 
-    def see(self, rules: Sequence[SightRule], visible: Collection[str]) -> None:
+    def see(self, priors: Priors, visible: Collection[str]) -> None:
         """Take in what is in view in the image that was looked at last.
 
         Args:
-            rules: what that tells.
+            priors: of the domain: what that tells.
             visible: names of all objects in view.
         """
 
@@ -198,7 +203,8 @@ class JointBelief:
     # --- what to ask ----------------------------------------------------------------------------
 
     def informative(self, candidates: Sequence[Atom], target: Bools | None, count: int,
-                    side_interest: float = 0.1) -> list[tuple[Atom, float]]:
+                    side_interest: float = 0.1, valued: Collection[Atom] = (),
+                    ) -> list[tuple[Atom, float]]:
         """The questions whose answers say most, chosen greedily to complement each other.
 
         Args:
@@ -207,6 +213,7 @@ class JointBelief:
                 state itself.
             count: how many to choose at most.
             side_interest: worth of a bit about the joint state relative to one about the target.
+            valued: atoms of which a bit is worth as much as one about the target.
 
         Returns:
             atoms and their expected information [bit], best first.
@@ -219,10 +226,11 @@ class JointBelief:
         branches = self.weights[None, :]
         chosen: list[tuple[Atom, float]] = []
         open_ = np.ones(len(columns), np.bool_)
+        interest = np.array([1.0 if self.atoms[i] in valued else side_interest for i in columns])
         while len(chosen) < count and open_.any():
             gain = _information(branches, values, rates)
             if target is not None:
-                gain = side_interest * gain + _target_information(branches, values, rates, target)
+                gain = interest * gain + _target_information(branches, values, rates, target)
             gain = np.where(open_, gain, -1.0)
             best = int(gain.argmax())
             if gain[best] <= 0.0:

@@ -73,7 +73,7 @@ class ListedBelief(JointBelief):
         else:
             self.escape()
 
-    def expect(self, prior: Mapping[Atom, float]) -> None:
+    def expect(self, prior: Mapping[Atom, float], visible: Collection[str] | None = None) -> None:
         """Say, before the first action, how likely atoms are at the start."""
         for atom, p in prior.items():
             if atom in self._estimator.number:

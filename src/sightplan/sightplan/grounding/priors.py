@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -71,14 +71,18 @@ class Priors(Record):
         visible = None if seen is None else seen.visible_objects
         found = {}
         for atom in atoms:
-            situation = ANY if visible is None else ''.join(
-                '+' if name in visible else '-' for name in atom.args)
-            if atom.predicate in self.start:
-                rates = self.start[atom.predicate]
-                found[atom] = rates.get(situation, rates.get(ANY, 0.5))
-            elif '-' in situation:
-                found[atom] = _HIDDEN
+            situation = ANY if visible is None else situation_of(atom, visible)
+            p = self.in_situation(atom, situation)
+            if p is not None:
+                found[atom] = p
         return found
+
+    def in_situation(self, atom: Atom, situation: str) -> float | None:
+        """P(atom is true) in a situation, if no action has changed it; None: no idea."""
+        if atom.predicate in self.start:
+            rates = self.start[atom.predicate]
+            return rates.get(situation, rates.get(ANY, 0.5))
+        return _HIDDEN if '-' in situation else None
 
     def of_scene(self, atoms: Iterable[Atom]) -> dict[Atom, float]:
         """P(atom is true) in a scene of which only a picture is known, before any answer.
@@ -103,6 +107,11 @@ class Priors(Record):
                 execution_if_inapplicable=self.execution_if_inapplicable)
         return dataclasses.replace(known, predicates={**self.answers, **known.predicates},
                                    actions={**self.actions, **known.actions})
+
+
+def situation_of(atom: Atom, visible: Collection[str]) -> str:
+    """Which of an atom's objects are in view: a ``+`` or ``-`` for each."""
+    return ''.join('+' if name in visible else '-' for name in atom.args)
 
 
 def read_priors(domain: Domain) -> Priors:

@@ -38,8 +38,7 @@ class Counts:
             executions after which something had changed.
         refusals: applicable actions that were refused, all applicable ones, others that were
             carried out, all others.
-        sights: of each rule, exceptions and cases; the same where its first literal does not
-            hold.
+        sights: of each rule, exceptions and cases.
         states: number of states.
         homes: number of problems.
     """
@@ -49,7 +48,7 @@ class Counts:
     nothing: Counter[str] = field(default_factory=Counter)
     effects: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
-    sights: Counter[tuple[int, bool, str]] = field(default_factory=Counter)
+    sights: Counter[tuple[int, str]] = field(default_factory=Counter)
     states: int = 0
     homes: int = 0
 
@@ -89,12 +88,9 @@ class Counts:
             return
         for number, rule in enumerate(rules):
             for case in cases_of(rule, atoms):
-                first, *others = case.literals
-                if case.speaks(seen.visible_objects) and all(
-                        literal.holds_in(state) for literal in others):
-                    holds = first.holds_in(state)
-                    self.sights[number, holds, 'all'] += 1
-                    self.sights[number, holds, 'exceptions'] += (
+                if case.applies(state, seen.visible_objects):
+                    self.sights[number, 'all'] += 1
+                    self.sights[number, 'exceptions'] += (
                         (case.thing in seen.visible_objects) is not rule.in_view)
 
 
@@ -201,10 +197,8 @@ def as_yaml(counts: Counts, answers: Mapping[str, Mapping[str, float]], origin: 
     if rules:
         lines.append('sights:')
         for number, rule in enumerate(rules):
-            known = {name: _rate(counts.sights[number, holds, 'exceptions'],
-                                 counts.sights[number, holds, 'all'])
-                     for name, holds in (('exceptions', True), ('otherwise', False))}
-            text = yaml.safe_dump({**rule.model_dump(mode='json'), **known},
+            known = _rate(counts.sights[number, 'exceptions'], counts.sights[number, 'all'])
+            text = yaml.safe_dump({**rule.model_dump(mode='json'), 'exceptions': known},
                                   default_flow_style=True, sort_keys=False, width=10_000)
             lines.append(f'  - {text.strip()}')
     return '\n'.join(lines) + '\n'

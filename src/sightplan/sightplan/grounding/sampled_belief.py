@@ -10,6 +10,7 @@ ever out of reach.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
@@ -18,7 +19,8 @@ from numpy.typing import NDArray
 from sightplan.domains import InstantiatedModel
 from sightplan.grounding.estimator import Estimator, Evidence
 from sightplan.grounding.joint_belief import FilterSettings, JointBelief
-from sightplan.grounding.sights import SightRule, Sights
+from sightplan.grounding.priors import Priors, situation_of
+from sightplan.grounding.sights import Sights
 from sightplan.grounding.solver import Bools, Floats
 from sightplan.grounding.theory import Theory
 from sightplan.grounding.trajectories import Courses, History
@@ -59,6 +61,7 @@ class SampledBelief(JointBelief):
         self._partners = _partners(self.atoms)
         self._moved = False
         self._sights: Sights | None = None
+        self._situations: list[list[str]] = [[] for _ in self.atoms]  # that it was in, in order
         self._granted: dict[int, bool] = {}  # before the first action
         self._begin()
 
@@ -77,13 +80,14 @@ class SampledBelief(JointBelief):
 
     # --- learning -------------------------------------------------------------------------------
 
-    def expect(self, prior: Mapping[Atom, float]) -> None:
+    def expect(self, prior: Mapping[Atom, float], visible: Collection[str] | None = None) -> None:
         """Say, before anything else, how likely atoms are at the start."""
+        if visible is not None:
+            self._situations = [[situation_of(atom, visible)] for atom in self.atoms]
         for atom, p in prior.items():
             column = self._estimator.number.get(atom)
             if column is not None:
-                p = min(max(p, 1e-4), 1.0 - 1e-4)
-                self._history.prior[column] = np.log(p / (1.0 - p))
+                self._history.prior[column] = _logit(p)
         self._begin()
 
     def provide(self, facts: Mapping[Atom, bool]) -> None:
@@ -113,10 +117,23 @@ class SampledBelief(JointBelief):
         self._answered = self._images.setdefault(image, {})
         self._history.look()
 
-    def see(self, rules: Sequence[SightRule], visible: Collection[str]) -> None:
-        """See ``JointBelief.see``."""
+    def see(self, priors: Priors, visible: Collection[str]) -> None:
+        """See ``JointBelief.see``.
+
+        An atom that nothing was done to has stayed as it was at the start, and the situation that
+        it is now in says of that what it would have said then, beside one out of view.
+        """
         if self._sights is None:
-            self._sights = self._history.sights = Sights(rules, self.atoms)
+            self._sights = self._history.sights = Sights(priors.sights, self.atoms, self._batch)
+        changed = self._history.changed
+        for column, (atom, known) in enumerate(zip(self.atoms, self._situations, strict=True)):
+            situation = situation_of(atom, visible)
+            if known and situation not in known and not changed[column]:
+                known.append(situation)
+                now = priors.in_situation(atom, situation)
+                unseen = priors.in_situation(atom, '-' * len(atom.args))
+                if now is not None and unseen is not None:
+                    self._history.prior[column] += _logit(now) - _logit(unseen)
         self._history.see(visible)
         self._update()
 
@@ -293,6 +310,11 @@ class _Rules:
             return np.zeros(len(values))
         full = self._complete(values)
         return np.asarray((full @ self._soft[0] + self._soft[1] < 0.5) @ self._costs)
+
+
+def _logit(p: float) -> float:
+    p = min(max(p, 1e-4), 1.0 - 1e-4)
+    return math.log(p / (1.0 - p))
 
 
 def _matrices(clauses: Sequence[Sequence[tuple[int, bool]]], size: int,

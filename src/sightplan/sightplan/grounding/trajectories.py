@@ -105,6 +105,7 @@ class History:
         self._predicate = np.array([names.index(atom.predicate) for atom in atoms], np.intp)
         self._names = names
         self.prior = np.zeros(len(atoms))  # log odds of each atom at the start
+        self.changed = np.zeros(len(atoms), np.bool_)  # what actions may have changed since
         self._events: list[_Happened | None] = [None]  # None: a look
         self.executed: list[_Happened] = []
         self._looks = 1
@@ -112,7 +113,7 @@ class History:
         self._related: list[int] = []  # of each answer those about its things on its picture
         self._last: dict[int, int] = {}
         self._facts: list[tuple[int, int, bool]] = []  # look, column, value
-        self.sights = Sights((), atoms)
+        self.sights = Sights((), atoms, model)
         # alpha[p, v, a]: pseudo-counts of answer a where predicate p has value v.
         self._alpha = np.array([[_pseudo_counts(rates, name, value) for value in (False, True)]
                                 for name in names])
@@ -131,8 +132,7 @@ class History:
 
     def see(self, visible: Collection[str]) -> None:
         """What is in view in the picture looked at last."""
-        touched = next((event.action.args for event in reversed(self._events) if event), ())
-        self.sights.see(self._looks - 1, visible, touched)
+        self.sights.see(self._looks - 1, visible)
 
     def answer(self, column: int, item: Evidence, same_picture: bool = False) -> None:
         """An answer about the picture looked at last."""
@@ -182,6 +182,7 @@ class History:
         self._events.append(event)
         if event.executed:
             self.executed.append(event)
+            self.changed[self._model.may_set(action)] = True
 
     # --- how likely -----------------------------------------------------------------------------
 
@@ -216,7 +217,7 @@ class History:
             executed += 1
         for at, column, value in self._facts:
             log_p = log_p - np.where(seen[at, :, column] == value, 0.0, CERTAIN)
-        log_p = log_p + self.sights.log_likelihood(seen)
+        log_p = log_p - self.sights.costs(seen)
         if self._answers:
             log_p = log_p + self._likelihood(seen)[0]
         return Courses(start, outcomes, values, log_p)

@@ -81,6 +81,9 @@ class BelievingSettings:
     min_gain: float = param(0.02, 'Least expected information of a question: about the plan, '
                             'and a tenth of that about the state [bit]', low=0.0,
                             high=1.0)
+    goal_gain: float = param(0.1, 'Least expected information of a question about the goal, where '
+                             'the plan is likely to work whatever the answer [bit]', low=0.0,
+                             high=1.0)
     other_views: int = param(2, 'Most observations from elsewhere before the goal is accepted, '
                              'where the domain has actions for that', low=0, high=100)
     search: str = param('short', "Search of the planner; '' for what the other methods get")
@@ -124,7 +127,8 @@ def expect(belief: JointBelief, domain: Domain, observation: Observation | None,
         settings: whether to use the domain's priors.
     """
     priors = read_priors(domain) if settings.priors else Priors()
-    belief.expect(priors.at_start(belief.atoms, observation))
+    belief.expect(priors.at_start(belief.atoms, observation),
+                  None if observation is None else observation.visible_objects)
 
 
 def take_in(belief: JointBelief, domain: Domain, observation: Observation, first: bool,
@@ -134,7 +138,7 @@ def take_in(belief: JointBelief, domain: Domain, observation: Observation, first
     if first:
         expect(belief, domain, observation, settings)
     elif observation.visible_objects is not None and settings.priors:
-        belief.see(read_priors(domain).sights, observation.visible_objects)
+        belief.see(read_priors(domain), observation.visible_objects)
     belief.provide(observation.privileged_facts)
 
 
@@ -182,6 +186,7 @@ class BelievingPolicy:
         self._other_views = self._actions = 0
         self._refused: set[Action] = set()  # since the last action that was carried out
         self._relevant = relevant_atoms(context)
+        self._goal_atoms = frozenset(literal.atom for literal in context.problem.goal)
         self._prospect: Prospect | None = None
         self._filter = make_filter(context, self._estimators, self._settings)
         if not self.needs_grounder:
@@ -283,6 +288,8 @@ class BelievingPolicy:
                    ) -> None:
         """Ask about the picture until the plan in hand is likely to work.
 
+        Even then it may do what has been done: about the goal is asked if an answer tells much.
+
         After an action the first question is asked whatever the confidence, if it is worth its
         gain: a belief must not drift away unseen.
         """
@@ -294,11 +301,13 @@ class BelievingPolicy:
             confidence = self._confidence(context, works)
             enough = (self._settings.accept if works is not None and not self._queue
                       else self._settings.settle)
-            if confidence > enough and not probe:
-                return
+            settled = confidence > enough and not probe
+            candidates = [atom for atom in self._askable()
+                          if not settled or atom in self._goal_atoms]
+            least = self._settings.goal_gain if settled else self._settings.min_gain
             chosen = [atom for atom, gain in self._filter.informative(
-                self._askable(), works, 1 if probe else self._batch())
-                if gain >= self._settings.min_gain]
+                candidates, works, 1 if probe else self._batch(), valued=self._goal_atoms)
+                if gain >= least]
             if not chosen:
                 return
             probe = False
