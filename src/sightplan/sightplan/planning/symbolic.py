@@ -45,7 +45,7 @@ They are asked again and again from other states of one task, whose translation 
 
 SEARCHES = {
     'lama-first': 'lama-first',
-    SHORT: 'astar(ff())',
+    SHORT: 'eager_wastar([ff()], w=2)',
     OPTIMAL: 'let(h, landmark_cost_partitioning(lm_rhw()), astar(h, lazy_evaluator=h))'}
 """Names of search configurations: ViPlan's, one whose plans are close to the shortest, and one
 whose plans are the shortest: A* with the admissible heuristic of Karpas and Domshlak (IJCAI 2009)
@@ -178,8 +178,7 @@ class FastDownwardPlanner:
                       deadline: float, search: str) -> PlanningResult:
         """Search for a short plan from one of many states; if none is found in time, for any."""
         schema = read_schema(task.domain_pddl)
-        changeable = _changeable(task.domain_pddl, tuple(problem.objects.items()))
-        template = write(schema, problem, problem.init | changeable)
+        template = write(schema, problem, problem.init | _changeable(_model_of(problem)))
         result = self._ask(worker, problem, deadline, {
             'domain': task.domain_pddl, 'problem': template,
             'state': [f'{atom.predicate}({", ".join(atom.args)})'
@@ -218,10 +217,19 @@ class FastDownwardPlanner:
         return _judge(reply, problem)
 
 
+def _model_of(problem: Problem) -> InstantiatedModel:
+    return _model(problem.domain_pddl, tuple(problem.objects.items()))
+
+
 @functools.lru_cache(maxsize=64)
-def _changeable(domain_pddl: str, objects: tuple[tuple[str, str], ...]) -> State:
+def _model(domain_pddl: str, objects: tuple[tuple[str, str], ...]) -> InstantiatedModel:
+    """The transition model of all tasks with these objects."""
+    return InstantiatedModel(Problem('task', '', dict(objects), frozenset(), (), domain_pddl))
+
+
+@functools.lru_cache(maxsize=64)
+def _changeable(model: InstantiatedModel) -> State:
     """The atoms that some action can make true."""
-    model = InstantiatedModel(Problem('task', '', dict(objects), frozenset(), (), domain_pddl))
     return frozenset(atom for action in model.actions
                      for atom, value, _ in model.ground(action).effects if value)
 
@@ -253,7 +261,7 @@ def _judge(reply: dict[str, Any], problem: Problem) -> PlanningResult:
             line.strip('()').split() for line in lines if line.startswith('(')))
     except ValueError as error:
         return crashed(f'unreadable plan: {error}')
-    flaw = InstantiatedModel(problem).first_flaw(plan, problem.init, problem.goal)
+    flaw = _model_of(problem).first_flaw(plan, problem.init, problem.goal)
     if flaw is not None:
         return crashed(f'the plan that was found is not valid: {flaw}')
     return PlanningResult(PlanningStatus.SOLVED, plan)

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from sightplan.domains import InstantiatedModel
 from sightplan.model import Action, Problem, State
 
-_KNOWN_PLANS, _KNOWN_STEPS = 12, 200_000
+_KNOWN_PLANS, _KNOWN_STEPS = 24, 200_000
+_PLANNED_LEVELS = 3  # from here on plans that are known must do
 
 Plan = tuple[Action, ...]
 Beliefs = Mapping[State, float]
@@ -93,7 +94,7 @@ class Prospect:
             if self._met(state):
                 continue
             width -= 1
-            plan = self._plan_from(state, rest, refused) if level else self._plan(state)
+            plan = self._plan_from(state, rest, refused, level) if level else self._plan(state)
             if not plan or plan in tried or len(plan) > budget or plan[0] in refused:
                 continue
             tried.add(plan)
@@ -133,11 +134,14 @@ class Prospect:
         course = self._best(beliefs, budget - len(plan), frozenset(), level + 1, ())
         return value + course.value, actions + mass * (len(plan) + course.actions)
 
-    def _plan_from(self, state: State, rest: Plan, refused: frozenset[Action]) -> Plan | None:
+    def _plan_from(self, state: State, rest: Plan, refused: frozenset[Action], level: int,
+                   ) -> Plan | None:
         """A plan, perhaps not a shortest one: the rest of one, a known one, or a new one."""
         working = [plan for plan in (rest, *self._known)
                    if plan and plan[0] not in refused and self._works(plan, state)]
-        return min(working, key=len) if working else self._plan(state)
+        if working:
+            return min(working, key=len)
+        return self._plan(state) if level < _PLANNED_LEVELS else None
 
     def _works(self, plan: Plan, state: State) -> bool:
         """Whether a plan leads from a state to the goal."""
