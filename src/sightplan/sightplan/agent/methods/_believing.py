@@ -250,7 +250,8 @@ class BelievingPolicy:
 
             self._prospect = Prospect(context.model, context.problem, plan, self._filter.success,
                                       self._settings.worth)
-        return self._prospect.best(self._likely(), left, frozenset(self._refused)).plan
+        return self._prospect.best(self._likely(), left, frozenset(self._refused),
+                                   tuple(self._queue)).plan
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
         """Move the belief, look, and ask what matters now."""
@@ -387,16 +388,19 @@ class BelievingPolicy:
         return 0.0 if works is None else float(self._filter.weights @ works)
 
     def _have_plan(self, context: Context, state: State) -> Stop | None:
-        """Keep the plan in hand if it works from ``state``, else make one; a Stop if none is.
+        """Keep the plan in hand if it works from ``state``, and none that is made anew is shorter.
 
-        Nor is one that begins with what the world has just refused: it would refuse it again.
+        A Stop if there is none. Nor is one that begins with what the world has just refused: it
+        would refuse it again.
         """
-        if self._queue and context.model.first_flaw(
-                tuple(self._queue), state, context.problem.goal) is None:
-            return None
+        works = self._queue and context.model.first_flaw(
+            tuple(self._queue), state, context.problem.goal) is None
         if state not in self._plans:
             self._plans[state] = self._search(context, state)
         found = self._plans[state]
+        if works and (isinstance(found, Stop) or len(found) >= len(self._queue)
+                      or found[:1] and found[0] in self._refused):
+            return None
         if isinstance(found, Stop):
             self._queue.clear()
             return found

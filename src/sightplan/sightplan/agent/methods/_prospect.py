@@ -58,7 +58,7 @@ class Prospect:
 
     def __init__(self, model: InstantiatedModel, problem: Problem,
                  plan: Callable[[State], Plan | None], success: Callable[[Action], float],
-                 worth: float = 0.01, widths: Sequence[int] = (6, 2)) -> None:
+                 worth: float = 0.01, widths: Sequence[int] = (12, 2)) -> None:
         self._model, self._problem, self._plan = model, problem, plan
         self._success, self._worth, self._widths = success, worth, widths
         self._next: dict[tuple[State, Action], State | None] = {}
@@ -66,7 +66,7 @@ class Prospect:
         self._known: deque[Plan] = deque(maxlen=_KNOWN_PLANS)
 
     def best(self, beliefs: Beliefs, budget: int, refused: frozenset[Action] = frozenset(),
-             ) -> Course:
+             in_hand: Plan = ()) -> Course:
         """The course that promises most; to end at once is one of them.
 
         Args:
@@ -74,11 +74,12 @@ class Prospect:
             budget: actions left.
             refused: actions that the world has refused since the last one that was carried out:
                 no course begins with them.
+            in_hand: a plan that was begun, if there is one.
         """
         if len(self._next) > _KNOWN_STEPS:
             self._next.clear()
             self._goal.clear()
-        return self._best(dict(beliefs), budget, refused, 0, ())
+        return self._best(dict(beliefs), budget, refused, 0, in_hand)
 
     def _best(self, beliefs: dict[State, float], budget: int, refused: frozenset[Action],
               level: int, rest: Plan) -> Course:
@@ -87,17 +88,15 @@ class Prospect:
         if budget <= 0 or mass - courses[0].value < self._worth:  # too little left to gain
             return courses[0]
         width = self._widths[level] if level < len(self._widths) else 1
-        tried: set[Plan] = set()
-        for state in sorted(beliefs, key=lambda s: -beliefs[s]):
-            if width <= 0:
-                break
-            if self._met(state):
+        likeliest = [state for state in sorted(beliefs, key=lambda s: -beliefs[s])
+                     if not self._met(state)][:width]
+        if level:
+            plans = [self._plan_from(state, rest, refused, level) for state in likeliest]
+        else:
+            plans = [rest, *map(self._plan, likeliest)]
+        for plan in dict.fromkeys(plans):
+            if not plan or len(plan) > budget or plan[0] in refused:
                 continue
-            width -= 1
-            plan = self._plan_from(state, rest, refused, level) if level else self._plan(state)
-            if not plan or plan in tried or len(plan) > budget or plan[0] in refused:
-                continue
-            tried.add(plan)
             if plan not in self._known:
                 self._known.append(plan)
             value, actions = self._follow(plan, beliefs, budget, level)
