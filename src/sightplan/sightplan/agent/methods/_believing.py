@@ -399,7 +399,7 @@ class BelievingPolicy:
             self._plans[state] = self._search(context, state)
         found = self._plans[state]
         if works and (isinstance(found, Stop) or len(found) >= len(self._queue)
-                      or found[:1] and found[0] in self._refused):
+                      or (found[:1] and found[0] in self._refused)):
             return None
         if isinstance(found, Stop):
             self._queue.clear()
