@@ -17,6 +17,7 @@ from sightplan.domains import InstantiatedModel
 from sightplan.model import Action, Problem, State
 
 _KNOWN_PLANS, _KNOWN_STEPS = 24, 200_000
+_LATER = 3.0  # times the worth must be to gain for plans to be made after the world's answers
 _PLANNED_LEVELS = 3  # from here on plans that are known must do
 
 Plan = tuple[Action, ...]
@@ -85,7 +86,8 @@ class Prospect:
               level: int, rest: Plan) -> Course:
         courses = [Course((), sum(p for s, p in beliefs.items() if self._met(s)), 0.0)]
         mass = sum(beliefs.values())
-        if budget <= 0 or mass - courses[0].value < self._worth:  # too little left to gain
+        least = self._worth * (_LATER if level else 1.0)
+        if budget <= 0 or mass - courses[0].value < least:  # too little left to gain
             return courses[0]
         width = self._widths[level] if level < len(self._widths) else 1
         likeliest = [state for state in sorted(beliefs, key=lambda s: -beliefs[s])
