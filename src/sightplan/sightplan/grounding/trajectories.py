@@ -20,7 +20,7 @@ from scipy.special import gammaln
 
 from sightplan.domains.batches import BatchModel
 from sightplan.grounding.estimator import CERTAIN, Evidence
-from sightplan.grounding.observation_model import ObservationModel
+from sightplan.grounding.observation_model import HIGH, LOW, ObservationModel
 from sightplan.grounding.sights import Sights
 from sightplan.model import Action, Atom, FeedbackStatus, Verdict
 
@@ -292,6 +292,9 @@ class History:
     def rates_of(self, columns: NDArray[np.intp], courses: Courses, weights: Floats) -> Floats:
         """(m, 2) P(yes | false), P(yes | true) of the next readable answer about each atom.
 
+        They are those of eyes as good as may well be: one standard deviation better than expected,
+        so that eyes of which little is known are tried, and bad ones are found out.
+
         Args:
             columns: (m,) the atoms.
             courses: what may have happened.
@@ -302,7 +305,10 @@ class History:
         if self._answers:
             seen = self._seen(courses)
             alpha = alpha + np.tensordot(weights, self._likelihood(seen)[1], axes=1)
-        yes = (alpha[:, :, 0] / alpha[:, :, :2].sum(axis=2))[self._predicate[columns]]
+        total = alpha[:, :, :2].sum(axis=2)
+        mean = alpha[:, :, 0] / total
+        deviation = np.sqrt(mean * (1.0 - mean) / (total + 1.0)) * np.array([-1.0, 1.0])
+        yes = np.clip(mean + deviation, LOW, HIGH)[self._predicate[columns]]
         ahead = np.zeros((len(columns), 2))
         if self._answers and not self._independent:
             for i, column in enumerate(columns):
