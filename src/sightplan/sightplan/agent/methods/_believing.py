@@ -33,6 +33,7 @@ from sightplan.model import (
     Atom,
     Feedback,
     FeedbackStatus,
+    InputError,
     Observation,
     Privileged,
     State,
@@ -103,14 +104,22 @@ def relevant_atoms(context: Context) -> frozenset[Atom]:
 
 def make_filter(context: Context, estimators: Estimators, settings: BelievingSettings,
                 ) -> JointBelief:
-    """The belief of an episode, over the atoms that can matter, before anything is seen."""
+    """The belief of an episode, over the atoms that can matter, before anything is seen.
+
+    Raises:
+        InputError: the domain's constraints do not allow the kind that is asked for.
+    """
     estimator = estimators.get(
         context, EstimatorSettings(k=settings.k, window=settings.window, limit=2 * settings.k),
         relevant_atoms(context))
     kind = settings.inference
-    if kind == 'auto':
-        kind = 'sampled' if estimator.possible(np.zeros(len(estimator.atoms), np.bool_)) else (
-            'listed')
+    if kind in ('auto', 'sampled'):
+        may_all_be_false = estimator.possible(np.zeros(len(estimator.atoms), np.bool_))
+        if kind == 'sampled' and not may_all_be_false:
+            raise InputError(f'inference = sampled does not work in {context.problem.name}: the '
+                             f'constraints of {context.domain.name} demand that something holds '
+                             f'(set it to auto or listed)')
+        kind = 'sampled' if may_all_be_false else 'listed'
     return _KINDS[kind](
         estimator, context.model, FilterSettings(
             k=settings.k, repeats=settings.repeats, reliability=settings.reliability))
@@ -388,18 +397,15 @@ class BelievingPolicy:
         return 0.0 if works is None else float(self._filter.weights @ works)
 
     def _have_plan(self, context: Context, state: State) -> Stop | None:
-        """Keep the plan in hand if it works from ``state``, and none that is made anew is shorter.
+        """Have a plan from ``state``, or the one in hand if it is as good.
 
         A Stop if there is none. Nor is one that begins with what the world has just refused: it
         would refuse it again.
         """
-        works = self._queue and context.model.first_flaw(
-            tuple(self._queue), state, context.problem.goal) is None
         if state not in self._plans:
             self._plans[state] = self._search(context, state)
         found = self._plans[state]
-        if works and (isinstance(found, Stop) or len(found) >= len(self._queue)
-                      or (found[:1] and found[0] in self._refused)):
+        if self._queue and self._as_good(context, found):
             return None
         if isinstance(found, Stop):
             self._queue.clear()
@@ -410,6 +416,20 @@ class BelievingPolicy:
                         f'that leads on')
         self._queue = deque(found)
         return None
+
+    def _as_good(self, context: Context, found: tuple[Action, ...] | Stop) -> bool:
+        """Whether the plan in hand is at least as likely to work as another one.
+
+        One that is shorter is better if it works wherever that in hand does.
+        """
+        goal = context.problem.goal
+        works, weights = self._filter.reaches(self._queue, goal), self._filter.weights
+        if isinstance(found, Stop) or (found[:1] and found[0] in self._refused):
+            return bool(works[int(weights.argmax())])
+        other = self._filter.reaches(found, goal)
+        if len(found) < len(self._queue) and weights @ (works & ~other) < self._settings.worth:
+            return False
+        return bool(weights @ works >= weights @ other)
 
     def _search(self, context: Context, state: State) -> tuple[Action, ...] | Stop:
         if context.problem.goal_met(state):
