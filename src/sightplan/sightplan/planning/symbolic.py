@@ -65,8 +65,8 @@ class PlannerSettings:
     """Settings of the symbolic planner."""
 
     search: str = param(
-        'lama-first', 'lama-first (what ViPlan used), short (A* with the FF heuristic: plans '
-        'close to the shortest), optimal (A* with a landmark heuristic: shortest plans; both: '
+        'lama-first', 'lama-first (what ViPlan used), short (weighted A* with the FF heuristic: '
+        'plans close to the shortest), optimal (A* with a landmark heuristic: shortest plans; both: '
         'beyond gives_way_s lama-first), or a search of Fast Downward such as "astar(blind())"; '
         'a task may ask for another')
     gives_way_s: float = param(

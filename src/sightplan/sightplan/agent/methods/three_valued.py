@@ -58,7 +58,7 @@ Assumptions = Mapping[Atom, bool]
 class Settings:
     """Settings of ``three_valued``."""
 
-    search: str = param('optimal', "Search of the planner; '' for what the other methods get")
+    search: str = param('short', "Search of the planner; '' for what the other methods get")
 
 
 @dataclass(frozen=True, slots=True)
