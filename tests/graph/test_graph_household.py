@@ -53,7 +53,8 @@ def two_of_a_kind(folder: Path) -> Path:
 
 @pytest.mark.parametrize(('method', 'privileged', 'backend'), [
     ('ground', 'initial', 'noisy_oracle'), ('belief', 'suite', 'noisy_oracle'),
-    ('plan', 'always', 'scripted'), ('oracle', 'none', 'noisy_oracle')])
+    ('belief', 'none', 'noisy_oracle'), ('plan', 'always', 'scripted'),
+    ('oracle', 'none', 'noisy_oracle')])
 def test_on_ros_as_in_process(start, tmp_path: Path, method: str, privileged: str,
                               backend: str) -> None:
     """Questions, pictures, told facts, actions and scores are the same, to the last bit."""

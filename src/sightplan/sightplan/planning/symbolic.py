@@ -67,8 +67,8 @@ class PlannerSettings:
     search: str = param(
         'lama-first', 'lama-first (what ViPlan used), short (weighted A* with the FF heuristic: '
         'plans close to the shortest), optimal (A* with a landmark heuristic: shortest plans; '
-        'both: beyond gives_way_s lama-first), or a search of Fast Downward such as "astar(blind())"; '
-        'a task may ask for another')
+        'both: beyond gives_way_s lama-first), or a search of Fast Downward such as '
+        '"astar(blind())"; a task may ask for another')
     gives_way_s: float = param(
         5.0, 'processor time after which short and optimal give way to lama-first, and half of '
         'what is left of the wall-clock limit at most [s]', low=0.001, high=86400.0)
