@@ -34,7 +34,8 @@ from sightplan.model import (
 
 _SWAPS = 0.4  # of the steps exchange a true atom with a false one
 _OUTCOMES = 0.1  # of the steps reconsider what became of an action
-_FIRST_STEPS = 300
+_FIRST_STEPS = 150
+_ORDERS = 4  # in which the first sample is drawn
 _STEPS = 60
 
 
@@ -63,7 +64,7 @@ class SampledBelief(JointBelief):
         self._sights: Sights | None = None
         self._situations: list[list[str]] = [[] for _ in self.atoms]  # that it was in, in order
         self._granted: dict[int, bool] = {}  # before the first action
-        self._begin()
+        self._begin(0)
 
     # --- reading --------------------------------------------------------------------------------
 
@@ -171,15 +172,31 @@ class SampledBelief(JointBelief):
 
     # --- the mathematics ------------------------------------------------------------------------
 
-    def _begin(self) -> None:
-        """A sample of the prior: everything false at first, but what is granted."""
-        k = self.settings.k
-        start = np.zeros((k, len(self.atoms)), np.bool_)
+    def _begin(self, steps: int = _FIRST_STEPS) -> None:
+        """A sample of the prior.
+
+        Atom after atom is drawn, and stays false where it is not possible beside those before; who
+        comes first has the advantage, which the steps then make up for.
+        """
+        k, n = self.settings.k, len(self.atoms)
+        start = np.zeros((k, n), np.bool_)
         for column, value in self._granted.items():
             start[:, column] = value
+        p = 1.0 / (1.0 + np.exp(-self._history.prior))
+        places = {int(column): (columns, rules) for columns, rules in self._rules
+                  for column in columns}
+        for rows in np.array_split(np.arange(k), _ORDERS):
+            for column in self._rng.permutation(n):
+                if column in self._granted:
+                    continue
+                drawn = rows[self._rng.random(len(rows)) < p[column]]
+                start[drawn, column] = True
+                if len(drawn) and int(column) in places:
+                    columns, rules = places[int(column)]
+                    start[drawn, column] = rules.possible(start[np.ix_(drawn, columns)])
         self._set(self._follow(start, np.zeros((k, 0), np.int8)))
         self._log_weights = np.zeros(k)
-        self._move(_FIRST_STEPS)
+        self._move(steps)
 
     def _set(self, courses: Courses) -> None:
         self._courses, self._values = courses, courses.values
@@ -263,9 +280,20 @@ class _Rules:
         self._definitions = [(np.array([i for i, _ in parts], np.intp),
                               np.array([w for _, w in parts], np.bool_))
                              for parts in theory.definitions]
-        hard = [c for c in theory.clauses if c.hard]
-        soft = [c for c in theory.clauses if not c.hard]
         size = len(theory.atoms) + len(theory.definitions)
+        # Most clauses say that two atoms do not both hold: one matrix for all of them.
+        self._clash = np.zeros((size, size), np.float32)
+        self._clash_costs = np.zeros((size, size), np.float32)
+        hard, soft = [], []
+        for clause in theory.clauses:
+            if len(clause.literals) == 2 and not any(wanted for _, wanted in clause.literals):
+                (first, _), (second, _) = clause.literals
+                if clause.hard:
+                    self._clash[first, second] = 1.0
+                else:
+                    self._clash_costs[first, second] += clause.penalty
+            else:
+                (hard if clause.hard else soft).append(clause)
         self._hard = _matrices([c.literals for c in hard], size)
         self._soft = _matrices([c.literals for c in soft], size)
         self._costs = np.array([c.penalty for c in soft])
@@ -273,8 +301,7 @@ class _Rules:
         for number, group in enumerate(theory.groups):
             self._groups[list(group.variables), number] = 1.0
         self._required = np.array([group.required for group in theory.groups], np.bool_)
-        self._acyclic = theory.acyclic
-        self._known: dict[bytes, bool] = {}
+        self._graphs = [_Graph(graph.edges) for graph in theory.acyclic]
 
     def _complete(self, values: Bools) -> NDArray[np.float32]:
         extra = [(values[:, columns] == wanted).all(axis=1)
@@ -284,37 +311,57 @@ class _Rules:
     def possible(self, values: Bools) -> Bools:
         """(K,) whether states (K, n) break no hard constraint."""
         full = self._complete(values)
-        good = np.ones(len(values), np.bool_)
+        good = ~((full @ self._clash) * full).any(axis=1)
         if len(self._hard[1]):
             good &= (full @ self._hard[0] + self._hard[1] > 0.5).all(axis=1)
         if self._groups.shape[1]:
             counts = full @ self._groups
             good &= ((counts < 1.5) & ((counts > 0.5) | ~self._required)).all(axis=1)
-        for graph in self._acyclic:
-            columns = [i for i, *_ in graph.edges]
-            for row in np.flatnonzero(good & values[:, columns].any(axis=1)):
-                good[row] = self._theory_allows(values[row], columns)
+        for graph in self._graphs:
+            rows = np.flatnonzero(good)
+            good[rows] = graph.acyclic(values[rows])
         return good
-
-    def _theory_allows(self, row: Bools, columns: list[int]) -> bool:
-        key = row[columns].tobytes()
-        if key not in self._known:
-            state = frozenset(self._theory.atoms[i] for i in columns if row[i])
-            graphs = Theory(self._theory.atoms, acyclic=self._theory.acyclic)
-            self._known[key] = graphs.possible(state)
-        return self._known[key]
 
     def penalties(self, values: Bools) -> Floats:
         """(K,) what the broken soft constraints cost [nats]."""
-        if not len(self._costs):
-            return np.zeros(len(values))
         full = self._complete(values)
-        return np.asarray((full @ self._soft[0] + self._soft[1] < 0.5) @ self._costs)
+        found = ((full @ self._clash_costs) * full).sum(axis=1, dtype=np.float64)
+        if len(self._costs):
+            found += (full @ self._soft[0] + self._soft[1] < 0.5) @ self._costs
+        return np.asarray(found)
 
 
 def _logit(p: float) -> float:
     p = min(max(p, 1e-4), 1.0 - 1e-4)
     return math.log(p / (1.0 - p))
+
+
+class _Graph:
+    """A relation that must have no cycle, for many states at once.
+
+    Args:
+        edges: number of the atom, tail and head of each edge.
+    """
+
+    def __init__(self, edges: Sequence[tuple[int, str, str]]) -> None:
+        names = sorted({name for _, *ends in edges for name in ends})
+        self._size = len(names)
+        self._columns = np.array([i for i, *_ in edges], np.intp)
+        self._places = np.zeros((len(edges), self._size ** 2), np.float32)
+        for row, (_, tail, head) in enumerate(edges):
+            self._places[row, names.index(tail) * self._size + names.index(head)] = 1.0
+
+    def acyclic(self, values: Bools) -> Bools:
+        """(K,) whether the edges of states (K, n) have no cycle: no walk is longer than N."""
+        edges = values[:, self._columns]
+        good = ~edges.any(axis=1)
+        rows = np.flatnonzero(~good)
+        walks = (edges[rows].astype(np.float32) @ self._places > 0.5).astype(np.float32)
+        walks = walks.reshape(-1, self._size, self._size)
+        for _ in range(max(1, math.ceil(math.log2(max(self._size, 2))))):
+            walks = (walks @ walks > 0.5).astype(np.float32)
+        good[rows] = ~walks.any(axis=(1, 2))
+        return good
 
 
 def _matrices(clauses: Sequence[Sequence[tuple[int, bool]]], size: int,
