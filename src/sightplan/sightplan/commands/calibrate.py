@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         LoggedAnswer,
         PredicateReport,
     )
+    from sightplan.replay.hindsight import Recorded
 
 _NO_PROMPT = 'none'
 
@@ -33,16 +34,26 @@ examples:
                 --table gpt-4.1
   sightplan run --suite predicates --split all --out runs/eyes
   sightplan calibrate --run runs/eyes --domain household --out eyes.json
+  sightplan run --domain household --problems fresh --method belief --bags all --out runs/warmup
+  sightplan calibrate --em --run runs/warmup --out learned.json
 
 Answers are JSON lines with the fields atom ("on r,g") and answer ("yes", "no", "unknown", or null:
 unreadable), and truth (true, false) where it is known; optional are p_yes, p_no, image, episode,
-problem, model, domain, questions_sha256 and prompt. Without truth, or with --em, rates are learned
-by expectation-maximisation over the constraints of the domain. Do not calibrate on the problems
-that you measure on: the calibration names those it learned from.
+problem, model, domain, questions_sha256 and prompt. A line that cannot be used is named on standard
+error and left out. Without truth, or with --em, rates are learned by expectation-maximisation over
+the constraints of the domain. Do not calibrate on the problems that you measure on: the calibration
+names those it learned from.
 
-gain: how much better than the defaults the rates predict the answers of episodes that they were
-not learned from, in nats; a predicate without gain keeps the defaults. ECE: expected calibration
-error of P(atom true | answer), held out likewise, with the default and with the learned rates.
+--em --run of episodes with bags (--bags all, or recorded on a robot): what actions brought to light
+tells which answers were wrong, too. Each episode is gone through as method belief would, and what
+was true at each answer is judged by all that happened before and after. This takes about as long as
+the episodes' own inference, for each iteration, and a domain whose constraints do not list states
+(household); others learn from the answers alone.
+
+gain: how much better than the defaults (what the domain's priors say of models, else generic rates)
+the rates predict the answers of episodes that they were not learned from, in nats; a predicate
+without gain keeps the defaults. ECE: expected calibration error of P(atom true | answer), held out
+likewise, with the default and with the learned rates.
 """
 
 
@@ -59,7 +70,8 @@ def add_parser(subparsers: Any) -> None:
                              '--answers-log"')
     parser.add_argument('--run', nargs='+', action='extend', default=[], metavar='DIR',
                         help='run directory: of a suite of yes/no questions, such as predicates, '
-                             'or of episodes with --answers-log')
+                             'or of episodes with --answers-log; with --em also with --bags, or '
+                             'any folder of bags')
     parser.add_argument('--out', required=True, metavar='CAL', help='calibration file to write')
     parser.add_argument('--model', default='', metavar='NAME',
                         help='only the answers of this model; and the model of answers that name '
@@ -94,6 +106,10 @@ def _calibrate(arguments: argparse.Namespace) -> CalibrationResult:
         check_same_origin,
         estimator_marginals,
     )
+    arguments.domain = arguments.domain or ''
+    episodes = _recorded(arguments) if arguments.em and not arguments.answers else []
+    if episodes:
+        return _follow(episodes, arguments)
     answers, actions = _read(arguments)
     domains = sorted({answer.domain for answer in answers})
     if len(domains) > 1:
@@ -112,6 +128,57 @@ def _calibrate(arguments: argparse.Namespace) -> CalibrationResult:
     return calibrate(answers, actions, domain, problems)
 
 
+def _recorded(arguments: argparse.Namespace) -> list[Recorded]:
+    """The episodes in bags that can be learned from; none if a run has no bags.
+
+    Raises:
+        InputError: there are bags, but none of the wanted model, domain and prompt.
+    """
+    from sightplan.records.bag_reading import find_bags
+    from sightplan.replay.hindsight import recorded
+    from sightplan.replay.sources import Sources
+    for folder in arguments.run:
+        try:
+            find_bags(user_path(folder))
+        except InputError:
+            return []
+    if not arguments.run:
+        return []
+    sources = Sources.find(arguments.run)
+    every = recorded(sources.read())
+    for name, warnings in sources.warnings.items():
+        note(f'sightplan calibrate: {name}: {"; ".join(warnings)}')
+    prompt = arguments.prompt
+    found = [e for e in every
+             if (not arguments.model or _same('model', e.model, arguments.model))
+             and (not arguments.domain or _same('domain', e.domain, arguments.domain))
+             and (not prompt or prompt in (e.prompt, e.prompt.split('@')[0]))]
+    if every and not found:
+        there = sorted({f'{e.model}, {e.domain}, {e.prompt}' for e in every})
+        raise InputError(f'{", ".join(arguments.run)}: there are only episodes of '
+                         f'{"; ".join(there)} (choose with --model, --domain and --prompt)')
+    return found
+
+
+def _follow(episodes: Sequence[Recorded], arguments: argparse.Namespace) -> CalibrationResult:
+    """Learn from episodes in hindsight."""
+    from sightplan.grounding.calibration import (
+        LoggedAnswer,
+        calibrate_episodes,
+        check_same_origin,
+    )
+    from sightplan.model import Atom, Verdict
+    episodes = [e for e in episodes if e.model]
+    check_same_origin([LoggedAnswer(Atom('any'), Verdict.YES, model=e.model, domain=e.domain,
+                                    prompt=e.prompt) for e in episodes])
+    if not episodes:
+        raise InputError(f'{", ".join(arguments.run)}: nothing was asked in these episodes')
+    with _Progress() as progress:
+        return calibrate_episodes(
+            episodes, episodes[0].source.episode.domain,
+            progress=lambda number, count, over: progress(number, count, 0.0 if over else None))
+
+
 def _read(arguments: argparse.Namespace) -> tuple[list[LoggedAnswer], list[LoggedAction]]:
     """All lines of the wanted model and domain, their gaps filled.
 
@@ -119,7 +186,6 @@ def _read(arguments: argparse.Namespace) -> tuple[list[LoggedAnswer], list[Logge
         InputError: a file is malformed, nothing is left, or model or domain are unknown.
     """
     from sightplan.records.answers_reading import read_answers
-    arguments.domain = arguments.domain or ''
     answers: list[LoggedAnswer] = []
     actions: list[LoggedAction] = []
     sources = [functools.partial(read_answers, path) for path in arguments.answers]
@@ -244,18 +310,20 @@ def report_json(result: CalibrationResult, out: str | Path = '') -> dict[str, An
     [nats], and the expected calibration error of P(atom true | answer) with the default rates
     and with rates learned from other episodes; ``all`` is that over all predicates.
     """
+    from sightplan.grounding.observation_model import ObservationModel
     model = result.model
     predictions = [p for report in result.predicates for p in report.predictions]
-    rates = model.to_json()['predicates']
-    other = model.to_json()['other']
+    rates = ObservationModel(predicates={
+        report.predicate: report.rates for report in result.predicates}).to_json()['predicates']
     return {
         'out': str(out), 'model': model.model, 'domain': model.domain,
         'questions_sha256': model.questions_sha256, 'prompt': model.prompt,
         'learned': model.learned,
         'answers': model.answers, 'problems': len(model.problems),
-        'iterations': len(result.log_evidence), 'log_evidence': list(result.log_evidence),
+        'iterations': result.iterations, 'episodes': result.episodes,
+        'log_evidence': list(result.log_evidence),
         'predicates': {report.predicate: {
-            **rates.get(report.predicate, other), **_report(report)}
+            **rates[report.predicate], **_report(report)}
             for report in result.predicates},
         'all': _errors(predictions),
         'actions': model.to_json()['actions'],
@@ -298,7 +366,10 @@ def _show(report: Mapping[str, Any]) -> None:
         print(f'{name}: {action["n"]:.0f} executions: success {action["success"]:.3f}, '
               f'nothing happens {action["no_op"]:.3f}, slip {action["slip"]:.3f}'
               + ''.join(f', {effect} {rate:.3f}' for effect, rate in action['effects'].items()))
-    if report['iterations']:
+    if report['episodes']:
+        print(f'{report["iterations"]} iterations over {report["episodes"]} episodes, with what '
+              f'actions brought to light')
+    elif report['iterations']:
         first, last = report['log_evidence'][0], report['log_evidence'][-1]
         print(f'{report["iterations"]} iterations, log evidence per image {first:.2f} to '
               f'{last:.2f}')

@@ -78,6 +78,14 @@ class SampledBelief(JointBelief):
         weights = np.exp(self._log_weights - self._log_weights.max())
         return np.asarray(weights / weights.sum())
 
+    def truths(self) -> Bools:
+        """(J, K) whether the atom of each answer was true when it was given, by all known now.
+
+        Answers in the order in which they came, without those that were dropped; columns are
+        courses, whose probabilities are ``weights``.
+        """
+        return self._history.truths(self._courses)
+
     # --- learning -------------------------------------------------------------------------------
 
     def expect(self, prior: Mapping[Atom, float], visible: Collection[str] | None = None) -> None:
