@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.commands.frame import DONE, Result, add_command, note, print_table
-from sightplan.model import InputError, Problem, user_path
+from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, print_table
+from sightplan.model import Atom, InputError, Problem, Verdict, user_path
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         LoggedAnswer,
         PredicateReport,
     )
+    from sightplan.records.answers_reading import Skip
     from sightplan.replay.hindsight import Recorded
 
 _NO_PROMPT = 'none'
@@ -37,23 +38,24 @@ examples:
   sightplan run --domain household --problems fresh --method belief --bags all --out runs/warmup
   sightplan calibrate --em --run runs/warmup --out learned.json
 
-Answers are JSON lines with the fields atom ("on r,g") and answer ("yes", "no", "unknown", or null:
-unreadable), and truth (true, false) where it is known; optional are p_yes, p_no, image, episode,
-problem, model, domain, questions_sha256 and prompt. A line that cannot be used is named on standard
-error and left out. Without truth, or with --em, rates are learned by expectation-maximisation over
-the constraints of the domain. Do not calibrate on the problems that you measure on: the calibration
-names those it learned from.
+Answers are JSON lines with the fields atom ("on r,g") and answer ("yes", "no", "unknown", or
+null: unreadable), and truth (true, false) where it is known; optional are p_yes, p_no, image,
+episode, problem, model, domain, questions_sha256 and prompt. A line that cannot be used is named
+on standard error and left out. Without truth, or with --em, rates are learned by
+expectation-maximisation over the constraints of the domain. Do not calibrate on the problems that
+you measure on: the calibration names those it learned from.
 
---em --run of episodes with bags (--bags all, or recorded on a robot): what actions brought to light
-tells which answers were wrong, too. Each episode is gone through as method belief would, and what
-was true at each answer is judged by all that happened before and after. This takes about as long as
-the episodes' own inference, for each iteration, and a domain whose constraints do not list states
-(household); others learn from the answers alone.
+--em --run of episodes with bags (--bags all, or recorded on a robot): what actions brought to
+light tells which answers were wrong, too. Each episode is gone through as method belief would, and
+what was true at each answer is judged by all that happened before and after. That is possible in
+domains whose constraints only forbid (household); in others, and of runs without bags, the answers
+alone are learned from. Let the run ask much (--method-option min_gain=0 --method-option settle=1):
+what is not asked teaches nothing.
 
-gain: how much better than the defaults (what the domain's priors say of models, else generic rates)
-the rates predict the answers of episodes that they were not learned from, in nats; a predicate
-without gain keeps the defaults. ECE: expected calibration error of P(atom true | answer), held out
-likewise, with the default and with the learned rates.
+gain: how much better than the defaults (what the domain's priors say of models, else generic
+rates) the rates predict the answers of episodes that they were not learned from, in nats; a
+predicate without gain keeps the defaults. ECE: expected calibration error of
+P(atom true | answer), held out likewise, with the default and with the learned rates.
 """
 
 
@@ -64,7 +66,8 @@ def add_parser(subparsers: Any) -> None:
         subparsers, 'calibrate', learn_rates, 'learn how reliable the answers of a model are',
         'Learn how reliable the answers of a model (and the actions of a world) are, per '
         'predicate, from logged answers.',
-        examples=_EXAMPLES, exits='0 done; 2 bad usage or bad files')
+        examples=_EXAMPLES,
+        exits='0 done; 1 done, but there are lines that cannot be used; 2 bad usage or bad files')
     parser.add_argument('--answers', nargs='+', action='extend', default=[], metavar='FILE',
                         help='JSON lines, such as the answers.jsonl of "sightplan run '
                              '--answers-log"')
@@ -91,14 +94,27 @@ def add_parser(subparsers: Any) -> None:
 
 def learn_rates(arguments: argparse.Namespace) -> Result:
     """Learn, write, show; returns the report."""
-    result = _calibrate(arguments)
+    skipped = _Skipped()
+    result = _calibrate(arguments, skipped)
     result.model.write(arguments.out)
-    report = report_json(result, arguments.out)
+    report = {**report_json(result, arguments.out), 'skipped': skipped.count}
     _show(report)
-    return report, DONE
+    if skipped.count:
+        note(f'sightplan calibrate: {skipped.count} lines cannot be used')
+    return report, FAILED if skipped.count else DONE
 
 
-def _calibrate(arguments: argparse.Namespace) -> CalibrationResult:
+class _Skipped:
+    """Names and counts the lines that are left out."""
+
+    count = 0
+
+    def __call__(self, error: InputError) -> None:
+        self.count += 1
+        note(f'sightplan calibrate: {error}')
+
+
+def _calibrate(arguments: argparse.Namespace, skip: Skip) -> CalibrationResult:
     from sightplan.domains import load_domain
     from sightplan.grounding.calibration import (
         calibrate,
@@ -110,7 +126,7 @@ def _calibrate(arguments: argparse.Namespace) -> CalibrationResult:
     episodes = _recorded(arguments) if arguments.em and not arguments.answers else []
     if episodes:
         return _follow(episodes, arguments)
-    answers, actions = _read(arguments)
+    answers, actions = _read(arguments, skip)
     domains = sorted({answer.domain for answer in answers})
     if len(domains) > 1:
         raise InputError(f'the answers are about {", ".join(domains)}; choose one with --domain')
@@ -118,6 +134,7 @@ def _calibrate(arguments: argparse.Namespace) -> CalibrationResult:
     domain = load_domain(arguments.domain or answers[0].domain)
     answers = [dataclasses.replace(a, questions_sha256=a.questions_sha256 or domain.question_hash)
                for a in answers]
+    answers = _of_domain(answers, domain, skip)
     answers = _of_prompt(answers, arguments.prompt, domain)
     check_same_origin(answers, actions)
     problems = _problems(domain, arguments.problems)
@@ -167,7 +184,6 @@ def _follow(episodes: Sequence[Recorded], arguments: argparse.Namespace) -> Cali
         calibrate_episodes,
         check_same_origin,
     )
-    from sightplan.model import Atom, Verdict
     episodes = [e for e in episodes if e.model]
     check_same_origin([LoggedAnswer(Atom('any'), Verdict.YES, model=e.model, domain=e.domain,
                                     prompt=e.prompt) for e in episodes])
@@ -179,17 +195,18 @@ def _follow(episodes: Sequence[Recorded], arguments: argparse.Namespace) -> Cali
             progress=lambda number, count, over: progress(number, count, 0.0 if over else None))
 
 
-def _read(arguments: argparse.Namespace) -> tuple[list[LoggedAnswer], list[LoggedAction]]:
+def _read(arguments: argparse.Namespace, skip: Skip,
+          ) -> tuple[list[LoggedAnswer], list[LoggedAction]]:
     """All lines of the wanted model and domain, their gaps filled.
 
     Raises:
-        InputError: a file is malformed, nothing is left, or model or domain are unknown.
+        InputError: a file cannot be read, nothing is left, or model or domain are unknown.
     """
     from sightplan.records.answers_reading import read_answers
     answers: list[LoggedAnswer] = []
     actions: list[LoggedAction] = []
-    sources = [functools.partial(read_answers, path) for path in arguments.answers]
-    sources += [functools.partial(_read_run, user_path(path)) for path in arguments.run]
+    sources = [functools.partial(read_answers, path, skip) for path in arguments.answers]
+    sources += [functools.partial(_read_run, user_path(path), skip) for path in arguments.run]
     for number, read in enumerate(sources):
         found, moves = read()
         # Two runs name their episodes alike.
@@ -226,7 +243,7 @@ def _same(field: str, one: str, other: str) -> bool:
     return without_seed(one) == without_seed(other)
 
 
-def _read_run(folder: Path) -> tuple[list[LoggedAnswer], list[LoggedAction]]:
+def _read_run(folder: Path, skip: Skip) -> tuple[list[LoggedAnswer], list[LoggedAction]]:
     """The answers in a run directory, of either kind.
 
     Raises:
@@ -240,7 +257,30 @@ def _read_run(folder: Path) -> tuple[list[LoggedAnswer], list[LoggedAction]]:
         return sample_answers(folder), []
     if not (folder / 'answers.jsonl').is_file():
         raise InputError(f'{folder}: the run kept no answers (repeat it with --answers-log)')
-    return read_answers(folder / 'answers.jsonl')
+    return read_answers(folder / 'answers.jsonl', skip)
+
+
+def _of_domain(answers: list[LoggedAnswer], domain: Domain, skip: Skip) -> list[LoggedAnswer]:
+    """The answers about atoms of the domain; others are skipped.
+
+    Raises:
+        InputError: there are only others.
+    """
+    from sightplan.grounding.calibration import guess_problem
+    wrong: dict[Atom, InputError] = {}
+    for atom in {answer.atom for answer in answers}:
+        try:
+            guess_problem(domain, [atom])
+        except InputError as error:
+            wrong[atom] = error
+    found = [answer for answer in answers if answer.atom not in wrong]
+    if not found:
+        raise wrong[answers[0].atom]
+    for answer in answers:
+        if answer.atom in wrong:
+            skip(InputError(f'episode {answer.episode.partition(":")[2]!r}: '
+                            f'{wrong[answer.atom]}'))
+    return found
 
 
 def _of_prompt(answers: list[LoggedAnswer], wanted: str, domain: Domain) -> list[LoggedAnswer]:

@@ -265,8 +265,12 @@ def calibrate_unlabelled(answers: Sequence[LoggedAnswer], domain: Domain, margin
         total, found = 0.0, {}
         for count, ((episode, image), items) in enumerate(images.items()):
             problem = known.problem(items[0].problem, atoms_of[episode])
-            probabilities, log_evidence = marginals(
-                problem, [Evidence(a.atom, a.verdict, a.image) for a in items], model)
+            try:
+                probabilities, log_evidence = marginals(
+                    problem, [Evidence(a.atom, a.verdict, a.image) for a in items], model)
+            except InputError as error:
+                raise InputError(f'episode {episode!r}: {error}; give the problem files with '
+                                 f'--problems') from error
             found.update({(episode, image, a.atom): probabilities[a.atom] for a in items})
             total += log_evidence
             progress(count + 1, len(images), None)

@@ -168,19 +168,23 @@ class Filtered:
         self._begun = False
 
     def observe(self, seen: Observation, moved: bool) -> None:
+        """See ``Tracker``."""
         take_in(self.belief, self._domain, seen, not self._begun and not moved, self._settings)
         self._begun = True
 
     def answer(self, event: Asked) -> None:
+        """See ``Tracker``."""
         self.belief.answer([
             Evidence(a.atom, a.verdict, event.observation.image_id, a.p_yes, a.p_no)
             for a in event.answers if a.atom in self._atoms])
         self.belief.escape()
 
     def act(self, action: Action, status: FeedbackStatus) -> None:
+        """See ``Tracker``."""
         self.belief.act(action, status)
 
     def believed(self) -> tuple[State, Mapping[Atom, float]]:
+        """See ``Tracker``."""
         return self.belief.state, self.belief.marginals()
 
 
@@ -209,7 +213,8 @@ class Estimating:
         self.method = method
         self._settings = policy_settings(method, options)
         self._estimators = (None if method == RAW else Estimators(
-            self._settings.calibration, self._settings.constraints))
+            self._settings.calibration, self._settings.constraints,
+            getattr(self._settings, 'priors', True)))
         if rates is not None and self._estimators is not None:
             self._estimators.rates = rates
 
