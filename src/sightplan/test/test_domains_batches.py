@@ -33,7 +33,7 @@ def models(number):
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_many_states_behave_as_single_ones(data):
-    """Conditions, effects in chosen states, tests of literals; atoms without a column are false."""
+    """Conditions, effects in chosen states, literals; atoms without a column are false."""
     single, every = models(data.draw(st.sampled_from(range(len(PROBLEMS))), 'problem'))
     atoms = [a for a in every if data.draw(st.integers(0, 9), 'column')]
     density = data.draw(st.floats(0.0, 1.0), 'density')

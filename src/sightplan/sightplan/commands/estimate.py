@@ -300,14 +300,24 @@ class Setting:
                     raise wrong
                 skip(wrong)
                 continue
-            if answer.model and self.model is not None:
+            if self.model is not None:
                 try:
-                    self.model.check(answer.model, self.domain, answer.prompt or '')
+                    self._check(self.model, answer)
                 except InputError as error:
                     raise InputError(f'{where}: {error}') from error
             evidence.append(Evidence(answer.atom, answer.verdict, answer.image, answer.p_yes,
                                      answer.p_no))
         return estimator.estimate(evidence)
+
+    def _check(self, calibration: ObservationModel, answer: LoggedAnswer) -> None:
+        """Check that the calibration is about an answer, as far as that says where it is from."""
+        calibration.check(answer.model or calibration.model, self.domain, answer.prompt or '')
+        asked, learned = answer.questions_sha256, calibration.questions_sha256
+        if asked and learned and asked != learned:
+            raise InputError(
+                f'the calibration belongs to another wording of the questions: it was learned '
+                f'for {learned!r}, this is {asked!r} (calibrate again from answers of this one, '
+                f'or leave the calibration out: then the defaults are used)')
 
     @functools.lru_cache(maxsize=64)  # noqa: B019
     def _estimator(self, objects: tuple[tuple[str, str], ...]) -> Estimator:
