@@ -67,6 +67,15 @@ class Case:
         return self.speaks(visible) and all(part.holds_in(state) for part in self.literals)
 
 
+def predicates_of(rule: SightRule) -> list[str]:
+    """The predicates of a rule's literals.
+
+    Raises:
+        ValueError: the rule has no such form.
+    """
+    return [_pattern(text)[0].predicate for text in rule.holds]
+
+
 def cases_of(rule: SightRule, atoms: Collection[Atom]) -> list[Case]:
     """A rule, for each atom of its first literal; those with literals about others are left out.
 
