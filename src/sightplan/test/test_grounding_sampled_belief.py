@@ -335,6 +335,20 @@ def test_a_situation_says_nothing_of_what_actions_may_have_changed():
     assert log_odds_of_the_start(tracked, OPEN[1]) == pytest.approx(logit(0.6))
 
 
+def test_what_comes_into_view_as_a_cabinet_is_opened_may_be_inside():
+    tracked = looking('cabinet_1')
+    tracked.provide({OPEN[0]: False})
+    before = tracked.marginals()[INSIDE[0]]
+    for name in ('navigate-to', 'open-container'):
+        tracked.act(Action(name, ('cabinet_1',)), FeedbackStatus.EXECUTED)
+        tracked.observe(name)
+        tracked.see(SITUATIONS, ('cabinet_1', 'bowl_1')[:1 + (name == 'open-container')])
+    assert log_odds_of_the_start(tracked, INSIDE[0]) == pytest.approx(logit(0.4))
+    assert log_odds_of_the_start(tracked, INSIDE[1]) == pytest.approx(
+        logit(0.45) + logit(0.02) - logit(0.45))
+    assert tracked.marginals()[INSIDE[0]] > before
+
+
 def test_who_was_never_told_what_is_in_view_learns_nothing_from_situations():
     tracked = belief(64)
     tracked.observe('1')

@@ -64,6 +64,11 @@ def test_an_exception_costs_its_log_probability_once():
         [cost, -math.log(0.05), cost, 0.0])
 
 
+def test_it_says_what_may_hide_a_thing():
+    assert sights(SHOWN, HIDDEN).hidden_by == {INSIDE[1]: [OPEN[1]], INSIDE[2]: [OPEN[2]]}
+    assert sights(SHOWN).hidden_by == {}
+
+
 def test_what_is_as_the_rules_say_costs_nothing():
     found = sights(SHOWN, HIDDEN)
     found.see(0, {'bowl_1', 'cabinet_1', 'cabinet_2'})

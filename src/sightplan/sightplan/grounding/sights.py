@@ -105,12 +105,21 @@ class Sights:
         rules: of the domain.
         atoms: the columns.
         model: to tell in which states literals hold.
+
+    Attributes:
+        hidden_by: atoms under which a thing may be out of view, each with the other atoms of the
+            rules that say so: whether a door is open, for what is inside.
     """
 
     def __init__(self, rules: Sequence[SightRule], atoms: Sequence[Atom], model: BatchModel,
                  ) -> None:
         self._cases = [case for rule in rules for case in cases_of(rule, atoms)]
         self._tests = [model.test(case.literals) for case in self._cases]
+        self.hidden_by: dict[Atom, list[Atom]] = {}
+        for case in self._cases:
+            if not case.in_view:
+                first, *others = (literal.atom for literal in case.literals)
+                self.hidden_by.setdefault(first, []).extend(others)
         self._against: dict[int, list[int]] = {}  # looks that contradict a case
 
     def see(self, look: int, visible: Collection[str]) -> None:
