@@ -7,20 +7,24 @@ import itertools
 import math
 import random
 
+import numpy as np
 import pytest
 
 from doubles import two_blocks
 from sightplan.domains import load_domain
 from sightplan.grounding.calibration import (
+    Hindsight,
     LoggedAction,
     LoggedAnswer,
     calibrate,
+    calibrate_episodes,
     calibrate_unlabelled,
     check_same_origin,
     estimator_marginals,
     guess_problem,
 )
 from sightplan.grounding.observation_model import AnswerRates, ObservationModel, problem_key
+from sightplan.grounding.priors import read_priors
 from sightplan.model import Action, Atom, InputError, State, Verdict
 
 DOMAIN = load_domain('blocksworld')
@@ -209,6 +213,85 @@ def test_without_labels_the_constraints_teach_the_rates() -> None:
     judged = calibrate_unlabelled(answers, DOMAIN, estimator_marginals(DOMAIN))
     assert judged.model == found.model
     assert all(len(report.predictions) == report.answers for report in judged.predicates)
+
+
+# --- whole episodes ------------------------------------------------------------------------------
+
+def in_hindsight(answers: list[LoggedAnswer], known: float, asked: list[ObservationModel]):
+    """Episodes that know, at their ends, what was true, as surely as that."""
+    episodes: dict[str, list[LoggedAnswer]] = {}
+    for answer in answers:
+        episodes.setdefault(answer.episode, []).append(answer)
+
+    def follow(own: list[LoggedAnswer]):
+        truths = np.array([known if a.truth else 1.0 - known for a in own])
+        unchanged, seen = np.zeros((len(own), 2)), set()
+        for number, answer in enumerate(own):
+            if answer.atom in seen:
+                unchanged[number] = 1.0 - truths[number], truths[number]
+            seen.add(answer.atom)
+
+        def called(model: ObservationModel) -> Hindsight:
+            asked.append(model)
+            return Hindsight(tuple(own), truths, unchanged)
+        return called
+    return [follow(own) for own in episodes.values()]
+
+
+def test_episodes_that_know_the_truth_give_the_rates_of_labels() -> None:
+    answers = simulate(TRUE_RATES, 12, 3)
+    found = calibrate_episodes(in_hindsight(answers, 1.0, []), DOMAIN)
+    labels = calibrate(answers, [], DOMAIN).model
+    assert (found.model.learned, found.episodes, found.iterations) == ('em', 12, 2)
+    assert found.model == dataclasses.replace(labels, learned='em', predicates={
+        name: dataclasses.replace(rates, learned='em')
+        for name, rates in labels.predicates.items()})
+
+
+def test_no_episode_confirms_itself() -> None:
+    """In the second round each episode is judged by the rates of all others."""
+    good, bad = ([dataclasses.replace(a, verdict=YES if a.truth is right else NO, episode=str(n))
+                  for a in simulate(TRUE_RATES, 1, 1)] for n, right in enumerate((True, False)))
+    asked: list[ObservationModel] = []
+    calibrate_episodes(in_hindsight(good + bad, 1.0, asked), DOMAIN)
+    assert asked[0] == asked[1] == ObservationModel.default()
+    first, second = (model.rates('incolumn') for model in asked[2:4])
+    assert first.yes_true < 0.6 and first.yes_false > 0.6  # by the bad one
+    assert second.yes_true > 0.9 and second.yes_false < 0.1
+    assert first.n_true + first.n_false == len([a for a in bad if a.atom.predicate == 'incolumn'])
+
+
+def test_pairs_are_counted_as_jointly_known() -> None:
+    """Of atoms of which nothing is known but that they did not change, all pairs count."""
+    answers = [a for a in simulate(TRUE_RATES, 3, 2) if a.atom.predicate == 'on']
+    [report] = calibrate_episodes(in_hindsight(answers, 0.5, []), DOMAIN).predicates
+    assert report.pairs == len(answers) // 2
+
+
+def test_episodes_without_answers_say_so() -> None:
+    with pytest.raises(InputError, match='not one answer'):
+        calibrate_episodes([lambda model: Hindsight((), np.zeros(0), np.zeros((0, 2)))], DOMAIN)
+
+
+def test_the_defaults_are_what_the_domain_says_of_models() -> None:
+    """What is compared with, smoothed towards, and kept where answers teach nothing."""
+    home = load_domain('household')
+    expected = read_priors(home).answers['open']
+    atom = Atom('open', ('door_1',))
+    few = [LoggedAnswer(atom, YES, True, episode='e')]
+    [report] = calibrate(few, [], home).predicates
+    strength = expected.strength_true
+    assert report.rates.yes_true == pytest.approx(
+        (1.0 + expected.yes_true * strength) / (1.0 + strength))
+    assert report.rates.yes_false == pytest.approx(expected.yes_false)
+    odd = [LoggedAnswer(atom, YES if (n == 0) is truth else NO, truth, image=str(i),
+                        episode=str(n)) for n in (0, 1) for truth in (True, False)
+           for i in range(8 * truth, 8 + 8 * truth)]
+    found = calibrate(odd, [], home)
+    [report] = found.predicates
+    assert report.gain is not None and report.gain <= 0.0
+    assert report.rates == expected and not found.model.predicates
+    assert {p.default for p in report.predictions} == {p.learned for p in report.predictions}
 
 
 def test_em_stops_and_takes_the_fullest_images() -> None:

@@ -21,6 +21,7 @@ from sightplan.grounding.observation_model import (
 )
 from sightplan.grounding.priors import Priors
 from sightplan.grounding.sampled_belief import SampledBelief
+from sightplan.grounding.sights import SightRule
 from sightplan.model import Action, Atom, FeedbackStatus, InputError, Verdict
 
 HOME = load_domain('household')
@@ -256,3 +257,114 @@ def test_many_states_at_once_move_as_single_ones_do():
             assert fit == MODEL.applicable(action, state)
             wanted = (MODEL.apply(action, state) if fit else state) & set(ATOMS)
             assert wanted == {a for a, v in zip(ATOMS, row, strict=True) if v}
+
+
+# --- what is in view, and hindsight --------------------------------------------------------------
+
+SITUATIONS = Priors(
+    start={'inside': {'++': 0.3, '-+': 0.4, '+-': 0.02, '--': 0.45}, 'open': {'+': 0.6, '-': 0.45},
+           'holding': {'+': 0.05, '-': 0.05}, 'reachable': {'+': 0.1, '-': 0.1}},
+    sights=(SightRule(holds=('inside(?o, ?c)', 'open(?c)'), in_view=True, exceptions=0.02),
+            SightRule(holds=('inside(?o, ?c)', 'not open(?c)'), in_view=False, exceptions=0.02)))
+INSIDE = [Atom('inside', ('bowl_1', f'cabinet_{i}')) for i in (1, 2)]
+OPEN = [Atom('open', (f'cabinet_{i}',)) for i in (1, 2)]
+
+
+def looking(*visible, k=1500):
+    """A belief at the first look."""
+    found = SampledBelief(estimator(), MODEL, FilterSettings(k=k))
+    found.observe('0')
+    found.expect({a: SITUATIONS.in_situation(a, ''.join('+' if n in visible else '-'
+                                                        for n in a.args)) for a in ATOMS}, visible)
+    return found
+
+
+def test_a_thing_seen_elsewhere_is_in_no_closed_cabinet():
+    tracked = looking('cabinet_1')
+    tracked.provide({OPEN[0]: False})
+    before = tracked.marginals()[INSIDE[0]]
+    tracked.act(Action('navigate-to', ('sink_1',)), FeedbackStatus.EXECUTED)
+    tracked.observe('1')
+    tracked.see(SITUATIONS, ('bowl_1', 'sink_1'))
+    assert before > 0.18 and tracked.marginals()[INSIDE[0]] < 0.05
+
+
+def test_a_thing_that_is_not_in_view_is_not_in_an_open_cabinet():
+    tracked = looking('cabinet_1')
+    tracked.provide({OPEN[0]: True})
+    before = tracked.marginals()
+    tracked.observe('1')
+    tracked.see(SITUATIONS, ('cabinet_1',))
+    after = tracked.marginals()
+    assert before[INSIDE[0]] > 0.18 and after[INSIDE[0]] < 0.05
+    assert after[INSIDE[1]] > before[INSIDE[1]]
+
+
+def log_odds_of_the_start(tracked, atom):
+    return float(tracked._history.prior[tracked._estimator.number[atom]])
+
+
+def logit(p):
+    return math.log(p / (1.0 - p))
+
+
+def test_a_situation_counts_once_and_relative_to_one_out_of_view():
+    tracked = looking('cabinet_1', k=64)
+    assert log_odds_of_the_start(tracked, INSIDE[0]) == pytest.approx(logit(0.4))
+    expected = logit(0.4) + logit(0.02) - logit(0.45)
+    for image in ('1', '2'):
+        tracked.observe(image)
+        tracked.see(SITUATIONS, ('bowl_1',))
+        assert log_odds_of_the_start(tracked, INSIDE[0]) == pytest.approx(expected)
+    tracked.observe('3')
+    tracked.see(SITUATIONS, ('cabinet_1',))  # as at the start
+    assert log_odds_of_the_start(tracked, INSIDE[0]) == pytest.approx(expected)
+    tracked.observe('4')
+    tracked.see(SITUATIONS, ('bowl_1', 'cabinet_1'))
+    assert log_odds_of_the_start(tracked, INSIDE[0]) == pytest.approx(
+        expected + logit(0.3) - logit(0.45))
+
+
+def test_a_situation_says_nothing_of_what_actions_may_have_changed():
+    tracked = looking('bowl_1', k=64)
+    tracked.act(Action('navigate-to', ('cabinet_1',)), FeedbackStatus.EXECUTED)
+    tracked.act(Action('open-container', ('cabinet_1',)), FeedbackStatus.EXECUTED)
+    tracked.observe('1')
+    tracked.see(SITUATIONS, ('cabinet_1', 'cabinet_2'))
+    assert log_odds_of_the_start(tracked, OPEN[0]) == pytest.approx(logit(0.45))
+    assert log_odds_of_the_start(tracked, OPEN[1]) == pytest.approx(logit(0.6))
+
+
+def test_what_comes_into_view_as_a_cabinet_is_opened_may_be_inside():
+    tracked = looking('cabinet_1')
+    tracked.provide({OPEN[0]: False})
+    before = tracked.marginals()[INSIDE[0]]
+    for name in ('navigate-to', 'open-container'):
+        tracked.act(Action(name, ('cabinet_1',)), FeedbackStatus.EXECUTED)
+        tracked.observe(name)
+        tracked.see(SITUATIONS, ('cabinet_1', 'bowl_1')[:1 + (name == 'open-container')])
+    assert log_odds_of_the_start(tracked, INSIDE[0]) == pytest.approx(logit(0.4))
+    assert log_odds_of_the_start(tracked, INSIDE[1]) == pytest.approx(
+        logit(0.45) + logit(0.02) - logit(0.45))
+    assert tracked.marginals()[INSIDE[0]] > before
+
+
+def test_who_was_never_told_what_is_in_view_learns_nothing_from_situations():
+    tracked = belief(64)
+    tracked.observe('1')
+    tracked.see(SITUATIONS, ('bowl_1',))
+    assert log_odds_of_the_start(tracked, INSIDE[0]) == pytest.approx(logit(PRIOR[INSIDE[0]]))
+
+
+def test_in_hindsight_an_answer_was_wrong():
+    """What could be closed had been open: the "no" before was wrong, that after is right."""
+    tracked = belief()
+    told(tracked, [(OPEN[0], NO), (INSIDE[0], NO),
+                   (Action('navigate-to', ('cabinet_1',)), FeedbackStatus.EXECUTED),
+                   (Action('close-container', ('cabinet_1',)), FeedbackStatus.EXECUTED),
+                   (OPEN[0], NO)])
+    truths = tracked.truths() @ tracked.weights
+    assert truths.shape == (3,) and truths[0] > 0.95 and truths[2] < 0.05
+    assert 0.02 < truths[1] < 0.5
+    tracked.observe('image 2')  # the same picture: its answer is no new one
+    assert tracked.truths().shape == (3, len(tracked.weights))

@@ -22,8 +22,8 @@ from sightplan.grounding.observation_model import (
     AnswerRates,
     ObservationModel,
 )
-from sightplan.grounding.sights import SightRule
-from sightplan.model import Atom, Observation
+from sightplan.grounding.sights import SightRule, predicates_of
+from sightplan.model import Atom, InputError, Observation
 from sightplan.model.reading import Record, read_file
 
 FILE = 'priors.yaml'
@@ -118,14 +118,38 @@ def read_priors(domain: Domain) -> Priors:
     """A domain's priors; empty without a file, as for a domain that is not installed.
 
     Raises:
-        InputError: the file is malformed; names file and field.
+        InputError: the file is malformed, or about other things; names file and field.
     """
     folder: Path | None = getattr(domain, 'folder', None)
     if folder is None or not (folder / FILE).is_file():
         return Priors()
-    return _read(folder / FILE)
+    schema = domain.schema
+    return _read(folder / FILE, tuple((name, len(predicate.types))
+                                      for name, predicate in schema.predicates.items()),
+                 tuple(schema.actions))
 
 
 @functools.lru_cache(maxsize=16)
-def _read(path: Path) -> Priors:
-    return read_file(Priors, path)
+def _read(path: Path, predicates: tuple[tuple[str, int], ...], actions: tuple[str, ...]) -> Priors:
+    found, places = read_file(Priors, path), dict(predicates)
+    named = [(f'{part}.{name}', name, places) for part in ('start', 'later', 'answers')
+             for name in getattr(found, part)]
+    named += [(f'actions.{name}', name, dict.fromkeys(actions, 0)) for name in found.actions]
+    for number, rule in enumerate(found.sights):
+        try:
+            named += [(f'sights.{number}', name, places) for name in predicates_of(rule)]
+        except ValueError as error:
+            raise InputError(f'{path}: sights.{number}: {error}') from error
+    for field, name, known in named:
+        if name not in known:
+            raise InputError(f'{path}: {field}: the domain has no {name!r} (choose among '
+                             f'{", ".join(known)})')
+    for part in ('start', 'later'):
+        for name, situations in getattr(found, part).items():
+            for situation in situations:
+                if situation != ANY and (len(situation) != places[name]
+                                         or set(situation) - set('+-')):
+                    raise InputError(
+                        f'{path}: {part}.{name}: {situation!r} is no situation: write a + or - '
+                        f'for each of {places[name]} arguments, or {ANY}')
+    return found

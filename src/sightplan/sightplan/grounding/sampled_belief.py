@@ -79,6 +79,14 @@ class SampledBelief(JointBelief):
         weights = np.exp(self._log_weights - self._log_weights.max())
         return np.asarray(weights / weights.sum())
 
+    def truths(self) -> Bools:
+        """(J, K) whether the atom of each answer was true when it was given, by all known now.
+
+        Answers in the order in which they came, without those that were dropped; columns are
+        courses, whose probabilities are ``weights``.
+        """
+        return self._history.truths(self._courses)
+
     # --- learning -------------------------------------------------------------------------------
 
     def expect(self, prior: Mapping[Atom, float], visible: Collection[str] | None = None) -> None:
@@ -122,14 +130,18 @@ class SampledBelief(JointBelief):
         """See ``JointBelief.see``.
 
         An atom that nothing was done to has stayed as it was at the start, and the situation that
-        it is now in says of that what it would have said then, beside one out of view.
+        it is now in says of that what it would have said then, beside one out of view. Not so
+        where what may hide a thing was changed: what comes into view as a door is opened may well
+        be behind it.
         """
         if self._sights is None:
             self._sights = self._history.sights = Sights(priors.sights, self.atoms, self._batch)
         changed = self._history.changed
+        number = self._estimator.number
         for column, (atom, known) in enumerate(zip(self.atoms, self._situations, strict=True)):
             situation = situation_of(atom, visible)
-            if known and situation not in known and not changed[column]:
+            columns = [column, *(number[a] for a in self._sights.hidden_by.get(atom, ()))]
+            if known and situation not in known and not changed[columns].any():
                 known.append(situation)
                 now = priors.in_situation(atom, situation)
                 unseen = priors.in_situation(atom, '-' * len(atom.args))

@@ -67,6 +67,15 @@ class Case:
         return self.speaks(visible) and all(part.holds_in(state) for part in self.literals)
 
 
+def predicates_of(rule: SightRule) -> list[str]:
+    """The predicates of a rule's literals.
+
+    Raises:
+        ValueError: the rule has no such form.
+    """
+    return [_pattern(text)[0].predicate for text in rule.holds]
+
+
 def cases_of(rule: SightRule, atoms: Collection[Atom]) -> list[Case]:
     """A rule, for each atom of its first literal; those with literals about others are left out.
 
@@ -96,12 +105,21 @@ class Sights:
         rules: of the domain.
         atoms: the columns.
         model: to tell in which states literals hold.
+
+    Attributes:
+        hidden_by: atoms under which a thing may be out of view, each with the other atoms of the
+            rules that say so: whether a door is open, for what is inside.
     """
 
     def __init__(self, rules: Sequence[SightRule], atoms: Sequence[Atom], model: BatchModel,
                  ) -> None:
         self._cases = [case for rule in rules for case in cases_of(rule, atoms)]
         self._tests = [model.test(case.literals) for case in self._cases]
+        self.hidden_by: dict[Atom, list[Atom]] = {}
+        for case in self._cases:
+            if not case.in_view:
+                first, *others = (literal.atom for literal in case.literals)
+                self.hidden_by.setdefault(first, []).extend(others)
         self._against: dict[int, list[int]] = {}  # looks that contradict a case
 
     def see(self, look: int, visible: Collection[str]) -> None:

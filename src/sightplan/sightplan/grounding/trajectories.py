@@ -320,6 +320,14 @@ class History:
         stuck = self._again[self._predicate[columns]] * unchanged[:, None]
         return np.asarray(stuck * ahead + (1.0 - stuck) * yes)
 
+    def truths(self, courses: Courses) -> Bools:
+        """(J, K) whether the atom of each answer was true when it was given, in each course.
+
+        An answer that is taken over for the same picture is left out.
+        """
+        answers = [answer for answer in self._answers if not answer.same_picture]
+        return self._seen(courses)[[a.look for a in answers], :, [a.column for a in answers]]
+
     def _seen(self, courses: Courses) -> Bools:
         values, found, executed = courses.start, [], 0
         for event in self._events:
