@@ -24,6 +24,7 @@ class Entry:
         labels: axis to value.
         lines: scored episodes; empty where it was not run.
         planned: how many episodes there should be.
+        calibrated: whether the method has a calibration.
         sessions: of the run: when, with which commit and versions.
     """
 
@@ -33,6 +34,7 @@ class Entry:
     labels: Mapping[str, Any]
     lines: tuple[Mapping[str, Any], ...] = field(repr=False)
     planned: int
+    calibrated: bool
     sessions: tuple[Mapping[str, Any], ...] = field(repr=False)
 
 
@@ -78,6 +80,7 @@ def read_entries(folders: Sequence[Path]) -> list[Entry]:
                 found.append(Entry(
                     cell['dir'], index.name.removesuffix('.sweep.json'), cell['settings'],
                     cell['labels'], lines, cell['episodes'],
+                    cell.get('calibration') is not None,
                     tuple(store.run_info()['sessions']) if lines else ()))
     return found
 
