@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     try:
         if arguments.measure_cost:
-            from sightplan_bench.household_cost import measure
+            from sightplan_bench.step_cost import measure
             store(arguments.runs[0] / COST, measure())
         for line in regenerate(arguments.runs, arguments.out):
             print(line)
