@@ -19,6 +19,7 @@ STYLES = {
     # method: colour, marker
     'ground': ('#D55E00', 's'), 'decode': ('#E69F00', '^'), 'belief': ('#0072B2', 'o'),
     'blind': ('#777777', 'x'), 'oracle': ('#000000', '_'),
+    'three_valued': ('#CC79A7', '^'), 'log_odds': ('#009E73', 'D'),
 }
 _MORE = ('#009E73', '#CC79A7', '#56B4E9', '#F0E442')
 _PAPER: Any = {'font.size': 9.0, 'axes.grid': True, 'grid.alpha': 0.3,

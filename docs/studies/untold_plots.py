@@ -6,7 +6,7 @@ from pathlib import Path
 
 from study_plots import grid, reliability_diagrams, save, style
 from study_results import score
-from untold_results import ERRORS, FULL, PERFECT, Cell, Results, reliability_rows
+from untold_results import ERRORS, FULL, PERFECT, SPLITS, Cell, Line, Results, reliability_rows
 
 from sightplan.metrics import belief_reliability
 
@@ -17,7 +17,7 @@ _SHORT = {'InternVL3-78B': 'InternVL3', 'Qwen2.5-VL-72B-Instruct': 'Qwen2.5-VL'}
 def plot_success(results: Results, path: Path) -> Path:
     """Success by model, split and kind of errors, with 95 % intervals."""
     cells, models = results.main, results.models
-    splits = [split for split in ('simple', 'medium', 'hard', 'search')
+    splits = [split for split in SPLITS
               if any(cell.split == split for cell in cells)]
     kinds = [(method, calibrated) for method in ('belief', 'three_valued', 'log_odds')
              for calibrated in (True, False)
@@ -57,23 +57,23 @@ def plot_success(results: Results, path: Path) -> Path:
 
 def plot_reliability(results: Results, path: Path) -> Path | None:
     """Reliability diagrams of the marginals in closed loop, one line a model; None without any."""
-    panels: dict[str, list[tuple[str, list[object]]]] = {}
+    panels: dict[str, list[tuple[str, list[Line]]]] = {}
     for (model, answers, calibrated), lines in reliability_rows(results):
         if belief_reliability(lines, resamples=0) is None:
             continue
         title = (f'{answers or "other eyes"}, '
                  f'{"calibrated" if calibrated == "yes" else "no calibration"}')
-        panels.setdefault(title, []).append((_SHORT.get(model, model), lines))  # type: ignore[arg-type]
+        panels.setdefault(title, []).append((_SHORT.get(model, model).strip('`'), lines))
     if not panels:
         return None
-    return save(reliability_diagrams(list(panels.items())), path)  # type: ignore[arg-type]
+    return save(reliability_diagrams(list(panels.items())), path)
 
 
 def plot_ablations(results: Results, path: Path) -> Path:
     """Success of the variants by split, with 95 % intervals."""
     cells = results.ablations
     variants = list(dict.fromkeys(cell.variant for cell in cells))
-    splits = [split for split in ('simple', 'medium', 'hard', 'search')
+    splits = [split for split in SPLITS
               if any(cell.split == split for cell in cells)]
     figure, axes = grid(1, len(splits), 1.4 + 2.0 * len(splits), 0.9 + 0.28 * len(variants),
                         sharey=True, sharex=True)
