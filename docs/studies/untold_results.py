@@ -318,9 +318,10 @@ def _pair(ours: Sequence[Cell], theirs: Sequence[Cell]) -> Comparison | None:
         keys = ('model', 'errors')
         return compare(_keyed(ours, *keys), _keyed(theirs, *keys), _SOLVED)
     others = _keyed(theirs)
-    return compare(_keyed(ours, 'model', 'errors'), {
+    beside: Keyed = {
         (cell.model, cell.errors, line['id']): others[line['id'],]
-        for cell in ours for line in cell.lines if (line['id'],) in others}, _SOLVED)
+        for cell in ours for line in cell.lines if (line['id'],) in others}
+    return compare(_keyed(ours, 'model', 'errors'), beside, _SOLVED)
 
 
 def _compared(results: Results, against: str, calibrated: bool, **wanted: Any,
