@@ -1093,12 +1093,12 @@ JSON = st.recursive(
         st.fixed_dictionaries({'token': st.sampled_from(['Yes', 'No', ' ', '<answer>']),
                                'logprob': JSON, 'top_logprobs': JSON}), max_size=3)}) | JSON,
               'finish_reason': JSON, 'stop_reason': JSON}),
-    usage=JSON, reasoning=st.booleans())
-def test_any_reply_is_read(choice: Any, usage: Any, reasoning: bool) -> None:
+    usage=JSON, reasoning=st.booleans(), unknown=st.booleans())
+def test_any_reply_is_read(choice: Any, usage: Any, reasoning: bool, unknown: bool) -> None:
     backend = _READER
     said = backend._read({'choices': [choice], 'usage': usage},
                          module._Dialect('max_tokens', 20), True, reasoning)
-    reply = module._reply(said)
+    reply = module._reply(said, unknown)
     assert isinstance(reply.text, str)
     for fraction in (reply.p_yes, reply.p_no, reply.p_unknown):
         assert fraction is None or 0.0 <= fraction <= 1.0
