@@ -247,7 +247,8 @@ def test_a_foreign_calibration_is_refused(tmp_path):
                                 questions_sha256=BLOCKS.question_hash)
     rates.write(path)
     for method in ('belief', 'decode'):
-        ended, _, _ = play(method, SIMPLE[0], options={'calibration': str(path)})
+        ended, events, _ = play(method, SIMPLE[0], options={'calibration': str(path)})
+        assert method == 'decode' or not events.of(Asked)  # nor does it matter whether one asks
         assert ended.reason is StopReason.ERROR
         assert "learned for 'another'" in ended.message
     with pytest.raises(InputError, match=r'nowhere\.json'):

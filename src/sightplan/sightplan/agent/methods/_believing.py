@@ -190,6 +190,8 @@ class BelievingPolicy:
         if self._estimators.rates.learned_from(context.problem):
             _LOG.warning('%s: the calibration was learned from answers about this very problem',
                          context.spec.id)
+        if self.needs_grounder and context.answering_model:  # on ROS known by its first answer
+            self._check_calibration(context)
         self._queue.clear()
         self._plans: dict[State, tuple[Action, ...] | Stop] = {}
         self._other_views = self._actions = 0
@@ -323,13 +325,17 @@ class BelievingPolicy:
             probe = False
             self._ask(context, chosen, purpose, action)
 
+    def _check_calibration(self, context: Context) -> None:
+        """Refuse rates of another model, wording, prompt or domain."""
+        self._estimators.rates.check(context.answering_model, context.domain,
+                                     context.answering_prompt)
+
     def _ask(self, context: Context, atoms: Sequence[Atom], purpose: AskPurpose,
              action: Action | None) -> None:
         state = self._filter.state
         answers = context.ask(atoms, purpose, [atom in state for atom in atoms], action,
                               self._observation)
-        self._estimators.rates.check(context.answering_model, context.domain,
-                                     context.answering_prompt)
+        self._check_calibration(context)
         self._filter.answer([
             Evidence(a.atom, a.verdict, self._observation.image_id, a.p_yes, a.p_no)
             for a in answers])
