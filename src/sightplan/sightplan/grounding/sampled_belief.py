@@ -22,7 +22,7 @@ from sightplan.grounding.joint_belief import FilterSettings, JointBelief
 from sightplan.grounding.priors import Priors, situation_of
 from sightplan.grounding.sights import Sights
 from sightplan.grounding.solver import Bools, Floats
-from sightplan.grounding.theory import Theory
+from sightplan.grounding.theory import Clause, Theory
 from sightplan.grounding.trajectories import Courses, History
 from sightplan.model import (
     Action,
@@ -296,7 +296,8 @@ class _Rules:
         # Most clauses say that two atoms do not both hold: one matrix for all of them.
         self._clash = np.zeros((size, size), np.float32)
         self._clash_costs = np.zeros((size, size), np.float32)
-        hard, soft = [], []
+        hard: list[Clause] = []
+        soft: list[Clause] = []
         for clause in theory.clauses:
             if len(clause.literals) == 2 and not any(wanted for _, wanted in clause.literals):
                 (first, _), (second, _) = clause.literals
@@ -323,7 +324,7 @@ class _Rules:
     def possible(self, values: Bools) -> Bools:
         """(K,) whether states (K, n) break no hard constraint."""
         full = self._complete(values)
-        good = ~((full @ self._clash) * full).any(axis=1)
+        good: Bools = np.logical_not(((full @ self._clash) * full).any(axis=1))
         if len(self._hard[1]):
             good &= (full @ self._hard[0] + self._hard[1] > 0.5).all(axis=1)
         if self._groups.shape[1]:
@@ -366,7 +367,7 @@ class _Graph:
     def acyclic(self, values: Bools) -> Bools:
         """(K,) whether the edges of states (K, n) have no cycle: no walk is longer than N."""
         edges = values[:, self._columns]
-        good = ~edges.any(axis=1)
+        good: Bools = np.logical_not(edges.any(axis=1))
         rows = np.flatnonzero(~good)
         walks = (edges[rows].astype(np.float32) @ self._places > 0.5).astype(np.float32)
         walks = walks.reshape(-1, self._size, self._size)
