@@ -34,6 +34,8 @@ NAME_HEADS = {'n_x': 2 * GRID, 'n_y': GRID, 'n_size': 6, 'n_open': 2, 'n_held': 
 far away it is. What the robot went to is in the middle, within some ten pixels: so x is finer."""
 HARD = (0.5, 0.1)
 """Fraction of the weight of "no" that near misses have beyond their own, before and after."""
+FIRST_SHARDS = 100
+"""Shards in which every category is as likely as the next."""
 UNKNOWN_DEPTH, NOISY_DEPTH = 0.25, 0.4
 """Fractions of pictures to learn from that have no depth, and that of a poor sensor."""
 
@@ -43,20 +45,22 @@ class Curriculum:
     """See ``curriculum.Curriculum``."""
 
     recipe: Recipe = field(default_factory=Recipe)
+    later: Recipe = field(default_factory=lambda: Recipe(0.4, openings=True))
     name = 'household'
     words = questions.WORDS
     shape = Shape(height=240, width=240, channels=4, patch=16, hidden=160, heads=4,
                   vision_layers=3, vision_mlp=320, text_layers=4, text_mlp=320,
                   stem=(32, 48, 96, 160), depths=(1, 2, 2))
     settings = Settings(steps=(600, 0, 9000), rates=(2e-3, 1e-3, 1e-3), batch=16, questions=32,
-                        processes=1, shards=100, bfloat16=True)
+                        processes=1, shards=136, bfloat16=True)
     kinds = questions.PREDICATES
     heads = CELL_HEADS | NAME_HEADS
     scenes = 250
 
     def draw(self, seed: int, count: int | None = None) -> Arrays:
-        """Walks through homes."""
-        return render_shard(seed, self.recipe, count or self.scenes)
+        """Walks through homes; those of later shards have more windows, cartons and doors."""
+        recipe = self.recipe if seed < FIRST_SHARDS else self.later
+        return render_shard(seed, recipe, count or self.scenes)
 
     def batch(self, data: Arrays, rng: np.random.Generator | None) -> Batch:
         """Facts: the arrays of a shard, numbers as they are written in the picture."""

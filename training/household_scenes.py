@@ -191,10 +191,13 @@ class Recipe:
     Attributes:
         task_fraction: part of the homes that are the domain's tasks; the others are mixtures.
         full_fraction: part of the pictures drawn at the world's size.
+        openings: whether the containers of mixtures are windows, cartons and doors, several of a
+            kind and half of them shut, with a few things.
     """
 
     task_fraction: float = TASK_FRACTION
     full_fraction: float = FULL_FRACTION
+    openings: bool = False
 
 
 def random_problem(seed: int, recipe: Recipe) -> Problem:
@@ -221,15 +224,17 @@ def random_problem(seed: int, recipe: Recipe) -> Problem:
     boxes = [c for c, kind in CATEGORIES.items() if kind == 'container']
     furniture = [c for c, kind in CATEGORIES.items() if kind == 'object']
     favourite = rng.choice(things)
-    for _ in range(rng.randint(3, 8)):
+    for _ in range(rng.randint(1, 3) if recipe.openings else rng.randint(3, 8)):
         add(favourite if rng.random() < 0.3 else rng.choice(things), 'movable')
+    if recipe.openings:
+        boxes = ['window', 'window', 'carton', 'carton', 'door']
     favourite = rng.choice(boxes)
-    for _ in range(rng.randint(1, 3)):
+    for _ in range(rng.randint(2, 4) if recipe.openings else rng.randint(1, 3)):
         add(favourite if rng.random() < 0.5 else rng.choice(boxes), 'container')
     for _ in range(rng.randint(1, 2)):
         add(rng.choice(furniture), 'object')
     init = {Atom('open', (name,)) for name, kind in objects.items()
-            if kind == 'container' and rng.random() < 0.4}
+            if kind == 'container' and rng.random() < (0.5 if recipe.openings else 0.4)}
     hollow = [name for name, kind in objects.items() if kind == 'container'
               and not name.startswith(('door', 'window'))]
     flat = [name for name, kind in objects.items() if kind == 'object']

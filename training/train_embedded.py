@@ -81,6 +81,13 @@ class Trainer:
             assert self.optimizer is not None
             self.optimizer.load_state_dict(state['optimizer'])
 
+    def begin_with(self, checkpoint: Path) -> None:
+        """Begin the last stage with the weights of another run."""
+        state = torch.load(checkpoint, weights_only=True)
+        self.model.load_state_dict(state['mean'] or state['model'])
+        self.heads.load_state_dict(state['heads'])
+        self.stage = 3
+
     def store(self) -> None:
         """Write a checkpoint, whole or not at all."""
         if self.rank:
@@ -246,7 +253,7 @@ class Trainer:
 
 
 def worker(rank: int, domain: str, settings: Settings, data: Path, work: Path, held_out: int,
-           resume: bool, save_every: int, report_every: int) -> None:
+           resume: bool, start: Path | None, save_every: int, report_every: int) -> None:
     """Body of one process."""
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
@@ -257,6 +264,8 @@ def worker(rank: int, domain: str, settings: Settings, data: Path, work: Path, h
     trainer = Trainer(domain, rank, settings, data, work, held_out)
     if resume and trainer.checkpoint.exists():
         trainer.load()
+    elif start is not None:
+        trainer.begin_with(start)
     trainer.run(save_every, report_every)
     if settings.processes > 1:
         dist.barrier()
@@ -308,6 +317,8 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument('--save-every', type=int, default=200)
     parser.add_argument('--report-every', type=int, default=50)
     parser.add_argument('--resume', action='store_true', help='go on from the last checkpoint')
+    parser.add_argument('--start', type=Path, default=None, metavar='CHECKPOINT',
+                        help='begin the last stage with the weights of another run')
     parser.add_argument('--no-render', action='store_true',
                         help='use the shards that are there; new ones are picked up as they come')
     parser.add_argument('--export-only', action='store_true',
@@ -329,8 +340,8 @@ def main(argv: list[str] | None = None) -> None:
     (args.work / 'settings.json').write_text(json.dumps(dataclasses.asdict(settings)) + '\n')
     if not args.no_render:
         render(args.data, 0, args.shards, args.processes, curriculum.draw)
-    rest = (domain, settings, args.data, args.work, args.held_out, args.resume, args.save_every,
-            args.report_every)
+    rest = (domain, settings, args.data, args.work, args.held_out, args.resume, args.start,
+            args.save_every, args.report_every)
     if settings.processes == 1:
         worker(0, *rest)
     else:
