@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections import deque
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from doubles import (
@@ -22,6 +25,7 @@ from sightplan.agent import make_policy, prompt_name, run_episode
 from sightplan.domains import load_domain
 from sightplan.grounding.observation_model import ObservationModel
 from sightplan.model import (
+    Action,
     Asked,
     AskPurpose,
     Atom,
@@ -211,6 +215,22 @@ def test_a_plan_from_a_less_likely_state_is_better_than_none():
     world = MemoryWorld()
     ended, _, solved = play('belief', problem, world=world, change=misleading)
     assert solved, ended.message
+
+
+@pytest.mark.parametrize(('left', 'kept'), [(4, True), (3, False), (1, False)])
+def test_a_surer_plan_is_kept_only_while_the_budget_allows_for_it(left, kept):
+    """It puts down again what is likely to stand there already."""
+    surer, shorter = tuple(Action(x) for x in 'abcd'), tuple(Action(x) for x in 'cd')
+    policy = make_policy('belief', {}, BoobyTrap())
+    policy._queue = deque(surer)
+    policy._filter = SimpleNamespace(
+        weights=np.array([0.8, 0.2]),
+        reaches=lambda plan, goal: np.array([True, tuple(plan) == surer]))
+    policy._actions, policy._plans, policy._refused = 10 - left, {}, set()
+    policy._plans['likeliest'] = shorter
+    context = SimpleNamespace(spec=SimpleNamespace(max_actions=10), problem=SIMPLE[0])
+    assert policy._have_plan(context, 'likeliest') is None
+    assert tuple(policy._queue) == (surer if kept else shorter)
 
 
 @pytest.mark.slow

@@ -211,13 +211,13 @@ class BelievingPolicy:
         if self._at_goal(context) >= 0.5:
             self._queue.clear()
             self._ascertain(context, AskPurpose.GOAL)
-        elif self._queue and self._confidence(context) >= self._settings.settle:
+        elif (0 < len(self._queue) <= self._left(context)
+              and self._confidence(context) >= self._settings.settle):
             return Act(self._queue[0])
         probability = self._at_goal(context)
         if probability >= self._settings.accept:
             return Stop(StopReason.PLAN_DONE, f'the goal holds with P = {probability:.3f}')
-        left = context.spec.max_actions - self._actions
-        course = self._course(context, left) if self._settings.look_ahead else ()
+        course = self._course(context) if self._settings.look_ahead else ()
         course = course or self._plan_of_likeliest(context)
         if course:
             self._queue = deque(course)
@@ -250,7 +250,11 @@ class BelievingPolicy:
             return ()
         return tuple(self._queue)
 
-    def _course(self, context: Context, left: int) -> tuple[Action, ...]:
+    def _left(self, context: Context) -> int:
+        """Actions that the budget still allows."""
+        return context.spec.max_actions - self._actions
+
+    def _course(self, context: Context) -> tuple[Action, ...]:
         """The actions to begin with that promise most; empty: nothing is worth doing."""
         if self._prospect is None:
             def plan(state: State) -> tuple[Action, ...] | None:
@@ -261,7 +265,7 @@ class BelievingPolicy:
 
             self._prospect = Prospect(context.model, context.problem, plan, self._filter.success,
                                       self._settings.worth)
-        return self._prospect.best(self._likely(), left, frozenset(self._refused),
+        return self._prospect.best(self._likely(), self._left(context), frozenset(self._refused),
                                    tuple(self._queue)).plan
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
@@ -426,14 +430,17 @@ class BelievingPolicy:
     def _as_good(self, context: Context, found: tuple[Action, ...] | Stop) -> bool:
         """Whether the plan in hand is at least as likely to work as another one.
 
-        One that is shorter is better if it works wherever that in hand does.
+        One that is shorter is better if it works wherever that in hand does, or that in hand is
+        too long for what is left of the budget.
         """
         goal = context.problem.goal
         works, weights = self._filter.reaches(self._queue, goal), self._filter.weights
         if isinstance(found, Stop) or (found[:1] and found[0] in self._refused):
             return bool(works[int(weights.argmax())])
         other = self._filter.reaches(found, goal)
-        if len(found) < len(self._queue) and weights @ (works & ~other) < self._settings.worth:
+        if len(found) < len(self._queue) and (
+                len(self._queue) > self._left(context)
+                or weights @ (works & ~other) < self._settings.worth):
             return False
         return bool(weights @ works >= weights @ other)
 
