@@ -188,6 +188,26 @@ def test_a_late_refusal_changes_what_is_thought_of_the_beginning():
     assert after[inside[1]] > before[inside[1]] + 0.15 and after[inside[0]] < 0.1
 
 
+@pytest.mark.parametrize('seed', range(4))
+def test_a_refusal_that_none_of_the_sample_expected_sets_it_in_motion(seed):
+    """All are sure that the cabinet was opened, and can only all be wrong."""
+    rates = dataclasses.replace(RATES, rejection=5e-4, actions=RATES.actions | {
+        'open-container': ActionReliability(0.99, 0.01, 0.0)})
+    made = Estimator(HOME, PROBLEM, observation_model=rates, atoms=ATOMS, priors=Priors(),
+                     settings=EstimatorSettings(k=64, seed=seed))
+    tracked = SampledBelief(made, MODEL, FilterSettings(k=40))
+    tracked.expect(PRIOR)
+    bowl = Atom('inside', ('bowl_1', 'cabinet_1'))
+    tracked.provide({bowl: True, Atom('open', ('cabinet_1',)): False})
+    for name, status in (('navigate-to', FeedbackStatus.EXECUTED),
+                         ('open-container', FeedbackStatus.EXECUTED)):
+        tracked.act(Action(name, ('cabinet_1',)), status)
+    grasp = MODEL.preconditions(Action('grasp', ('bowl_1',)))
+    assert tracked.probability(grasp) > 0.9
+    tracked.act(Action('grasp', ('bowl_1',)), FeedbackStatus.REJECTED)
+    assert tracked.probability(grasp) < 0.3
+
+
 def test_eyes_that_were_wrong_are_trusted_less():
     """Refusals show that three answers were wrong: the next one about the predicate says less."""
     def trust(contradicted):
@@ -216,6 +236,11 @@ def test_what_is_granted_is_certain_and_what_is_granted_later_is_heeded():
     tracked.observe('b')
     tracked.provide({Atom('open', ('cabinet_2',)): True})
     assert tracked.marginals()[Atom('open', ('cabinet_2',))] > 0.999
+    unheard_of = {Atom('reachable', ('cabinet_1',)): True, Atom('reachable', ('sink_1',)): False}
+    tracked.provide(unheard_of)
+    assert all((tracked.marginals()[a] > 0.999) is value for a, value in unheard_of.items())
+    tracked.act(Action('navigate-to', ('cabinet_2',)), FeedbackStatus.EXECUTED)
+    assert tracked.marginals()[Atom('reachable', ('cabinet_1',))] < 0.1
 
 
 def test_the_same_picture_after_an_action_says_that_nothing_new_is_known():

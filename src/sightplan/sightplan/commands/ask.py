@@ -53,7 +53,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('--backend-option', action='append', default=[], metavar='KEY=VALUE',
                         help='setting of the backend (repeatable)')
     parser.add_argument('--calibration', metavar='CAL', help='file of "sightplan calibrate"; '
-                        'without one, generic rates of errors are used')
+                        'without one, those of the domain, else generic ones')
     parser.add_argument('--prompt', default=PROMPT, metavar='NAME', help='prompt around the '
                         'questions, for models that read one (default: %(default)s)')
     parser.add_argument('--out', metavar='PNG', help='write the picture with questions, answers '

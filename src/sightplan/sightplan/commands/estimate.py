@@ -71,7 +71,7 @@ def add_parser(subparsers: Any) -> None:
     source.add_argument('--answers', metavar='FILE', help='answers about one scene, JSON lines')
     source.add_argument('--cases', metavar='FILE', help='many scenes, JSON lines')
     parser.add_argument('--calibration', metavar='CAL', help='file of "sightplan calibrate"; '
-                        'without one, generic rates are used')
+                        'without one, those of the domain, else generic ones')
     parser.add_argument('--k', type=int, help='number of joint states to keep')
     parser.add_argument('--seed', type=int, help='seed of the tie-breaking')
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,19 @@ def _number(text: str) -> int:
     return value
 
 
+def _command(arguments: argparse.Namespace, domain: str, splits: Sequence[str]) -> str:
+    """What makes the same file again."""
+    parts = ['sightplan', 'priors', 'learn', '--domain', domain]
+    for option, values in (
+            ('--split', splits), ('--problems', [arguments.problems]),
+            ('--steps', [arguments.steps]), ('--first-seed', [arguments.first_seed]),
+            ('--seed', [arguments.seed]), ('--leave-out', arguments.leave_out),
+            ('--world-option', arguments.world_option)):
+        for value in values:
+            parts += [option, str(value)]
+    return shlex.join(parts)
+
+
 def learn_priors(arguments: argparse.Namespace) -> Result:
     """Learn and write."""
     from sightplan.grounding.priors import read_priors
@@ -90,7 +104,7 @@ def learn_priors(arguments: argparse.Namespace) -> Result:
             walk(counts, domain, world, problem, arguments.steps, plan, rng)
     names, tables = _tables(domain, tuple(arguments.leave_out))
     text = as_yaml(counts, answers_of(tables), (
-        f'Made by "sightplan priors learn --domain {domain.name}": {counts.homes} problems of '
+        f'Made by "{_command(arguments, domain.name, splits)}": {counts.homes} problems of '
         f'{", ".join(splits)} from seed {arguments.first_seed} on,\nnone of them in a split; '
         f'{counts.states} states of walks of {arguments.steps} actions, half towards the goal. '
         f'Situations: + in view, - not, for\neach argument. Answers: confusion tables of '

@@ -208,8 +208,8 @@ def calibrate(answers: Sequence[LoggedAnswer], actions: Sequence[LoggedAction], 
                          '--em')
     _check_atoms(answers, domain)
     weights = np.array([float(bool(a.truth)) for a in answers])
-    defaults = ObservationModel.default()
-    reports = _learn_predicates(answers, weights, 'labels', read_priors(domain).complete(None))
+    defaults = read_priors(domain).complete(None)
+    reports = _learn_predicates(answers, weights, 'labels', defaults)
     model = dataclasses.replace(
         _with_origin(answers, domain), learned='labels',
         predicates={r.predicate: r.rates for r in reports if r.rates.learned != 'default'})
@@ -299,8 +299,8 @@ def calibrate_episodes(episodes: Sequence[Follow], domain: Domain, *, most_itera
 
     E step: each episode's posterior over what was true at every answer, given all that happened
     in it, before and after. It is taken under the rates that the other episodes give, so that none
-    confirms itself. M step: rates from these expected truths, with the defaults as prior. It
-    stops when no rate changes by ``tolerance``.
+    confirms itself (``repeat`` alone is learned once, of all episodes). M step: rates from these
+    expected truths, with the defaults as prior. It stops when no rate changes by ``tolerance``.
 
     Args:
         episodes: of one model, wording and domain; see ``check_same_origin``. Which truths their

@@ -77,6 +77,8 @@ class EstimatorSettings:
                           low=0.5, high=100.0)
     limit: int = param(512, 'Most states listed per group', low=2, high=100_000)
     seed: int = param(0, 'Seed of the tie-breaking', low=0)
+    correlated: bool = param(True, 'Whether errors about a common thing in one picture are taken '
+                             'to hang together as the domain says (else to be independent)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,8 @@ class Estimator:
         check_settings(self.settings, 'estimator')
         priors = read_priors(domain) if priors is None else priors
         self.observation_model = priors.complete(observation_model)
-        self.correlation = _CORRELATION * getattr(domain, 'errors_together', 0.0)
+        self.correlation = (_CORRELATION * getattr(domain, 'errors_together', 0.0)
+                            if self.settings.correlated else 0.0)
         constraints = read_constraints(domain) if constraints is None else constraints
         objects = {**domain.schema.constants, **problem.objects}
         parts = instantiate(constraints, domain.schema, objects,

@@ -29,7 +29,7 @@ _MOST_BRANCHES = 128  # of the answers of a batch
 
 @dataclass(frozen=True, slots=True)
 class FilterSettings:
-    """Settings of a JointBelief; the last five are those of listed joint states."""
+    """Settings of a JointBelief; ``prune`` and the last four are those of listed states."""
 
     k: int = param(256, 'Most joint states kept', low=1, high=4096)
     prune: float = param(12.0, 'Joint states this far below the best one are dropped [nats]',

@@ -91,7 +91,8 @@ def ask(picture: str | Path | NDArray[np.uint8], domain: str | Domain | None = N
         problem: file of a problem whose objects they are; its initial state is not read.
         backend: name of the backend.
         backend_options: its settings.
-        calibration: file of ``sightplan calibrate``; None: generic rates of errors.
+        calibration: file of ``sightplan calibrate``; None: the domain's priors, else generic
+            rates.
         prompt: name of the prompt around the questions, for models that read one.
 
     Raises:

@@ -22,7 +22,7 @@ from sightplan.grounding.observation_model import (
     AnswerRates,
     ObservationModel,
 )
-from sightplan.grounding.sights import SightRule, predicates_of
+from sightplan.grounding.sights import SightRule, check_rule
 from sightplan.model import Atom, InputError, Observation
 from sightplan.model.reading import Record, read_file
 
@@ -137,7 +137,7 @@ def _read(path: Path, predicates: tuple[tuple[str, int], ...], actions: tuple[st
     named += [(f'actions.{name}', name, dict.fromkeys(actions, 0)) for name in found.actions]
     for number, rule in enumerate(found.sights):
         try:
-            named += [(f'sights.{number}', name, places) for name in predicates_of(rule)]
+            check_rule(rule, places)
         except ValueError as error:
             raise InputError(f'{path}: sights.{number}: {error}') from error
     for field, name, known in named:

@@ -17,7 +17,7 @@ import numpy as np
 import yaml
 
 from sightplan.domains import Domain
-from sightplan.grounding.priors import ANY, read_priors
+from sightplan.grounding.priors import ANY, read_priors, situation_of
 from sightplan.grounding.rollouts import random_action
 from sightplan.grounding.sights import SightRule, cases_of
 from sightplan.model import Action, Atom, EpisodeSpec, FeedbackStatus, Observation, Problem, State
@@ -59,7 +59,7 @@ class Counts:
             visible = seen.visible_objects
             situations = [ANY]
             if visible is not None:
-                situations.append(''.join('+' if name in visible else '-' for name in atom.args))
+                situations.append(situation_of(atom, visible))
             for situation in situations:
                 key = (when, atom.predicate, situation)
                 self.atoms[*key, 'all'] += 1

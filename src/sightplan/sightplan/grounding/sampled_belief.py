@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from sightplan.domains import InstantiatedModel
 from sightplan.grounding.estimator import Estimator, Evidence
@@ -37,6 +38,8 @@ _OUTCOMES = 0.1  # of the steps reconsider what became of an action
 _FIRST_STEPS = 150
 _ORDERS = 4  # in which the first sample is drawn
 _STEPS = 60
+_SURPRISING = 0.1  # news less likely than this sets all trajectories in motion
+_MORE_MOVES = 4  # as long as they find likelier ones
 
 
 class SampledBelief(JointBelief):
@@ -103,8 +106,8 @@ class SampledBelief(JointBelief):
         """Take in facts that the world itself grants; they are as good as certain."""
         known = {self._estimator.number[a]: v for a, v in facts.items()
                  if a in self._estimator.number}
-        for column, value in known.items():
-            self._history.fact(column, value)
+        if known:
+            self._history.provide(known)
         if known and not self._moved:
             self._granted.update(known)
             self._begin()
@@ -118,7 +121,7 @@ class SampledBelief(JointBelief):
             for column, item in self._answered.items():
                 if item.verdict.says is not None:
                     self._history.answer(column, item, same_picture=True)
-            self._update()
+            self._update(news=len(self._answered))
             return
         self._image = image
         if not image:
@@ -136,8 +139,11 @@ class SampledBelief(JointBelief):
         """
         if self._sights is None:
             self._sights = self._history.sights = Sights(priors.sights, self.atoms, self._batch)
+        self._history.see(visible)
+        self._update()
         changed = self._history.changed
         number = self._estimator.number
+        shifted = False
         for column, (atom, known) in enumerate(zip(self.atoms, self._situations, strict=True)):
             situation = situation_of(atom, visible)
             columns = [column, *(number[a] for a in self._sights.hidden_by.get(atom, ()))]
@@ -147,12 +153,13 @@ class SampledBelief(JointBelief):
                 unseen = priors.in_situation(atom, '-' * len(atom.args))
                 if now is not None and unseen is not None:
                     self._history.prior[column] += _logit(now) - _logit(unseen)
-        self._history.see(visible)
-        self._update()
+                    shifted = True
+        if shifted:
+            self._update(news=0)
 
     def answer(self, answers: Sequence[Evidence]) -> None:
         """See ``JointBelief.answer``."""
-        taken = False
+        taken = 0
         for item in answers:
             column = self._estimator.number.get(item.atom)
             if column is None:
@@ -161,9 +168,9 @@ class SampledBelief(JointBelief):
             if column not in self._answered:
                 self._answered[column] = item
                 self._history.answer(column, item)
-                taken = True
+                taken += 1
         if taken:
-            self._update()
+            self._update(news=taken)
 
     def act(self, action: Action, status: FeedbackStatus) -> None:
         """See ``JointBelief.act``."""
@@ -171,6 +178,7 @@ class SampledBelief(JointBelief):
             return
         self._history.act(action, status)
         self._moved = True
+        drawn_log_p: Floats | float = 0.0
         if status is FeedbackStatus.EXECUTED:  # what became of it is drawn from its prior
             courses = self._courses
             log_p = self._history.outcome_log_p(
@@ -179,8 +187,8 @@ class SampledBelief(JointBelief):
             drawn = (np.exp(log_p).cumsum(axis=1) < points).sum(axis=1)
             drawn = np.minimum(drawn, log_p.shape[1] - 1)
             courses.outcomes = np.column_stack([courses.outcomes, drawn.astype(np.int8)])
-            self._log_weights = self._log_weights - log_p[np.arange(len(courses)), drawn]
-        self._update()
+            drawn_log_p = log_p[np.arange(len(courses)), drawn]
+        self._update(drawn_log_p)
 
     # --- the mathematics ------------------------------------------------------------------------
 
@@ -219,15 +227,31 @@ class SampledBelief(JointBelief):
             courses.log_p = courses.log_p - rules.penalties(start[:, columns])
         return courses
 
-    def _update(self) -> None:
-        """Reweight by what has just been added to the history; resample and move if need be."""
+    def _update(self, drawn_log_p: Floats | float = 0.0, news: int = 1) -> None:
+        """Reweight by what has just been added to the history; resample and move if need be.
+
+        That is where the weight rests on few trajectories, and where all of them had expected
+        something else: alike unlikely, they would keep their weights.
+
+        Args:
+            drawn_log_p: (K,) log P with which what was added to each trajectory was drawn.
+            news: how many things were learned; 0: it is not asked how likely they were.
+        """
         before = self._courses
         self._set(self._follow(before.start, before.outcomes))
-        self._log_weights = self._log_weights + self._courses.log_p - before.log_p
+        change = self._courses.log_p - before.log_p - drawn_log_p
+        expected = float(logsumexp(self._log_weights + change) - logsumexp(self._log_weights))
+        self._log_weights = self._log_weights + change
         weights = self.weights
-        if 1.0 / float(weights @ weights) < 0.5 * len(weights):
+        surprised = news > 0 and expected < math.log(_SURPRISING) - (news - 1) * math.log(2.0)
+        if surprised or 1.0 / float(weights @ weights) < 0.5 * len(weights):
             self._resample(weights)
             self._move(_STEPS)
+        for _ in range(_MORE_MOVES if surprised else 0):
+            likely = self._courses.log_p.mean()
+            self._move(_STEPS)
+            if self._courses.log_p.mean() < likely + 1.0:
+                break
 
     def _resample(self, weights: Floats) -> None:
         k = self.settings.k

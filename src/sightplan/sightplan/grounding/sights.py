@@ -8,7 +8,7 @@ argument is in view, or is not, but for a fraction of exceptions.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -67,13 +67,31 @@ class Case:
         return self.speaks(visible) and all(part.holds_in(state) for part in self.literals)
 
 
-def predicates_of(rule: SightRule) -> list[str]:
-    """The predicates of a rule's literals.
+def check_rule(rule: SightRule, arities: Mapping[str, int]) -> None:
+    """Check that a rule can be used in a domain.
+
+    Args:
+        rule: of its file.
+        arities: number of arguments of each of its predicates.
 
     Raises:
-        ValueError: the rule has no such form.
+        ValueError: the rule has another form, or is about other predicates.
     """
-    return [_pattern(text)[0].predicate for text in rule.holds]
+    (first, positive), *_ = parts = [_pattern(text) for text in rule.holds]
+    if not positive or not first.terms or not all(term.startswith('?') for term in first.terms):
+        raise ValueError(f'{rule.holds[0]!r} cannot come first: what is in view or not is the '
+                         f'first variable of a literal without "not", such as "inside(?o, ?c)"')
+    for pattern, _ in parts:
+        if pattern.predicate not in arities:
+            raise ValueError(f'the domain has no {pattern.predicate!r} (choose among '
+                             f'{", ".join(arities)})')
+        if len(pattern.terms) != arities[pattern.predicate]:
+            raise ValueError(f'{pattern.predicate} takes {arities[pattern.predicate]} arguments, '
+                             f'not {len(pattern.terms)}')
+        unbound = [t for t in pattern.terms if t.startswith('?') and t not in first.terms]
+        if unbound:
+            raise ValueError(f'{unbound[0]} is not among the variables of the first literal, '
+                             f'{rule.holds[0]!r}')
 
 
 def cases_of(rule: SightRule, atoms: Collection[Atom]) -> list[Case]:

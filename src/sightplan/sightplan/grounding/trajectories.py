@@ -11,8 +11,9 @@ answers tells what others are worth.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,8 @@ Ints = NDArray[np.int8]
 _CERTAIN_ANSWERS = 1e6
 _AGAIN = 0.9
 """How often an action that came to nothing does so again: its cause may still be there."""
+_SURPRISE = 6.0
+"""What each fact costs that was otherwise, once actions were carried out [nats]."""
 _LEAST = 1e-4
 """An action never does nothing less often than this."""
 _VERDICTS = {Verdict.YES: 0, Verdict.NO: 1, Verdict.UNPARSED: 2, Verdict.UNKNOWN: 3}
@@ -47,14 +50,48 @@ class _Answer:
     extra: tuple[float, float]  # what its probabilities add, atom false and true [nats]
 
 
+class _Columns(NamedTuple):
+    """The fields of J answers as arrays."""
+
+    look: NDArray[np.intp]
+    column: NDArray[np.intp]
+    predicate: NDArray[np.intp]
+    verdict: NDArray[np.intp]
+    before: NDArray[np.intp]
+    same_picture: Bools
+    extra: Floats  # (J, 2)
+    worth: Floats  # of each answer among those about its things on its picture
+    one_hot: Floats  # (J, predicates * verdicts) its worth, where it belongs
+
+    @classmethod
+    def of(cls, answers: Sequence[_Answer], predicates: int, correlation: float,
+           related: Sequence[int]) -> _Columns:
+        look, column, predicate, verdict, before = (
+            np.array([getattr(a, name) for a in answers], np.intp)
+            for name in ('look', 'column', 'predicate', 'verdict', 'before'))
+        worth = 1.0 / (1.0 + correlation * np.array(related))
+        one_hot = np.zeros((len(answers), predicates * len(_VERDICTS)))
+        one_hot[np.arange(len(answers)), predicate * len(_VERDICTS) + verdict] = worth
+        return cls(look, column, predicate, verdict, before,
+                   np.array([a.same_picture for a in answers], np.bool_),
+                   np.array([a.extra for a in answers], np.float64), worth, one_hot)
+
+
 @dataclass(frozen=True, slots=True)
 class _Happened:
     action: Action
     executed: bool
-    # What may have become of it: their log probabilities, and which columns stay as they were:
-    # of the first outcome none, of the second all.
+    # What may have become of it: their log probabilities, and from the third on which columns
+    # stay as they were (of the first outcome none do, of the second all).
     log_p: Floats
     kept: tuple[NDArray[np.intp], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Granted:
+    columns: NDArray[np.intp]
+    values: Bools
+    cost: float  # of each column that was otherwise [nats]
 
 
 @dataclass(slots=True)
@@ -78,7 +115,7 @@ class Courses:
         return len(self.start)
 
     def take(self, chosen: NDArray[np.intp]) -> Courses:
-        """Some of them."""
+        """The courses of some rows, in that order; a row may come several times."""
         return Courses(self.start[chosen], self.outcomes[chosen], self.values[chosen],
                        self.log_p[chosen])
 
@@ -106,13 +143,13 @@ class History:
         self._names = names
         self.prior = np.zeros(len(atoms))  # log odds of each atom at the start
         self.changed = np.zeros(len(atoms), np.bool_)  # what actions may have changed since
-        self._events: list[_Happened | None] = [None]  # None: a look
+        self._events: list[_Happened | _Granted | None] = [None]  # None: a new picture
         self.executed: list[_Happened] = []
         self._looks = 1
         self._answers: list[_Answer] = []
+        self._columns: _Columns | None = None  # of the answers, made anew after each
         self._related: list[int] = []  # of each answer those about its things on its picture
         self._last: dict[int, int] = {}
-        self._facts: list[tuple[int, int, bool]] = []  # look, column, value
         self.sights = Sights((), atoms, model)
         # alpha[p, v, a]: pseudo-counts of answer a where predicate p has value v.
         self._alpha = np.array([[_pseudo_counts(rates, name, value) for value in (False, True)]
@@ -150,6 +187,7 @@ class History:
         for number in related:
             self._related[number] += 1
         self._related.append(len(related))
+        self._columns = None
         self._answers.append(_Answer(
             column, self._looks - 1, int(self._predicate[column]), verdict,
             self._last.get(column, -1), same_picture, extra))
@@ -161,9 +199,15 @@ class History:
         number = self._last.get(column, -1)
         return self._answers[number].verdict if number >= 0 else -1
 
-    def fact(self, column: int, value: bool) -> None:
-        """A fact that the world itself grants."""
-        self._facts.append((self._looks - 1, column, value))
+    def provide(self, facts: Mapping[int, bool]) -> None:
+        """Facts that the world itself grants: values by column.
+
+        They hold from then on whatever went before, so that a trajectory that nothing known
+        explains is right about the present nonetheless.
+        """
+        self._events.append(_Granted(np.array(list(facts), np.intp),
+                                     np.array(list(facts.values()), np.bool_),
+                                     _SURPRISE if self.executed else CERTAIN))
 
     def act(self, action: Action, status: FeedbackStatus) -> None:
         """An action, and what the world said."""
@@ -203,6 +247,11 @@ class History:
                 seen[look] = values
                 look += 1
                 continue
+            if isinstance(event, _Granted):
+                wrong = values[:, event.columns] != event.values
+                log_p = log_p - event.cost * wrong.sum(axis=1)
+                values = seen[look - 1] = _put(values, event)
+                continue
             applicable = self._model.applicable(event.action, values)
             if not event.executed:
                 log_p = log_p + np.where(applicable, math.log(rates.rejection),
@@ -215,8 +264,6 @@ class History:
             log_p = log_p + chances[np.arange(k), outcome]
             values = self._after(event, values, outcome, applicable)
             executed += 1
-        for at, column, value in self._facts:
-            log_p = log_p - np.where(seen[at, :, column] == value, 0.0, CERTAIN)
         log_p = log_p - self.sights.costs(seen)
         if self._answers:
             log_p = log_p + self._likelihood(seen)[0]
@@ -253,12 +300,10 @@ class History:
     def _likelihood(self, seen: Bools) -> tuple[Floats, Floats]:
         """(K,) log likelihood of the answers; (K, P, 2, 4) counts of fresh answers."""
         answers = self._answers
-        look = np.array([a.look for a in answers])
-        column = np.array([a.column for a in answers])
-        predicate = np.array([a.predicate for a in answers])
-        verdict = np.array([a.verdict for a in answers])
-        before = np.array([a.before for a in answers])
-        same = np.array([a.same_picture for a in answers])
+        if self._columns is None:
+            self._columns = _Columns.of(answers, len(self._names), self._correlation,
+                                        self._related)
+        look, column, predicate, verdict, before, same, extra, worth, one_hot = self._columns
         value = seen[look, :, column]  # (J, K)
         repeated = (before >= 0)[:, None] & (value == value[before])
         if self._independent:
@@ -266,10 +311,6 @@ class History:
         number = value.astype(np.intp)
         fresh = ~repeated
         # Fresh answers, their rates integrated out.
-        slots = predicate * len(_VERDICTS) + verdict
-        one_hot = np.zeros((len(answers), len(self._names) * len(_VERDICTS)))
-        worth = 1.0 / (1.0 + self._correlation * np.array(self._related))
-        one_hot[np.arange(len(answers)), slots] = worth
         counts = np.stack([(fresh & ~value).T @ one_hot, (fresh & value).T @ one_hot], axis=1)
         counts = counts.reshape(-1, 2, len(self._names), len(_VERDICTS)).transpose(0, 2, 1, 3)
         alpha = self._alpha
@@ -283,7 +324,6 @@ class History:
                       + (1.0 - stuck) * self._mean[predicate[:, None], number, verdict[:, None]])
             weight = np.where(repeated & ~same[:, None], np.log(chance), 0.0)
             log_p = log_p + worth @ weight
-        extra = np.array([a.extra for a in answers])
         if extra.any():
             log_p = log_p + worth @ np.where(
                 fresh, extra[np.arange(len(answers))[:, None], number], 0.0)
@@ -333,11 +373,20 @@ class History:
         for event in self._events:
             if event is None:
                 found.append(values)
+            elif isinstance(event, _Granted):
+                values = found[-1] = _put(values, event)
             elif event.executed:
                 values = self._after(event, values, courses.outcomes[:, executed],
                                      self._model.applicable(event.action, values))
                 executed += 1
         return np.array(found)
+
+
+def _put(values: Bools, facts: _Granted) -> Bools:
+    """(K, n) the states with facts that hold."""
+    values = values.copy()
+    values[:, facts.columns] = facts.values
+    return values
 
 
 def _pseudo_counts(rates: ObservationModel, predicate: str, value: bool) -> list[float]:

@@ -8,7 +8,8 @@ standard input ends, because the parent closed it or died, the whole process gro
 
 A request with a ``state`` is one of many about the same task: its problem text makes every atom
 true that an action can make true, so that Fast Downward's translation of it keeps all of them, and
-does not depend on the state. The translation is kept, and the true state put into it.
+depends on the state by those alone that no action makes true. The translation is kept, and the
+true state put into it.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ from sightplan.vlm.api import (
     YesNoRequest,
 )
 
-FORMAT = 1
+FORMAT = 2
 NAME = 'replies.jsonl'
 """Name of the recording in a run directory."""
 _NO_RECORDING = ('this is no recording of replies (made with "sightplan run --record"); name '

@@ -59,7 +59,7 @@ class BelievingSettings:
     """Settings of a method that acts on a joint belief."""
 
     calibration: str = param('', 'Calibration file of the model (see "sightplan calibrate"); '
-                             'empty: generic rates')
+                             "empty: the domain's priors, else generic rates")
     constraints: bool = param(True, "Whether to use the domain's constraints")
     priors: bool = param(True, "Whether to use the domain's priors (else what is out of view at "
                          'first has .2, and all other atoms are as likely as not)')
@@ -72,6 +72,8 @@ class BelievingSettings:
                            "or auto: listed where the domain's constraints demand that something "
                            'holds, sampled where they only forbid',
                            choices=('auto', *_KINDS))
+    correlated: bool = param(True, 'Whether errors about a common thing in one picture are taken '
+                             'to hang together as the domain says (else to be independent)')
     repeats: str = param('dependent', 'Answers about a new image: dependent on the last ones, or '
                          'independent (for comparison)', choices=('dependent', 'independent'))
     k: int = param(256, 'Most joint states kept', low=1, high=4096)
@@ -110,7 +112,8 @@ def make_filter(context: Context, estimators: Estimators, settings: BelievingSet
         InputError: the domain's constraints do not allow the kind that is asked for.
     """
     estimator = estimators.get(
-        context, EstimatorSettings(k=settings.k, window=settings.window, limit=2 * settings.k),
+        context, EstimatorSettings(k=settings.k, window=settings.window, limit=2 * settings.k,
+                                   correlated=settings.correlated),
         relevant_atoms(context))
     kind = settings.inference
     if kind in ('auto', 'sampled'):
@@ -155,9 +158,11 @@ class BelievingPolicy:
     """Act on the most probable joint state; ask what can change the plan.
 
     The loop: ask until the plan in hand works with probability ``settle`` in the belief, or no
-    question is worth ``min_gain``; act; move the belief by the action model; look at the new
-    picture, and ask again. The goal is accepted at probability ``accept``; below, where there is
-    nothing left to ask, one looks again from elsewhere, or acts as if it did not hold.
+    question is worth ``min_gain``; act; move the belief by the action model; take a new picture,
+    and ask again. The goal is accepted at probability ``accept``. Below, of the plans from the
+    likeliest states that fit the budget the one is followed that promises most in all likely
+    states (``_prospect``); where none promises more than to end, another view is sought, and the
+    episode ends.
     """
 
     needs_truth = False
@@ -297,6 +302,7 @@ class BelievingPolicy:
             if self.needs_grounder:
                 take_in(self._filter, context.domain, self._observation, first, self._settings)
             else:
+                self._filter.observe('')
                 self._filter.provide(self._observation.privileged_facts)
         self._publish(context)
 
@@ -434,9 +440,9 @@ class BelievingPolicy:
         too long for what is left of the budget.
         """
         goal = context.problem.goal
-        works, weights = self._filter.reaches(self._queue, goal), self._filter.weights
         if isinstance(found, Stop) or (found[:1] and found[0] in self._refused):
-            return bool(works[int(weights.argmax())])
+            return not context.model.first_flaw(tuple(self._queue), self._filter.state, goal)
+        works, weights = self._filter.reaches(self._queue, goal), self._filter.weights
         other = self._filter.reaches(found, goal)
         if len(found) < len(self._queue) and (
                 len(self._queue) > self._left(context)

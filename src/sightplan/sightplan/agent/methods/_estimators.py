@@ -14,7 +14,8 @@ class Estimators:
     """One estimator for all problems with the same objects.
 
     Args:
-        calibration: path of a calibration file; '': generic rates.
+        calibration: path of a calibration file; '': the domain's priors, else generic
+            rates.
         constraints: whether the domain's constraints are used.
         priors: whether the domain's priors are used.
 

@@ -101,16 +101,16 @@ class Prospect:
                 continue
             if plan not in self._known:
                 self._known.append(plan)
-            value, actions = self._follow(plan, beliefs, budget, level)
+            value, actions = self._follow(plan, beliefs, budget, refused, level)
             courses.append(Course(plan, value, actions / mass))
         enough = max(course.value for course in courses) - self._worth * mass
         return min((course for course in courses if course.value >= enough),
                    key=lambda course: (course.actions, -course.value))
 
-    def _follow(self, plan: Plan, beliefs: dict[State, float], budget: int, level: int,
-                ) -> tuple[float, float]:
+    def _follow(self, plan: Plan, beliefs: dict[State, float], budget: int,
+                refused: frozenset[Action], level: int) -> tuple[float, float]:
         """Probability of the goal, and expected actions times the mass of the beliefs."""
-        value, actions, refused = 0.0, 0.0, frozenset[Action]()
+        value, actions = 0.0, 0.0
         for number, action in enumerate(plan, 1):
             done: dict[State, float] = {}
             kept: dict[State, float] = {}
@@ -121,6 +121,7 @@ class Prospect:
                     kept[state] = kept.get(state, 0.0) + p
                 else:
                     done[after] = done.get(after, 0.0) + p * success
+                    actions += p * (1.0 - success) * number
             left = budget - number
             if kept:
                 course = self._best(kept, left, refused | {action}, level + 1,

@@ -23,7 +23,14 @@ from dataclasses import dataclass
 
 from sightplan.agent.methods._believing import relevant_atoms
 from sightplan.agent.methods._conformant import ConformantPlanner, Plan, likely_states
-from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
+from sightplan.agent.policy import (
+    Act,
+    Context,
+    Decision,
+    Stop,
+    offering_unknown,
+    without_plan,
+)
 from sightplan.domains import InstantiatedModel
 from sightplan.domains.instantiation import AllOf, Ground
 from sightplan.model import (
@@ -57,6 +64,7 @@ class Settings:
                         choices=('unknown', 'no'))
     mass: float = param(0.8, 'Probability of the joint states that a plan must work in', low=0.01,
                         high=0.999)
+    unknown: bool = param(False, 'Whether the model may answer that it cannot tell')
     states: int = param(256, 'Most joint states that are collected', low=1, high=4096)
     search: str = param('short', "Search of the planner; '' for what the other methods get")
 
@@ -95,6 +103,8 @@ class Policy:
     def __init__(self, settings: Settings) -> None:
         """Keep the settings."""
         self._settings = settings
+        if settings.unknown:
+            self.prompt = offering_unknown(self.prompt)
         self._plan: Plan = ()
 
     @property

@@ -34,7 +34,14 @@ from numpy.typing import NDArray
 
 from sightplan.agent.methods._believing import relevant_atoms
 from sightplan.agent.methods._knowledge import Knowledge
-from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
+from sightplan.agent.policy import (
+    Act,
+    Context,
+    Decision,
+    Stop,
+    offering_unknown,
+    without_plan,
+)
 from sightplan.domains.batches import BatchModel
 from sightplan.model import (
     Action,
@@ -59,6 +66,7 @@ class Settings:
     """Settings of ``three_valued``."""
 
     search: str = param('short', "Search of the planner; '' for what the other methods get")
+    unknown: bool = param(False, 'Whether the model may answer that it cannot tell')
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +89,8 @@ class Policy:
     def __init__(self, settings: Settings) -> None:
         """Keep the settings."""
         self._settings = settings
+        if settings.unknown:
+            self.prompt = offering_unknown(self.prompt)
         self._plan: Plan = ()
 
     @property
