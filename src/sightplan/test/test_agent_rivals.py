@@ -293,12 +293,12 @@ def test_what_is_hidden_is_found(method):
                     if step.feedback.status is FeedbackStatus.REJECTED]
 
 
-@pytest.mark.parametrize('method', ['three_valued', 'log_odds'])
+@pytest.mark.parametrize(('method', 'most'), [('three_valued', None), ('log_odds', 2)])
 @pytest.mark.parametrize('guess', ['no', 'random'])
-def test_a_domain_with_hidden_things_needs_no_change(method, guess):
+def test_a_domain_with_hidden_things_needs_no_change(method, most, guess):
     domain = pantry()
     solved = []
-    for number, problem in enumerate(domain.split_problems('small')):
+    for number, problem in enumerate(domain.split_problems('small')[:most]):
         world = MemoryWorld(domain, pantry_view)
         ended, _, success = play(method, problem, world=world, seed=number, max_actions=20,
                                  grounder=GuessingGrounder(world, guess, 0.0, number))
@@ -309,7 +309,7 @@ def test_a_domain_with_hidden_things_needs_no_change(method, guess):
 
 
 @pytest.mark.parametrize('method', ['three_valued', 'log_odds'])
-@pytest.mark.parametrize('verdict', [Verdict.YES, Verdict.NO, Verdict.UNPARSED])
+@pytest.mark.parametrize('verdict', list(Verdict))
 def test_nonsense_ends_in_an_ordinary_way(method, verdict):
     ended, _, _ = play(method, BLOCKS.split_problems('simple')[0], change=lambda *_: verdict)
     assert ended.reason.scored, ended.message

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from sightplan.domains import load_domain
-from sightplan.domains.batches import BatchModel
 from sightplan.grounding.estimator import Estimator, EstimatorSettings, Evidence
 from sightplan.grounding.joint_belief import FilterSettings
 from sightplan.grounding.observation_model import (
@@ -268,20 +267,6 @@ def test_it_is_a_function_of_what_it_was_told_and_not_of_the_order_of_objects():
         told(tracked, history)
         found.append(tracked.marginals())
     assert found[0] == found[1] == found[2]
-
-
-def test_many_states_at_once_move_as_single_ones_do():
-    batch = BatchModel(MODEL, ATOMS)
-    rng = np.random.default_rng(0)
-    values = rng.random((64, len(ATOMS))) < 0.4
-    states = [frozenset(a for a, v in zip(ATOMS, row, strict=True) if v) for row in values]
-    for action in MODEL.actions:
-        fits = batch.applicable(action, values)
-        after = batch.effects(action, values, fits)
-        for state, row, fit in zip(states, after, fits, strict=True):
-            assert fit == MODEL.applicable(action, state)
-            wanted = (MODEL.apply(action, state) if fit else state) & set(ATOMS)
-            assert wanted == {a for a, v in zip(ATOMS, row, strict=True) if v}
 
 
 # --- what is in view, and hindsight --------------------------------------------------------------
