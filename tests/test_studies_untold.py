@@ -23,7 +23,7 @@ from untold_results import (
 )
 
 from doubles import InsideEngine, MemoryWorld, SearchPlanner
-from sightplan.metrics import mcnemar_exact
+from sightplan.metrics.paired import sign_flip_exact
 from sightplan.model import InputError
 from sightplan.runs import worlds
 from sightplan.sweeps import Options, parse_sweep, read_sweep, run_sweep
@@ -173,7 +173,7 @@ def made(method, model, solved, split='hard', errors='together', calibrated=Fals
         for number, good in enumerate(solved))
     asks = method != 'blind'
     return Cell(f'{method}-{model}-{split}-{errors}-{calibrated}-{privileged}', method, model,
-                split, errors if asks else '', calibrated, privileged, '', lines,
+                split, errors if asks else '', calibrated, 0, privileged, '', lines,
                 planned or len(lines))
 
 
@@ -192,7 +192,8 @@ def test_pairs_are_the_same_episodes_beside_every_model():
     found = {tuple(row[:4]): row[4:] for row in body(paired(Results(CELLS)))}
     hard = found['`blind`', 'errors hang together', 'no', 'hard']
     assert hard[:3] == ['20', '.85', '.70'] and hard[3].startswith('+.15 (')
-    assert hard[4:6] == ['5', '2'] and hard[6] == f'{mcnemar_exact(5, 2):.3f}'.lstrip('0')
+    assert hard[4:6] == ['5', '2'] and hard[6] == (
+        f'{sign_flip_exact([2, 2, 1, -2]):.3f}'.lstrip('0'))
     assert found['`blind`', 'errors hang together', 'no', '**all**'][0] == '22'
     rival = found['`three_valued`', 'errors hang together', 'no', '**all**']
     assert rival[:3] == ['10', '.90', '.00']
@@ -249,7 +250,7 @@ def test_shipped_sweeps_share_the_cells_of_the_method_as_it_is(monkeypatch):
     main, parts, levels = (
         {cell.name for cell in read_sweep(SWEEPS / f'{name}.yaml').cells}
         for name in ('untold', 'untold_ablations', 'untold_told'))
-    assert len(main & parts) == 8  # full, and with a calibration
+    assert len(main & parts) == 24  # full, and with a calibration
     assert len(main & levels) == 20  # three models, perfect eyes and blind, never told
 
 

@@ -54,6 +54,7 @@ class Cell:
         split: of the problems.
         errors: whether errors hang ``together`` or are ``independent``; '' without a table.
         calibrated: whether the method has a calibration.
+        home: which home each problem takes place in.
         privileged: when facts about what is out of view are told.
         variant: of the method, in ablations; else ''.
         lines: scored episodes.
@@ -66,6 +67,7 @@ class Cell:
     split: str
     errors: str
     calibrated: bool
+    home: int
     privileged: str
     variant: str
     lines: tuple[Line, ...] = field(repr=False)
@@ -104,10 +106,11 @@ class Results:
 
     @property
     def told(self) -> tuple[Cell, ...]:
-        """By level of what is told: no calibration, errors that hang together."""
+        """By level of what is told: no calibration, errors that hang together, first homes."""
         return tuple(cell for cell in self.cells if not cell.variant and cell.lines
                      and not cell.calibrated and cell.method in ('belief', 'blind')
-                     and cell.errors != INDEPENDENT and cell.model != USELESS)
+                     and cell.errors != INDEPENDENT and cell.model != USELESS
+                     and not cell.home)
 
     @property
     def embedded(self) -> tuple[Cell, ...]:
@@ -148,8 +151,8 @@ def _cell(entry: Entry) -> Cell:
         entry.run, settings['method'], re.sub(r'\.(ya?ml|json)$', '', model), settings['split'],
         '' if not simulated or model == PERFECT else
         INDEPENDENT if options.get('together') == 0.0 else TOGETHER,
-        entry.calibrated, settings['privileged'], str(entry.labels.get('variant', '')),
-        entry.lines, entry.planned)
+        entry.calibrated, int(settings['world_options'].get('home', 0)), settings['privileged'],
+        str(entry.labels.get('variant', '')), entry.lines, entry.planned)
 
 
 def _values(cells: Iterable[Cell], key: str) -> list[Any]:
@@ -315,13 +318,13 @@ def _pair(ours: Sequence[Cell], theirs: Sequence[Cell]) -> Comparison | None:
     What asks nobody has the same episodes beside every model.
     """
     if any(cell.model for cell in theirs):
-        keys = ('model', 'errors')
+        keys = ('model', 'errors', 'home')
         return compare(_keyed(ours, *keys), _keyed(theirs, *keys), _SOLVED)
-    others = _keyed(theirs)
+    others = _keyed(theirs, 'home')
     beside: Keyed = {
-        (cell.model, cell.errors, line['id']): others[line['id'],]
-        for cell in ours for line in cell.lines if (line['id'],) in others}
-    return compare(_keyed(ours, 'model', 'errors'), beside, _SOLVED)
+        (cell.model, cell.errors, str(cell.home), line['id']): others[str(cell.home), line['id']]
+        for cell in ours for line in cell.lines if (str(cell.home), line['id']) in others}
+    return compare(_keyed(ours, 'model', 'errors', 'home'), beside, _SOLVED)
 
 
 def _compared(results: Results, against: str, calibrated: bool, **wanted: Any,
@@ -357,7 +360,8 @@ def _p(value: float | None) -> str:
 def paired(results: Results) -> str:
     """``belief`` against what never looks and its rivals, over all models, on the same episodes.
 
-    Intervals of differences are from a bootstrap over problems; p is of McNemar's exact test.
+    Intervals of differences are from a bootstrap over problems, p is of the exact sign-flip test
+    over problems.
     """
     rows = []
     for against in RIVALS:
