@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import cv2
@@ -34,8 +34,10 @@ NAME_HEADS = {'n_x': 2 * GRID, 'n_y': GRID, 'n_size': 6, 'n_open': 2, 'n_held': 
 far away it is. What the robot went to is in the middle, within some ten pixels: so x is finer."""
 HARD = (0.5, 0.1)
 """Fraction of the weight of "no" that near misses have beyond their own, before and after."""
-FIRST_SHARDS = 100
-"""Shards in which every category is as likely as the next."""
+RECIPES = ((136, Recipe(0.9, ('search',), openings=True)), (100, Recipe(0.4, openings=True)),
+           (0, Recipe()))
+"""From which shard on scenes are drawn how: later ones have what was found to be weak, windows,
+cartons and doors, and then rooms with many things that open."""
 UNKNOWN_DEPTH, NOISY_DEPTH = 0.25, 0.4
 """Fractions of pictures to learn from that have no depth, and that of a poor sensor."""
 
@@ -44,8 +46,7 @@ UNKNOWN_DEPTH, NOISY_DEPTH = 0.25, 0.4
 class Curriculum:
     """See ``curriculum.Curriculum``."""
 
-    recipe: Recipe = field(default_factory=Recipe)
-    later: Recipe = field(default_factory=lambda: Recipe(0.4, openings=True))
+    recipe: Recipe | None = None
     name = 'household'
     words = questions.WORDS
     shape = Shape(height=240, width=240, channels=4, patch=16, hidden=160, heads=4,
@@ -58,8 +59,8 @@ class Curriculum:
     scenes = 250
 
     def draw(self, seed: int, count: int | None = None) -> Arrays:
-        """Walks through homes; those of later shards have more windows, cartons and doors."""
-        recipe = self.recipe if seed < FIRST_SHARDS else self.later
+        """Walks through homes, by ``recipe`` or else ``RECIPES``."""
+        recipe = self.recipe or next(recipe for first, recipe in RECIPES if seed >= first)
         return render_shard(seed, recipe, count or self.scenes)
 
     def batch(self, data: Arrays, rng: np.random.Generator | None) -> Batch:

@@ -190,12 +190,14 @@ class Recipe:
 
     Attributes:
         task_fraction: part of the homes that are the domain's tasks; the others are mixtures.
+        splits: whose tasks they are.
         full_fraction: part of the pictures drawn at the world's size.
         openings: whether the containers of mixtures are windows, cartons and doors, several of a
             kind and half of them shut, with a few things.
     """
 
     task_fraction: float = TASK_FRACTION
+    splits: tuple[str, ...] = ('simple', 'medium', 'hard')
     full_fraction: float = FULL_FRACTION
     openings: bool = False
 
@@ -205,7 +207,7 @@ def random_problem(seed: int, recipe: Recipe) -> Problem:
     rng = random.Random(f'household {seed}')
     domain = load_domain('household')
     if rng.random() < recipe.task_fraction:
-        split = rng.choice(('simple', 'medium', 'hard'))
+        split = rng.choice(recipe.splits)
         _, problem = generator.draw(domain, generator.Settings(split), rng.randrange(10**6))
         init = set(problem.init)
         if rng.random() < 0.6:

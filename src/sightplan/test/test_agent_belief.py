@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import random
+import shutil
 from collections import deque
 from types import SimpleNamespace
 
@@ -22,7 +24,8 @@ from doubles import (
     spec_of,
 )
 from sightplan.agent import make_policy, prompt_name, run_episode
-from sightplan.domains import load_domain
+from sightplan.agent.methods._estimators import Estimators
+from sightplan.domains import Domain, load_domain
 from sightplan.grounding.observation_model import ObservationModel
 from sightplan.model import (
     Action,
@@ -150,7 +153,6 @@ def test_the_initial_state_in_the_problem_changes_nothing():
         def reset(self, spec):
             super().reset(spec)
             self._states = {self.now_ns: SIMPLE[2].init}
-    import dataclasses
     runs = []
     for init in (SIMPLE[2].init, SIMPLE[3].init, frozenset()):
         problem = dataclasses.replace(SIMPLE[2], init=init)
@@ -273,6 +275,27 @@ def test_a_foreign_calibration_is_refused(tmp_path):
         assert "learned for 'another'" in ended.message
     with pytest.raises(InputError, match=r'nowhere\.json'):
         make_policy('belief', {'calibration': str(tmp_path / 'nowhere.json')})
+
+
+@pytest.mark.parametrize(('model', 'options', 'known'), [
+    ('truth', {}, 'truth'), ('another', {}, ''), ('truth', {'priors': False}, '')])
+def test_what_comes_with_a_domain_about_a_model_is_used(tmp_path, model, options, known):
+    folder = tmp_path / 'blocksworld'
+    shutil.copytree(BLOCKS.folder, folder)
+    (folder / 'calibrations').mkdir()
+    dataclasses.replace(
+        ObservationModel.default(), model=model, domain='blocksworld',
+        questions_sha256=BLOCKS.question_hash, prompt=BLOCKS.prompt_id('ground'),
+    ).write(folder / 'calibrations' / 'model.json')
+    domain = Domain(folder)
+    assert domain.settings_hash != BLOCKS.settings_hash
+    world = MemoryWorld(domain)
+    policy = make_policy('belief', options, BoobyTrap())
+    run_episode(spec_of(SIMPLE[0], method='belief'), policy, world, TruthGrounder(world),
+                SearchPlanner(domain, 20_000), EventList(), domain)
+    assert policy._filter._estimator.observation_model.model == known
+    given = dataclasses.replace(ObservationModel.default(), answers=7)
+    assert Estimators('', True, True, given).of_model(domain, model) is None
 
 
 def test_blind_neither_looks_nor_asks():

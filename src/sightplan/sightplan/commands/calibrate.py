@@ -158,6 +158,9 @@ def _recorded(arguments: argparse.Namespace) -> list[Recorded]:
         try:
             find_bags(user_path(folder))
         except InputError:
+            if len(arguments.run) > 1:
+                note(f'sightplan calibrate: {folder} has no bags: of all runs the answers alone '
+                     'are learned from')
             return []
     if not arguments.run:
         return []

@@ -122,7 +122,8 @@ class Domain:
         errors_together: how strongly a model's errors on one picture of it hang together, from 0
             to 1: see the backend ``noisy_oracle``.
         pddl: text of the domain file.
-        settings_hash: SHA-256 of ``domain.yaml``, first 12 hex digits.
+        settings_hash: SHA-256 of ``domain.yaml``, ``priors.yaml`` and ``calibrations/``, as far as
+            there are any, first 12 hex digits.
         question, goal_text, identify, question_hash: see ``Wording``.
         grounding_prompt, planning_prompt, memory, became, prompt_names, prompt_hash: see
             ``Prompts``.
@@ -161,8 +162,9 @@ class Domain:
         self.views: tuple[str, ...] = settings.views
         self.world: str = settings.world
         self._asked = settings.asked
-        self.settings_hash: str = hashlib.sha256(
-            path.read_bytes() if path.is_file() else b'').hexdigest()[:12]
+        files = (path, folder / 'priors.yaml', *sorted((folder / 'calibrations').glob('*.json')))
+        self.settings_hash: str = hashlib.sha256(b''.join(
+            file.read_bytes() for file in files if file.is_file())).hexdigest()[:12]
         self.instances: bool = settings.instances
         self.errors_together: float = settings.errors_together
         self._cache: dict[str, tuple[Problem, ...]] = {}

@@ -8,6 +8,7 @@ actions do what they should; and how models answer about it, from published tabl
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Collection, Iterable
@@ -21,6 +22,7 @@ from sightplan.grounding.observation_model import (
     ActionReliability,
     AnswerRates,
     ObservationModel,
+    read_observation_model,
 )
 from sightplan.grounding.sights import SightRule, check_rule
 from sightplan.model import Atom, InputError, Observation
@@ -127,6 +129,32 @@ def read_priors(domain: Domain) -> Priors:
     return _read(folder / FILE, tuple((name, len(predicate.types))
                                       for name, predicate in schema.predicates.items()),
                  tuple(schema.actions))
+
+
+def known_rates(domain: Domain, model: str, prompt: str = '') -> ObservationModel | None:
+    """The calibration of a model that comes with a domain (``calibrations/NAME.json``).
+
+    Args:
+        domain: where it is looked for, and whose questions it must be about.
+        model: exact name of the model.
+        prompt: see ``ObservationModel.check``.
+
+    Returns:
+        None where none belongs to this model, wording and prompt.
+
+    Raises:
+        InputError: a calibration of the domain cannot be read; names the file.
+    """
+    folder: Path | None = getattr(domain, 'folder', None)
+    for path in sorted(folder.glob('calibrations/*.json')) if folder and model else ():
+        rates = _read_rates(path)
+        with contextlib.suppress(InputError):
+            rates.check(model, domain, prompt)
+            return rates
+    return None
+
+
+_read_rates = functools.lru_cache(maxsize=64)(read_observation_model)
 
 
 @functools.lru_cache(maxsize=16)

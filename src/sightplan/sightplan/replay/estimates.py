@@ -163,17 +163,24 @@ class Filtered:
 
     def __init__(self, setting: _Setting, estimators: Estimators, settings: Any) -> None:
         self.belief = make_filter(cast(Context, setting), estimators, settings)
-        self._domain, self._settings = setting.domain, settings
+        self._setting, self._estimators, self._settings = setting, estimators, settings
+        self._domain = setting.domain
         self._atoms = frozenset(self.belief.atoms)
-        self._begun = False
+        self._begun = self._acted = self._knows_model = False
 
     def observe(self, seen: Observation, moved: bool) -> None:
         """See ``Tracker``."""
         take_in(self.belief, self._domain, seen, not self._begun and not moved, self._settings)
-        self._begun = True
+        self._begun, self._seen = True, seen
 
     def answer(self, event: Asked) -> None:
         """See ``Tracker``."""
+        if not self._knows_model:  # as the method does
+            self._knows_model = True
+            found = self._estimators.of_model(self._domain, event.model, event.prompt)
+            if found is not None and not self._acted:
+                self.belief = make_filter(cast(Context, self._setting), found, self._settings)
+                take_in(self.belief, self._domain, self._seen, True, self._settings)
         self.belief.answer([
             Evidence(a.atom, a.verdict, event.observation.image_id, a.p_yes, a.p_no)
             for a in event.answers if a.atom in self._atoms])
@@ -181,6 +188,7 @@ class Filtered:
 
     def act(self, action: Action, status: FeedbackStatus) -> None:
         """See ``Tracker``."""
+        self._acted = True
         self.belief.act(action, status)
 
     def believed(self) -> tuple[State, Mapping[Atom, float]]:
@@ -214,9 +222,7 @@ class Estimating:
         self._settings = policy_settings(method, options)
         self._estimators = (None if method == RAW else Estimators(
             self._settings.calibration, self._settings.constraints,
-            getattr(self._settings, 'priors', True)))
-        if rates is not None and self._estimators is not None:
-            self._estimators.rates = rates
+            getattr(self._settings, 'priors', True), rates))
 
     def track(self, episode: RecordedEpisode) -> Tracker:
         """Begin an episode."""

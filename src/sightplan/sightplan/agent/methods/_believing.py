@@ -200,6 +200,7 @@ class BelievingPolicy:
         self._queue.clear()
         self._plans: dict[State, tuple[Action, ...] | Stop] = {}
         self._other_views = self._actions = 0
+        self._knows_model = False
         self._refused: set[Action] = set()  # since the last action that was carried out
         self._relevant = relevant_atoms(context)
         self._goal_atoms = frozenset(literal.atom for literal in context.problem.goal)
@@ -346,11 +347,26 @@ class BelievingPolicy:
         answers = context.ask(atoms, purpose, [atom in state for atom in atoms], action,
                               self._observation)
         self._check_calibration(context)
+        self._know_model(context)
         self._filter.answer([
             Evidence(a.atom, a.verdict, self._observation.image_id, a.p_yes, a.p_no)
             for a in answers])
         self._filter.escape()
         self._publish(context)
+
+    def _know_model(self, context: Context) -> None:
+        """Once it has answered for the first time, take the rates that the domain has of it.
+
+        Not before, for on ROS it is not known earlier, and episodes should be the same there.
+        """
+        if self._knows_model:
+            return
+        self._knows_model = True
+        found = self._estimators.of_model(context.domain, context.answering_model,
+                                          context.answering_prompt)
+        if found is not None and not self._actions:
+            self._filter = make_filter(context, found, self._settings)
+            take_in(self._filter, context.domain, self._observation, True, self._settings)
 
     def _askable(self) -> list[Atom]:
         """Atoms that can matter, all of whose objects are in view as far as the world tells."""

@@ -70,7 +70,7 @@ class Settings:
         0.0, 'How strongly errors about one picture hang together: fraction of their common '
         "cause, 0 for independent ones; not given: as the run's domain says", low=0.0, high=1.0)
     repeat: float = param(0.45, 'Probability that a wrong answer is wrong again on a new image '
-                          'while the truth is the same (real models: .3 to .6)', low=0.0, high=1.0)
+                          'while the truth is the same (real models: .3 to .8)', low=0.0, high=1.0)
 
     def __post_init__(self) -> None:
         """Take true and false for yes and no, as YAML does."""
