@@ -8,7 +8,9 @@
 #
 # ROS 2 traffic stays on this machine: unless you set ROS_AUTOMATIC_DISCOVERY_RANGE or a Fast DDS
 # profile of your own, config/fastdds_loopback.xml is used, which also gives images enough shared
-# memory. SIGHTPLAN_UNDERLAY_ONLY=1 leaves the built packages out (the build itself does that).
+# memory. NumPy's products take one thread unless you set OPENBLAS_NUM_THREADS: they are small, and
+# one that waited for a second thread on a busy CPU took ten times as long.
+# SIGHTPLAN_UNDERLAY_ONLY=1 leaves the built packages out (the build itself does that).
 
 if [ -z "${SIGHTPLAN_ROOT:-}" ] || [ ! -f "$SIGHTPLAN_ROOT/scripts/env.sh" ]; then
   _sp_here=${BASH_SOURCE:-$0}
@@ -101,7 +103,7 @@ _sp_environment() {
       *) export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST ;;
     esac
   fi
-  export SIGHTPLAN_ROOT
+  export SIGHTPLAN_ROOT OPENBLAS_NUM_THREADS="${OPENBLAS_NUM_THREADS:-1}"
 }
 
 _sp_environment

@@ -46,7 +46,7 @@ LIBRARIES_OF_THE_CORE = {
     'model': ('numpy',),
     'domains': _PLAIN,
     'vlm': _PLAIN,
-    'grounding': _PLAIN,
+    'grounding': (*_PLAIN, 'scipy'),
     'planning': (),
     'agent': ('numpy',),
     'metrics': ('numpy',),

@@ -23,6 +23,7 @@ EXTRAS = 'extras.txt'
 ROSDEP = {
     # import: rosdep key; the others (ROS packages and our own) are keys themselves
     'PIL': 'python3-pil',
+    'scipy': 'python3-scipy',
     'cv2': 'python3-opencv',
     'hypothesis': 'python3-hypothesis',
     'jinja2': 'python3-jinja2',

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import belief_study
 import pytest
+import study_document
 import yaml
 from belief_results import (
     Cell,
     Results,
     fewer_questions,
-    fraction,
     mean_rate,
     origin,
     overview,
     read_results,
-    score,
 )
+from study_results import fraction, score
 
 from doubles import InsideEngine, MemoryWorld, SearchPlanner
 from sightplan.domains import load_domain
@@ -180,11 +180,11 @@ def test_wrong_use_is_explained(runs, tmp_path, capsys):
     with pytest.raises(InputError, match='no finished episodes; make some with "sightplan sweep'):
         origin(Results(()))
     with pytest.raises(InputError, match='no place for cost'):
-        belief_study.fill('text', {'cost': '| |'})
+        study_document.fill('text', {'cost': '| |'}, 'belief.md')
 
 
 def test_the_shipped_document_has_a_place_for_all_that_the_shipped_sweeps_give():
-    names = set(belief_study.names_of(DOCUMENT.read_text()))
+    names = set(study_document.names_of(DOCUMENT.read_text()))
     failures = {cell.settings.failure_probability
                 for cell in read_sweep(ROOT / 'config' / 'sweeps' / 'belief.yaml').cells}
     assert names == {'origin', 'overview', 'questions', 'reliability', 'ablations', 'cost',

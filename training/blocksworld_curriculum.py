@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 (its usual name)
+from numpy.typing import NDArray
 from torch import nn
 
 import blocksworld_questions as questions
@@ -54,6 +55,14 @@ class Curriculum:
                 table[i, there, 0] = columns[i] - 1 - table[i, there, 0]
             image = jitter(image, rng)
         return Batch(image, {'patch': patch, 'table': table, 'columns': columns})
+
+    def emphasis(self, data: Arrays) -> NDArray[np.float64]:
+        """All scenes alike."""
+        return np.ones(len(data['image']))
+
+    def views(self, batch: Batch) -> dict[str, Batch]:
+        """Nothing apart."""
+        return {'': batch}
 
     def ask(self, rng: random.Random, batch: Batch, count: int, progress: float) -> Asked:
         """As ``blocksworld_questions.sample`` does."""

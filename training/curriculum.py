@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 (its usual name)
+from numpy.typing import NDArray
 from torch import nn
 
 from embedded_model import Shape, Words
@@ -44,7 +45,7 @@ class Batch:
     """Some scenes.
 
     Attributes:
-        image: (n, 3, H, W) float32 in [-1, 1].
+        image: (n, channels, H, W) float32 in [-1, 1].
         facts: what the curriculum knows of them.
     """
 
@@ -62,6 +63,7 @@ class Asked:
         answer: (n, Q) id of the right answer.
         kind: (n, Q) index into the curriculum's kinds.
         about: (n, Q, ...) what deep hints need to know.
+        weight: (n, Q) of each question in the loss; None: all the same.
     """
 
     ids: torch.Tensor
@@ -69,6 +71,7 @@ class Asked:
     answer: torch.Tensor
     kind: torch.Tensor
     about: torch.Tensor | None = None
+    weight: torch.Tensor | None = None
 
 
 class Curriculum(Protocol):
@@ -97,6 +100,12 @@ class Curriculum(Protocol):
 
     def batch(self, data: Arrays, rng: np.random.Generator | None) -> Batch:
         """Scenes to learn from; varied if a generator is given."""
+
+    def emphasis(self, data: Arrays) -> NDArray[np.float64]:
+        """(n,) how often each of some scenes is learned from, relative to others."""
+
+    def views(self, batch: Batch) -> dict[str, Batch]:
+        """What is measured apart: the batch as it is under '', and others by their names."""
 
     def ask(self, rng: random.Random, batch: Batch, count: int, progress: float) -> Asked:
         """Questions about a batch; ``progress`` is the fraction of the stage that is done."""
@@ -129,14 +138,14 @@ def to_unit(image: np.ndarray) -> torch.Tensor:
 
 
 def jitter(image: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
-    """Vary contrast, brightness and channels, and shift by up to a pixel."""
+    """Vary contrast, brightness and colours, and shift by up to a pixel, depth included."""
     n = len(image)
 
     def noise(*shape: int) -> torch.Tensor:
         return torch.from_numpy(rng.uniform(-1, 1, shape).astype(np.float32))
 
-    image = image * (1 + 0.08 * noise(n, 1, 1, 1)) + 0.06 * noise(n, 1, 1, 1)
-    image = image + 0.03 * noise(n, 3, 1, 1)
+    colours = image[:, :3] * (1 + 0.08 * noise(n, 1, 1, 1)) + 0.06 * noise(n, 1, 1, 1)
+    image = torch.cat([colours + 0.03 * noise(n, 3, 1, 1), image[:, 3:]], 1)
     dy, dx = rng.integers(-1, 2, 2)
     if dy or dx:
         height, width = image.shape[2:]

@@ -98,6 +98,7 @@ class Shape:
         stem: channels of the residual network's first layer and of its three stages, of which the
             last has stride 16; empty for none.
         depths: basic blocks of each stage.
+        channels: of the picture: red, green, blue and, if there are four, depth.
     """
 
     height: int = 96
@@ -111,6 +112,7 @@ class Shape:
     text_mlp: int = 256
     stem: tuple[int, ...] = ()
     depths: tuple[int, ...] = (1, 1, 2)
+    channels: int = 3
 
     @property
     def grid(self) -> tuple[int, int]:
@@ -167,6 +169,7 @@ def position_table(shape: Shape) -> torch.Tensor:
 def _vision_config(shape: Shape) -> transformers.PretrainedConfig:
     if not shape.stem:
         return transformers.ViTConfig(
+            num_channels=shape.channels,
             hidden_size=shape.hidden, intermediate_size=shape.vision_mlp,
             num_hidden_layers=shape.vision_layers, num_attention_heads=shape.heads,
             image_size=[shape.height, shape.width], patch_size=shape.patch,
@@ -174,11 +177,12 @@ def _vision_config(shape: Shape) -> transformers.PretrainedConfig:
     if shape.height != shape.width or shape.patch != 16:
         raise ValueError('a residual network makes square pictures to patches of 16 pixels')
     network = transformers.ResNetConfig(
+        num_channels=shape.channels,
         embedding_size=shape.stem[0], hidden_sizes=list(shape.stem[1:]),
         depths=list(shape.depths), layer_type='basic',
         out_features=['stage1', 'stage2', 'stage3'])
     return transformers.DPTConfig(
-        is_hybrid=True, backbone_config=network,
+        is_hybrid=True, backbone_config=network, num_channels=shape.channels,
         backbone_featmap_shape=[1, shape.stem[-1], *shape.grid], hidden_size=shape.hidden,
         num_hidden_layers=shape.vision_layers, num_attention_heads=shape.heads,
         intermediate_size=shape.vision_mlp, image_size=shape.height, patch_size=shape.patch)

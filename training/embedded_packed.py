@@ -13,7 +13,7 @@ from embedded_model import BOS, Words
 
 
 def patch_features(model: torch.nn.Module, pixels: torch.Tensor) -> torch.Tensor:
-    """(B, 3, H, W) pixels in [-1, 1] to (B, patches, hidden) features before the projector.
+    """(B, channels, H, W) pixels in [-1, 1] to (B, patches, hidden) features before the projector.
 
     Llava takes the last layer's hidden state, before the final norm, without the CLS token.
     """

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+import cv2
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 (its usual name)
+from numpy.typing import NDArray
 from torch import nn
 
 import household_questions as questions
@@ -16,41 +18,50 @@ from curriculum import Asked, Batch, Settings, jitter, to_unit
 from embedded_model import Shape
 from household_labels import labelled, mirrored, renumbered
 from household_questions import CATEGORIES, NUMBERS, SceneTruth
-from household_scenes import FULL, GRID, MOST, Recipe, render_shard
+from household_scenes import FULL, GRID, KINDS, MOST, Recipe, render_shard
 from shards import Arrays
 
 _OTHERS = len(CATEGORIES)
 CELL_HEADS = {'thing': _OTHERS + 1, 'furniture': _OTHERS + 1, 'thing_number': len(NUMBERS) + 1,
               'furniture_number': len(NUMBERS) + 1, 'open': 2, 'held': 2, 'thing_reach': 2,
-              'furniture_reach': 2, 'under': _OTHERS + 1}
-"""Of every patch: category, number, states of thing and furniture; what the thing is on or in."""
-NAME_HEADS = {'n_x': GRID, 'n_y': GRID, 'n_size': 6, 'n_open': 2, 'n_held': 2, 'n_reach': 2,
-              'n_on': _OTHERS + 1, 'n_in': _OTHERS + 1}
-"""Of every named object: where it is, how large, its states, what it is on and in."""
-NATURAL = 0.35
-"""Fraction of questions drawn from all; at the end of a stage all are, so that a yes is as likely
-as it is when the grounder asks."""
+              'furniture_reach': 2, 'under': _OTHERS + 1, 'distance': 32}
+"""Of every patch: category, number, states of thing and furniture; what the thing is on or in;
+how far away it is."""
+NAME_HEADS = {'n_x': 2 * GRID, 'n_y': GRID, 'n_size': 6, 'n_open': 2, 'n_held': 2, 'n_reach': 2,
+              'n_on': _OTHERS + 1, 'n_in': _OTHERS + 1, 'n_beside': _OTHERS + 1,
+              'n_distance': 32}
+"""Of every named object: where it is, how large, its states, what it is on, in and next to, how
+far away it is. What the robot went to is in the middle, within some ten pixels: so x is finer."""
+HARD = (0.5, 0.1)
+"""Fraction of the weight of "no" that near misses have beyond their own, before and after."""
+RECIPES = ((136, Recipe(0.9, ('search',), openings=True)), (100, Recipe(0.4, openings=True)),
+           (0, Recipe()))
+"""From which shard on scenes are drawn how: later ones have what was found to be weak, windows,
+cartons and doors, and then rooms with many things that open."""
+UNKNOWN_DEPTH, NOISY_DEPTH = 0.25, 0.4
+"""Fractions of pictures to learn from that have no depth, and that of a poor sensor."""
 
 
 @dataclass(frozen=True)
 class Curriculum:
     """See ``curriculum.Curriculum``."""
 
-    recipe: Recipe = field(default_factory=Recipe)
+    recipe: Recipe | None = None
     name = 'household'
     words = questions.WORDS
-    shape = Shape(height=240, width=240, patch=16, hidden=128, heads=4, vision_layers=2,
-                  vision_mlp=256, text_layers=3, text_mlp=256, stem=(32, 32, 64, 128),
-                  depths=(1, 1, 2))
-    settings = Settings(steps=(600, 0, 4500), rates=(2e-3, 1e-3, 1.2e-3), batch=16, questions=24,
-                        processes=1, shards=60, bfloat16=True)
+    shape = Shape(height=240, width=240, channels=4, patch=16, hidden=160, heads=4,
+                  vision_layers=3, vision_mlp=320, text_layers=4, text_mlp=320,
+                  stem=(32, 48, 96, 160), depths=(1, 2, 2))
+    settings = Settings(steps=(600, 0, 9000), rates=(2e-3, 1e-3, 1e-3), batch=16, questions=32,
+                        processes=1, shards=136, bfloat16=True)
     kinds = questions.PREDICATES
     heads = CELL_HEADS | NAME_HEADS
     scenes = 250
 
     def draw(self, seed: int, count: int | None = None) -> Arrays:
-        """Walks through homes."""
-        return render_shard(seed, self.recipe, count or self.scenes)
+        """Walks through homes, by ``recipe`` or else ``RECIPES``."""
+        recipe = self.recipe or next(recipe for first, recipe in RECIPES if seed >= first)
+        return render_shard(seed, recipe, count or self.scenes)
 
     def batch(self, data: Arrays, rng: np.random.Generator | None) -> Batch:
         """Facts: the arrays of a shard, numbers as they are written in the picture."""
@@ -61,27 +72,48 @@ class Curriculum:
                 if rng.random() < 0.5:
                     scene = mirrored(scene)
                 scene = renumbered(scene, rng)
-            rows.append(scene | {'image': labelled(scene)})
+            depth = known(scene['depth'])
+            shown = depth if rng is None else sensed(depth, rng)
+            image = np.concatenate([labelled(scene), shown[..., None]], -1)
+            rows.append(scene | {'image': image, 'depth': depth})
         facts = {key: np.stack([row[key] for row in rows]) for key in rows[0]}
         image = to_unit(facts.pop('image'))
         return Batch(jitter(image, rng) if rng is not None else image, facts)
 
+    def emphasis(self, data: Arrays) -> NDArray[np.float64]:
+        """What is seldom true is shown more often, pictures of little less often."""
+        seen = data['visible']
+        both = seen[:, :, None] & seen[:, None]
+        rare = 1.5 * (data['nextto'] & both).any((1, 2)) + (data['inside'] & both).any((1, 2))
+        shut = (seen & (data['kind'] == KINDS.index('container')) & ~data['open']).any(1)
+        return np.asarray(np.minimum(seen.sum(1), 2) / 2 + 0.05 + rare + shut)
+
+    def views(self, batch: Batch) -> dict[str, Batch]:
+        """With and without depth."""
+        blind = batch.image.clone()
+        blind[:, 3] = -1.0
+        return {'': batch, 'without depth': Batch(blind, batch.facts)}
+
     def ask(self, rng: random.Random, batch: Batch, count: int, progress: float) -> Asked:
-        """As ``household_questions.sample`` does; the first questions of a scene are common."""
-        natural = NATURAL + (1 - NATURAL) * max(0.0, (progress - 0.75) / 0.2)
-        rows = []
+        """All atoms that the grounder would ask; of too many, some, by what they weigh."""
+        part = min(1.0, max(0.0, (progress - 0.6) / 0.3))
+        hard = HARD[0] + part * (HARD[1] - HARD[0])
+        rows, weights = [], []
         for i in range(len(batch.image)):
-            truth = SceneTruth({key: values[i] for key, values in batch.facts.items()})
-            row: list[Any] = []
-            for _ in range(20 * count):
-                if len(row) == count:
-                    break
-                question = questions.sample(rng, truth, natural)
-                if question is not None:
-                    row.append(question)
-            row += [BLANK] * (count - len(row))
+            row = questions.items(SceneTruth({k: values[i] for k, values in batch.facts.items()}))
+            weight = [questions.balance(item, hard) for item in row]
+            if len(row) > count:
+                row = rng.choices(row, weight, k=count)
+                weight = [sum(weight) / count] * count
             rows.append(row)
-        return Asked(*(torch.tensor([[q[k] for q in row] for row in rows]) for k in range(5)))
+            weights.append(weight)
+        most = max(1, *map(len, rows))
+        for row, weight in zip(rows, weights, strict=True):
+            weight += [0.0] * (most - len(row))
+            row += [BLANK] * (most - len(row))
+        ids, position, answer, kind, about = (
+            torch.tensor([[item[k] for item in row] for row in rows]) for k in range(5))
+        return Asked(ids, position, answer, kind, about, torch.tensor(weights))
 
     def dense(self, model: nn.Module, heads: nn.ModuleDict, features: torch.Tensor, batch: Batch,
               ) -> tuple[torch.Tensor, torch.Tensor, list[float]]:
@@ -137,9 +169,41 @@ class Curriculum:
         return torch.stack(losses).sum(), float(torch.stack(hits).mean())
 
 
-BLANK = ([questions.ID['yes'], questions.ID['<answer>'], questions.ID['<pad>'],
-          questions.ID['<pad>']], 1, questions.YES, 0, (-1, -1))
-"""Where a scene has nothing in view to ask about."""
+BLANK = questions.Item([questions.ID['yes'], questions.ID['<answer>'], questions.ID['<pad>'],
+                        questions.ID['<pad>']], 1, questions.YES, 0, (-1, -1), False)
+"""Where a scene has fewer questions than others; it weighs nothing."""
+
+
+def known(depth: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Depth without what is nearest: the gripper, which is drawn shrunk, so that none is true."""
+    return np.where(depth <= 1, 0, depth).astype(np.uint8)
+
+
+def sensed(depth: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
+    """(H, W) depth as some sensor gives it: none at all, a poor one's, or as it is.
+
+    A poor one is off by a few per cent as a whole, noisy, has holes along edges and anywhere, and
+    may see less far.
+    """
+    draw = rng.random()
+    if draw < UNKNOWN_DEPTH:
+        return np.zeros_like(depth)
+    if draw > UNKNOWN_DEPTH + NOISY_DEPTH:
+        return depth
+    noise = rng.standard_normal(depth.shape, np.float32) * rng.uniform(0.0, 1.5)
+    value = np.clip(np.rint(depth + noise + rng.normal(0.0, 1.5)), 2, 255)
+    steps = np.zeros(depth.shape, np.uint8)
+    steps[:, 1:] = np.abs(np.diff(depth.astype(np.int16), axis=1)) > 6
+    steps[1:] |= np.abs(np.diff(depth.astype(np.int16), axis=0)) > 6
+    lost = cv2.dilate(steps, np.ones((3, 3), np.uint8)) > 0
+    lost &= rng.random(depth.shape, np.float32) < rng.uniform(0.0, 1.0)
+    height, width = depth.shape
+    for _ in range(rng.integers(0, 5)):
+        y, x = rng.integers(0, height), rng.integers(0, width)
+        lost[y:y + rng.integers(4, 40), x:x + rng.integers(4, 40)] = True
+    if rng.random() < 0.3:
+        lost |= value > rng.uniform(190, 255)
+    return np.where(lost | (depth == 0), 0, value).astype(np.uint8)
 
 
 def name_targets(batch: Batch) -> dict[str, torch.Tensor]:
@@ -147,7 +211,8 @@ def name_targets(batch: Batch) -> dict[str, torch.Tensor]:
     facts = batch.facts
     rect = facts['rect'].astype(np.float32)
     centre = (rect[..., :2] + rect[..., 2:]) / 2
-    cell = np.clip((centre * GRID / FULL).astype(np.int64), 0, GRID - 1)
+    fine = np.array([2 * GRID, GRID])
+    cell = np.clip((centre * fine / FULL).astype(np.int64), 0, fine - 1)
     side = np.sqrt(np.maximum((rect[..., 2:] - rect[..., :2]).prod(-1), 1.0))
     size = np.digitize(side, (16, 32, 64, 128, 256))
     kind = facts['kind']
@@ -161,7 +226,26 @@ def name_targets(batch: Batch) -> dict[str, torch.Tensor]:
             'n_size': where(shown, size), 'n_open': where(box, facts['open']),
             'n_held': where(thing, facts['held']), 'n_reach': where(kind > 0, facts['reach']),
             'n_on': where(thing, _category_of(facts, 'ontop')),
-            'n_in': where(thing, _category_of(facts, 'inside'))}
+            'n_in': where(thing, _category_of(facts, 'inside')),
+            'n_beside': where(thing, _category_of(facts, 'nextto')),
+            'n_distance': torch.from_numpy(distances(batch))}
+
+
+def distances(batch: Batch) -> NDArray[np.int64]:
+    """(n, K) class of each object's distance, by the middle of its pixels; -100 for none."""
+    facts = batch.facts
+    out = np.full(facts['kind'].shape, -100, np.int64)
+    for i, k in np.argwhere(facts['visible'] & facts['hull'].any((-1, -2))):
+        corners = np.rint(facts['hull'][i, k] * (facts['depth'].shape[-1] / FULL)).astype(np.int32)
+        x0, y0 = np.maximum(corners.min(0), 0)
+        x1, y1 = corners.max(0) + 1
+        mask = np.zeros((y1 - y0, x1 - x0), np.uint8)
+        cv2.fillConvexPoly(mask, corners - (x0, y0), 1)
+        part = facts['depth'][i, y0:y1, x0:x1]
+        values = part[(mask[:part.shape[0], :part.shape[1]] > 0) & (part > 0)]
+        if len(values):
+            out[i, k] = int(np.median(values)) // 8
+    return out
 
 
 def cell_targets(batch: Batch) -> tuple[dict[str, torch.Tensor], dict[str, float]]:
@@ -192,6 +276,10 @@ def cell_targets(batch: Batch) -> tuple[dict[str, torch.Tensor], dict[str, float
             out['under'] = np.where(there, of(below), -100)
         else:
             out['open'] = np.where(there & (of(facts['kind']) == 2), of(facts['open']), -100)
+    side = facts['depth'].shape[-1] // GRID
+    middle = np.median(facts['depth'].reshape(n, GRID, side, GRID, side).transpose(
+        0, 1, 3, 2, 4).reshape(n, GRID * GRID, -1), -1).astype(np.int64)
+    out['distance'] = np.where(middle > 0, middle // 8, -100)
     target = {name: torch.from_numpy(values.reshape(-1).astype(np.int64))
               for name, values in out.items()}
     return target, {'thing': 0.04, 'furniture': 0.1}

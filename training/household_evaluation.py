@@ -3,8 +3,9 @@
 The benchmark's problems in several homes each (no home to learn from is one of them), walks of
 the actions that solve them, half of them replaced by any legal one, some failing. At every step
 all ground atoms in view that may hold are asked in the wording of the domain's questions, of the
-world's own labelled picture, through the real processor and backend. Two controls: a grey picture,
-and that of another moment, where a model that reads pixels must fall to chance.
+world's own labelled picture, through the real processor and backend; of a model that was made for
+depth, too, both with and without it. Two controls: a grey picture, and that of another moment,
+where a model that reads pixels must fall to chance.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 PREDICATES = ('holding', 'inside', 'nextto', 'ontop', 'open', 'reachable')
 SPLITS = ('simple', 'medium', 'hard')
 CONTROLS = ('grey', 'other')
+BLIND = 'without depth'
 MOST_STEPS = {'simple': 10, 'medium': 20, 'hard': 30}
 """Actions of an episode (ViPlan)."""
 NOISE, FAILURE_RATE = 0.5, 0.06
@@ -57,9 +59,11 @@ def walk(world: Any, domain: Any, problem: Any, planner: Any, rng: np.random.Gen
         yield world.observe(), world.state()
 
 
-def run_part(job: tuple[str, int, int, tuple[int, ...], int, int, str]) -> dict[str, Any]:
-    """Problems ``start, start + step, ...`` of one split in some homes each."""
-    split, start, step, homes, seed, most, model_dir = job
+def run_part(job: tuple[str, int, int, tuple[int, ...], int, int, int, str]) -> dict[str, Any]:
+    """Problems ``start, start + step, ...`` of one split in some homes, up to some pictures."""
+    split, start, step, homes, seed, most, pictures, model_dir = job
+    from dataclasses import replace
+
     from sightplan.domains import load_domain
     from sightplan.model import EpisodeSpec, Observation
     from sightplan.planning.symbolic import FastDownwardPlanner
@@ -70,14 +74,18 @@ def run_part(job: tuple[str, int, int, tuple[int, ...], int, int, str]) -> dict[
     backend = Backend(Settings(model_dir=model_dir, domain='household'))
     domain = load_domain('household')
     counts: dict[str, Counts] = {name: defaultdict(lambda: [0, 0, 0, 0])
-                                 for name in ('seen', *CONTROLS)}
+                                 for name in ('seen', BLIND, *CONTROLS)}
     calibration = np.zeros((10, 3))
     observations, perfect, errors = 0, 0, []
     planner = FastDownwardPlanner()
     before: Observation | None = None
     for home in homes:
+        if observations >= pictures:
+            break
         world = make_world(home=home)
         for problem in domain.split_problems(split)[start::step]:
+            if observations >= pictures:
+                break
             rng = np.random.default_rng([seed, home, *problem.name.encode()])
             world.reset(EpisodeSpec('evaluation', problem, 'evaluation', split,
                                     seed=int(rng.integers(10**6)),
@@ -88,11 +96,14 @@ def run_part(job: tuple[str, int, int, tuple[int, ...], int, int, str]) -> dict[
                 atoms = [atom for atom in worth if observation.in_view(atom)]
                 if not atoms:
                     continue
+                if observations >= pictures:
+                    break
                 questions = tuple(domain.question(atom) for atom in atoms)
                 grey = Observation(image=np.full_like(observation.image, 150))
-                shown = {'seen': observation, 'grey': grey, 'other': before}
+                blind = replace(observation, depth_m=None) if backend.has_depth else None
+                shown = {'seen': observation, BLIND: blind, 'grey': grey, 'other': before}
                 for name, picture in shown.items():
-                    if picture is None or (name != 'seen' and observations % 5):
+                    if picture is None or (name in CONTROLS and observations % 5):
                         continue
                     replies = backend.answer(YesNoRequest(picture, questions))
                     wrong = 0
@@ -192,6 +203,9 @@ def table(result: dict[str, Any]) -> str:
     line('**balanced accuracy**', [total[p]['balanced'] for p in PREDICATES])
     line('accuracy on true atoms', [total[p]['accuracy_yes'] for p in PREDICATES])
     line('accuracy on false atoms', [total[p]['accuracy_no'] for p in PREDICATES])
+    if BLIND in result:
+        line(f'balanced, {BLIND}', [result[BLIND].get(p, {}).get('balanced')
+                                      for p in PREDICATES])
     line('atoms asked', [str(total[p]['n']) for p in PREDICATES])
     line('of which true', [str(total[p]['n_yes']) for p in PREDICATES])
     for name, control in result['controls'].items():
@@ -204,10 +218,12 @@ def main(argv: list[str] | None = None) -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--model-dir', default='', help='model folder; empty for the shipped one')
-    parser.add_argument('--homes', type=int, nargs='+', default=[0, 1],
-                        help='which homes each problem takes place in')
+    parser.add_argument('--homes', type=int, nargs='+', default=[0, 1, 2, 3, 4, 5],
+                        help='which homes each problem takes place in, in this order')
+    parser.add_argument('--pictures', type=int, default=500,
+                        help='of each split; no more homes are visited than that takes')
     parser.add_argument('--splits', nargs='+', default=list(SPLITS), choices=SPLITS)
-    parser.add_argument('--steps', type=int, default=30, help='most actions of a walk')
+    parser.add_argument('--steps', type=int, default=20, help='most actions of a walk')
     parser.add_argument('--every', type=int, default=1, help='only every so many problems')
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--processes', type=int, default=2)
@@ -215,13 +231,15 @@ def main(argv: list[str] | None = None) -> None:
     args = parser.parse_args(argv)
     started = time.monotonic()
     n = args.processes * args.every
-    result: dict[str, Any] = {'seed': args.seed, 'homes': args.homes, 'splits': {}}
+    result: dict[str, Any] = {'seed': args.seed, 'homes': args.homes,
+                              'pictures': args.pictures, 'splits': {}}
     every: list[dict[str, Any]] = []
     with multiprocessing.get_context('spawn').Pool(args.processes) as pool:
         for split in args.splits:
             parts = pool.map(run_part, [
                 (split, k * args.every, n, tuple(args.homes), args.seed, args.steps,
-                 args.model_dir) for k in range(args.processes)], chunksize=1)
+                 (args.pictures + k) // args.processes, args.model_dir)
+                for k in range(args.processes)], chunksize=1)
             every += parts
             observations = sum(part['observations'] for part in parts)
             found = rows(added([part['counts']['seen'] for part in parts]))
@@ -240,6 +258,9 @@ def main(argv: list[str] | None = None) -> None:
                                         for s in result['splits'].values()
                                         if p in s['predicates']])
                           for key in ('accuracy', 'majority')} for p in PREDICATES}
+    blind = added([part['counts'][BLIND] for part in every])
+    if blind:
+        result[BLIND] = rows(blind)
     result['controls'] = {name: rows(added([part['counts'][name] for part in every]))
                           for name in CONTROLS}
     calibration = np.sum([part['calibration'] for part in every], axis=0)

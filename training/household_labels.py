@@ -28,6 +28,8 @@ def mirrored(scene: Mapping[str, Any]) -> dict[str, Any]:
     out = dict(scene)
     out['image'] = np.ascontiguousarray(scene['image'][:, ::-1])
     out['cells'] = scene['cells'][:, ::-1]
+    if 'depth' in scene:
+        out['depth'] = scene['depth'][:, ::-1]
     rect = scene['rect'].copy()
     there = rect.any(-1)
     rect[:, [0, 2]] = np.where(there[:, None], FULL - rect[:, [2, 0]], 0)

@@ -1,10 +1,9 @@
-"""What a household's model reads and is asked: words, ground atoms, balanced and hard sampling."""
+"""What a household's model reads and is asked: words, ground atoms, and what they weigh."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,7 +46,12 @@ NAME = np.array([[ID[f'{category}_{n}'] for n in NUMBERS] for category in CATEGO
 """(categories, numbers) token of each object."""
 _END = ID[ANSWER]
 _PREDICATE = tuple(ID[p] for p in PREDICATES)
-_WEIGHTS = (18, 10, 16, 20, 18, 18)
+_CLOSE_PX = 40
+SHARES = (
+    (0.20, 1.23, 1.78, 1.0), (0.08, 0.33, 1.51, 1.0), (0.17, 0.49, 0.29, 1.0),
+    (0.15, 0.64, 4.84, 2.74), (0.26, 0.60, 4.88, 2.88), (0.14, 0.50, 0.73, 0.43))
+"""Of each predicate: its share of the loss, and how many of its atoms are true, false, and near
+misses (of those that have two arguments) in a picture that is drawn to be learned from."""
 _PAD = ID['<pad>']
 _HOLDING = PREDICATES.index('holding')
 
@@ -79,54 +83,60 @@ class SceneTruth:
         return (self.seen, self.things, self.boxes, self.seen, self.seen, self.boxes)[predicate]
 
 
-def sample(rng: random.Random, truth: SceneTruth, natural: float,
-           ) -> tuple[list[int], int, int, int, tuple[int, int]] | None:
-    """One question: (token ids, answer position, answer id, predicate, the objects' indices).
+class Item(NamedTuple):
+    """One question about a scene.
 
-    With probability ``natural`` it is any ground atom of the predicate, as the grounder asks them.
-    Else yes and no are equally likely wherever the scene allows it, and "no" prefers near misses:
-    things that are close in the picture, or of the same kind as one for which it holds.
-    None: nothing of the predicate can be asked here.
+    Attributes:
+        ids: tokens, padded.
+        position: of the answer token.
+        answer: id of the right answer.
+        kind: index into PREDICATES.
+        about: indices of the objects; -1 for none.
+        near: whether a "no" nearly is a "yes": of things close in the picture, or of the same
+            kind as some for which it holds.
     """
-    predicate = rng.choices(range(6), _WEIGHTS)[0]
-    second = truth.domain(predicate)
-    if not second:
-        return None
-    plain = rng.random() < natural
-    if predicate < 3:
-        table = truth.unary[predicate]
-        a, b = rng.choice(second), -1
-        if not plain:
-            wanted = rng.random() < 0.5
-            fits = [k for k in second if bool(table[k]) is wanted]
-            a = rng.choice(fits) if fits else a
-        answer = bool(table[a])
-        ids = [truth.token[a], _PREDICATE[predicate], _END, _PAD]
-        if predicate == _HOLDING:  # the robot comes first: is it holding the bowl?
-            ids[:2] = ids[1::-1]
-        return ids, 2, YES if answer else NO, predicate, (a, b)
-    table = truth.binary[predicate - 3]
-    first = truth.things if rng.random() < 0.95 else truth.seen
-    pairs = [(x, y) for x in first for y in second if x != y]
-    if not pairs:
-        return None
-    a, b = rng.choice(pairs)
-    if not plain:
-        right = [pair for pair in pairs if table[pair]]
-        if right and rng.random() < 0.5:
-            a, b = rng.choice(right)
-        else:
-            wrong = [pair for pair in pairs if not table[pair]]
-            kind = rng.random()
-            near: list[tuple[int, int]] = []
-            if kind < 0.5:
-                near = [pair for pair in wrong if truth.gap[pair] < 40]
-            elif kind < 0.8:
-                alike = {(x, truth.category[y]) for x, y in right} | {
-                    (truth.category[x], y) for x, y in right}
-                near = [(x, y) for x, y in wrong if (x, truth.category[y]) in alike
-                        or (truth.category[x], y) in alike]
-            a, b = rng.choice(near or wrong or pairs)
-    answer = bool(table[a, b])
-    ids = [truth.token[a], _PREDICATE[predicate], truth.token[b], _END]
-    return ids, 3, YES if answer else NO, predicate, (a, b)
+
+    ids: list[int]
+    position: int
+    answer: int
+    kind: int
+    about: tuple[int, int]
+    near: bool
+
+
+def items(truth: SceneTruth) -> list[Item]:
+    """All questions that the grounder would ask of what is in view."""
+    out: list[Item] = []
+    for kind, unary in enumerate(truth.unary):
+        for a in truth.domain(kind):
+            ids = [truth.token[a], _PREDICATE[kind], _END, _PAD]
+            if kind == _HOLDING:  # the robot comes first: is it holding the bowl?
+                ids[:2] = ids[1::-1]
+            out.append(Item(ids, 2, YES if unary[a] else NO, kind, (a, -1), False))
+    category = truth.category
+    for kind, table in enumerate(truth.binary, start=3):
+        pairs = [(a, b) for a in truth.things for b in truth.domain(kind) if a != b]
+        alike = {(a, category[b]) for a, b in pairs if table[a, b]} | {
+            (category[a], b) for a, b in pairs if table[a, b]}
+        for a, b in pairs:
+            holds = bool(table[a, b])
+            near = not holds and (truth.gap[a, b] < _CLOSE_PX or (a, category[b]) in alike
+                                  or (category[a], b) in alike)
+            out.append(Item([truth.token[a], _PREDICATE[kind], truth.token[b], _END], 3,
+                            YES if holds else NO, kind, (a, b), near))
+    return out
+
+
+def balance(item: Item, hard: float) -> float:
+    """Weight of a question that makes yes and no weigh the same, whatever their frequencies.
+
+    Args:
+        item: the question.
+        hard: fraction of the weight of "no" that near misses have beyond their own share.
+    """
+    share, yes, no, near = SHARES[item.kind]
+    if item.answer == YES:
+        return share / 2 / yes
+    if item.kind < 3:
+        return share / 2 / no
+    return share / 2 * ((1 - hard) / no + hard * item.near / near)

@@ -2,12 +2,14 @@
 
 A shard is walks through homes: the tasks of the domain and random mixtures of objects, some of
 whose containers begin open; in each a walk of legal actions, a few of which fail, that favours
-what changes much. Most pictures are drawn at the size the model sees, some at the world's and
-reduced. Labels are not drawn yet: names are dealt out anew whenever a picture is learned from.
+what changes much, and often puts one thing next to another. Most pictures are drawn at the size
+the model sees, some at the world's and reduced. Labels are not drawn yet: names are dealt out anew
+whenever a picture is learned from.
 
 Arrays of a shard, for n pictures of up to K objects (objects that are not there have kind 0):
-``image`` (n, 240, 240, 3) uint8; ``cells`` (n, 15, 15, 2) uint8, the thing and the furniture in
-each patch, 1 + index of the object or 0; ``category``, ``number``, ``kind`` (n, K), see ``KINDS``;
+``image`` (n, 240, 240, 3) uint8; ``depth`` (n, 240, 240) uint8, see ``depth_channel``; ``cells``
+(n, 15, 15, 2) uint8, the thing and the furniture in each patch, 1 + index of the object or 0;
+``category``, ``number``, ``kind`` (n, K), see ``KINDS``;
 ``visible``, ``open``, ``held``, ``reach`` (n, K) bool; ``ontop``, ``inside``, ``nextto``
 (n, K, K) bool; ``rect`` (n, K, 4) int16 x0, y0, x1, y1 around and ``hull`` (n, K, 10, 2) float32,
 the convex hull of its pixels, in a picture of 480x480; ``home`` (n,) int64, the same for pictures
@@ -30,6 +32,7 @@ from shards import Arrays
 from sightplan.domains import load_domain
 from sightplan.domains.household import generator
 from sightplan.model import Action, Atom, EpisodeSpec, Problem, SightplanError, State
+from sightplan.vlm.backends._depth import depth_channel
 from sightplan_sim.household import predicates
 from sightplan_sim.household.actions import Actions
 from sightplan_sim.household.catalog import category_of
@@ -48,8 +51,10 @@ WALK = 24
 FAILURE_RATE = 0.06
 """Chance that the execution of an action fails."""
 WEIGHTS = {'navigate-to': 2.5, 'open-container': 5.0, 'close-container': 1.0, 'grasp': 3.0,
-           'place-on': 2.0, 'place-next-to': 3.0, 'place-inside': 5.0}
+           'place-on': 2.0, 'place-next-to': 5.0, 'place-inside': 5.0}
 TASK_FRACTION = 0.5
+BESIDE_FRACTION = 0.15
+"""Chance at each step to begin to put something next to something else."""
 NAMES = 'lesson'
 """Problems to learn from are named so that no benchmark's problem gets the same home."""
 
@@ -100,8 +105,9 @@ class Studio(HouseholdWorld):
         view = self._view(robot)
         size = FULL if full else SIZE
         frame = self._painter.draw(view.sized(size, size))
-        image = frame.rgb
+        image, depth = frame.rgb, depth_channel(frame.depth_m)
         if full:
+            depth = depth[::FULL // SIZE, ::FULL // SIZE]
             image = np.asarray(Image.fromarray(image).resize((SIZE, SIZE),
                                                              Image.Resampling.BILINEAR))
         names = self._painter.names
@@ -117,9 +123,10 @@ class Studio(HouseholdWorld):
         seen = predicates.visible(dict(zip(objects, counts.tolist(), strict=True)), hulls,
                                   self.settings.visible_fraction)
         seen |= {robot.held} if robot.held else frozenset()
-        return {'image': image, **facts(objects, episode.spec.problem, episode.states[-1], seen),
-                'cells': cells_of(owner, [episode.spec.problem.objects[o] == 'movable'
-                                          for o in objects]),
+        problem = episode.spec.problem
+        return {'image': image, 'depth': depth,
+                **facts(objects, problem, episode.states[-1], seen),
+                'cells': cells_of(owner, [problem.objects[o] == 'movable' for o in objects]),
                 'rect': rects_of(owner, len(objects), FULL // size),
                 'hull': hulls_of(owner, len(objects), FULL // size)}
 
@@ -183,11 +190,16 @@ class Recipe:
 
     Attributes:
         task_fraction: part of the homes that are the domain's tasks; the others are mixtures.
+        splits: whose tasks they are.
         full_fraction: part of the pictures drawn at the world's size.
+        openings: whether the containers of mixtures are windows, cartons and doors, several of a
+            kind and half of them shut, with a few things.
     """
 
     task_fraction: float = TASK_FRACTION
+    splits: tuple[str, ...] = ('simple', 'medium', 'hard')
     full_fraction: float = FULL_FRACTION
+    openings: bool = False
 
 
 def random_problem(seed: int, recipe: Recipe) -> Problem:
@@ -195,7 +207,7 @@ def random_problem(seed: int, recipe: Recipe) -> Problem:
     rng = random.Random(f'household {seed}')
     domain = load_domain('household')
     if rng.random() < recipe.task_fraction:
-        split = rng.choice(('simple', 'medium', 'hard'))
+        split = rng.choice(recipe.splits)
         _, problem = generator.draw(domain, generator.Settings(split), rng.randrange(10**6))
         init = set(problem.init)
         if rng.random() < 0.6:
@@ -214,15 +226,17 @@ def random_problem(seed: int, recipe: Recipe) -> Problem:
     boxes = [c for c, kind in CATEGORIES.items() if kind == 'container']
     furniture = [c for c, kind in CATEGORIES.items() if kind == 'object']
     favourite = rng.choice(things)
-    for _ in range(rng.randint(3, 8)):
+    for _ in range(rng.randint(1, 3) if recipe.openings else rng.randint(3, 8)):
         add(favourite if rng.random() < 0.3 else rng.choice(things), 'movable')
+    if recipe.openings:
+        boxes = ['window', 'window', 'carton', 'carton', 'door']
     favourite = rng.choice(boxes)
-    for _ in range(rng.randint(1, 3)):
+    for _ in range(rng.randint(2, 4) if recipe.openings else rng.randint(1, 3)):
         add(favourite if rng.random() < 0.5 else rng.choice(boxes), 'container')
     for _ in range(rng.randint(1, 2)):
         add(rng.choice(furniture), 'object')
     init = {Atom('open', (name,)) for name, kind in objects.items()
-            if kind == 'container' and rng.random() < 0.4}
+            if kind == 'container' and rng.random() < (0.5 if recipe.openings else 0.4)}
     hollow = [name for name, kind in objects.items() if kind == 'container'
               and not name.startswith(('door', 'window'))]
     flat = [name for name, kind in objects.items() if kind == 'object']
@@ -249,6 +263,22 @@ def choose(legal: list[Action], containers: frozenset[str], rng: np.random.Gener
     return among[int(rng.integers(len(among)))]
 
 
+def beside(problem: Problem, rng: np.random.Generator) -> list[Action]:
+    """What puts one thing next to another, most often another thing."""
+    movable = problem.of_type('movable')
+    if not movable:
+        return []
+    thing = str(rng.choice(movable))
+    others = [name for name in (movable if rng.random() < 0.7 else problem.objects)
+              if name != thing]
+    if not others:
+        return []
+    other = str(rng.choice(others))
+    return [Action('navigate-to', (thing,)), Action('grasp', (thing,)),
+            Action('navigate-to', (other,)), Action('place-next-to', (thing, other)),
+            *([Action('navigate-to', (thing,))] if rng.random() < 0.3 else [])]
+
+
 def render_shard(seed: int, recipe: Recipe, count: int) -> Arrays:
     """Draw one shard; a function of its arguments alone."""
     rng = np.random.default_rng([20_27, seed])
@@ -273,12 +303,18 @@ def render_shard(seed: int, recipe: Recipe, count: int) -> Arrays:
                 static['number'][k] = int(name.rsplit('_', 1)[1])
                 static['kind'][k] = KINDS.index(kind)
             last = min(count, len(rows) + WALK)
+            plan: list[Action] = []
             while len(rows) < last:
                 rows.append({**studio.picture(bool(rng.random() < recipe.full_fraction)), **static,
                              'home': np.int64(home)})
                 legal = studio.legal()
                 if not legal:
                     break
-                studio.act(choose(legal, containers, rng), rng, bool(rng.random() < FAILURE_RATE))
+                if not plan and rng.random() < BESIDE_FRACTION:
+                    plan = beside(problem, rng)
+                while plan and plan[0] not in legal:
+                    plan = plan[1:]
+                action = plan.pop(0) if plan else choose(legal, containers, rng)
+                studio.act(action, rng, bool(rng.random() < FAILURE_RATE))
     return {key: np.stack([row[key] for row in rows]) for key in rows[0]}
 

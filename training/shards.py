@@ -65,13 +65,17 @@ class Corpus:
     Args:
         folder: of the shards.
         seeds: which shards belong to it.
+        emphasis: how often each of a shard's scenes is drawn, relative to others; None: all alike.
     """
 
-    def __init__(self, folder: Path, seeds: range) -> None:
-        self.folder, self.seeds = folder, seeds
+    def __init__(self, folder: Path, seeds: range,
+                 emphasis: Callable[[Arrays], NDArray[np.float64]] | None = None) -> None:
+        self.folder, self.seeds, self.emphasis = folder, seeds, emphasis
         self.read: set[int] = set()
         self.parts: list[Arrays] = []
         self.ends: NDArray[np.int64] = np.zeros(0, np.int64)
+        self.mass: NDArray[np.float64] = np.zeros(0)
+        """Sums of the scenes' emphases, up to each."""
 
     def refresh(self) -> int:
         """Find new shards; returns the number of scenes.
@@ -93,6 +97,9 @@ class Corpus:
                 raise SystemExit(f'{path}: not a readable shard ({error}); delete it') from error
             self.read.add(seed)
             self.parts.append(part)
+            each = np.ones(*count) if self.emphasis is None else self.emphasis(part)
+            self.mass = np.concatenate([self.mass, np.cumsum(each) + (
+                self.mass[-1] if len(self.mass) else 0.0)])
         self.ends = np.cumsum([len(next(iter(part.values()))) for part in self.parts])
         if not len(self):
             raise SystemExit(f'{self.folder} holds no shards; run render_scenes.py first')
@@ -100,6 +107,11 @@ class Corpus:
 
     def __len__(self) -> int:
         return int(self.ends[-1]) if len(self.ends) else 0
+
+    def draw(self, rng: np.random.Generator, count: int) -> NDArray[np.int64]:
+        """Indices of random scenes, by their emphases."""
+        drawn = np.searchsorted(self.mass, rng.random(count) * self.mass[-1], side='right')
+        return np.minimum(drawn, len(self) - 1)
 
     def take(self, index: NDArray[np.integer[Any]]) -> Arrays:
         """The arrays of some scenes."""

@@ -53,7 +53,7 @@ class Trainer:
             self.model.model.vision_tower.to(memory_format=torch.channels_last)
         self.heads = nn.ModuleDict({name: nn.Linear(self.curriculum.shape.hidden, size)
                                     for name, size in self.curriculum.heads.items()})
-        self.corpus = Corpus(data, range(held_out, settings.shards))
+        self.corpus = Corpus(data, range(held_out, settings.shards), self.curriculum.emphasis)
         self.validation = None
         if held_out and rank == 0:
             self.validation = Corpus(data, range(held_out))
@@ -80,6 +80,13 @@ class Trainer:
             self._make_optimizer()
             assert self.optimizer is not None
             self.optimizer.load_state_dict(state['optimizer'])
+
+    def begin_with(self, checkpoint: Path) -> None:
+        """Begin the last stage with the weights of another run."""
+        state = torch.load(checkpoint, weights_only=True)
+        self.model.load_state_dict(state['mean'] or state['model'])
+        self.heads.load_state_dict(state['heads'])
+        self.stage = 3
 
     def store(self) -> None:
         """Write a checkpoint, whole or not at all."""
@@ -121,7 +128,7 @@ class Trainer:
         """The loss of this step's batch and figures for the log."""
         key = [self.settings.seed, self.stage, self.step, self.rank]
         rng = np.random.default_rng(key)
-        index = rng.integers(0, len(self.corpus), self.settings.batch)
+        index = self.corpus.draw(rng, self.settings.batch)
         batch = self.curriculum.batch(self.corpus.take(index), rng)
         with torch.autocast('cpu', torch.bfloat16, enabled=self.settings.bfloat16):
             with torch.set_grad_enabled(self.stage != 2):
@@ -135,7 +142,10 @@ class Trainer:
             logits, hidden = answer_logits(self.model, features, asked.ids, asked.position,
                                            self.words)
             logits = logits.float()
-            cross = F.cross_entropy(logits.flatten(0, 1), asked.answer.flatten())
+            each = F.cross_entropy(logits.flatten(0, 1), asked.answer.flatten(), reduction='none')
+            weight = (torch.ones_like(each) if asked.weight is None
+                      else asked.weight.flatten().to(each))
+            cross = (weight * each).sum() / weight.sum()
             deep, deep_accuracy = self.curriculum.deep(self.heads, hidden.float(), asked, batch)
         total = 0.6 * align + cross + deep
         if self.stage == 3:
@@ -143,8 +153,10 @@ class Trainer:
         yes_no = (asked.answer == self.words.ids['yes']) | (asked.answer == self.words.ids['no'])
         hit = logits.argmax(-1) == asked.answer
         others = float(hit[~yes_no].float().mean()) if (~yes_no).any() else 1.0
-        return total, [cross.item(), float(hit[yes_no].float().mean()), others, deep.item(),
-                       deep_accuracy, dense.item(), *figures]
+        weight = weight.view_as(hit) * yes_no
+        right = float((weight * hit).sum() / weight.sum())
+        return total, [cross.item(), right, others, deep.item(), deep_accuracy, dense.item(),
+                       *figures]
 
     def reduce(self, parameters: list[nn.Parameter]) -> None:
         """Average the gradients over the processes."""
@@ -171,23 +183,31 @@ class Trainer:
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """Accuracy per kind of question on held-out scenes."""
+        """Balanced accuracy per kind of question on held-out scenes: the mean over answers."""
         if self.validation is None:
             return {}
-        right: dict[str, list[bool]] = {}
+        right: dict[str, dict[int, list[bool]]] = {}
         rng = random.Random(1)
         self.model.eval()
         for start in range(0, len(self.validation), 50):
             index = np.arange(start, min(start + 50, len(self.validation)))
             batch = self.curriculum.batch(self.validation.take(index), None)
-            asked = self.curriculum.ask(rng, batch, 30, 1.0)
-            logits, _ = answer_logits(self.model, patch_features(self.model, batch.image),
-                                      asked.ids, asked.position, self.words)
-            hit = (logits.argmax(-1) == asked.answer).flatten().tolist()
-            for ok, k in zip(hit, asked.kind.flatten().tolist(), strict=True):
-                right.setdefault(self.curriculum.kinds[k], []).append(ok)
+            asked = self.curriculum.ask(rng, batch, 60, 1.0)
+            counted = (torch.ones_like(asked.answer, dtype=torch.bool) if asked.weight is None
+                       else asked.weight > 0)
+            for view, shown in self.curriculum.views(batch).items():
+                with torch.autocast('cpu', torch.bfloat16, enabled=self.settings.bfloat16):
+                    features = patch_features(self.model, shown.image).float()
+                    logits, _ = answer_logits(self.model, features, asked.ids, asked.position,
+                                              self.words)
+                hit = (logits.argmax(-1) == asked.answer)[counted].tolist()
+                for ok, kind, answer in zip(hit, asked.kind[counted].tolist(),
+                                            asked.answer[counted].tolist(), strict=True):
+                    name = ' '.join((self.curriculum.kinds[kind], view)).strip()
+                    right.setdefault(name, {}).setdefault(answer, []).append(ok)
         self.model.train()
-        return {k: round(float(np.mean(v)), 4) for k, v in sorted(right.items())}
+        return {k: round(float(np.mean([np.mean(hits) for hits in v.values()])), 4)
+                for k, v in sorted(right.items())}
 
     def run(self, save_every: int, report_every: int) -> None:
         """All stages from where we are."""
@@ -233,7 +253,7 @@ class Trainer:
 
 
 def worker(rank: int, domain: str, settings: Settings, data: Path, work: Path, held_out: int,
-           resume: bool, save_every: int, report_every: int) -> None:
+           resume: bool, start: Path | None, save_every: int, report_every: int) -> None:
     """Body of one process."""
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
@@ -244,6 +264,8 @@ def worker(rank: int, domain: str, settings: Settings, data: Path, work: Path, h
     trainer = Trainer(domain, rank, settings, data, work, held_out)
     if resume and trainer.checkpoint.exists():
         trainer.load()
+    elif start is not None:
+        trainer.begin_with(start)
     trainer.run(save_every, report_every)
     if settings.processes > 1:
         dist.barrier()
@@ -295,6 +317,8 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument('--save-every', type=int, default=200)
     parser.add_argument('--report-every', type=int, default=50)
     parser.add_argument('--resume', action='store_true', help='go on from the last checkpoint')
+    parser.add_argument('--start', type=Path, default=None, metavar='CHECKPOINT',
+                        help='begin the last stage with the weights of another run')
     parser.add_argument('--no-render', action='store_true',
                         help='use the shards that are there; new ones are picked up as they come')
     parser.add_argument('--export-only', action='store_true',
@@ -316,8 +340,8 @@ def main(argv: list[str] | None = None) -> None:
     (args.work / 'settings.json').write_text(json.dumps(dataclasses.asdict(settings)) + '\n')
     if not args.no_render:
         render(args.data, 0, args.shards, args.processes, curriculum.draw)
-    rest = (domain, settings, args.data, args.work, args.held_out, args.resume, args.save_every,
-            args.report_every)
+    rest = (domain, settings, args.data, args.work, args.held_out, args.resume, args.start,
+            args.save_every, args.report_every)
     if settings.processes == 1:
         worker(0, *rest)
     else:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from study_results import (
+    commits_of,
+    dates_of,
+    fraction,
+    number,
+    origin_of,
+    rate,
+    read_entries,
+    score,
+    table,
+)
+
 from sightplan.agent import needs_grounder
 from sightplan.metrics import belief_reliability, measures, wilson
-from sightplan.model import InputError
-from sightplan.records import RunStore
 
 FULL = 'full'
 """The variant of the ablations that nothing was taken from."""
@@ -48,29 +57,6 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
-    """What became of some episodes.
-
-    Attributes:
-        n: number of episodes.
-        rate: fraction of solved ones.
-        low: lower end of its 95 % interval (Wilson).
-        high: upper end.
-        questions: per episode.
-        actions: per episode, all that used up budget.
-        step_s: wall-clock seconds per action, all included.
-    """
-
-    n: int
-    rate: float
-    low: float
-    high: float
-    questions: float
-    actions: float
-    step_s: float
-
-
-@dataclass(frozen=True, slots=True)
 class Results:
     """All runs of some sweeps."""
 
@@ -104,41 +90,19 @@ def read_results(folders: Sequence[Path]) -> Results:
         InputError: a directory holds no sweep, or a file is damaged.
     """
     cells: dict[tuple[str, str], Cell] = {}
-    commits: dict[str, None] = {}
-    dates: set[str] = set()
-    for folder in folders:
-        indices = sorted(folder.glob('*.sweep.json'))
-        if not indices:
-            raise InputError(f'{folder}: holds no sweep; make one with "sightplan sweep FILE '
-                             f'--out {folder}"')
-        for index in indices:
-            for entry in json.loads(index.read_text('utf-8'))['cells']:
-                store = RunStore(folder / entry['dir'])
-                lines = tuple(line for line in store.lines() if measures.scored(line))
-                if not lines:
-                    continue
-                settings, labels = entry['settings'], entry['labels']
-                asks = needs_grounder(settings['method'])
-                table = settings['backend_options'].get('table', settings['backend'])
-                cell = Cell(entry['dir'], settings['method'],
-                            settings['backend'] if asks else '', str(table) if asks else '',
-                            settings['split'], float(settings['failure_probability']),
-                            str(labels.get('variant', '')), lines, entry['episodes'])
-                cells[entry['dir'], cell.variant] = cell
-                for session in store.run_info()['sessions']:
-                    if session.get('commit'):
-                        commits[str(session['commit'])[:12]] = None
-                    dates.add(str(session.get('started', ''))[:10])
-    return Results(tuple(cells.values()), tuple(commits), tuple(sorted(dates)))
-
-
-def score(lines: Sequence[Mapping[str, Any]]) -> Score:
-    """Score episodes; there must be at least one."""
-    n, solved = len(lines), sum(bool(measures.solved(line)) for line in lines)
-    low, high = wilson(solved, n)
-    steps = sum(line['steps'] for line in lines)
-    return Score(n, solved / n, low, high, sum(line['questions'] for line in lines) / n, steps / n,
-                 sum(line['seconds'] for line in lines) / max(1, steps))
+    entries = read_entries(folders)
+    for entry in entries:
+        if not entry.lines:
+            continue
+        settings = entry.settings
+        asks = needs_grounder(settings['method'])
+        model = settings['backend_options'].get('table', settings['backend'])
+        cell = Cell(entry.run, settings['method'],
+                    settings['backend'] if asks else '', str(model) if asks else '',
+                    settings['split'], float(settings['failure_probability']),
+                    str(entry.labels.get('variant', '')), entry.lines, entry.planned)
+        cells[entry.run, cell.variant] = cell
+    return Results(tuple(cells.values()), commits_of(entries), dates_of(entries))
 
 
 def values(cells: Iterable[Cell], key: Callable[[Cell], Any]) -> list[Any]:
@@ -155,34 +119,11 @@ def lines_of(cells: Iterable[Cell], **wanted: Any) -> list[Mapping[str, Any]]:
 # ------------------------------------------------------------------------------------- tables
 
 
-def fraction(value: float) -> str:
-    """A fraction as .79 or 1.00."""
-    text = f'{value:.2f}'
-    return text.removeprefix('0')
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: int = 1) -> str:
-    """A Markdown table; columns from number ``right`` on are aligned to the right."""
-    rule = ['---' if index < right else '---:' for index in range(len(head))]
-    return '\n'.join('| ' + ' | '.join(row) + ' |' for row in (head, rule, *rows))
-
-
-def _rate(lines: Sequence[Mapping[str, Any]]) -> str:
-    if not lines:
-        return '–'
-    found = score(lines)
-    return f'{fraction(found.rate)} ({fraction(found.low)}–{fraction(found.high)})'
-
-
-def _number(value: float) -> str:
-    return f'{value:.0f}' if value >= 100 else f'{value:.1f}'
-
-
 def _effort(lines: Sequence[Mapping[str, Any]]) -> str:
     if not lines:
         return '–'
     found = score(lines)
-    return f'{_number(found.questions)} / {_number(found.actions)} / {found.step_s:.2f}'
+    return f'{number(found.questions)} / {number(found.actions)} / {found.step_s:.2f}'
 
 
 def _failing(failure: float) -> str:
@@ -233,7 +174,7 @@ def _by_model(results: Results, failure: float,
 
 def success(results: Results, failure: float) -> str:
     """Success by model, method and split."""
-    return _by_model(results, failure, _rate, '')
+    return _by_model(results, failure, rate, '')
 
 
 def effort(results: Results, failure: float) -> str:
@@ -258,7 +199,7 @@ def fewer_questions(results: Results, method: str = 'belief', against: str = 'gr
                     continue
                 theirs, ours = (sum(pair[i] for pair in pairs) / len(pairs) for i in (0, 1))
                 times = f'{theirs / ours:.1f} times, ' if ours else ''
-                row.append(f'{_number(theirs)} → {_number(ours)} ({times}n = {len(pairs)})')
+                row.append(f'{number(theirs)} → {number(ours)} ({times}n = {len(pairs)})')
             rows.append(row)
     return table(['', 'model', *splits], rows, 2)
 
@@ -290,7 +231,7 @@ def embedded(results: Results) -> str:
                 if lines:
                     found = score(lines)
                     rows.append([_failing(failure), split, f'`{method}`', str(found.n),
-                                 _rate(lines), _number(found.questions), _number(found.actions)])
+                                 rate(lines), number(found.questions), number(found.actions)])
     return table(['', 'split', 'method', 'episodes', 'solved', 'questions', 'actions'], rows, 3)
 
 
@@ -303,7 +244,7 @@ def ablations(results: Results) -> str:
         row = [variant]
         for failure in failures:
             lines = lines_of(cells, variant=variant, failure=failure)
-            row.append(_rate(lines))
+            row.append(rate(lines))
         every = lines_of(cells, variant=variant)
         found = belief_reliability(every, resamples=0)
         row += [*_effort(every).split(' / '), '–' if found is None else f'{found.ece:.3f}']
@@ -335,17 +276,9 @@ def origin(results: Results) -> str:
     Raises:
         InputError: there is no finished episode.
     """
-    if not results.cells:
-        raise InputError('the directories hold no finished episodes; make some with "sightplan '
-                         'sweep FILE --out RUNS"')
-    dates = [date for date in results.dates if date] or ['date unknown']
     runs = {cell.run: cell for cell in results.cells}.values()
-    n = sum(len(cell.lines) for cell in runs)
-    missing = sum(cell.planned for cell in runs) - n
-    return (f'{n} episodes in {len(runs)} runs'
-            + (f' ({missing} more are missing)' if missing else '')
-            + f'; commits {", ".join(results.commits) or "unknown"}; '
-            + ' to '.join(dict.fromkeys((dates[0], dates[-1]))) + '.')
+    return origin_of(sum(len(cell.lines) for cell in runs), sum(cell.planned for cell in runs),
+                     len(runs), results.commits, results.dates)
 
 
 def cost_table(costs: Sequence[Mapping[str, Any]]) -> str:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import Any
 
 import belief_results as tables
 from belief_results import Results, read_results, values
+from study_document import rewrite, store
 
 from sightplan.model import InputError
 
@@ -31,7 +31,7 @@ PLOTS = 'belief'
 COST = 'cost.json'
 FUZZ = 'fuzz.json'
 _DONE, _FAULTS, _USAGE = 0, 1, 2
-_BLOCK = re.compile(r'(<!-- table (\S+) -->\n).*?(<!-- end -->)', re.DOTALL)
+
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,10 +56,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             from sightplan_bench.belief_cost import fuzz
             found = fuzz(arguments.fuzz, arguments.seed)
             faults = found['faults']
-            _store(arguments.runs[0] / FUZZ, found)
+            store(arguments.runs[0] / FUZZ, found)
         if arguments.measure_cost:
             from sightplan_bench.belief_cost import measure
-            _store(arguments.runs[0] / COST, measure())
+            store(arguments.runs[0] / COST, measure())
         for line in regenerate(arguments.runs, arguments.out):
             print(line)
     except InputError as error:
@@ -68,14 +68,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     for fault in faults:
         print(f'{parser.prog}: {fault}', file=sys.stderr)
     return _FAULTS if faults else _DONE
-
-
-def _store(path: Path, measured: object) -> None:
-    try:
-        path.write_text(json.dumps(measured, indent=1) + '\n', 'utf-8')
-    except OSError as error:
-        raise InputError(f'{path}: cannot be written ({error.strerror}); name the directory of '
-                         f'the sweeps') from error
 
 
 def regenerate(runs: Sequence[Path], out: Path) -> list[str]:
@@ -96,19 +88,7 @@ def regenerate(runs: Sequence[Path], out: Path) -> list[str]:
              for entry in json.loads((folder / COST).read_text('utf-8'))]
     fuzzed = next((json.loads((folder / FUZZ).read_text('utf-8')) for folder in runs
                    if (folder / FUZZ).is_file()), None)
-    document = out / DOCUMENT
-    try:
-        before = document.read_text('utf-8')
-    except OSError as error:
-        raise InputError(f'{document}: cannot be read ({error.strerror}); --out names the folder '
-                         f'that has it') from error
-    made = make_tables(results, costs, fuzzed)
-    after = fill(before, made, str(document))
-    document.write_text(after, 'utf-8')
-    said = [f'{document}: tables {", ".join(made)}']
-    left = [name for name in names_of(before) if name not in made]
-    if left:
-        said.append(f'{document}: left as they are, for want of results: {", ".join(left)}')
+    said = rewrite(out / DOCUMENT, make_tables(results, costs, fuzzed))
     folder = out / PLOTS
     folder.mkdir(parents=True, exist_ok=True)
     return said + [f'{path}' for path in make_plots(results, costs, folder)]
@@ -154,29 +134,6 @@ def make_plots(results: Results, costs: Sequence[Mapping[str, Any]], folder: Pat
     if costs:
         drawn.append(plots.plot_cost(costs, folder / 'cost.png'))
     return drawn
-
-
-def names_of(document: str) -> list[str]:
-    """Names of the tables that a document has room for."""
-    return [match.group(2) for match in _BLOCK.finditer(document)]
-
-
-def fill(document: str, made: Mapping[str, str], source: str = DOCUMENT) -> str:
-    """The document with new tables in the places of the old ones.
-
-    Raises:
-        InputError: there is no place for a table.
-    """
-    missing = [name for name in made if name not in names_of(document)]
-    if missing:
-        raise InputError(f'{source}: has no place for {", ".join(missing)}; add '
-                         f'"<!-- table {missing[0]} -->" and "<!-- end -->" on lines of their own')
-
-    def put(match: re.Match[str]) -> str:
-        head, name, end = match.groups()
-        return f'{head}\n{made[name]}\n\n{end}' if name in made else match.group(0)
-
-    return _BLOCK.sub(put, document)
 
 
 if __name__ == '__main__':

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from belief_study import fill
+from study_document import rewrite
 
 from sightplan.commands.failures import rules_table
 from sightplan.metrics import Cause, wilson
@@ -66,13 +66,7 @@ def regenerate(runs: Sequence[Path], out: Path) -> None:
     if runs:
         columns = read_columns(runs)
         made |= {'runs': runs_table(run_folders(runs), columns), 'causes': causes_table(columns)}
-    document = out / DOCUMENT
-    try:
-        text = document.read_text('utf-8')
-    except OSError as error:
-        raise InputError(f'{document}: cannot be read ({error.strerror}); --out names the folder '
-                         f'that has it') from error
-    document.write_text(fill(text, made, str(document)), 'utf-8')
+    rewrite(out / DOCUMENT, made)
 
 
 def runs_table(folders: Sequence[Path], columns: Sequence[Column]) -> str:

@@ -53,14 +53,15 @@ def two_of_a_kind(folder: Path) -> Path:
 
 @pytest.mark.parametrize(('method', 'privileged', 'backend'), [
     ('ground', 'initial', 'noisy_oracle'), ('belief', 'suite', 'noisy_oracle'),
-    ('plan', 'always', 'scripted'), ('oracle', 'none', 'noisy_oracle')])
+    ('belief', 'none', 'noisy_oracle'), ('plan', 'always', 'scripted'),
+    ('oracle', 'none', 'noisy_oracle')])
 def test_on_ros_as_in_process(start, tmp_path: Path, method: str, privileged: str,
                               backend: str) -> None:
     """Questions, pictures, told facts, actions and scores are the same, to the last bit."""
     options = ({'table': NOISE} if backend == 'noisy_oracle'
                else {'script': str(script(tmp_path, 1, 'household'))})
     asks = method != 'oracle'
-    problems = str(two_of_a_kind(tmp_path)) if method == 'ground' else ''
+    problems = str(two_of_a_kind(tmp_path)) if privileged in ('initial', 'none') and asks else ''
     graph = start('domain:=household', f'method:={method}', f'backend:={backend}', 'episodes:=1',
                   f'privileged:={privileged}', f'backend_options:={json.dumps(options)}',
                   'seed:=2', f'problems:={problems}',
@@ -83,7 +84,7 @@ def test_on_ros_as_in_process(start, tmp_path: Path, method: str, privileged: st
     if asks:
         (record,) = (tmp_path / 'record').iterdir()
         requests = shown(inside / 'replies.jsonl')
-        assert len(requests) > 2
+        assert len(requests) > 1
         assert shown(record) == requests
     check_recorded(graph.out, [there])
     bag = graph.out / there['bag']

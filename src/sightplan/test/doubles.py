@@ -9,11 +9,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
 from sightplan.agent import PrivilegedFacts
-from sightplan.domains import Domain, load_domain
+from sightplan.domains import Domain, InstantiatedModel, load_domain
 from sightplan.model import (
     Action,
     Answer,
@@ -206,7 +207,13 @@ class GuessingGrounder:
 
 
 class SearchPlanner:
-    """Breadth-first search over the domain's own model: shortest plans of small problems."""
+    """Breadth-first search over the domain's own model: shortest plans of small problems.
+
+    What was found once is known to all of them.
+    """
+
+    _models: ClassVar[dict[tuple[str, str], InstantiatedModel]] = {}
+    _found: ClassVar[dict[tuple[str, str, int], PlanningResult]] = {}
 
     def __init__(self, domain: str | Domain = 'blocksworld', limit: int = 2_000) -> None:
         self._domain = load_domain(domain) if isinstance(domain, str) else domain
@@ -215,8 +222,17 @@ class SearchPlanner:
 
     def plan(self, task: PlanningTask, timeout_s: float) -> PlanningResult:
         self.calls += 1
+        key = (self._domain.pddl, task.problem_pddl, self._limit)
+        if key not in self._found:
+            self._found[key] = self._search(task)
+        return self._found[key]
+
+    def _search(self, task: PlanningTask) -> PlanningResult:
         problem = self._domain.parse_problem(task.problem_pddl, 'task')
-        model = self._domain.model(problem)
+        objects = (self._domain.pddl, str(sorted(problem.objects.items())))
+        if objects not in self._models:
+            self._models[objects] = self._domain.model(problem)
+        model = self._models[objects]
         parents: dict[State, tuple[State, Action] | None] = {problem.init: None}
         queue = deque([problem.init])
         while queue and len(parents) < self._limit:

@@ -17,12 +17,14 @@ from sightplan.runs.samples import score_reply
 SPLITS = ('simple', 'medium', 'hard')
 
 
-def counts(right: int, asked: int, true: int | None = None, unparsed: int = 0) -> dict[str, int]:
+def counts(right: int, asked: int, true: int | None = None, unparsed: int = 0,
+           unknown: int = 0) -> dict[str, int]:
     """Counts of one predicate; without ``true`` all atoms are true."""
     true = asked if true is None else true
     yes_right = min(right, true)
     return {'asked': asked, 'right': right, 'yes_asked': true, 'yes_right': yes_right,
-            'no_asked': asked - true, 'no_right': right - yes_right, 'unparsed': unparsed}
+            'no_asked': asked - true, 'no_right': right - yes_right, 'unparsed': unparsed,
+            'unknown': unknown}
 
 
 def line(number: int = 0, solved: bool = True, *, scored: bool = True,

@@ -225,20 +225,20 @@ def test_by_hand_what_became_of_it(by_hand):
 def test_by_hand_predicates_split_by_truth(by_hand):
     assert by_hand['predicates']['enumeration'] == {
         'clear': {'asked': 4, 'right': 3, 'yes_asked': 3, 'yes_right': 3, 'no_asked': 1,
-                  'no_right': 0, 'unparsed': 1},
+                  'no_right': 0, 'unparsed': 1, 'unknown': 0},
         'on': {'asked': 2, 'right': 1, 'yes_asked': 1, 'yes_right': 0, 'no_asked': 1,
-               'no_right': 1, 'unparsed': 0},
+               'no_right': 1, 'unparsed': 0, 'unknown': 0},
         'incolumn': {'asked': 3, 'right': 3, 'yes_asked': 2, 'yes_right': 2, 'no_asked': 1,
-                     'no_right': 1, 'unparsed': 0}}
+                     'no_right': 1, 'unparsed': 0, 'unknown': 0}}
     assert by_hand['predicates']['precondition']['clear'] == {
         'asked': 4, 'right': 3, 'yes_asked': 4, 'yes_right': 3, 'no_asked': 0, 'no_right': 0,
-        'unparsed': 0}
+        'unparsed': 0, 'unknown': 0}
     assert by_hand['predicates']['precondition']['incolumn'] == {
         'asked': 4, 'right': 3, 'yes_asked': 2, 'yes_right': 1, 'no_asked': 2, 'no_right': 2,
-        'unparsed': 0}
+        'unparsed': 0, 'unknown': 0}
     assert by_hand['predicates']['effect']['on'] == {
         'asked': 2, 'right': 1, 'yes_asked': 1, 'yes_right': 1, 'no_asked': 1, 'no_right': 0,
-        'unparsed': 0}
+        'unparsed': 0, 'unknown': 0}
 
 
 def test_by_hand_actions_by_the_papers_rule(by_hand):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sightplan.domains import load_domain
 from sightplan.model import (
     Atom,
     BackendError,
@@ -17,7 +18,13 @@ from sightplan.model import (
     Question,
     TruthSource,
 )
-from sightplan.vlm.api import YesNoRequest, backend_names, backend_settings, make_backend
+from sightplan.vlm.api import (
+    YesNoRequest,
+    backend_names,
+    backend_settings,
+    make_backend,
+    resolved_options,
+)
 from sightplan.vlm.backends._confusion import load_table, table_names
 
 CLEAR = [Atom('clear', (f'b{i}',)) for i in range(2000)]
@@ -223,6 +230,47 @@ def test_unreadable_answers_have_their_fraction_and_cannot_be_read(tmp_path):
     assert verdicts.count(Verdict.UNPARSED) / len(CLEAR) == pytest.approx(.25, abs=.03)
 
 
+UNKNOWN_RATES = {'p_yes_true': .9, 'p_yes_false': .3, 'p_unknown_true': .4, 'p_unknown_false': .2}
+
+
+def ask_offering(backend, atoms, image=1, unknown=True):
+    request = YesNoRequest(look(image), tuple(Question(a, str(a)) for a in atoms),
+                           prompt=GroundingPrompt(unknown=unknown))
+    return [reply.text for reply in backend.answer(request)]
+
+
+@pytest.mark.parametrize(('true', 'rate', 'yes'), [(True, .4, .9), (False, .2, .3)])
+def test_unknown_has_its_fraction_and_leaves_the_others_theirs(tmp_path, true, rate, yes):
+    from sightplan.grounding import parse_yes_no
+    from sightplan.model import Verdict
+    backend = make_backend('noisy_oracle', {'table': table_file(tmp_path, clear=UNKNOWN_RATES)},
+                           FixedTruth(CLEAR if true else ()))
+    said = [parse_yes_no(text) for text in ask_offering(backend, CLEAR)]
+    assert said.count(Verdict.UNKNOWN) / len(CLEAR) == pytest.approx(rate, abs=.04)
+    assert said.count(Verdict.YES) / (len(CLEAR) - said.count(Verdict.UNKNOWN)) == pytest.approx(
+        yes, abs=.04)
+
+
+def test_unknown_is_said_only_where_it_is_offered_and_by_the_table(tmp_path):
+    table = table_file(tmp_path, clear=UNKNOWN_RATES)
+    backend = make_backend('noisy_oracle', {'table': table}, FixedTruth())
+    assert 'Unknown' in ask_offering(backend, CLEAR[:100])
+    plain = ask_offering(backend, CLEAR[:100], unknown=False)
+    assert 'Unknown' not in plain
+    assert plain == ask(make_backend('noisy_oracle', {'table': table}, FixedTruth()), CLEAR[:100])
+    assert 'Unknown' not in ask_offering(noisy(tmp_path, FixedTruth()), CLEAR[:100])
+
+
+def test_unknown_persists_as_errors_do(tmp_path):
+    backend = make_backend('noisy_oracle', {
+        'table': table_file(tmp_path, clear=UNKNOWN_RATES), 'repeat': .7}, FixedTruth())
+    before, after = ([text == 'Unknown' for text in ask_offering(backend, CLEAR, image)]
+                     for image in (1, 2))
+    both = sum(b and a for b, a in zip(before, after, strict=True))
+    assert both / sum(before) == pytest.approx(.7, abs=.08)
+    assert sum(after) / len(after) == pytest.approx(.2, abs=.04)
+
+
 def test_an_unknown_predicate_is_an_input_error_that_names_it(tmp_path):
     backend = noisy(tmp_path, FixedTruth())
     with pytest.raises(InputError, match="'holding'.*clear"):
@@ -241,6 +289,72 @@ def test_truth_is_looked_up_at_the_time_of_the_image(tmp_path):
     backend = noisy(tmp_path, Past())
     ask(backend, CLEAR[:1], image=6)
     assert stamps == [6]
+
+
+# Errors that hang together
+
+THINGS = [Atom('clear', (f'b{i}',)) for i in range(4)]
+PAIRS = [Atom('on', ('b0', 'b1')), Atom('on', ('b0', 'b2')), Atom('on', ('b3', 'b4'))]
+
+
+def errors_on_pictures(tmp_path, atoms, pictures=3000, error=.3, episodes=True, **settings):
+    """(pictures, atoms) whether the answer about a false atom was wrong."""
+    table = table_file(tmp_path, default={'p_yes_true': .9, 'p_yes_false': error})
+    backend = make_backend('noisy_oracle', {'table': table, **settings}, FixedTruth())
+    rows = []
+    for number in range(pictures):
+        if episodes:
+            backend.start_episode(f'e{number}')
+        rows.append([text == 'Yes' for text in ask(backend, atoms, number)])
+    return np.array(rows, float)
+
+
+@pytest.mark.parametrize('together', [.3, 1.])
+def test_errors_that_hang_together_have_the_tables_rates(tmp_path, together):
+    atoms = [*THINGS, *PAIRS, Atom('handempty', ())]
+    wrong = errors_on_pictures(tmp_path, atoms, together=together)
+    assert wrong.mean(0) == pytest.approx(np.full(len(atoms), .3), abs=.035)
+
+
+def test_errors_about_a_common_thing_hang_together_most(tmp_path):
+    wrong = errors_on_pictures(tmp_path, [*THINGS, *PAIRS], together=.6)
+    found = np.corrcoef(wrong.T)
+    common = [found[0, 4], found[0, 5], found[1, 4], found[2, 5], found[3, 6], found[4, 5]]
+    apart = [found[0, 1], found[2, 3], found[4, 6], found[0, 6]]
+    assert min(common) > .1 > max(apart)
+    assert np.mean(apart) > 0.03
+    independent = np.corrcoef(errors_on_pictures(tmp_path, [*THINGS, *PAIRS]).T)
+    assert abs(independent - np.eye(7)).max() < .07
+
+
+def test_errors_that_hang_together_persist_as_others_do(tmp_path):
+    wrong = errors_on_pictures(tmp_path, [*THINGS, *PAIRS], error=.2, episodes=False,
+                               together=.5, repeat=.6)
+    assert wrong.mean() == pytest.approx(.2, abs=.03)
+    before, after = wrong[:-1], wrong[1:]
+    assert (before * after).sum() / before.sum() == pytest.approx(.6, abs=.05)
+
+
+def test_the_order_of_questions_does_not_matter_where_errors_hang_together(tmp_path):
+    table = table_file(tmp_path, default={'p_yes_true': .9, 'p_yes_false': .4})
+    one, two = (make_backend('noisy_oracle', {'table': table, 'together': .5}, FixedTruth())
+                for _ in range(2))
+    atoms = [*THINGS, *PAIRS]
+    for image in (1, 2, 3):
+        assert ask(one, atoms, image) == ask(two, atoms[::-1], image)[::-1]
+
+
+def test_a_domain_says_how_errors_hang_together():
+    def resolved(domain, **options):
+        return resolved_options('noisy_oracle', options, 0, domain=load_domain(domain))
+    assert resolved('household')['together'] == load_domain('household').errors_together > 0.
+    assert resolved('blocksworld')['together'] == 0.
+    assert resolved('household', together=0.)['together'] == 0.
+    assert 'together' not in resolved_options('noisy_oracle', {}, 0)
+    names = [make_backend('noisy_oracle', resolved('household', **options), FixedTruth()).model
+             for options in ({}, {'together': 0.})]
+    assert names == ['noisy_oracle(perfect, repeat 0.45, together 0.3, seed 0)',
+                     'noisy_oracle(perfect, repeat 0.45, seed 0)']
 
 
 @given(fraction=st.floats(0, 1), repeat=st.floats(0, 1))
@@ -316,6 +430,15 @@ def test_pseudo_counts_soften_rates_that_rest_on_few_answers(tmp_path):
     assert load_table('gpt-4.1', pseudo_count=.5).name == 'gpt-4.1/plain+0.5'
 
 
+def test_rates_of_unknown_are_read_and_pooled_over_splits(tmp_path):
+    path = tmp_path / 't.json'
+    path.write_text(json.dumps({'splits': {
+        'a': {'on': UNKNOWN_RATES}, 'b': {'on': {'p_yes_true': 1., 'p_yes_false': 0.}}}}))
+    table = load_table(str(path))
+    assert (table.rates('a', 'on').unknown_true, table.rates('b', 'on').unknown_true) == (.4, 0.)
+    assert table.rates('c', 'on').unknown_false == pytest.approx(.1)
+
+
 def test_a_predicate_that_was_never_answered_readably_stays_unreadable():
     # This model gave no readable answer about false leftof atoms after a chain of thought.
     rates = load_table('Phi-4-multimodal-instruct', cot=True).rates('simple', 'leftof')
@@ -357,6 +480,8 @@ def test_a_users_yaml_file_with_a_default(tmp_path):
                           ('"n_true": 1e400', 'n_true'), ('"p_unparsed": null', 'p_unparsed'))),
     ('{"splits": {"simple": 3}}', 'splits'),
     ('{"splits": 3}', 'splits = 3'),
+    ('{"rates": {"on": {"p_yes_true": 1, "p_yes_false": 0, "p_unknown_true": 2}}}',
+     'rates.on.p_unknown_true = 2'),
 ])
 def test_malformed_files_name_file_and_field(tmp_path, text, message):
     path = tmp_path / 'bad.json'

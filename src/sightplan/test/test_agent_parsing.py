@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sightplan.grounding import PARSERS, parse_prefix, parse_yes_no
 from sightplan.model import Verdict
 
-YES, NO, UNPARSED = Verdict.YES, Verdict.NO, Verdict.UNPARSED
+YES, NO, UNPARSED, UNKNOWN = Verdict.YES, Verdict.NO, Verdict.UNPARSED, Verdict.UNKNOWN
 
 
 @pytest.mark.parametrize(('text', 'verdict'), [
@@ -35,6 +35,18 @@ YES, NO, UNPARSED = Verdict.YES, Verdict.NO, Verdict.UNPARSED
     ('<think>The format is <answer>Yes or No</answer>.</think><answer>no</answer>', NO),
     ('<think>The format is <answer>Yes</answer>.', UNPARSED),
     ('I put it in <answer></answer>: <answer>yes</answer>', YES),
+    ('Unknown', UNKNOWN), ('unknown.', UNKNOWN), ('**UNKNOWN**', UNKNOWN), ('unclear', UNKNOWN),
+    ("I don't know.", UNKNOWN), ('I do not know', UNKNOWN), ('I don’t know', UNKNOWN),
+    ('I cannot tell from this picture.', UNKNOWN), ("Can't tell", UNKNOWN),
+    ('It cannot be determined.', UNKNOWN), ('It is not clear whether it is.', UNKNOWN),
+    ('Not sure', UNKNOWN), ("I'm not sure", UNKNOWN), ('impossible to tell', UNKNOWN),
+    ('Not enough information', UNKNOWN), ('<answer>Unknown</answer>', UNKNOWN),
+    ('<answer>unknown', UNKNOWN), ('<explanation>No.</explanation><answer>unknown', UNKNOWN),
+    ('<think>yes</think>I cannot say', UNKNOWN),
+    ('Unknown, but probably yes', UNPARSED), ('unknown or no', UNPARSED),
+    ('Yes or unknown', UNPARSED), ('no/unknown', UNPARSED), ('No, I cannot tell', NO),
+    ('yes, unknown to many', YES), ('unknowns', UNPARSED), ('unknown-ish', UNPARSED),
+    ('cannot', UNPARSED), ('I cannot see it', UNPARSED), ('the unknown', UNPARSED),
     ('yes <answer> </answer>', UNPARSED), ('<answer></answer>yes<answer>', UNPARSED),
 ])
 def test_examples(text, verdict):
@@ -54,6 +66,20 @@ def test_case_and_punctuation_do_not_matter(word, before, after, upper):
 @given(st.sampled_from(['yes', 'no']), st.characters(categories=['L', 'Nd']))
 def test_a_longer_word_is_another_word(word, letter):
     assert parse_yes_no(f'{word}{letter} it is') is UNPARSED
+
+
+WORDS = ('yes', 'no', 'unknown', 'I', 'cannot', 'tell', 'not', 'sure', 'or', '/', '.', 'it', 'is',
+         '<answer>', '</answer>')
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=6).map(' '.join))
+def test_no_yes_and_no_no_is_swallowed_by_unknown(text):
+    said = parse_yes_no(text)
+    decided = text.partition('<answer>')[2].partition('</answer>')[0] or text
+    if said is UNKNOWN:
+        assert not {'yes', 'no'} & set(decided.split())
+    if text.split()[:1] in (['yes'], ['no']) and '<' not in text:
+        assert said in (Verdict(text.split()[0]), UNPARSED)
 
 
 @given(st.text(max_size=60))

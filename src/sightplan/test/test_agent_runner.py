@@ -199,7 +199,7 @@ def test_when_facts_are_told_is_as_set_or_as_the_suite_grants_it(go, tmp_path, m
     assert levels() == dict.fromkeys(splits, 'none')
     assert levels(privileged='initial') == dict.fromkeys(splits, 'initial')
     monkeypatch.setattr(type(load_suite('viplan')), 'privileged',
-                        lambda suite, name: Privileged.ALWAYS)
+                        lambda *_: Privileged.ALWAYS)
     assert levels() == dict.fromkeys(splits, 'always')
     assert levels(privileged='none') == dict.fromkeys(splits, 'none')
 

@@ -31,7 +31,7 @@ def test_the_suite_is_found_and_read():
     assert 'viplan' in suite_names()
     suite = load_suite('viplan')
     assert {name: rules.splits for name, rules in suite.domains.items()} == {
-        'blocksworld': SPLITS, 'household': SPLITS}
+        'blocksworld': SPLITS, 'household': (*SPLITS, 'search')}
     assert (suite.failure_probability, suite.kind) == (0., 'episodes')
     assert '2505.13180' in suite.paper
     assert (suite.folder / 'README.md').is_file()
@@ -46,24 +46,34 @@ def test_the_suite_is_found_and_read():
 def test_budgets_and_ends_are_the_papers(domain, method, budgets):
     suite = load_suite('viplan')
     assert tuple(suite.budget(domain, method, split) for split in SPLITS) == budgets
+    assert suite.published_splits(domain) == set(SPLITS)
     assert suite.stops_at_goal(domain, method) is (method in PLANNERS)
 
 
 def test_facts_about_what_is_out_of_view_are_told_where_the_view_is_partial():
     suite = load_suite('viplan')
-    assert suite.privileged('blocksworld') is Privileged.NONE
-    assert suite.privileged('household') is Privileged.ALWAYS
+    assert {suite.privileged('blocksworld', split) for split in SPLITS} == {Privileged.NONE}
+    assert {suite.privileged('household', split) for split in SPLITS} == {Privileged.ALWAYS}
+
+
+@pytest.mark.parametrize('method', [*PLANNERS, *OTHERS])
+def test_who_searches_is_told_nothing_and_has_a_budget_of_its_own(method):
+    suite = load_suite('viplan')
+    assert suite.privileged('household', 'search') is Privileged.NONE
+    assert suite.budget('household', method, 'search') == 24
 
 
 def test_what_a_suite_has_not_is_said():
     suite = load_suite('viplan')
     for ask in (lambda: suite.budget('pantry', 'plan', 'simple'),
                 lambda: suite.stops_at_goal('pantry', 'plan'),
-                lambda: suite.privileged('pantry')):
+                lambda: suite.privileged('pantry', 'simple')):
         with pytest.raises(InputError, match="no domain 'pantry' .it has blocksworld, hous"):
             ask()
     with pytest.raises(InputError, match="no split 'mine' of household .it has simple, medium"):
         suite.budget('household', 'plan', 'mine')
+    with pytest.raises(InputError, match="no split 'mine' of household .it has simple, medium"):
+        suite.privileged('household', 'mine')
     with pytest.raises(InputError, match="'nothing' is unknown"):
         load_suite('nothing')
 
@@ -90,7 +100,7 @@ def test_a_small_suite_has_plain_rules(tmp_path):
     suite = read_suite(tmp_path)
     assert [suite.budget('a', 'm', split) for split in 'xy'] == [3, 9]
     assert suite.budget('a', 'other', 'y') == 3
-    assert not suite.stops_at_goal('a', 'm') and suite.privileged('a') is Privileged.NONE
+    assert not suite.stops_at_goal('a', 'm') and suite.privileged('a', 'x') is Privileged.NONE
 
 
 @pytest.mark.parametrize(('old', 'new', 'message'), [
@@ -111,7 +121,10 @@ def test_a_small_suite_has_plain_rules(tmp_path):
      "max_actions.* = 'many': input should be a valid integer"),
     ('max_actions: 3', 'max_actions: {x: 3}', 'domains.a = .* max_actions: nothing for y'),
     ('max_actions: 3', 'max_actions: {x: 3, y: 4, z: 5}', "'z' is no split of it"),
-    ('max_actions: 3', 'max_actions: 3, privileged: yes', 'privileged = True: input should be'),
+    ('max_actions: 3', 'max_actions: 3, privileged: yes', 'privileged.* = True: input should be'),
+    ('max_actions: 3', 'max_actions: 3, privileged: {x: none}', 'privileged: nothing for y'),
+    ('max_actions: 3', 'max_actions: 3, privileged: {x: none, y: none, z: none}',
+     "privileged: 'z' is no split of it"),
     ('max_actions: 3', 'max_actions: 3, told: always', 'domains.a.told is unknown'),
     ('[{methods: [m], max_actions: {y: 9}}]', '{m: 9}',
      'domains.a.method_rules = .* should be a valid'),
@@ -307,7 +320,7 @@ def score(method, spec, world, planner=None):
 def test_the_idle_agent_scores_zero_because_no_problem_starts_solved(domain):
     world = MemoryWorld(domain)
     lines = [score('idle', spec, world) for spec in specs(domain, 'idle')]
-    assert len(lines) == 75
+    assert len(lines) == {'blocksworld': 75, 'household': 100}[domain]
     assert all(measures.scored(line) and not measures.solved(line) for line in lines)
 
 
@@ -329,7 +342,7 @@ def test_the_oracle_agent_solves_one_problem_of_each_household_task_in_the_simul
     pytest.importorskip('pybullet')
     tasks = {(spec.split, spec.problem.name.rpartition('_')[0]): spec
              for spec in specs('household', 'oracle')}
-    assert len(tasks) == 16
+    assert len(tasks) == 21
     with sim.make_world(pictures='none') as world, FastDownwardPlanner() as planner:
         lines = [score('oracle', spec, world, planner) for spec in tasks.values()]
     # Each has the paper's budget of actions, or it would not be solved.

@@ -160,6 +160,25 @@ def test_malformed_files_are_exit_code_2(go, tmp_path, line, message):
     assert code == 2 and 'bad.jsonl' in err and message in err
 
 
+@pytest.mark.parametrize(('line', 'message'), [
+    ('{"atom": "clear r", "answer": "yes", "truth": 1}', 'bad.jsonl:2: truth = 1'),
+    ('{"atom": "clear r", "answer": ', 'bad.jsonl:2: is not JSON'),
+    ('[1]', 'bad.jsonl:2: is not a JSON object'),
+    ('{"atom": "inside r,g", "answer": "yes", "truth": true}', 'inside r,g is no atom'),
+    ('{"action": "moveblock", "status": "executed"}', 'bad.jsonl:2: ')])
+def test_a_line_that_cannot_be_used_is_named_and_left_out(go, tmp_path, line, message):
+    bad = tmp_path / 'bad.jsonl'
+    good = '{"atom": "clear r", "answer": "yes", "truth": true}\n'
+    call = ('--model', 'm', '--domain', 'blocksworld')
+    bad.write_text(good + good.replace('clear r', 'clear g'))
+    assert go(*call, answers=bad)[0] == 0
+    model = read_observation_model('cal.json')
+    bad.write_text(good + line + '\n' + good.replace('clear r', 'clear g'))
+    code, _, err = go(*call, answers=bad)
+    assert code == 1 and message in err and '1 lines cannot be used' in err
+    assert read_observation_model('cal.json') == model
+
+
 @pytest.fixture(scope='session')
 def scripted(tmp_path_factory):
     """Runs a method with a script; its answers are logged beside it, in <method>/answers.jsonl."""

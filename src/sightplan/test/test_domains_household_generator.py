@@ -13,6 +13,7 @@ from sightplan.domains.household import generator
 from sightplan.domains.household.generator import (
     SPLITS,
     Settings,
+    Task,
     draw,
     generate,
     tasks,
@@ -20,11 +21,13 @@ from sightplan.domains.household.generator import (
 )
 from sightplan.grounding.observation_model import problem_key
 from sightplan.model import (
+    Atom,
     DomainError,
     InputError,
     PlanningStatus,
     PlanningTask,
     Problem,
+    State,
 )
 from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
 
@@ -41,7 +44,8 @@ TABLE_5 = {
              'organizing_file_cabinet': (4, 14), 'putting_away_toys': (4, 12),
              'sorting_groceries': (7, 13)},
 }
-EVERY_SPLIT = pytest.mark.parametrize('split', TABLE_5)
+PAPERS_SPLIT = pytest.mark.parametrize('split', TABLE_5)
+EVERY_SPLIT = pytest.mark.parametrize('split', [*TABLE_5, 'search'])
 
 
 def of_task(problem: Problem) -> str:
@@ -50,11 +54,11 @@ def of_task(problem: Problem) -> str:
 
 @pytest.fixture(scope='module')
 def shortest():
-    with FastDownwardPlanner(PlannerSettings(search='optimal', optimal_timeout_s=60.0)) as found:
+    with FastDownwardPlanner(PlannerSettings(search='optimal', gives_way_s=60.0)) as found:
         yield found
 
 
-@EVERY_SPLIT
+@PAPERS_SPLIT
 def test_splits_are_as_the_paper_has_them(split: str) -> None:
     problems = DOMAIN.split_problems(split)
     assert Counter(map(of_task, problems)) == {
@@ -81,16 +85,89 @@ def test_files_are_what_their_seeds_give(split: str, tmp_path) -> None:
         assert (folder / name).read_bytes() == (tmp_path / split / name).read_bytes(), name
 
 
-@pytest.mark.parametrize('task', tasks(), ids=lambda task: f'{task.split}-{task.name}')
+@pytest.mark.parametrize('task', [task for task in tasks() if not task.deals],
+                         ids=lambda task: f'{task.split}-{task.name}')
 def test_a_task_takes_the_same_number_of_actions_from_all_its_starts(task, shortest) -> None:
-    """From those that the splits have, and from up to six others."""
+    """From those that the splits have, and from up to six others; dealt ones: see below."""
     starts = {task.init(number) for number in range(0, task.variants, max(1, task.variants // 6))}
     starts |= {p.init for p in DOMAIN.split_problems(task.split) if of_task(p) == task.name}
+    assert starts
     for init in starts:
         problem = Problem('start', DOMAIN.name, dict(task.objects), init, task.goal, DOMAIN.pddl)
         result = shortest.plan(PlanningTask(DOMAIN.pddl, DOMAIN.write_problem(problem)), 60.0)
         assert result.status is PlanningStatus.SOLVED and not result.message
         assert len(result.plan) == task.actions
+
+
+DEALT = [task for task in tasks() if task.deals]
+
+
+def starts_of(task: Task, count: int) -> list[State]:
+    return [draw(DOMAIN, Settings(f'{task.split}/{task.name}'), seed)[1].init
+            for seed in range(1000, 1000 + count)]
+
+
+@pytest.mark.parametrize('task', [
+    pytest.param(task, marks=pytest.mark.slow if task.name in (
+        'leaving_home', 'setting_the_table') else ())
+    for task in DEALT], ids=lambda task: task.name)
+def test_a_dealt_start_takes_the_number_of_actions_that_the_task_says(task, shortest) -> None:
+    init, = starts_of(task, 1)
+    problem = Problem('start', DOMAIN.name, dict(task.objects), init, task.goal, DOMAIN.pddl)
+    result = shortest.plan(PlanningTask(DOMAIN.pddl, DOMAIN.write_problem(problem)), 120.0)
+    assert result.status is PlanningStatus.SOLVED and not result.message
+    assert len(result.plan) == task.actions
+
+
+@pytest.mark.parametrize('task', DEALT, ids=lambda task: task.name)
+def test_what_has_to_be_done_adds_up_to_the_same_from_every_dealt_start(task) -> None:
+    """Two actions close something, four move a thing, one more where it is shut in, two open what
+    it goes into. None of these serves two things at once, as what is
+    shut in lies each in another container, and a container that is gone to is opened once.
+    """
+    for init in starts_of(task, 200):
+        holds = {literal: (literal.atom in init) is literal.positive for literal in task.goal}
+        moved = [one.atom for one, met in holds.items() if not met and one.positive]
+        closed = [one.atom for one, met in holds.items() if not met and not one.positive]
+        shut = [a.args[1] for a in init if a.predicate == 'inside'
+                and a.args[0] in {atom.args[0] for atom in moved}]
+        assert len(set(shut)) == len(shut)
+        into = {atom.args[1] for atom in moved if atom.predicate == 'inside'}
+        assert not {Atom('open', (name,)) for name in (*shut, *into)} & init
+        assert 2 * len(closed) + 4 * len(moved) + len(shut) + 2 * len(into) == task.actions
+
+
+@pytest.mark.parametrize('task', DEALT, ids=lambda task: task.name)
+def test_where_things_are_cannot_be_guessed_from_objects_and_goal(task) -> None:
+    """Whoever knows all about how starts are dealt, but not the seed, does as chance does.
+
+    The guess for a place is the thing that was there most often in a thousand starts; in others
+    it is there no more often than any other. Nor does where one thing is tell of others.
+    """
+    starts = starts_of(task, 2000)
+    known, fresh = starts[:1000], starts[1000:]
+    for deal in task.deals:
+        places = sorted({place for _, hand in deal.hands for place in hand} - {'floor', 'closed'})
+        for place in places:
+            relation, *other = place.split()
+            facts = [Atom(relation, (thing, *other)) for thing in deal.things]
+            often = [sum(fact in init for init in known) for fact in facts]
+            share = sum(sum(fact in init for fact in facts) for init in fresh) / (
+                len(fresh) * len(facts))
+            guess = facts[often.index(max(often))]
+            right = sum(guess in init for init in fresh) / len(fresh)
+            assert abs(right - share) <= 4.5 * (share * (1.0 - share) / len(fresh)) ** 0.5
+            neighbours = [init for init in fresh if facts[0] in init]  # nor from one to the next
+            if len(facts) > 2 and len(neighbours) > 200:
+                rates = [sum(fact in init for init in neighbours) / len(neighbours)
+                         for fact in facts[1:]]
+                assert max(rates) - min(rates) < 6.0 * (0.25 / len(neighbours)) ** 0.5
+
+
+def test_the_same_number_gives_the_same_deal_and_another_one_another() -> None:
+    for task in DEALT:
+        starts = starts_of(task, 20)
+        assert starts == starts_of(task, 20) and len(set(starts)) >= 15
 
 
 @pytest.mark.parametrize('name', ['locking_every_door_0', 'cleaning_out_drawers_0',
@@ -125,7 +202,7 @@ def test_the_start_is_one_that_a_home_can_have(split: str) -> None:
         assert not below & {literal.atom.args[0] for literal in problem.goal} & things
 
 
-@EVERY_SPLIT
+@PAPERS_SPLIT
 def test_facts_come_again_only_when_a_task_has_no_other_start(split: str) -> None:
     for task in tasks():
         if task.split == split:
@@ -164,7 +241,7 @@ def test_problems_that_are_not_wanted_are_passed_over() -> None:
 def test_problems_with_the_same_facts_have_keys_of_their_own() -> None:
     """What is learned in one home may be used in another, though the facts are the same."""
     keys = [problem_key(p) for split in DOMAIN.splits for p in DOMAIN.split_problems(split)]
-    assert len(set(keys)) == 75
+    assert len(set(keys)) == 100
 
 
 def test_a_split_is_accepted_if_the_planners_plan_is_not_much_longer() -> None:
@@ -190,7 +267,20 @@ def test_the_command_makes_folders_that_can_be_read(tmp_path, capsys) -> None:
     assert "kind = 'all' must be one of simple, medium, hard" in capsys.readouterr().err
 
 
+BAD_DEALS = {
+    'a thing that is not there': [{'things': ['spoon_1'], 'places': [
+        {'count': 1, 'of': ['floor']}]}],
+    'a place that is not there': [{'things': ['bowl_1'], 'places': [
+        {'count': 1, 'of': ['inside cabinet_9']}]}],
+    'too few places': [{'things': ['bowl_1'], 'places': [{'count': 2, 'of': ['floor']}]}],
+    'no places': [{'things': ['bowl_1'], 'places': [{'count': 1, 'of': []}]}],
+    'a thing is nowhere': [{'things': ['cabinet_1'], 'places': [{'count': 1, 'of': ['open']}]}],
+    'a thing is open': [{'things': ['bowl_1'], 'places': [{'count': 1, 'of': ['open']}]}],
+    'no number': [{'things': ['bowl_1'], 'places': [{'count': 'one', 'of': ['floor']}]}],
+    'no list': 'bowl_1',
+}
 BAD = {
+    **{f'dealt: {name}': {'deal': deal} for name, deal in BAD_DEALS.items()},
     'no goal': {'goal': None},
     'a thing is nowhere': {'start': [{}]},
     'no start': {'start': []},

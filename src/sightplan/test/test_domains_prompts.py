@@ -29,8 +29,17 @@ def all_of(name, problem=None, **values):
 
 
 def test_every_method_of_the_paper_has_its_prompt():
-    assert set(BLOCKS.prompt_names) == {*PLANNING, *QUESTIONS}
-    assert len({BLOCKS.prompt_hash(name) for name in BLOCKS.prompt_names}) == 8
+    assert set(BLOCKS.prompt_names) == {*PLANNING, *QUESTIONS, 'ground_unknown'}
+    assert len({BLOCKS.prompt_hash(name) for name in BLOCKS.prompt_names}) == 9
+
+
+def test_one_prompt_offers_unknown_as_an_answer():
+    for domain in (BLOCKS, load_domain('household')):
+        offered, plain = map(domain.grounding_prompt, ('ground_unknown', 'ground'))
+        assert offered.unknown and 'Yes, No or Unknown' in offered.system
+        assert not plain.unknown and 'Unknown' not in plain.system
+        assert (offered.question, offered.max_tokens) == (plain.question, plain.max_tokens)
+    assert not any(BLOCKS.grounding_prompt(name).unknown for name in QUESTIONS)
 
 
 @pytest.mark.parametrize('name', PLANNING)
@@ -160,7 +169,7 @@ def test_a_prompt_without_words_for_a_memory_says_so():
 
 
 def test_unknown_prompts_and_those_of_another_kind_name_the_choice():
-    with pytest.raises(InputError, match="'magic' is unknown.*ground_mem_cot, plan"):
+    with pytest.raises(InputError, match="'magic' is unknown.*ground_unknown, plan"):
         BLOCKS.prompt_hash('magic')
     with pytest.raises(InputError, match='among those for questions.*ground, ground_cot'):
         BLOCKS.grounding_prompt('plan')

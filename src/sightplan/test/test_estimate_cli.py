@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -216,11 +217,44 @@ def test_a_calibration_of_a_foreign_domain_is_known_by_its_name(folder, capsys):
     ('{"atom": "on r,g", "answer": "yes", "p_no": NaN}', 'p_no = nan'),
     ('{"atom": "on r,g", "answer": "yes", "image": []}', 'image = []'),
     ('[]', 'not a JSON object'), ('{', 'not JSON')])
-def test_a_malformed_answer_names_file_and_line(folder, capsys, line, message):
-    (folder / 'a.jsonl').write_text('{"atom": "on r,g", "answer": "yes"}\n\n' + line + '\n')
-    code, _, err = run(capsys, '--problem', 'p.pddl', '--domain', 'blocksworld', '--answers',
-                       'a.jsonl')
-    assert code == 2 and 'a.jsonl:3: ' in err and message in err
+def test_a_malformed_answer_is_named_and_left_out(folder, capsys, line, message):
+    good = '{"atom": "on r,g", "answer": "yes"}\n\n'
+    call = ('--problem', 'p.pddl', '--domain', 'blocksworld', '--answers', 'a.jsonl', '--json')
+    found = []
+    for more in ('', line + '\n'):
+        (folder / 'a.jsonl').write_text(good + more + '{"atom": "clear g", "answer": "no"}\n')
+        found.append(run(capsys, *call))
+    (whole, [plain], _), (code, [estimate], err) = found
+    assert (whole, code) == (0, 1) and 'a.jsonl:3: ' in err and message in err
+    assert '1 answers cannot be used' in err
+    assert estimate['marginals'] == plain['marginals']
+
+
+def test_a_calibration_must_be_about_the_answers(folder, capsys):
+    """Their model, prompt and wording, as far as they say it; and the domain in any case."""
+    home = load_domain('blocksworld')
+    call = ('--problem', 'p.pddl', '--domain', 'blocksworld', '--answers', 'a.jsonl', '--json',
+            '--calibration', 'cal.json')
+    ours = ObservationModel(
+        {'on': AnswerRates(0.6, 0.4, learned='em')}, model='m', learned='em',
+        questions_sha256=home.question_hash, prompt='ground@1', domain='blocksworld')
+    ours.write('cal.json')
+    line = {'atom': 'on r,g', 'answer': 'yes', 'model': 'm', 'prompt': 'ground@1',
+            'questions_sha256': home.question_hash}
+    write(folder / 'a.jsonl', [line, {'atom': 'clear r', 'answer': 'no'}])
+    assert run(capsys, *call)[0] == 0
+    for field, value, what in (('model', 'n', 'model'), ('prompt', 'ground_cot@1', 'prompt'),
+                               ('questions_sha256', 'old', 'wording')):
+        for entry in ({**line, field: value}, {'atom': 'on r,g', 'answer': 'yes', field: value}):
+            write(folder / 'a.jsonl', [line, entry])
+            code, _, err = run(capsys, *call)
+            assert code == 2 and 'a.jsonl:2: ' in err and f'another {what}' in err
+    write(folder / 'a.jsonl', [{'atom': 'on r,g', 'answer': 'yes'}])
+    for change, what in (({'domain': 'household'}, 'domain'),
+                         ({'questions_sha256': 'old'}, 'wording')):
+        dataclasses.replace(ours, **change).write('cal.json')
+        code, _, err = run(capsys, *call)
+        assert code == 2 and f'another {what}' in err
 
 
 @pytest.mark.parametrize(('case', 'message'), [

@@ -7,24 +7,28 @@ import itertools
 import math
 import random
 
+import numpy as np
 import pytest
 
 from doubles import two_blocks
 from sightplan.domains import load_domain
 from sightplan.grounding.calibration import (
+    Hindsight,
     LoggedAction,
     LoggedAnswer,
     calibrate,
+    calibrate_episodes,
     calibrate_unlabelled,
     check_same_origin,
     estimator_marginals,
     guess_problem,
 )
 from sightplan.grounding.observation_model import AnswerRates, ObservationModel, problem_key
+from sightplan.grounding.priors import read_priors
 from sightplan.model import Action, Atom, InputError, State, Verdict
 
 DOMAIN = load_domain('blocksworld')
-YES, NO, UNPARSED = Verdict.YES, Verdict.NO, Verdict.UNPARSED
+YES, NO, UNPARSED, UNKNOWN = Verdict.YES, Verdict.NO, Verdict.UNPARSED, Verdict.UNKNOWN
 TRUE_RATES = {'on': AnswerRates(0.85, 0.04, repeat=0.45), 'clear': AnswerRates(0.93, 0.3),
               'incolumn': AnswerRates(0.97, 0.02), 'leftof': AnswerRates(0.99, 0.01),
               'rightof': AnswerRates(0.99, 0.01)}
@@ -140,6 +144,35 @@ def test_unreadable_answers_are_learned_and_tell_of_the_truth_only_if_that_helps
     assert rates.unread_true == pytest.approx(0.4, abs=0.1) and rates.unread_false < 0.01
 
 
+def sometimes_unknown(answers: list[LoggedAnswer], true: float, false: float,
+                      ) -> list[LoggedAnswer]:
+    """Some answers are "unknown", by the truth of their atoms."""
+    rng = random.Random(5)
+    return [dataclasses.replace(a, verdict=UNKNOWN) if rng.random() < (true if a.truth else false)
+            else a for a in answers]
+
+
+def test_unknown_is_learned_and_leaves_the_other_rates_as_they_are() -> None:
+    answers = simulate(TRUE_RATES, 40)
+    rates, plain = (calibrate(given, [], DOMAIN).model.rates('incolumn')
+                    for given in (sometimes_unknown(answers, 0.5, 0.2), answers))
+    assert rates.unknown_true == pytest.approx(0.5, abs=0.06)
+    assert rates.unknown_false == pytest.approx(0.2, abs=0.06)
+    assert (rates.yes_true, rates.yes_false) == pytest.approx(
+        (plain.yes_true, plain.yes_false), abs=0.02)
+    assert rates.unread_true < 0.01 and plain.unknown_true < 0.01
+    even = calibrate(sometimes_unknown(answers, 0.3, 0.3), [], DOMAIN).model.rates('on')
+    assert even.unknown_true == even.unknown_false == pytest.approx(0.3, abs=0.04)
+
+
+def test_unknown_is_learned_without_labels() -> None:
+    answers = sometimes_unknown(simulate(TRUE_RATES, 20, 2, seed=2), 0.3, 0.3)
+    hidden = [dataclasses.replace(a, truth=None) for a in answers]
+    rates = calibrate_unlabelled(hidden, DOMAIN, estimator_marginals(DOMAIN)).model.rates('on')
+    assert rates.unknown_true == pytest.approx(0.3, abs=0.06)
+    assert rates.yes_true == pytest.approx(TRUE_RATES['on'].yes_true, abs=0.08)
+
+
 def with_probabilities(answers: list[LoggedAnswer], informative: bool) -> list[LoggedAnswer]:
     """Probabilities that know when the verdict is wrong, or that know nothing."""
     rng = random.Random(4)
@@ -180,6 +213,85 @@ def test_without_labels_the_constraints_teach_the_rates() -> None:
     judged = calibrate_unlabelled(answers, DOMAIN, estimator_marginals(DOMAIN))
     assert judged.model == found.model
     assert all(len(report.predictions) == report.answers for report in judged.predicates)
+
+
+# --- whole episodes ------------------------------------------------------------------------------
+
+def in_hindsight(answers: list[LoggedAnswer], known: float, asked: list[ObservationModel]):
+    """Episodes that know, at their ends, what was true, as surely as that."""
+    episodes: dict[str, list[LoggedAnswer]] = {}
+    for answer in answers:
+        episodes.setdefault(answer.episode, []).append(answer)
+
+    def follow(own: list[LoggedAnswer]):
+        truths = np.array([known if a.truth else 1.0 - known for a in own])
+        unchanged, seen = np.zeros((len(own), 2)), set()
+        for number, answer in enumerate(own):
+            if answer.atom in seen:
+                unchanged[number] = 1.0 - truths[number], truths[number]
+            seen.add(answer.atom)
+
+        def called(model: ObservationModel) -> Hindsight:
+            asked.append(model)
+            return Hindsight(tuple(own), truths, unchanged)
+        return called
+    return [follow(own) for own in episodes.values()]
+
+
+def test_episodes_that_know_the_truth_give_the_rates_of_labels() -> None:
+    answers = simulate(TRUE_RATES, 12, 3)
+    found = calibrate_episodes(in_hindsight(answers, 1.0, []), DOMAIN)
+    labels = calibrate(answers, [], DOMAIN).model
+    assert (found.model.learned, found.episodes, found.iterations) == ('em', 12, 2)
+    assert found.model == dataclasses.replace(labels, learned='em', predicates={
+        name: dataclasses.replace(rates, learned='em')
+        for name, rates in labels.predicates.items()})
+
+
+def test_no_episode_confirms_itself() -> None:
+    """In the second round each episode is judged by the rates of all others."""
+    good, bad = ([dataclasses.replace(a, verdict=YES if a.truth is right else NO, episode=str(n))
+                  for a in simulate(TRUE_RATES, 1, 1)] for n, right in enumerate((True, False)))
+    asked: list[ObservationModel] = []
+    calibrate_episodes(in_hindsight(good + bad, 1.0, asked), DOMAIN)
+    assert asked[0] == asked[1] == ObservationModel.default()
+    first, second = (model.rates('incolumn') for model in asked[2:4])
+    assert first.yes_true < 0.6 and first.yes_false > 0.6  # by the bad one
+    assert second.yes_true > 0.9 and second.yes_false < 0.1
+    assert first.n_true + first.n_false == len([a for a in bad if a.atom.predicate == 'incolumn'])
+
+
+def test_pairs_are_counted_as_jointly_known() -> None:
+    """Of atoms of which nothing is known but that they did not change, all pairs count."""
+    answers = [a for a in simulate(TRUE_RATES, 3, 2) if a.atom.predicate == 'on']
+    [report] = calibrate_episodes(in_hindsight(answers, 0.5, []), DOMAIN).predicates
+    assert report.pairs == len(answers) // 2
+
+
+def test_episodes_without_answers_say_so() -> None:
+    with pytest.raises(InputError, match='not one answer'):
+        calibrate_episodes([lambda model: Hindsight((), np.zeros(0), np.zeros((0, 2)))], DOMAIN)
+
+
+def test_the_defaults_are_what_the_domain_says_of_models() -> None:
+    """What is compared with, smoothed towards, and kept where answers teach nothing."""
+    home = load_domain('household')
+    expected = read_priors(home).answers['open']
+    atom = Atom('open', ('door_1',))
+    few = [LoggedAnswer(atom, YES, True, episode='e')]
+    [report] = calibrate(few, [], home).predicates
+    strength = expected.strength_true
+    assert report.rates.yes_true == pytest.approx(
+        (1.0 + expected.yes_true * strength) / (1.0 + strength))
+    assert report.rates.yes_false == pytest.approx(expected.yes_false)
+    odd = [LoggedAnswer(atom, YES if (n == 0) is truth else NO, truth, image=str(i),
+                        episode=str(n)) for n in (0, 1) for truth in (True, False)
+           for i in range(8 * truth, 8 + 8 * truth)]
+    found = calibrate(odd, [], home)
+    [report] = found.predicates
+    assert report.gain is not None and report.gain <= 0.0
+    assert report.rates == expected and not found.model.predicates
+    assert {p.default for p in report.predictions} == {p.learned for p in report.predictions}
 
 
 def test_em_stops_and_takes_the_fullest_images() -> None:

@@ -24,14 +24,14 @@ from sightplan.grounding.observation_model import (
 )
 from sightplan.model import InputError, Verdict
 
-YES, NO, UNPARSED = Verdict.YES, Verdict.NO, Verdict.UNPARSED
+YES, NO, UNPARSED, UNKNOWN = Verdict.YES, Verdict.NO, Verdict.UNPARSED, Verdict.UNKNOWN
 RATE = st.floats(0.001, 0.999)
 
 
 @st.composite
 def rates(draw: st.DrawFn) -> AnswerRates:
     platt = draw(st.none() | st.builds(Platt, st.floats(-3, 3), st.floats(-5, 5)))
-    return AnswerRates(*(draw(RATE) for _ in range(5)), platt=platt)
+    return AnswerRates(*(draw(RATE) for _ in range(7)), platt=platt)
 
 
 def model_of(answer_rates: AnswerRates) -> ObservationModel:
@@ -67,23 +67,27 @@ def test_likelihoods_are_finite_and_at_most_one(r: AnswerRates, verdict: Verdict
 
 
 def test_a_first_answer_is_worth_its_rates() -> None:
-    model = model_of(AnswerRates(yes_true=0.8, yes_false=0.3, unread_true=0.5, unread_false=0.1))
+    model = model_of(AnswerRates(yes_true=0.8, yes_false=0.3, unread_true=0.5, unread_false=0.1,
+                                 unknown_true=0.4, unknown_false=0.25))
     assert model.log_likelihoods('on', YES) == pytest.approx(
-        (math.log(0.3 * 0.9), math.log(0.8 * 0.5)))
+        (math.log(0.3 * 0.75 * 0.9), math.log(0.8 * 0.6 * 0.5)))
     assert model.log_likelihoods('on', NO) == pytest.approx(
-        (math.log(0.7 * 0.9), math.log(0.2 * 0.5)))
+        (math.log(0.7 * 0.75 * 0.9), math.log(0.2 * 0.6 * 0.5)))
+    assert model.log_likelihoods('on', UNKNOWN) == pytest.approx(
+        (math.log(0.25 * 0.9), math.log(0.4 * 0.5)))
     assert model.log_likelihoods('on', UNPARSED) == pytest.approx((math.log(0.1), math.log(0.5)))
     assert model.p_yes('on') == (0.3, 0.8)
 
 
-def test_by_default_an_unreadable_answer_says_nothing() -> None:
-    low, high = ObservationModel.default().log_likelihoods('whatever', UNPARSED)
+@pytest.mark.parametrize('verdict', [UNPARSED, UNKNOWN])
+def test_by_default_an_answer_of_neither_says_nothing(verdict: Verdict) -> None:
+    low, high = ObservationModel.default().log_likelihoods('whatever', verdict, 0.9, 0.1)
     assert low == high
 
 
 def test_repeated_answers_follow_the_chain_of_errors() -> None:
     model = model_of(AnswerRates(0.9, 0.1, 0.01, 0.01, repeat=0.5))
-    readable = math.log(0.99)
+    readable = math.log(0.99 * 0.99)
     # "yes" after "yes": right again at a true atom, wrong again at a false one.
     low, high = model.repeated_log_likelihoods('on', YES, YES)
     assert low == pytest.approx(math.log(0.5) + readable)
@@ -94,10 +98,11 @@ def test_repeated_answers_follow_the_chain_of_errors() -> None:
     assert high == pytest.approx(math.log(0.1 * 0.5 / 0.9) + readable)
 
 
-def test_after_an_unreadable_answer_the_next_is_a_first_one() -> None:
+@pytest.mark.parametrize('last', [UNPARSED, UNKNOWN])
+def test_after_an_answer_of_neither_the_next_is_a_first_one(last: Verdict) -> None:
     model = model_of(replace(AnswerRates(), platt=Platt(0.5, 0.25)))
     for verdict in Verdict:
-        assert (model.repeated_log_likelihoods('on', verdict, UNPARSED, 0.8, 0.1)
+        assert (model.repeated_log_likelihoods('on', verdict, last, 0.8, 0.1)
                 == model.log_likelihoods('on', verdict, 0.8, 0.1))
 
 
@@ -125,7 +130,8 @@ def test_probabilities_count_only_where_learned() -> None:
 
 def full_model() -> ObservationModel:
     return ObservationModel(
-        {'on': AnswerRates(0.97, 0.02, 0.05, 0.03, 0.4, Platt(0.7, -0.1), 30.5, 200.0, 'labels')},
+        {'on': AnswerRates(0.97, 0.02, 0.05, 0.03, 0.2, 0.1, 0.4, Platt(0.7, -0.1), 30.5, 200.0,
+                           'labels')},
         AnswerRates(0.85), {'moveblock': ActionReliability(
             0.9, 0.06, 0.04, {'on +': 0.99, 'clear -': 0.98}, 120.0)},
         rejection=0.02, model='m', questions_sha256='q', prompt='ground@0a1b',
@@ -154,6 +160,8 @@ def test_the_file_gives_back_what_was_written(tmp_path) -> None:
     ({'other': {'platt': {'slope': 1.0}}}, 'other.platt.intercept is missing'),
     ({'predicates': {'on': 3}}, 'predicates.on = 3'),
     ({'other': {'yes_true': True}}, 'other.yes_true = True'),
+    ({'other': {'unknown_true': 1.5}}, 'other.unknown_true = 1.5'),
+    ({'predicates': {'on': {'unknown_false': 0}}}, 'predicates.on.unknown_false = 0'),
     ({'other_action': {'success': 0.9, 'no_op': 0.0, 'slip': 0.0, 'n': 0, 'effects': {}}},
      'is 0.9, not 1'),
     ({'actions': {'a': {'success': 1, 'no_op': 0, 'slip': 0, 'n': 0, 'effects': {'on': 1}}}},

@@ -106,7 +106,7 @@ def test_columns_hold_nan_where_a_line_has_nothing():
 
 
 def test_an_episodes_measures_come_from_what_was_counted():
-    counts = {'asked': 5, 'right': 3, 'unparsed': 1}
+    counts = {'asked': 5, 'right': 3, 'unparsed': 1, 'unknown': 0}
     counted = {'steps': 4, 'questions': 9, 'executed': 3, 'optimal_length': 2,
                'predicates': {'enumeration': {'on': counts, 'clear': counts},
                               'effect': {'on': counts}}}

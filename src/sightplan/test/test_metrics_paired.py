@@ -1,5 +1,6 @@
-"""Paired comparisons: exact McNemar, bootstrap over groups, Holm."""
+"""Paired comparisons: exact tests, bootstrap over groups, Holm."""
 
+import itertools
 import math
 
 import numpy as np
@@ -8,7 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sightplan.metrics.measures import MEAN, STATISTIC, Measure
-from sightplan.metrics.paired import compare, holm, mcnemar_exact, paired_bootstrap
+from sightplan.metrics.paired import (
+    compare,
+    holm,
+    mcnemar_exact,
+    paired_bootstrap,
+    sign_flip_exact,
+)
 
 COUNTS = st.integers(0, 60)
 
@@ -39,6 +46,24 @@ def test_mcnemar_of_many_pairs_neither_overflows_nor_vanishes():
     assert 0.0 < mcnemar_exact(200, 1800) < 1e-200
     normal = math.erfc(abs(5100 - 4900) / math.sqrt(10000) / math.sqrt(2))
     assert mcnemar_exact(4900, 5100) == pytest.approx(normal, rel=.05)
+
+
+@given(st.lists(st.integers(-3, 3), max_size=9))
+def test_flipping_signs_of_clusters_is_counted_out(sums):
+    ways = [sum(sign * value for sign, value in zip(signs, sums, strict=True))
+            for signs in itertools.product((-1, 1), repeat=len(sums))]
+    expected = sum(abs(total) >= abs(sum(sums)) for total in ways) / len(ways)
+    assert sign_flip_exact(sums) == pytest.approx(expected, rel=1e-9)
+
+
+@given(COUNTS, COUNTS)
+def test_flipping_signs_of_single_pairs_is_mcnemars_test(b, c):
+    expected = mcnemar_exact(b, c)
+    assert sign_flip_exact([1] * b + [-1] * c + [0]) == pytest.approx(expected, rel=1e-9)
+
+
+def test_repeating_a_problem_makes_nothing_more_certain():
+    assert sign_flip_exact([3] * 4) == sign_flip_exact([1] * 4) == 0.125
 
 
 def test_mcnemar_refuses_negative_counts():

@@ -216,7 +216,7 @@ def test_another_domain_s_optimal_plans() -> None:
 
 @pytest.mark.slow
 def test_beyond_its_limit_the_optimal_search_gives_way() -> None:
-    settings = PlannerSettings(search='optimal', optimal_timeout_s=0.2)
+    settings = PlannerSettings(search='optimal', gives_way_s=0.2)
     with FastDownwardPlanner(settings) as planner:
         result = planner.plan(endless_task(9), LIMIT_S)
         assert result.status is PlanningStatus.SOLVED and result.plan
@@ -411,7 +411,7 @@ def test_a_planner_that_cannot_start_is_an_error(monkeypatch) -> None:
 
 @pytest.mark.parametrize('settings', [
     PlannerSettings(cache_size=-1), PlannerSettings(memory_mib=1), PlannerSettings(search=3),
-    PlannerSettings(optimal_timeout_s=0.0)])
+    PlannerSettings(gives_way_s=0.0)])
 def test_settings_are_checked(settings) -> None:
     with pytest.raises(InputError):
         FastDownwardPlanner(settings)

@@ -212,16 +212,20 @@ def test_without_truth_estimators_are_compared_with_the_answers(faulty):
 
 
 def test_a_calibration_must_fit_the_answers(faulty, tmp_path):
-    model = next(batches(faulty[0])).event.model
+    event = next(batches(faulty[0])).event
     domain = faulty[0].episode.domain
     path = tmp_path / 'cal.json'
-    other = dataclasses.replace(
-        ObservationModel.default(), model='someone else', domain=domain.name,
-        questions_sha256=domain.question_hash, prompt='')
-    other.write(path)
-    with pytest.raises(InputError, match='another model'):
-        estimate(faulty, [Estimating('belief', {'calibration': str(path)})])
-    dataclasses.replace(other, model=model).write(path)
+    ours = dataclasses.replace(
+        ObservationModel.default(), model=event.model, domain=domain.name,
+        questions_sha256=domain.question_hash, prompt=event.prompt)
+    for change, what in (({'model': 'someone else'}, 'model'), ({'domain': 'elsewhere'}, 'domain'),
+                         ({'questions_sha256': 'old'}, 'wording'),
+                         ({'prompt': 'ground_cot@1'}, 'prompt')):
+        dataclasses.replace(ours, **change).write(path)
+        for method in ('belief', 'decode'):
+            with pytest.raises(InputError, match=f'another {what}'):
+                estimate(faulty, [Estimating(method, {'calibration': str(path)})])
+    ours.write(path)
     found = estimate(faulty, [Estimating('belief', {'calibration': str(path)})], resamples=10)
     assert found['estimators']['belief']['accuracy'] > .5
 

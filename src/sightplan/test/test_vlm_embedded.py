@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sightplan.domains import load_domain
 from sightplan.model import (
     Atom,
     BackendError,
@@ -286,11 +287,13 @@ def test_each_domain_has_weights_of_its_own() -> None:
 def test_the_domain_of_a_run_chooses_the_model() -> None:
     for domain in shipped_domains():
         for options in ({}, {'threads': 2}):
-            resolved = resolved_options('embedded', options, 0, domain=domain)
+            resolved = resolved_options('embedded', options, 0, domain=load_domain(domain))
             assert resolved == {**options, 'domain': domain}
-    given = resolved_options('embedded', {'domain': 'blocksworld'}, 0, domain='household')
+    given = resolved_options('embedded', {'domain': 'blocksworld'}, 0,
+                             domain=load_domain('household'))
     assert given['domain'] == 'blocksworld'
-    assert 'domain' not in resolved_options('scripted', {}, 0, domain='household')
+    assert 'domain' not in resolved_options('scripted', {}, 0,
+                                            domain=load_domain('household'))
     settings = RunSettings(domain='household', method='ground', backend='embedded')
     assert resolved_backend_options(settings)['domain'] == 'household'
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -52,13 +53,13 @@ def looks() -> tuple[tuple[Any, tuple[Any, ...], frozenset[Any]], ...]:
     return tuple(found)
 
 
-def right(images: list[Any]) -> tuple[float, float, float]:
-    """Accuracy on all atoms, on true ones, on false ones, with these pictures for the looks."""
+def right(shown: list[Observation]) -> tuple[float, float, float]:
+    """Accuracy on all atoms, on true ones, on false ones, with these to see for the looks."""
     told: dict[bool, list[bool]] = {True: [], False: []}
-    for image, (_, atoms, state) in zip(images, looks(), strict=True):
+    for seen, (_, atoms, state) in zip(shown, looks(), strict=True):
         if not atoms:
             continue
-        request = YesNoRequest(Observation(image=image), tuple(map(DOMAIN.question, atoms)))
+        request = YesNoRequest(seen, tuple(map(DOMAIN.question, atoms)))
         for atom, reply in zip(atoms, backend().answer(request), strict=True):
             told[atom in state].append((reply.text == 'yes') is (atom in state))
     return (float(np.mean(told[True] + told[False])), float(np.mean(told[True])),
@@ -67,16 +68,19 @@ def right(images: list[Any]) -> tuple[float, float, float]:
 
 @pytest.mark.slow
 def test_walks_through_homes_are_read_well() -> None:
-    every, yes, no = right([look.image for look, _, _ in looks()])
-    assert every > 0.85 and yes > 0.6 and no > 0.85, (every, yes, no)
+    for shown in ([look for look, _, _ in looks()],
+                  [replace(look, depth_m=None) for look, _, _ in looks()]):
+        every, yes, no = right(shown)
+        assert every > 0.8 and yes > 0.6 and no > 0.8, (every, yes, no)
 
 
 @pytest.mark.slow
 def test_pixels_matter() -> None:
     """A grey picture and that of another look are worth nothing."""
-    images = [look.image for look, _, _ in looks()]
-    seen = sum(right(images)[1:]) / 2
-    for others in ([np.full_like(image, 150) for image in images], images[5:] + images[:5]):
+    shown = [look for look, _, _ in looks()]
+    seen = sum(right(shown)[1:]) / 2
+    grey = [Observation(image=np.full_like(look.image, 150)) for look in shown]
+    for others in (grey, shown[5:] + shown[:5]):
         assert sum(right(others)[1:]) / 2 < seen - 0.15
 
 

@@ -26,7 +26,13 @@ import household_scenes as scenes  # noqa: E402
 import shards as sharding  # noqa: E402
 import train_embedded as train  # noqa: E402
 from embedded_packed import answer_logits, patch_features  # noqa: E402
-from household_curriculum import Curriculum, cell_targets, name_targets  # noqa: E402
+from household_curriculum import (  # noqa: E402
+    Curriculum,
+    cell_targets,
+    known,
+    name_targets,
+    sensed,
+)
 
 
 def draw(seed: int) -> Any:
@@ -112,6 +118,7 @@ def scene() -> dict[str, Any]:
     place = {name: k for k, name in enumerate(questions.CATEGORIES)}
     out: dict[str, Any] = {
         'image': np.full((240, 240, 3), 200, np.uint8),
+        'depth': np.full((240, 240), 100, np.uint8),
         'cells': np.zeros((15, 15, 2), np.uint8), 'number': np.zeros(most, np.int8),
         'category': np.full(most, -1, np.int16), 'kind': np.zeros(most, np.int8),
         'rect': np.zeros((most, 4), np.int16), 'hull': np.zeros((most, 10, 2), np.float32)}
@@ -129,24 +136,52 @@ def scene() -> dict[str, Any]:
     return out
 
 
-def test_sampled_answers_agree_with_the_truth_and_are_balanced() -> None:
-    rng, truth = random.Random(0), questions.SceneTruth(scene())
+def test_every_atom_in_view_is_asked_once_and_answered_rightly() -> None:
     words = questions.WORDS.vocabulary
     true = {'reachable table_1', 'holding bowl_2', 'ontop bowl_1 table_1'}
-    asked: dict[str, list[bool]] = {}
-    for _ in range(3000):
-        found = questions.sample(rng, truth, 0.0)
-        if found is None:
-            continue
-        ids, position, answer, kind, _ = found
-        assert words[ids[position]] == embedded_model.ANSWER
-        predicate = questions.PREDICATES[kind]
-        names = [words[i] for i in ids[:position] if words[i] != predicate]
-        assert (' '.join((predicate, *names)) in true) is (answer == questions.YES)
-        asked.setdefault(predicate, []).append(answer == questions.YES)
-    assert set(asked) == {'reachable', 'holding', 'ontop', 'nextto'}  # nothing here opens
-    for predicate in ('reachable', 'holding', 'ontop'):
-        assert 0.35 < np.mean(asked[predicate]) < 0.65
+    asked = set()
+    for item in questions.items(questions.SceneTruth(scene())):
+        assert words[item.ids[item.position]] == embedded_model.ANSWER
+        predicate = questions.PREDICATES[item.kind]
+        names = [words[i] for i in item.ids[:item.position] if words[i] != predicate]
+        atom = ' '.join((predicate, *names))
+        assert (atom in true) is (item.answer == questions.YES) and atom not in asked
+        asked.add(atom)
+    pairs = [(a, b) for a in ('bowl_1', 'bowl_2') for b in ('bowl_1', 'bowl_2', 'table_1')]
+    assert asked == {
+        *(f'reachable {name}' for name in ('bowl_1', 'bowl_2', 'table_1')),
+        'holding bowl_1', 'holding bowl_2',  # nothing here opens
+        *(f'{p} {a} {b}' for p in ('ontop', 'nextto') for a, b in pairs if a != b)}
+
+
+def test_near_misses_are_close_or_of_a_kind_for_which_it_holds() -> None:
+    near = {item.about for item in questions.items(questions.SceneTruth(scene()))
+            if item.near and questions.PREDICATES[item.kind] == 'ontop'}
+    assert near == {(1, 2)}  # another bowl on the table
+
+
+@pytest.mark.parametrize('hard', [0.0, 0.5])
+def test_yes_and_no_weigh_the_same(hard: float) -> None:
+    for kind, (share, yes, no, near) in enumerate(questions.SHARES):
+        def weight(answer: int, close: bool, kind: int = kind) -> float:
+            return questions.balance(questions.Item([], 2, answer, kind, (0, 1), close), hard)
+
+        assert weight(questions.YES, False) * yes == pytest.approx(share / 2)
+        negative = weight(questions.NO, False) * no
+        if kind > 2:
+            negative = weight(questions.NO, False) * (no - near) + weight(
+                questions.NO, True) * near
+        assert negative == pytest.approx(share / 2)
+    assert sum(row[0] for row in questions.SHARES) == pytest.approx(1.0)
+
+
+def test_too_many_questions_are_drawn_by_what_they_weigh() -> None:
+    batch = Curriculum().batch({key: values[None] for key, values in scene().items()}, None)
+    every = Curriculum().ask(random.Random(0), batch, 60, 1.0)
+    some = Curriculum().ask(random.Random(0), batch, 4, 1.0)
+    assert every.weight is not None and some.weight is not None
+    assert some.ids.shape[1] == 4 and every.ids.shape[1] == 13
+    assert some.weight.sum().item() == pytest.approx(every.weight.sum().item())
 
 
 def test_lessons_are_worded_as_the_grounder_asks() -> None:
@@ -154,24 +189,59 @@ def test_lessons_are_worded_as_the_grounder_asks() -> None:
     from sightplan.model import Atom
 
     domain, tokenizer = load_domain('household'), embedded_model.make_tokenizer(questions.WORDS)
-    rng, truth, seen = random.Random(0), questions.SceneTruth(scene() | {
-        'kind': np.array([1, 1, 2, *[0] * 13])}), set()  # a table that opens
+    found = questions.items(questions.SceneTruth(scene() | {
+        'kind': np.array([1, 1, 2, *[0] * 13])}))  # a table that opens
     names = ('bowl_1', 'bowl_2', 'table_1')
-    while len(seen) < len(questions.PREDICATES):
-        found = questions.sample(rng, truth, 0.5)
-        assert found is not None
-        ids, position, _, kind, about = found
-        atom = Atom(questions.PREDICATES[kind], tuple(names[k] for k in about if k >= 0))
+    assert {item.kind for item in found} == set(range(6))
+    for item in found:
+        atom = Atom(questions.PREDICATES[item.kind],
+                    tuple(names[k] for k in item.about if k >= 0))
         asked = tokenizer(domain.question(atom).text + embedded_model.ANSWER).input_ids
-        assert asked == list(ids[:position + 1]), atom
-        seen.add(kind)
+        assert asked == list(item.ids[:item.position + 1]), atom
+
+
+def test_depth_is_a_channel_that_may_be_missing_or_poor() -> None:
+    rng, depth = np.random.default_rng(0), np.full((240, 240), 100, np.uint8)
+    depth[:, 120:], depth[0] = 160, 0
+    drawn = [sensed(depth, rng) for _ in range(200)]
+    none = np.mean([not one.any() for one in drawn])
+    exact = np.mean([(one == depth).all() for one in drawn])
+    assert none == pytest.approx(0.25, abs=0.1) and exact == pytest.approx(0.35, abs=0.12)
+    for one in drawn:
+        assert not one[0].any()
+        there = one > 0
+        assert (np.abs(one.astype(int) - depth)[there] < 16).all()
+    assert known(np.array([[0, 1, 2, 255]], np.uint8)).tolist() == [[0, 0, 2, 255]]
+
+
+def test_what_is_seen_has_four_channels_and_can_do_without_the_last(data: Any) -> None:
+    batch = Curriculum().batch(data, None)
+    assert batch.image.shape[1:] == (4, 240, 240)
+    assert torch.equal(batch.image[:, 3], torch.from_numpy(known(data['depth'])) / 127.5 - 1)
+    views = Curriculum().views(batch)
+    assert (views['without depth'].image[:, 3] == -1).all()
+    assert torch.equal(views['without depth'].image[:, :3], views[''].image[:, :3])
+    far = name_targets(batch)['n_distance'].numpy()
+    assert ((far >= 0) <= data['visible']).all() and (far >= 0).any() and far.max() < 32
+
+
+def test_what_is_seldom_true_is_drawn_more_often(data: Any, shards: Path) -> None:
+    weight = Curriculum().emphasis(data)
+    rare = (data['nextto'] & data['visible'][:, :, None]
+            & data['visible'][:, None]).any((1, 2))
+    assert (weight > 0).all() and (not rare.any() or weight[rare].min() > 1.5)
+    corpus = sharding.Corpus(shards, range(2), Curriculum().emphasis)
+    count = corpus.refresh()
+    drawn = np.bincount(corpus.draw(np.random.default_rng(0), 20_000), minlength=count)
+    assert drawn / 20_000 == pytest.approx(weight / weight.sum(), abs=0.02)
 
 
 def test_a_mirror_keeps_picture_and_places_together() -> None:
     plain = scene()
-    plain['image'][:, :120] = 0
+    plain['image'][:, :120] = plain['depth'][:, :120] = 0
     other = labels.mirrored(plain)
     assert (other['image'][:, 120:] == 0).all() and (other['image'][:, :120] == 200).all()
+    assert not other['depth'][:, 120:].any() and other['depth'][:, :120].all()
     assert other['rect'][0].tolist() == [350, 200, 380, 220] and not other['rect'][3].any()
     assert other['cells'][6, 11].tolist() == [1, 3]
     again = labels.mirrored(other)
@@ -203,7 +273,7 @@ def test_hints_tell_states_and_places(data: Any) -> None:
     facts = {key: values[None] for key, values in scene().items()}
     batch = Curriculum().batch(facts, None)
     names = name_targets(batch)
-    assert names['n_x'][0, :3].tolist() == [3, 7, 5]
+    assert names['n_x'][0, :3].tolist() == [7, 15, 11]
     assert names['n_held'][0, :3].tolist() == [0, 1, -100]
     place = {name: k + 1 for k, name in enumerate(questions.CATEGORIES)}
     assert names['n_on'][0, :2].tolist() == [place['table'], 0]

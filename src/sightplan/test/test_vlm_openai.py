@@ -123,6 +123,15 @@ def test_probabilities_are_summed_over_all_spellings(make: Any) -> None:
     assert body['temperature'] == 0 and body['max_tokens'] == 4 and 'seed' not in body
 
 
+@pytest.mark.parametrize('offered', [True, False])
+def test_unknown_has_a_probability_where_it_is_offered(make: Any, offered: bool) -> None:
+    likely = {'Unknown': 0.5, ' unknown': 0.1, 'Un': 0.05, 'unlikely': 0.02, 'u': 0.01, 'No': 0.3}
+    with FakeServer(in_turn(chat('Unknown', logprobs=[('Unknown', likely)]))) as server:
+        [reply] = make(server).answer(questions(1, GroundingPrompt('g', unknown=offered)))
+    assert reply.text == 'Unknown' and reply.p_no == pytest.approx(0.3)
+    assert reply.p_unknown == (pytest.approx(0.65) if offered else None)
+
+
 def test_system_then_image_then_question_with_the_same_bytes(make: Any) -> None:
     prompt = GroundingPrompt('p', 'You see blocks.', 'Look:', 'Before, it was so.',
                              'Q: {question}')
@@ -1084,14 +1093,14 @@ JSON = st.recursive(
         st.fixed_dictionaries({'token': st.sampled_from(['Yes', 'No', ' ', '<answer>']),
                                'logprob': JSON, 'top_logprobs': JSON}), max_size=3)}) | JSON,
               'finish_reason': JSON, 'stop_reason': JSON}),
-    usage=JSON, reasoning=st.booleans())
-def test_any_reply_is_read(choice: Any, usage: Any, reasoning: bool) -> None:
+    usage=JSON, reasoning=st.booleans(), unknown=st.booleans())
+def test_any_reply_is_read(choice: Any, usage: Any, reasoning: bool, unknown: bool) -> None:
     backend = _READER
     said = backend._read({'choices': [choice], 'usage': usage},
                          module._Dialect('max_tokens', 20), True, reasoning)
-    reply = module._reply(said)
+    reply = module._reply(said, unknown)
     assert isinstance(reply.text, str)
-    for fraction in (reply.p_yes, reply.p_no):
+    for fraction in (reply.p_yes, reply.p_no, reply.p_unknown):
         assert fraction is None or 0.0 <= fraction <= 1.0
     parse_yes_no(reply.text)
 

@@ -392,6 +392,36 @@ def test_all_spellings_of_yes_and_no_are_counted(llava: Backend) -> None:
     assert len(spelled[0]) >= 3 and len(spelled[1]) >= 3
 
 
+@pytest.mark.parametrize('mechanism', ['packed', 'plain'])
+def test_unknown_is_read_where_it_is_offered(folders: dict[str, Path], mechanism: str) -> None:
+    model = Backend(Settings(model=str(folders['llava']), device='cpu', mechanism=mechanism))
+    asked = request(prompt=replace(PROMPT, unknown=True))
+    # No token of this small vocabulary begins the word: then nobody knows how likely it is.
+    assert model._unknown == ()
+    assert {reply.p_unknown for reply in model.answer(asked)} == {None}
+    model._unknown = (150, 151)
+    plain, offered = model.answer(request()), model.answer(asked)
+    same(plain, offered)
+    assert {reply.p_unknown for reply in plain} == {None}
+    assert all(reply.p_unknown is not None and 0.0 < reply.p_unknown < 1.0 for reply in offered)
+    row = np.array([[.1, .2, .6]])
+    assert model._replies(row, [150]) == [YesNoReply('Unknown', .1, .2, .6)]
+    assert model._replies(row[:, :2], [150])[0].text != 'Unknown'
+
+
+def test_any_beginning_of_unknown_stands_for_it() -> None:
+    class Tokenizer:
+        words = ('Yes', ' no', 'Unknown', ' unk', 'Un', 'u', 'until', 'unknowns', 'known', ' Yes')
+
+        def get_vocab(self) -> dict[str, int]:
+            return {word: number for number, word in enumerate(self.words)}
+
+        def convert_tokens_to_string(self, tokens: list[str]) -> str:
+            return ''.join(tokens)
+
+    assert local_models._answer_ids('x', Tokenizer(), 99) == ((0, 9), (1,), (2, 3, 4))
+
+
 def reasoned(model: LocalModel, text: str, opened: str = '') -> tuple[YesNoReply, list[str]]:
     """The reply to a text, with masses that tell the place they come from."""
     tokens = model._tokenizer(text, add_special_tokens=False)['input_ids']

@@ -315,14 +315,15 @@ def _pil(name: str) -> Any:
     return getattr(module, f'{name}ImageProcessorPil')
 
 
-def _llava_parts() -> tuple[Any, Any]:
+def _llava_parts(channels: int = 3) -> tuple[Any, Any]:
     tokenizer = _tokenizer(['<image>'])
     processor = hf.LlavaProcessor(
         image_processor=_pil('Siglip')(size={'height': 32, 'width': 32}), tokenizer=tokenizer,
         patch_size=4, vision_feature_select_strategy='full', image_token='<image>',
         num_additional_image_tokens=0, chat_template=_CHAT.replace('IMAGE', '<image>\n'))
     model = hf.LlavaForConditionalGeneration(hf.LlavaConfig(
-        vision_config=_siglip(), text_config=hf.LlamaConfig(**_small_text(tokenizer)),
+        vision_config=_siglip(num_channels=channels),
+        text_config=hf.LlamaConfig(**_small_text(tokenizer)),
         image_token_index=tokenizer.convert_tokens_to_ids('<image>'),
         vision_feature_select_strategy='full', vision_feature_layer=-1))
     return processor, model
@@ -400,9 +401,10 @@ def make_tiny_vlm(folder: Path, family: str = 'llava', seed: int = 0) -> Path:
     """Save a random model with tokenizer, image processor and chat template to a folder.
 
     Its answers are rubbish, always the same. ``backend: transformers`` loads it by
-    ``{'model': str(folder), 'device': 'cpu'}``.
+    ``{'model': str(folder), 'device': 'cpu'}``. The family ``llava_depth`` sees depth as a fourth
+    channel, which only the backend ``embedded`` gives it.
     """
-    processor, model = FOLDERS[family]()
+    processor, model = (_llava_parts(4) if family == 'llava_depth' else FOLDERS[family]())
     randomise(model, seed)
     model.generation_config.eos_token_id = processor.tokenizer.eos_token_id
     model.generation_config.pad_token_id = processor.tokenizer.pad_token_id
@@ -415,5 +417,5 @@ def one_by_one(model, request):
     """Answers of a local model, each question with its own copy of the image: the reference."""
     prompt = request.prompt if getattr(model, 'reads_prompt', True) else BARE
     with model._running():
-        return model._plainly(model._checked(request.observation.image), prompt, [
+        return model._plainly(request.observation, prompt, [
             model._asked(prompt, question.text) for question in request.questions], math.inf)

@@ -290,62 +290,37 @@ def bench_estimate(size: Size) -> dict[str, Any]:
     return found
 
 
-class _Timed:
-    """A method that notes how long it thinks: without looking, asking, planning and acting."""
-
-    def __init__(self, policy: Any) -> None:
-        self._policy = policy
-        self.begin_ms: list[float] = []
-        self.step_ms: list[float] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._policy, name)
-
-    def _time(self, call: Callable[..., Any], context: Any, *arguments: Any) -> tuple[Any, float]:
-        before, start = sum(context.timings_s.values()), time.perf_counter()
-        result = call(context, *arguments)
-        waited = sum(context.timings_s.values()) - before
-        return result, 1e3 * (time.perf_counter() - start - waited)
-
-    def begin(self, context: Any) -> Any:
-        result, ms = self._time(self._policy.begin, context)
-        self.begin_ms.append(ms)
-        return result
-
-    def decide(self, context: Any) -> Any:
-        result, self._decided_ms = self._time(self._policy.decide, context)
-        return result
-
-    def learn(self, context: Any, *arguments: Any) -> Any:
-        result, ms = self._time(self._policy.learn, context, *arguments)
-        self.step_ms.append(self._decided_ms + ms)
-        return result
-
-
 def bench_belief(size: Size) -> dict[str, Any]:
     """Inference of the method ``belief`` on the hard split, with simulated answers.
 
     First survey of a scene, and every further step: deciding on an action, moving the belief and
     choosing questions; not what the world, the model and the planner take.
     """
-    from sightplan.agent import make_policy, run_episode
-    from sightplan.grounding import BackendGrounder
-    from sightplan.metrics import EpisodeScorer
-    from sightplan.planning.symbolic import FastDownwardPlanner
-    from sightplan.runs import make_world
-    from sightplan.vlm.api import make_backend
-    domain = load_domain(size.domain)
-    world: Any = make_world(size.domain, {'pictures': 'none'})
-    grounder = BackendGrounder(make_backend(
-        'noisy_oracle', {'table': 'gpt-4.1', 'seed': SEED}, world))
-    policy: Any = _Timed(make_policy('belief'))
-    with FastDownwardPlanner() as planner:
-        for problem in domain.split_problems('hard')[:size.episodes + 1]:
-            run_episode(EpisodeSpec(f'bench/{problem.name}', problem, 'belief', 'hard', SEED),
-                        policy, world, grounder, planner, EpisodeScorer(world), domain)
-    return {'belief_survey_ms': round(statistics.median(policy.begin_ms[1:]), 2),
-            'belief_step_ms': round(statistics.median(policy.step_ms), 2),
-            'belief_step_ms_most': round(max(policy.step_ms), 2)}
+    from sightplan.runs import RunSettings
+    from sightplan_bench.step_cost import thinking
+    found = thinking(RunSettings(
+        domain=size.domain, split='hard', method='belief', backend='noisy_oracle',
+        episodes=size.episodes + 1, seed=SEED, world_options={'pictures': 'none'},
+        backend_options={'table': 'gpt-4.1'}))
+    return {'belief_survey_ms': round(statistics.median(found.begin_ms[1:]), 2),
+            'belief_step_ms': round(statistics.median(found.step_ms), 2),
+            'belief_step_ms_most': round(max(found.step_ms), 2)}
+
+
+def bench_household(size: Size) -> dict[str, Any]:
+    """Inference of ``belief`` in homes where nothing is told, and the memory of an episode.
+
+    Of the problems of the splits hard and search as many as there are episodes; the rest as
+    ``bench_belief``. The memory is the peak of a process of its own in the home with most
+    containers, without the planner's processes, and its part from before the episode.
+    """
+    from sightplan_bench.step_cost import measure as cost
+    found = cost(size.episodes, SEED)
+    return {**{f'household_belief_{name}_{split}': round(own[name], 2)
+               for split, own in found['splits'].items()
+               for name in ('survey_ms', 'step_ms', 'step_ms_most')},
+            'household_memory_mib': round(found['memory']['mib'], 1),
+            'household_memory_before_mib': round(found['memory']['before_mib'], 1)}
 
 
 def _ros_tool(*arguments: str, timeout_s: float = 300.0) -> str:
@@ -380,7 +355,8 @@ def bench_ros_episodes(size: Size) -> dict[str, Any]:
 PARTS: dict[str, Callable[[Size], dict[str, Any]]] = {
     'rendering': bench_render, 'steps': bench_steps, 'embedded': bench_embedded,
     'planning': bench_planner, 'bags': bench_bags, 'recording': bench_recording,
-    'estimate': bench_estimate, 'belief': bench_belief, 'episodes': bench_in_process,
+    'estimate': bench_estimate, 'belief': bench_belief, 'household': bench_household,
+    'episodes': bench_in_process,
     'replay': bench_replay}
 """What is measured in this process."""
 

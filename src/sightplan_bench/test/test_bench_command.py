@@ -20,6 +20,9 @@ FIGURES = {
     'estimate': {'estimate_ms_6_blocks', 'estimate_answers_6_blocks', 'estimate_ms_12_blocks',
                  'estimate_answers_12_blocks'},
     'belief': {'belief_survey_ms', 'belief_step_ms', 'belief_step_ms_most'},
+    'household': {*(f'household_belief_{name}_{split}' for split in ('hard', 'search')
+                    for name in ('survey_ms', 'step_ms', 'step_ms_most')),
+                  'household_memory_mib', 'household_memory_before_mib'},
     'episodes': {'episodes_per_minute_in_process'},
     'replay': {'episodes_per_minute_recorded', 'episodes_per_minute_replayed',
                'episodes_per_minute_scored_again'},
@@ -37,7 +40,8 @@ def bench(capsys, *arguments):
 
 
 @pytest.mark.parametrize('part', [
-    *PARTS, *(pytest.param(part, marks=pytest.mark.slow) for part in ROS_PARTS)])
+    pytest.param(part, marks=[pytest.mark.slow] if part in (*ROS_PARTS, 'household') else [])
+    for part in (*PARTS, *ROS_PARTS)])
 def test_a_part_gives_its_figures(capsys, part):
     code, result, err = bench(capsys, '--part', part)
     assert code == 0, err

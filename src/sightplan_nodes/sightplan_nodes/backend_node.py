@@ -18,6 +18,7 @@ from rclpy.parameter import Parameter
 from sightplan_interfaces import msg
 from sightplan_interfaces.srv import CarryOver
 
+from sightplan.domains import load_domain
 from sightplan.model import InputError, SightplanError, Usage, param, used_between
 from sightplan.records import messages
 from sightplan.vlm.api import (
@@ -30,6 +31,7 @@ from sightplan.vlm.api import (
 from sightplan.vlm.recording import recorded
 from sightplan_nodes import conversions, qos
 from sightplan_nodes.conversions import MESSAGES
+from sightplan_nodes.depth import DepthImages
 from sightplan_nodes.heartbeats import Heartbeats
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
@@ -99,7 +101,8 @@ class BackendNode(LifecycleNode):
     """A lifecycle node with a model and one service that asks it.
 
     *configure* loads the model, which may take long or fail (the log says why); *activate* opens
-    the service, *deactivate* closes it: while the service is there, it answers. The model works in
+    the service, *deactivate* closes it: while the service is there, it answers. A model that needs
+    depth gets that of ``camera/depth/image_raw`` with the picture's stamp. The model works in
     a thread of its own, so lifecycle and parameter services answer meanwhile. The parameters
     ``model``, ``model_domain`` and ``backend_settings``, read-only, show what is in use. The
     service ``~/carry_over`` (CarryOver) tells a model with a limit on spending what its run has
@@ -133,6 +136,7 @@ class BackendNode(LifecycleNode):
         self._truth: RosTruth | None = None
         self._episode_id = ''
         self.observations = conversions.RequestedObservations()
+        self._depth: DepthImages | None = None
         self._worker = Worker(self, name)
         self._heartbeats = Heartbeats(self)
         publisher = self.create_publisher(msg.Spending, '~/spending', qos.LATCHED)
@@ -199,6 +203,9 @@ class BackendNode(LifecycleNode):
             options = self._options()
             backend = make_backend(name, options, self._truth_for(name))
             served = getattr(backend, 'domain', '')
+            if getattr(backend, 'needs_depth', False):
+                self._depth = DepthImages(self)
+                self.observations.depth_at = self._depth.at
             if self.settings.record:
                 # Each node has a file of its own; replay takes the folder with all of them.
                 backend = recorded(
@@ -245,8 +252,9 @@ class BackendNode(LifecycleNode):
         """
         cls = type(backend_settings(self.settings.backend))
         options = parse_options(self.settings.backend_options, 'backend_options', cls)
+        domain = self.domain()
         return resolved_options(self.settings.backend, options, self.settings.seed,
-                                self.reasoning(), self.domain())
+                                self.reasoning(), load_domain(domain) if domain else None)
 
     def _show(self, name: str, value: str, description: str) -> None:
         """Show a fact as a read-only parameter, so that records can name it."""
@@ -318,6 +326,9 @@ class BackendNode(LifecycleNode):
 
     def _forget(self) -> None:
         self._ledger.close()
+        if self._depth is not None:
+            self._depth.close()
+            self._depth = self.observations.depth_at = None
         backend, self._backend, self._user = self._backend, None, None
         close = getattr(backend, 'close', None)
         if close is not None:

@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import importlib
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,12 +118,17 @@ def fill_observation(request: Any, observation: Observation, with_image: bool = 
 
 
 class RequestedObservations:
-    """The observations in requests to a model: an image is sent once, then named by its id."""
+    """The observations in requests to a model: an image is sent once, then named by its id.
+
+    Attributes:
+        depth_at: gives the depth of a picture by its stamp [ns]; None: the model needs none.
+    """
 
     def __init__(self, most_bytes: int = 64 * 2**20) -> None:
         """Keep the images that were sent last, up to a size; the newest in any case."""
         self._most_bytes = most_bytes
         self._kept: OrderedDict[str, Observation] = OrderedDict()
+        self.depth_at: Callable[[int], NDArray[np.float32] | None] | None = None
 
     def read(self, request: Any) -> Observation:
         """The observation of a request.
@@ -134,6 +139,8 @@ class RequestedObservations:
         """
         if request.image.data or not request.image_id:
             seen = messages.observation_from_msg(request.image)
+            if self.depth_at is not None:
+                seen = dataclasses.replace(seen, depth_m=self.depth_at(seen.stamp_ns))
             self._keep(seen)
         elif request.image_id in self._kept:
             self._kept.move_to_end(request.image_id)
@@ -152,7 +159,8 @@ class RequestedObservations:
             self._kept.popitem(last=False)
 
     def _size(self) -> int:
-        return sum(seen.image.nbytes for seen in self._kept.values() if seen.image is not None)
+        return sum(part.nbytes for seen in self._kept.values()
+                   for part in (seen.image, seen.depth_m) if part is not None)
 
 
 def fill_questions(request: Any, questions: Sequence[Question]) -> Any:
@@ -193,6 +201,7 @@ def fill_answers(response: Any, answers: Sequence[Answer]) -> Any:
     response.verdicts = [messages.numbers(Verdict)[answer.verdict] for answer in answers]
     response.p_yes = [messages.probability_to_msg(answer.p_yes) for answer in answers]
     response.p_no = [messages.probability_to_msg(answer.p_no) for answer in answers]
+    response.p_unknown = [messages.probability_to_msg(answer.p_unknown) for answer in answers]
     response.texts = [text(answer.text) for answer in answers]
     return response
 
@@ -203,13 +212,15 @@ def answers_from_response(response: Any, questions: Sequence[Question]) -> list[
     Raises:
         InputError: unknown numbers, or not one answer per question.
     """
-    fields = (response.verdicts, response.p_yes, response.p_no, response.texts)
+    fields = (response.verdicts, response.p_yes, response.p_no, response.texts,
+              response.p_unknown)
     if any(len(field) != len(questions) for field in fields):
         raise InputError(f'{len(questions)} questions have {len(response.verdicts)} answers')
     return [Answer(question.atom, messages.verdict_from_msg(verdict),
                    messages.probability_from_msg(p_yes), messages.probability_from_msg(p_no),
-                   reply)
-            for question, verdict, p_yes, p_no, reply in zip(questions, *fields, strict=True)]
+                   reply, messages.probability_from_msg(p_unknown))
+            for question, verdict, p_yes, p_no, reply, p_unknown in zip(
+                questions, *fields, strict=True)]
 
 
 def prompt_to_msg(prompt: GroundingPrompt) -> msg.GroundingPrompt:
@@ -223,7 +234,7 @@ def prompt_from_msg(message: msg.GroundingPrompt) -> GroundingPrompt:
     return GroundingPrompt(
         message.name or BARE.name, message.system, message.before_image, message.after_image,
         message.question or BARE.question, message.reasoning,
-        int(message.max_tokens) or BARE.max_tokens, message.sha256)
+        int(message.max_tokens) or BARE.max_tokens, message.sha256, message.unknown)
 
 
 def fill_visual_task(request: Any, task: VisualTask, problem_pddl: str) -> Any:

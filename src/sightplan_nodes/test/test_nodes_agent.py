@@ -124,7 +124,8 @@ class FakeGrounder(Node):
         for atom in request.atoms:
             response.verdicts.append(msg.Answer.YES if atom in state else msg.Answer.NO)
             response.texts.append('-')
-        response.p_yes = response.p_no = [float('nan')] * len(request.questions)
+        nothing = [float('nan')] * len(request.questions)
+        response.p_yes = response.p_no = response.p_unknown = nothing
         return response
 
 

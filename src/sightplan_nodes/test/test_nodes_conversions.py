@@ -187,6 +187,17 @@ def test_visual_task(history: list[PastStep], prompt: str, stops: bool) -> None:
     assert c.visual_task_from_msg(request, PROBLEM) == task
 
 
+def test_unknown_and_its_probability_can_be_sent() -> None:
+    answer = Answer(Atom('p', ('a',)), Verdict.UNKNOWN, 0.1, 0.2, 'Unknown', 0.7)
+    message = sent(MESSAGES.to_msg(answer))
+    assert message.verdict == msg.Answer.UNKNOWN
+    assert messages.from_msg(Answer, message) == answer
+    response = c.fill_answers(Ground.Response(), [answer])
+    assert c.answers_from_response(sent(response), [Question(answer.atom, 'p?')]) == [answer]
+    prompt = GroundingPrompt('ground_unknown', unknown=True)
+    assert c.prompt_from_msg(sent(MESSAGES.to_msg(prompt))) == prompt
+
+
 def test_what_models_write_can_be_sent() -> None:
     """rclpy cuts a text at a NUL, and dies of half a surrogate pair."""
     odd = 'a\0b\ud800c\udfff\U0001f600'

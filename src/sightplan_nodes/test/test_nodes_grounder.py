@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lifecycle_msgs.msg import State, Transition
+from sensor_msgs.msg import Image
 from sightplan_interfaces import msg
 from sightplan_interfaces.srv import CarryOver, Ground
 
@@ -42,6 +43,7 @@ class ScriptedBackend:
 
     needs_truth = False
     needs_pixels = False
+    needs_depth = False
     generates = False
     model = 'scripted-1'
 
@@ -328,6 +330,31 @@ def test_pictures_are_kept_up_to_a_size() -> None:
     large = conversions.RequestedObservations(most_bytes=1)
     large.read(request(5, True))
     assert large.read(request(5, False)).image_id, 'the newest in any case'
+
+
+def test_depth_of_the_picture_comes_with_it(made: Callable) -> None:
+    with made(autostart=False) as client:
+        client.backend.needs_depth = True
+        assert client.change(Transition.TRANSITION_CONFIGURE)
+        assert client.change(Transition.TRANSITION_ACTIVATE)
+        assert client.ground('r').error_code == 0, 'nobody publishes depth'
+        world = client.node.create_publisher(Image, names.CAMERA_DEPTH, qos.SENSOR)
+        eventually(lambda: bool(world.get_subscription_count()), 'a subscription to depth')
+
+        def arrived() -> bool:  # one that is subscribed to may still miss what comes at once
+            for stamp_ns, metres in ((7, 2.0), (10**9, 2.0), (2 * 10**9, 3.0)):
+                world.publish(conversions.depth_to_msg(
+                    np.full(IMAGE.shape[:2], metres, np.float32), stamp_ns))
+            assert client.ground('r').error_code == 0
+            return client.backend.requests[-1].observation.depth_m is not None
+        eventually(arrived, 'depth')
+        assert client.ground('b', with_image=False).error_code == 0
+        assert client.change(Transition.TRANSITION_DEACTIVATE)
+        assert client.change(Transition.TRANSITION_CLEANUP)
+        eventually(lambda: not world.get_subscription_count(), 'the end of the subscription')
+    first, *others = (request.observation.depth_m for request in client.backend.requests)
+    assert first is None
+    assert [float(depth.max()) for depth in others[-2:]] == [2.0, 2.0]
 
 
 def test_lifecycle(made: Callable) -> None:

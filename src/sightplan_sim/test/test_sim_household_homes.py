@@ -74,15 +74,15 @@ def truth(scene: Scene, home: Home, problem: Problem) -> frozenset[Atom]:
     return predicates.true_atoms(scene, Robot(RobotBody(), home.start), problem)
 
 
-# --- the 75 problems ----------------------------------------------------------------------------
+# --- the 100 problems ---------------------------------------------------------------------------
 
 def test_no_two_homes_are_alike() -> None:
     found = [home for _, home in homes()]
-    assert len(found) == 75
-    assert len(set(map(repr, found))) == len(set(map(layout, found))) == 75
+    assert len(found) == 100
+    assert len(set(map(repr, found))) == len(set(map(layout, found))) == 100
     rooms = Counter(len(home.rooms) for home in found)
     assert set(rooms) == {1, 2, 3} and min(rooms.values()) >= 5
-    assert len({home.rooms for home in found}) == 75
+    assert len({home.rooms for home in found}) == 100
     assert len({tuple(room.kind for room in home.rooms) for home in found}) > 25
 
 

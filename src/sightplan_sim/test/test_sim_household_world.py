@@ -106,13 +106,30 @@ def test_before_a_reset_there_is_nothing():
 
 # --- reset ---------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize('split', ['simple', 'medium', 'hard'])
+@pytest.mark.parametrize('split', DOMAIN.splits)
 def test_problems_begin_as_they_say(split):
     with make_world(pictures='none') as made:
         for of in DOMAIN.split_problems(split)[::6]:
             made.reset(episode(of))
             assert made.state() == of.init
             assert made.last_outcome() == ''
+
+
+def test_what_is_searched_for_comes_into_view() -> None:
+    """Whoever stands before a table, or opens something, sees what lies there."""
+    shown = hidden = 0
+    with make_world(pictures='none') as made:
+        for of in DOMAIN.split_problems('search')[::6]:
+            made.reset(episode(of))
+            places = {a.args[1] for a in of.init if a.predicate in ('inside', 'ontop')}
+            for place in sorted(places):
+                made.execute(Action('navigate-to', (place,)))
+                if of.objects[place] == 'container':
+                    made.execute(Action('open-container', (place,)))
+                here = {a.args[0] for a in of.init if a.args[1:] == (place,)}
+                seen = here.intersection(made.observe().visible_objects)
+                shown, hidden = shown + len(seen), hidden + len(here - seen)
+    assert shown > 10 and hidden <= 0.1 * shown  # a thing may stand before another
 
 
 def test_another_home_of_the_same_problem_begins_alike(world):

@@ -182,6 +182,11 @@ class Policy(Protocol):
         """
 
 
+def offering_unknown(prompt: str) -> str:
+    """Name of the prompt that is like another one, but offers "unknown" as an answer."""
+    return f'{prompt}_unknown'
+
+
 def without_plan(result: PlanningResult) -> Stop | None:
     """The end of an episode for which no plan was found; None if there is one."""
     if result.status is PlanningStatus.SOLVED:

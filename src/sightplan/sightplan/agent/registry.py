@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
 from sightplan.agent import answerers, methods
 from sightplan.agent.answerer import Answerer
-from sightplan.agent.policy import Policy
+from sightplan.agent.policy import Policy, offering_unknown
 from sightplan.model import InputError
 from sightplan.model.plugins import Registry, T
 
@@ -71,6 +71,14 @@ def needs_model(name: str) -> bool:
     return needs_grounder(name) or needs_visual_planner(name)
 
 
-def prompt_name(name: str) -> str:
-    """Name of the prompt file that the method's questions or proposals use, '' for none."""
-    return _POLICIES.cls(name).prompt
+def prompt_name(name: str, options: Mapping[str, Any] | None = None) -> str:
+    """Name of the prompt file that the method's questions or proposals use, '' for none.
+
+    Args:
+        name: of the method.
+        options: its settings; with ``unknown``, of a method that has it, the prompt is the one
+            that offers that answer.
+    """
+    prompt = _POLICIES.cls(name).prompt
+    unknown = bool(prompt) and getattr(policy_settings(name, options or {}), 'unknown', False)
+    return offering_unknown(prompt) if unknown else prompt

@@ -53,7 +53,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('--backend-option', action='append', default=[], metavar='KEY=VALUE',
                         help='setting of the backend (repeatable)')
     parser.add_argument('--calibration', metavar='CAL', help='file of "sightplan calibrate"; '
-                        'without one, generic rates of errors are used')
+                        'without one, those of the domain, else generic ones')
     parser.add_argument('--prompt', default=PROMPT, metavar='NAME', help='prompt around the '
                         'questions, for models that read one (default: %(default)s)')
     parser.add_argument('--out', metavar='PNG', help='write the picture with questions, answers '
@@ -123,7 +123,7 @@ def _objects(text: str | None) -> dict[str, str]:
 
 def _answer(answer: Answer) -> dict[str, Any]:
     return {'answer': answer.verdict.value, 'text': answer.text, 'p_yes': answer.p_yes,
-            'p_no': answer.p_no}
+            'p_no': answer.p_no, 'p_unknown': answer.p_unknown}
 
 
 def as_json(picture: str | Path, seen: Seen) -> dict[str, Any]:

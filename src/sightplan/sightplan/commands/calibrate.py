@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.commands.frame import DONE, Result, add_command, note, print_table
-from sightplan.model import InputError, Problem, user_path
+from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, print_table
+from sightplan.model import Atom, InputError, Problem, Verdict, user_path
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         LoggedAnswer,
         PredicateReport,
     )
+    from sightplan.records.answers_reading import Skip
+    from sightplan.replay.hindsight import Recorded
 
 _NO_PROMPT = 'none'
 
@@ -33,16 +35,27 @@ examples:
                 --table gpt-4.1
   sightplan run --suite predicates --split all --out runs/eyes
   sightplan calibrate --run runs/eyes --domain household --out eyes.json
+  sightplan run --domain household --problems fresh --method belief --bags all --out runs/warmup
+  sightplan calibrate --em --run runs/warmup --out learned.json
 
-Answers are JSON lines with the fields atom ("on r,g") and answer ("yes", "no", null: unreadable),
-and truth (true, false) where it is known; optional are p_yes, p_no, image, episode, problem,
-model, domain, questions_sha256 and prompt. Without truth, or with --em, rates are learned by
+Answers are JSON lines with the fields atom ("on r,g") and answer ("yes", "no", "unknown", or
+null: unreadable), and truth (true, false) where it is known; optional are p_yes, p_no, image,
+episode, problem, model, domain, questions_sha256 and prompt. A line that cannot be used is named
+on standard error and left out. Without truth, or with --em, rates are learned by
 expectation-maximisation over the constraints of the domain. Do not calibrate on the problems that
 you measure on: the calibration names those it learned from.
 
-gain: how much better than the defaults the rates predict the answers of episodes that they were
-not learned from, in nats; a predicate without gain keeps the defaults. ECE: expected calibration
-error of P(atom true | answer), held out likewise, with the default and with the learned rates.
+--em --run of episodes with bags (--bags all, or recorded on a robot): what actions brought to
+light tells which answers were wrong, too. Each episode is gone through as method belief would, and
+what was true at each answer is judged by all that happened before and after. That is possible in
+domains whose constraints only forbid (household); in others, and of runs without bags, the answers
+alone are learned from. Let the run ask much (--method-option min_gain=0 --method-option settle=1):
+what is not asked teaches nothing.
+
+gain: how much better than the defaults (what the domain's priors say of models, else generic
+rates) the rates predict the answers of episodes that they were not learned from, in nats; a
+predicate without gain keeps the defaults. ECE: expected calibration error of
+P(atom true | answer), held out likewise, with the default and with the learned rates.
 """
 
 
@@ -53,13 +66,15 @@ def add_parser(subparsers: Any) -> None:
         subparsers, 'calibrate', learn_rates, 'learn how reliable the answers of a model are',
         'Learn how reliable the answers of a model (and the actions of a world) are, per '
         'predicate, from logged answers.',
-        examples=_EXAMPLES, exits='0 done; 2 bad usage or bad files')
+        examples=_EXAMPLES,
+        exits='0 done; 1 done, but there are lines that cannot be used; 2 bad usage or bad files')
     parser.add_argument('--answers', nargs='+', action='extend', default=[], metavar='FILE',
                         help='JSON lines, such as the answers.jsonl of "sightplan run '
                              '--answers-log"')
     parser.add_argument('--run', nargs='+', action='extend', default=[], metavar='DIR',
                         help='run directory: of a suite of yes/no questions, such as predicates, '
-                             'or of episodes with --answers-log')
+                             'or of episodes with --answers-log; with --em also with --bags, or '
+                             'any folder of bags')
     parser.add_argument('--out', required=True, metavar='CAL', help='calibration file to write')
     parser.add_argument('--model', default='', metavar='NAME',
                         help='only the answers of this model; and the model of answers that name '
@@ -79,14 +94,27 @@ def add_parser(subparsers: Any) -> None:
 
 def learn_rates(arguments: argparse.Namespace) -> Result:
     """Learn, write, show; returns the report."""
-    result = _calibrate(arguments)
+    skipped = _Skipped()
+    result = _calibrate(arguments, skipped)
     result.model.write(arguments.out)
-    report = report_json(result, arguments.out)
+    report = {**report_json(result, arguments.out), 'skipped': skipped.count}
     _show(report)
-    return report, DONE
+    if skipped.count:
+        note(f'sightplan calibrate: {skipped.count} lines cannot be used')
+    return report, FAILED if skipped.count else DONE
 
 
-def _calibrate(arguments: argparse.Namespace) -> CalibrationResult:
+class _Skipped:
+    """Names and counts the lines that are left out."""
+
+    count = 0
+
+    def __call__(self, error: InputError) -> None:
+        self.count += 1
+        note(f'sightplan calibrate: {error}')
+
+
+def _calibrate(arguments: argparse.Namespace, skip: Skip) -> CalibrationResult:
     from sightplan.domains import load_domain
     from sightplan.grounding.calibration import (
         calibrate,
@@ -94,7 +122,11 @@ def _calibrate(arguments: argparse.Namespace) -> CalibrationResult:
         check_same_origin,
         estimator_marginals,
     )
-    answers, actions = _read(arguments)
+    arguments.domain = arguments.domain or ''
+    episodes = _recorded(arguments) if arguments.em and not arguments.answers else []
+    if episodes:
+        return _follow(episodes, arguments)
+    answers, actions = _read(arguments, skip)
     domains = sorted({answer.domain for answer in answers})
     if len(domains) > 1:
         raise InputError(f'the answers are about {", ".join(domains)}; choose one with --domain')
@@ -102,6 +134,7 @@ def _calibrate(arguments: argparse.Namespace) -> CalibrationResult:
     domain = load_domain(arguments.domain or answers[0].domain)
     answers = [dataclasses.replace(a, questions_sha256=a.questions_sha256 or domain.question_hash)
                for a in answers]
+    answers = _of_domain(answers, domain, skip)
     answers = _of_prompt(answers, arguments.prompt, domain)
     check_same_origin(answers, actions)
     problems = _problems(domain, arguments.problems)
@@ -112,18 +145,71 @@ def _calibrate(arguments: argparse.Namespace) -> CalibrationResult:
     return calibrate(answers, actions, domain, problems)
 
 
-def _read(arguments: argparse.Namespace) -> tuple[list[LoggedAnswer], list[LoggedAction]]:
+def _recorded(arguments: argparse.Namespace) -> list[Recorded]:
+    """The episodes in bags that can be learned from; none if a run has no bags.
+
+    Raises:
+        InputError: there are bags, but none of the wanted model, domain and prompt.
+    """
+    from sightplan.records.bag_reading import find_bags
+    from sightplan.replay.hindsight import recorded
+    from sightplan.replay.sources import Sources
+    for folder in arguments.run:
+        try:
+            find_bags(user_path(folder))
+        except InputError:
+            if len(arguments.run) > 1:
+                note(f'sightplan calibrate: {folder} has no bags: of all runs the answers alone '
+                     'are learned from')
+            return []
+    if not arguments.run:
+        return []
+    sources = Sources.find(arguments.run)
+    every = recorded(sources.read())
+    for name, warnings in sources.warnings.items():
+        note(f'sightplan calibrate: {name}: {"; ".join(warnings)}')
+    prompt = arguments.prompt
+    found = [e for e in every
+             if (not arguments.model or _same('model', e.model, arguments.model))
+             and (not arguments.domain or _same('domain', e.domain, arguments.domain))
+             and (not prompt or prompt in (e.prompt, e.prompt.split('@')[0]))]
+    if every and not found:
+        there = sorted({f'{e.model}, {e.domain}, {e.prompt}' for e in every})
+        raise InputError(f'{", ".join(arguments.run)}: there are only episodes of '
+                         f'{"; ".join(there)} (choose with --model, --domain and --prompt)')
+    return found
+
+
+def _follow(episodes: Sequence[Recorded], arguments: argparse.Namespace) -> CalibrationResult:
+    """Learn from episodes in hindsight."""
+    from sightplan.grounding.calibration import (
+        LoggedAnswer,
+        calibrate_episodes,
+        check_same_origin,
+    )
+    episodes = [e for e in episodes if e.model]
+    check_same_origin([LoggedAnswer(Atom('any'), Verdict.YES, model=e.model, domain=e.domain,
+                                    prompt=e.prompt) for e in episodes])
+    if not episodes:
+        raise InputError(f'{", ".join(arguments.run)}: nothing was asked in these episodes')
+    with _Progress() as progress:
+        return calibrate_episodes(
+            episodes, episodes[0].source.episode.domain,
+            progress=lambda number, count, over: progress(number, count, 0.0 if over else None))
+
+
+def _read(arguments: argparse.Namespace, skip: Skip,
+          ) -> tuple[list[LoggedAnswer], list[LoggedAction]]:
     """All lines of the wanted model and domain, their gaps filled.
 
     Raises:
-        InputError: a file is malformed, nothing is left, or model or domain are unknown.
+        InputError: a file cannot be read, nothing is left, or model or domain are unknown.
     """
     from sightplan.records.answers_reading import read_answers
-    arguments.domain = arguments.domain or ''
     answers: list[LoggedAnswer] = []
     actions: list[LoggedAction] = []
-    sources = [functools.partial(read_answers, path) for path in arguments.answers]
-    sources += [functools.partial(_read_run, user_path(path)) for path in arguments.run]
+    sources = [functools.partial(read_answers, path, skip) for path in arguments.answers]
+    sources += [functools.partial(_read_run, user_path(path), skip) for path in arguments.run]
     for number, read in enumerate(sources):
         found, moves = read()
         # Two runs name their episodes alike.
@@ -160,7 +246,7 @@ def _same(field: str, one: str, other: str) -> bool:
     return without_seed(one) == without_seed(other)
 
 
-def _read_run(folder: Path) -> tuple[list[LoggedAnswer], list[LoggedAction]]:
+def _read_run(folder: Path, skip: Skip) -> tuple[list[LoggedAnswer], list[LoggedAction]]:
     """The answers in a run directory, of either kind.
 
     Raises:
@@ -174,7 +260,30 @@ def _read_run(folder: Path) -> tuple[list[LoggedAnswer], list[LoggedAction]]:
         return sample_answers(folder), []
     if not (folder / 'answers.jsonl').is_file():
         raise InputError(f'{folder}: the run kept no answers (repeat it with --answers-log)')
-    return read_answers(folder / 'answers.jsonl')
+    return read_answers(folder / 'answers.jsonl', skip)
+
+
+def _of_domain(answers: list[LoggedAnswer], domain: Domain, skip: Skip) -> list[LoggedAnswer]:
+    """The answers about atoms of the domain; others are skipped.
+
+    Raises:
+        InputError: there are only others.
+    """
+    from sightplan.grounding.calibration import guess_problem
+    wrong: dict[Atom, InputError] = {}
+    for atom in {answer.atom for answer in answers}:
+        try:
+            guess_problem(domain, [atom])
+        except InputError as error:
+            wrong[atom] = error
+    found = [answer for answer in answers if answer.atom not in wrong]
+    if not found:
+        raise wrong[answers[0].atom]
+    for answer in answers:
+        if answer.atom in wrong:
+            skip(InputError(f'episode {answer.episode.partition(":")[2]!r}: '
+                            f'{wrong[answer.atom]}'))
+    return found
 
 
 def _of_prompt(answers: list[LoggedAnswer], wanted: str, domain: Domain) -> list[LoggedAnswer]:
@@ -244,18 +353,20 @@ def report_json(result: CalibrationResult, out: str | Path = '') -> dict[str, An
     [nats], and the expected calibration error of P(atom true | answer) with the default rates
     and with rates learned from other episodes; ``all`` is that over all predicates.
     """
+    from sightplan.grounding.observation_model import ObservationModel
     model = result.model
     predictions = [p for report in result.predicates for p in report.predictions]
-    rates = model.to_json()['predicates']
-    other = model.to_json()['other']
+    rates = ObservationModel(predicates={
+        report.predicate: report.rates for report in result.predicates}).to_json()['predicates']
     return {
         'out': str(out), 'model': model.model, 'domain': model.domain,
         'questions_sha256': model.questions_sha256, 'prompt': model.prompt,
         'learned': model.learned,
         'answers': model.answers, 'problems': len(model.problems),
-        'iterations': len(result.log_evidence), 'log_evidence': list(result.log_evidence),
+        'iterations': result.iterations, 'episodes': result.episodes,
+        'log_evidence': list(result.log_evidence),
         'predicates': {report.predicate: {
-            **rates.get(report.predicate, other), **_report(report)}
+            **rates[report.predicate], **_report(report)}
             for report in result.predicates},
         'all': _errors(predictions),
         'actions': model.to_json()['actions'],
@@ -298,7 +409,10 @@ def _show(report: Mapping[str, Any]) -> None:
         print(f'{name}: {action["n"]:.0f} executions: success {action["success"]:.3f}, '
               f'nothing happens {action["no_op"]:.3f}, slip {action["slip"]:.3f}'
               + ''.join(f', {effect} {rate:.3f}' for effect, rate in action['effects'].items()))
-    if report['iterations']:
+    if report['episodes']:
+        print(f'{report["iterations"]} iterations over {report["episodes"]} episodes, with what '
+              f'actions brought to light')
+    elif report['iterations']:
         first, last = report['log_evidence'][0], report['log_evidence'][-1]
         print(f'{report["iterations"]} iterations, log evidence per image {first:.2f} to '
               f'{last:.2f}')

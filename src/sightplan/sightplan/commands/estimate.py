@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -37,13 +37,15 @@ examples:
   sightplan estimate --domain blocksworld --cases cases.jsonl --json > states.jsonl
 
 answers: JSON lines {"atom": "on r,g", "answer": "yes", "p_yes": 0.9, "p_no": 0.1, "image": "7"};
-answer may be "yes", "no" or null (unreadable); all but the first two fields are optional. Answers
-about the same image (or without one) are one measurement, however often they are repeated.
+answer may be "yes", "no", "unknown" or null (unreadable); all but the first two fields are
+optional. Answers about the same image (or without one) are one measurement, however often they are
+repeated.
 cases: JSON lines {"id": 1, "problem": "p.pddl", "answers": {"on r,g": "yes", "clear r": null}};
 problem is a path, from the folder of the cases or the working directory, or PDDL text; it may be
 left out with --problem.
 output: {"state": [true atoms], "marginals": {atom: P}, "log_evidence": nats, "seconds": s}, with
-the id for cases, a line each. A case that cannot be used is named on standard error.
+the id for cases, a line each. A case, or a line of answers, that cannot be used is named on
+standard error and left out.
 
 Of a problem only the objects count: its initial state is no evidence. A domain file that speaks of
 the same things as an installed domain gets that domain's constraints; another one those of a
@@ -58,7 +60,8 @@ def add_parser(subparsers: Any) -> None:
         subparsers, 'estimate', estimate_states, 'the most probable state, given answers',
         'The most probable joint state under the constraints of a domain, and the probability of '
         'each atom, given uncertain answers.', examples=_EXAMPLES,
-        exits='0 done; 1 there are cases that cannot be used; 2 bad usage or bad files')
+        exits='0 done; 1 there are answers or cases that cannot be used; 2 bad usage or bad '
+              'files')
     parser.add_argument('--problem', metavar='FILE', help='problem file: says which objects '
                         'there are')
     add_domain(parser, optional=True, help='name of an installed domain, or the path of its '
@@ -68,7 +71,7 @@ def add_parser(subparsers: Any) -> None:
     source.add_argument('--answers', metavar='FILE', help='answers about one scene, JSON lines')
     source.add_argument('--cases', metavar='FILE', help='many scenes, JSON lines')
     parser.add_argument('--calibration', metavar='CAL', help='file of "sightplan calibrate"; '
-                        'without one, generic rates are used')
+                        'without one, those of the domain, else generic ones')
     parser.add_argument('--k', type=int, help='number of joint states to keep')
     parser.add_argument('--seed', type=int, help='seed of the tie-breaking')
 
@@ -79,19 +82,24 @@ def estimate_states(arguments: argparse.Namespace) -> Result:
 
 
 def _one(arguments: argparse.Namespace) -> Result:
-    from sightplan.model.journal import read_lines
-    from sightplan.records.answers_reading import parse_answer
+    from sightplan.records.answers_reading import read_scene
     if arguments.problem is None:
         raise InputError('--answers needs --problem: it says which objects there are')
     text, source = _problem_text(arguments.problem)
     setting = Setting.read(arguments, [text])
-    path = user_path(arguments.answers)
-    answers = [(line.where, parse_answer(line.data, line.where))
-               for line in read_lines(path, strict=True).lines]
-    estimate = setting.estimate(text, source, answers)
+    skipped = []
+
+    def skip(error: InputError) -> None:
+        skipped.append(error)
+        note(f'sightplan estimate: {error}')
+
+    answers = read_scene(arguments.answers, skip)
+    estimate = setting.estimate(text, source, answers, skip)
     if not arguments.json:
         _show(estimate)
-    return as_json(estimate), DONE
+    if skipped:
+        note(f'sightplan estimate: {len(skipped)} answers cannot be used')
+    return as_json(estimate), FAILED if skipped else DONE
 
 
 @dataclass(frozen=True)
@@ -229,7 +237,7 @@ class Setting:
 
     domain: Domain
     constraints: Constraints | None
-    model: ObservationModel
+    model: ObservationModel | None
     settings: EstimatorSettings
 
     @classmethod
@@ -245,15 +253,12 @@ class Setting:
             InputError: a file or an argument cannot be used.
         """
         from sightplan.grounding.estimator import EstimatorSettings
-        from sightplan.grounding.observation_model import (
-            ObservationModel,
-            read_observation_model,
-        )
+        from sightplan.grounding.observation_model import read_observation_model
         name = arguments.domain
         if name is None and arguments.domain_file is None:
             name = next(filter(None, map(_domain_named, problems)), None)
         domain, constraints = read_domain(name, arguments.domain_file)
-        model = ObservationModel.default()
+        model = None
         if arguments.calibration is not None:
             model = read_observation_model(arguments.calibration)
             model.check(model.model, domain, model.prompt or '')
@@ -267,8 +272,14 @@ class Setting:
         return self.domain.parse_problem(text, Path(source).stem, source).for_agent()
 
     def estimate(self, text: str, source: str, answers: Sequence[tuple[str, LoggedAnswer]],
-                 ) -> Estimate:
+                 skip: Callable[[InputError], None] | None = None) -> Estimate:
         """Estimate from answers, each with the place it was read from.
+
+        Args:
+            text: of the problem.
+            source: where it comes from.
+            answers: about one scene.
+            skip: called for each answer about no atom of the problem; None: that is an error.
 
         Raises:
             InputError: the problem cannot be used, an answer is about no atom of it, or comes
@@ -277,20 +288,36 @@ class Setting:
         from sightplan.grounding.estimator import Evidence
         problem = self._parsed(text, source)
         estimator = self._estimator(tuple(sorted(problem.objects.items())))
+        evidence = []
         for where, answer in answers:
             if answer.atom not in estimator.number:
                 known = self.domain.schema.predicates.get(answer.atom.predicate)
                 form = (f'{known.name} {",".join(known.types)}' if known is not None else
                         f'one of {", ".join(self.domain.schema.predicates)}')
-                raise InputError(f'{where}: {answer.atom} is no atom of this problem ({form}; '
-                                 f'objects: {", ".join(problem.objects)})')
-            if answer.model:
+                wrong = InputError(f'{where}: {answer.atom} is no atom of this problem ({form}; '
+                                   f'objects: {", ".join(problem.objects)})')
+                if skip is None:
+                    raise wrong
+                skip(wrong)
+                continue
+            if self.model is not None:
                 try:
-                    self.model.check(answer.model, self.domain, answer.prompt or '')
+                    self._check(self.model, answer)
                 except InputError as error:
                     raise InputError(f'{where}: {error}') from error
-        return estimator.estimate([Evidence(a.atom, a.verdict, a.image, a.p_yes, a.p_no)
-                                   for _, a in answers])
+            evidence.append(Evidence(answer.atom, answer.verdict, answer.image, answer.p_yes,
+                                     answer.p_no))
+        return estimator.estimate(evidence)
+
+    def _check(self, calibration: ObservationModel, answer: LoggedAnswer) -> None:
+        """Check that the calibration is about an answer, as far as that says where it is from."""
+        calibration.check(answer.model or calibration.model, self.domain, answer.prompt or '')
+        asked, learned = answer.questions_sha256, calibration.questions_sha256
+        if asked and learned and asked != learned:
+            raise InputError(
+                f'the calibration belongs to another wording of the questions: it was learned '
+                f'for {learned!r}, this is {asked!r} (calibrate again from answers of this one, '
+                f'or leave the calibration out: then the defaults are used)')
 
     @functools.lru_cache(maxsize=64)  # noqa: B019
     def _estimator(self, objects: tuple[tuple[str, str], ...]) -> Estimator:

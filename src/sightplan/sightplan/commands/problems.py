@@ -306,7 +306,7 @@ def write_picture(domain: Domain, problem: Problem, path: Path, backend: str | N
     if backend:
         truth = world if isinstance(world, TruthSource) else None
         questions = [domain.question(atom) for atom in domain.model(problem).atoms]
-        options = resolved_options(backend, {}, seed, domain=domain.reference)
+        options = resolved_options(backend, {}, seed, domain=domain)
         answers = BackendGrounder(make_backend(backend, options, truth)).ground(
             observation, questions)
         true_atoms = truth.state() if truth is not None else None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sightplan.commands.frame import DONE, Result, add_command
+from sightplan.commands.frame import DONE, Result, add_command, read_options
 from sightplan.model import Action, Atom, InputError, PastStep, Problem
 
 _IMAGE = '[the picture]'
@@ -17,6 +17,7 @@ examples:
   sightplan prompts --method plan_cot
   sightplan prompts blocksworld --method ground_mem --split hard
   sightplan prompts --method action --problem mine.pddl --stop-at-goal
+  sightplan prompts household --method belief --method-option unknown=true
   sightplan prompts household --method plan --split medium --privileged-facts
 
 Lines that begin with "#### " are not part of a prompt. The files that a prompt is made from, and
@@ -35,6 +36,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('--method', default='plan',
                         choices=[name for name in method_names() if prompt_name(name)],
                         help='(default: %(default)s)')
+    parser.add_argument('--method-option', action='append', default=[], metavar='KEY=VALUE',
+                        help='setting of the method (repeatable), where a prompt depends on it')
     where = parser.add_mutually_exclusive_group()
     where.add_argument('--problem', metavar='FILE', help='a problem file')
     where.add_argument('--split', help='first problem of this split (default: the first split)')
@@ -53,13 +56,14 @@ def show_prompt(arguments: argparse.Namespace) -> Result:
 
 
 def _lines(arguments: argparse.Namespace) -> Iterator[str]:
-    from sightplan.agent import needs_visual_planner, prompt_name
+    from sightplan.agent import needs_visual_planner, policy_settings, prompt_name
     from sightplan.domains import Domain, load_domain
     domain: Domain = load_domain(arguments.domain)
     whole = (domain.read_problem(Path(arguments.problem)) if arguments.problem
              else domain.split_problems(arguments.split or domain.splits[0])[0])
     problem = whole.for_agent()
-    name = prompt_name(arguments.method)
+    name = prompt_name(arguments.method, read_options(
+        arguments.method_option, type(policy_settings(arguments.method)), '--method-option'))
     yield (f'#### method {arguments.method}, problem {problem.name}, '
            f'prompt {name}@{domain.prompt_hash(name)}')
     if needs_visual_planner(arguments.method):

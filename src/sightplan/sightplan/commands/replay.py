@@ -422,12 +422,12 @@ class _Command:
         if comparison['with_truth']:
             _print_table('answers by predicate', (
                 'predicate', 'model', 'n', 'accuracy (95 %)', 'balanced', 'true positives',
-                'false positives', 'unreadable'), [
+                'false positives', 'unreadable', 'unknown'), [
                 (row['predicate'], side, row[f'{side}_n'], _interval(
                     row, f'{side}_accuracy', f'{side}_'),
                  *(_number(row.get(f'{side}_{key}')) for key in (
                      'balanced_accuracy', 'true_positive_rate', 'false_positive_rate')),
-                 row[f'{side}_unparsed'])
+                 row[f'{side}_unparsed'], row[f'{side}_unknown'])
                 for row in rows for side in ('recorded', 'new')
                 if row.get(f'{side}_n') is not None])
         if any(row.get('mcnemar_p') is not None for row in rows):

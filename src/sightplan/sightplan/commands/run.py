@@ -238,7 +238,8 @@ def _episode_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     if summary['questions']:
         lines.append(('all questions', f'{summary["questions"]}'
                       + (f', {summary["unparsed"]} unreadable answers'
-                         if summary['unparsed'] else '')))
+                         if summary['unparsed'] else '')
+                      + (f', {summary["unknown"]} unknown' if summary['unknown'] else '')))
     if summary['privileged_facts']:
         facts = summary['privileged_facts_per_episode'] or 0
         lines.append(('provided', f'{facts:.1f} facts about what is out of view per episode'))

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Annotated
 
 import pydantic
 import yaml
@@ -60,6 +61,7 @@ class _Settings(Record):
     instances: bool = False
     views: tuple[str, ...] = ()
     closure: Closure = Closure()
+    errors_together: Annotated[float, pydantic.Field(ge=0.0, le=1.0)] = 0.0
     asked: dict[str, _Asked] = pydantic.Field(default={})
 
     def check(self, path: Path, schema: Schema) -> None:
@@ -117,8 +119,11 @@ class Domain:
         views: names of the actions that give another view of the scene.
         instances: whether problems with the same facts are still different ones: their worlds
             differ in what the facts do not say, which is made from a problem's name.
+        errors_together: how strongly a model's errors on one picture of it hang together, from 0
+            to 1: see the backend ``noisy_oracle``.
         pddl: text of the domain file.
-        settings_hash: SHA-256 of ``domain.yaml``, first 12 hex digits.
+        settings_hash: SHA-256 of ``domain.yaml``, ``priors.yaml`` and ``calibrations/``, as far as
+            there are any, first 12 hex digits.
         question, goal_text, identify, question_hash: see ``Wording``.
         grounding_prompt, planning_prompt, memory, became, prompt_names, prompt_hash: see
             ``Prompts``.
@@ -157,9 +162,11 @@ class Domain:
         self.views: tuple[str, ...] = settings.views
         self.world: str = settings.world
         self._asked = settings.asked
-        self.settings_hash: str = hashlib.sha256(
-            path.read_bytes() if path.is_file() else b'').hexdigest()[:12]
+        files = (path, folder / 'priors.yaml', *sorted((folder / 'calibrations').glob('*.json')))
+        self.settings_hash: str = hashlib.sha256(b''.join(
+            file.read_bytes() for file in files if file.is_file())).hexdigest()[:12]
         self.instances: bool = settings.instances
+        self.errors_together: float = settings.errors_together
         self._cache: dict[str, tuple[Problem, ...]] = {}
 
     def split_folder(self, split: str) -> Path:

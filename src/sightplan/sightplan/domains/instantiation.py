@@ -22,22 +22,34 @@ from sightplan.model import Action, Atom, InputError, Literal, Problem, State
 
 
 @dataclass(frozen=True, slots=True)
-class _All:
-    parts: tuple[_Ground, ...] = ()
+class AllOf:
+    """All of some conditions hold."""
+
+    parts: tuple[Ground, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class _Any:
-    parts: tuple[_Ground, ...] = ()
+class AnyOf:
+    """One of some conditions holds."""
+
+    parts: tuple[Ground, ...] = ()
 
 
-_Ground = Literal | _All | _Any  # a condition without variables, negation pushed inwards
+Ground = Literal | AllOf | AnyOf
+"""A condition without variables, negation pushed inwards."""
 
 
 @dataclass(frozen=True, slots=True)
-class _GroundAction:
-    precondition: _Ground
-    effects: tuple[tuple[Atom, bool, _Ground], ...]  # atom, new value, condition
+class GroundAction:
+    """An action without variables.
+
+    Attributes:
+        precondition: when it is applicable.
+        effects: atom, its new value, and when that happens.
+    """
+
+    precondition: Ground
+    effects: tuple[tuple[Atom, bool, Ground], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +97,7 @@ class InstantiatedModel:
             Action(schema.name, args) for schema in self._schema.actions.values()
             for args in self._tuples(schema.parameters))
         self._known = frozenset(self.actions)
-        self._grounded: dict[Action, _GroundAction] = {}
+        self._grounded: dict[Action, GroundAction] = {}
         self._conditions: frozenset[Atom] | None = None
 
     def check(self, action: Action) -> None:
@@ -127,15 +139,15 @@ class InstantiatedModel:
         Quantifiers are expanded and equalities decided. What no single literal can say (a
         disjunction with several open parts) is left out here but heeded by ``applicable``.
         """
-        return tuple(dict.fromkeys(_literals(self._ground(action).precondition)))
+        return tuple(dict.fromkeys(_literals(self.ground(action).precondition)))
 
     def obstacles(self, action: Action) -> tuple[tuple[Literal, ...], ...]:
         """What keeps an action from being applicable: any of these conjunctions, nothing else."""
-        return tuple(dict.fromkeys(_denials(self._ground(action).precondition)))
+        return tuple(dict.fromkeys(_denials(self.ground(action).precondition)))
 
     def applicable(self, action: Action, state: State) -> bool:
         """Whether the action's precondition holds in a state."""
-        return _holds(self._ground(action).precondition, state)
+        return _holds(self.ground(action).precondition, state)
 
     def effects(self, action: Action, state: State) -> dict[Atom, bool]:
         """The atoms an action sets and their new values, applicable or not.
@@ -144,7 +156,7 @@ class InstantiatedModel:
         added and deleted it is added (PDDL's rule). Atoms that already have the value count.
         """
         values: dict[Atom, bool] = {}
-        for atom, value, condition in self._ground(action).effects:
+        for atom, value, condition in self.ground(action).effects:
             if _holds(condition, state):
                 values[atom] = value or values.get(atom, False)
         return values
@@ -169,7 +181,7 @@ class InstantiatedModel:
         if self._conditions is None:
             found: set[Atom] = set()
             for action in self.actions:
-                grounded = self._ground(action)
+                grounded = self.ground(action)
                 found.update(_atoms(grounded.precondition))
                 for _, _, condition in grounded.effects:
                     found.update(_atoms(condition))
@@ -178,7 +190,7 @@ class InstantiatedModel:
 
     def involved(self, action: Action) -> frozenset[Atom]:
         """The atoms that an action's conditions are about, or that it may set."""
-        grounded = self._ground(action)
+        grounded = self.ground(action)
         found = set(_atoms(grounded.precondition))
         for atom, _, condition in grounded.effects:
             found.update((atom, *_atoms(condition)))
@@ -216,7 +228,8 @@ class InstantiatedModel:
         for names in self._tuples(variables):
             yield {**binding, **_bind(variables, names)}
 
-    def _ground(self, action: Action) -> _GroundAction:
+    def ground(self, action: Action) -> GroundAction:
+        """An action with its quantifiers expanded."""
         found = self._grounded.get(action)
         if found is None:
             self.check(action)
@@ -226,20 +239,20 @@ class InstantiatedModel:
             for effect in schema.effects:
                 for binding in self._bindings(effect.variables, outer):
                     condition = self._condition(effect.condition, binding, True)
-                    if condition != _Any():
+                    if condition != AnyOf():
                         effects.append((effect.pattern.ground(binding), effect.value, condition))
-            found = self._grounded[action] = _GroundAction(
+            found = self._grounded[action] = GroundAction(
                 self._condition(schema.precondition, outer, True), tuple(effects))
         return found
 
     def _condition(self, condition: Condition, binding: Mapping[str, str], wanted: bool,
-                   ) -> _Ground:
+                   ) -> Ground:
         """A condition being ``wanted``, without variables and equalities."""
         if isinstance(condition, Pattern):
             return Literal(condition.ground(binding), wanted)
         if isinstance(condition, Same):
             left, right = (binding.get(t, t) for t in (condition.left, condition.right))
-            return _All() if (left == right) is wanted else _Any()
+            return AllOf() if (left == right) is wanted else AnyOf()
         if isinstance(condition, Not):
             return self._condition(condition.part, binding, not wanted)
         if isinstance(condition, (And, Or)):
@@ -247,8 +260,8 @@ class InstantiatedModel:
         else:
             parts = [self._condition(condition.part, inner, wanted)
                      for inner in self._bindings(condition.variables, binding)]
-        kind, other = (_All, _Any) if isinstance(condition, (And, ForAll)) is wanted else (
-            _Any, _All)
+        kind, other = (AllOf, AnyOf) if isinstance(condition, (And, ForAll)) is wanted else (
+            AnyOf, AllOf)
         if other() in parts:
             return other()
         kept = tuple(part for part in parts if part != kind())
@@ -259,28 +272,28 @@ def _bind(parameters: Sequence[Parameter], names: Sequence[str]) -> dict[str, st
     return {p.name: name for p, name in zip(parameters, names, strict=True)}
 
 
-def _holds(condition: _Ground, state: State) -> bool:
+def _holds(condition: Ground, state: State) -> bool:
     if isinstance(condition, Literal):
         return condition.holds_in(state)
-    if isinstance(condition, _All):
+    if isinstance(condition, AllOf):
         return all(_holds(part, state) for part in condition.parts)
     return any(_holds(part, state) for part in condition.parts)
 
 
-def _literals(condition: _Ground) -> Iterator[Literal]:
+def _literals(condition: Ground) -> Iterator[Literal]:
     """The literals that must hold; a disjunction with several parts names none."""
     if isinstance(condition, Literal):
         yield condition
-    elif isinstance(condition, _All):
+    elif isinstance(condition, AllOf):
         for part in condition.parts:
             yield from _literals(part)
 
 
-def _denials(condition: _Ground) -> Iterator[tuple[Literal, ...]]:
+def _denials(condition: Ground) -> Iterator[tuple[Literal, ...]]:
     """The conjunctions of literals in each of which a condition does not hold."""
     if isinstance(condition, Literal):
         yield (Literal(condition.atom, not condition.positive),)
-    elif isinstance(condition, _All):
+    elif isinstance(condition, AllOf):
         for part in condition.parts:
             yield from _denials(part)
     else:
@@ -288,7 +301,7 @@ def _denials(condition: _Ground) -> Iterator[tuple[Literal, ...]]:
             yield tuple(dict.fromkeys(itertools.chain.from_iterable(parts)))
 
 
-def _atoms(condition: _Ground) -> Iterator[Atom]:
+def _atoms(condition: Ground) -> Iterator[Atom]:
     """All atoms of a condition."""
     if isinstance(condition, Literal):
         yield condition.atom

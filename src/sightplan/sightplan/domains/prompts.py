@@ -266,7 +266,8 @@ class Prompts:
         values = {'environment': self._words.environment, 'memory': memory}
         system, before, after = (_compose(text, values) for text in template.around)
         return GroundingPrompt(name, system, before, after, template.question,
-                               template.reasoning, template.max_tokens, self._sha256[name])
+                               template.reasoning, template.max_tokens, self._sha256[name],
+                               template.unknown)
 
     def remembers(self, name: str) -> bool:
         """Whether a prompt for questions can tell of an earlier attempt."""
@@ -418,6 +419,7 @@ class _QuestionTemplate(_Template):
     before_image: _Around
     after_image: _Around
     question: Annotated[_Free, _known('question')]
+    unknown: bool = False
     memory: _Memory | None = None
 
     @pydantic.field_validator('question')

@@ -52,10 +52,11 @@ class BackendGrounder(BackendUser):
                                f'{len(questions)} questions')
         answers = []
         for question, reply in zip(questions, replies, strict=True):
-            for name, value in (('p_yes', reply.p_yes), ('p_no', reply.p_no)):
+            for name, value in (('p_yes', reply.p_yes), ('p_no', reply.p_no),
+                                ('p_unknown', reply.p_unknown)):
                 if value is not None and not 0.0 <= value <= 1.0:
                     raise BackendError(f'{self.model} gave {name} = {value!r} for '
                                        f'{question.text!r}; a probability lies in [0, 1]')
             answers.append(Answer(question.atom, self._parse(reply.text), reply.p_yes,
-                                  reply.p_no, reply.text))
+                                  reply.p_no, reply.text, reply.p_unknown))
         return answers

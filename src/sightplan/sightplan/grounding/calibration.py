@@ -1,8 +1,9 @@
 """Learning an observation model from answers: with their truth, or by expectation-maximisation.
 
 Rates are smoothed counts per predicate. What a predicate's answers teach is kept only if it
-predicts the answers of episodes that it was not learned from better than the defaults do; the
-same holds for the weight of an answer's probabilities (against its verdict alone).
+predicts the answers of episodes that it was not learned from better than the defaults do (what the
+domain's priors say of models, else generic rates); the same holds for the weight of an answer's
+probabilities (against its verdict alone).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from sightplan.grounding.observation_model import (
     problem_key,
     without_seed,
 )
+from sightplan.grounding.priors import read_priors
 from sightplan.model import Action, Atom, InputError, Problem, State, Verdict
 
 Floats = NDArray[np.float64]
@@ -45,7 +47,7 @@ PRIOR_ACTIONS = 20.0
 """Weight of the default reliabilities against counts [executions]: rare failures stay likely."""
 
 FOLDS = 5
-_VERDICTS = (Verdict.YES, Verdict.NO, Verdict.UNPARSED)
+_VERDICTS = (Verdict.YES, Verdict.NO, Verdict.UNPARSED, Verdict.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ class PredicateReport:
 
     Attributes:
         predicate: its name.
-        rates: what goes into the calibration: the defaults, unless ``gain`` > 0.
+        rates: what goes into the calibration; the defaults, which do not, unless ``gain`` > 0.
         answers: number of answers (one per atom and image).
         pairs: how many of them repeat an earlier one about an unchanged atom on a new image.
         gain: held-out log likelihood of the answers, minus that of the defaults [nats]; None
@@ -150,12 +152,36 @@ class CalibrationResult:
     Attributes:
         model: the calibration.
         predicates: what was learned about each predicate, sorted by name.
-        log_evidence: after each iteration of EM, per image [nats]; empty with labels.
+        log_evidence: after each iteration of EM over images, per image [nats]; else empty.
+        iterations: of EM; 0 with labels.
+        episodes: that were followed, see ``calibrate_episodes``; 0: none was.
     """
 
     model: ObservationModel
     predicates: tuple[PredicateReport, ...]
     log_evidence: tuple[float, ...] = ()
+    iterations: int = 0
+    episodes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hindsight:
+    """The answers of an episode, and what all that happened in it says about their atoms.
+
+    Attributes:
+        answers: J of them, in order, one per image and atom.
+        truths: (J,) P(the atom was true when it was asked about).
+        unchanged: (J, 2) P(the atom was false, true, both then and at the last answer about it);
+            0 where there is none before.
+    """
+
+    answers: tuple[LoggedAnswer, ...]
+    truths: Floats
+    unchanged: Floats
+
+
+Follow = Callable[[ObservationModel], Hindsight]
+"""Goes through one episode again, with these rates of answers."""
 
 
 Marginals = Callable[[Problem, Sequence[Evidence], ObservationModel],
@@ -182,8 +208,8 @@ def calibrate(answers: Sequence[LoggedAnswer], actions: Sequence[LoggedAction], 
                          '--em')
     _check_atoms(answers, domain)
     weights = np.array([float(bool(a.truth)) for a in answers])
-    defaults = ObservationModel.default()
-    reports = _learn_predicates(answers, weights, 'labels')
+    defaults = read_priors(domain).complete(None)
+    reports = _learn_predicates(answers, weights, 'labels', defaults)
     model = dataclasses.replace(
         _with_origin(answers, domain), learned='labels',
         predicates={r.predicate: r.rates for r in reports if r.rates.learned != 'default'})
@@ -232,15 +258,19 @@ def calibrate_unlabelled(answers: Sequence[LoggedAnswer], domain: Domain, margin
     answers = [a for a in answers if (a.episode, a.image) in images]
     known = _Problems(domain, problems)
     atoms_of = _atoms_by_episode(answers)
-    model = ObservationModel.default()
+    model = defaults = read_priors(domain).complete(None)
     rows_of = _by_predicate(answers)
     evidence: list[float] = []
     while True:
         total, found = 0.0, {}
         for count, ((episode, image), items) in enumerate(images.items()):
             problem = known.problem(items[0].problem, atoms_of[episode])
-            probabilities, log_evidence = marginals(
-                problem, [Evidence(a.atom, a.verdict, a.image) for a in items], model)
+            try:
+                probabilities, log_evidence = marginals(
+                    problem, [Evidence(a.atom, a.verdict, a.image) for a in items], model)
+            except InputError as error:
+                raise InputError(f'episode {episode!r}: {error}; give the problem files with '
+                                 f'--problems') from error
             found.update({(episode, image, a.atom): probabilities[a.atom] for a in items})
             total += log_evidence
             progress(count + 1, len(images), None)
@@ -251,13 +281,68 @@ def calibrate_unlabelled(answers: Sequence[LoggedAnswer], domain: Domain, margin
                 or (len(evidence) > 1 and evidence[-1] - evidence[-2] < tolerance)):
             break
         model = dataclasses.replace(model, predicates={
-            predicate: _rates([answers[i] for i in rows], weights[rows], 'em')
+            predicate: _rates(_counts([answers[i] for i in rows], weights[rows]),
+                              defaults.rates(predicate), 'em')
             for predicate, rows in rows_of.items()})
-    reports = _learn_predicates(answers, weights, 'em')
+    reports = _learn_predicates(answers, weights, 'em', defaults)
     model = dataclasses.replace(
         _with_origin(answers, domain), learned='em',
         predicates={r.predicate: r.rates for r in reports if r.rates.learned != 'default'})
-    return CalibrationResult(model, tuple(reports), tuple(evidence))
+    return CalibrationResult(model, tuple(reports), tuple(evidence), len(evidence))
+
+
+def calibrate_episodes(episodes: Sequence[Follow], domain: Domain, *, most_iterations: int = 5,
+                       tolerance: float = 0.01,
+                       progress: Callable[[int, int, bool], None] = lambda *_: None,
+                       ) -> CalibrationResult:
+    """Learn from whole episodes: from answers, and from what actions bring to light about them.
+
+    E step: each episode's posterior over what was true at every answer, given all that happened
+    in it, before and after. It is taken under the rates that the other episodes give, so that none
+    confirms itself (``repeat`` alone is learned once, of all episodes). M step: rates from these
+    expected truths, with the defaults as prior. It stops when no rate changes by ``tolerance``.
+
+    Args:
+        episodes: of one model, wording and domain; see ``check_same_origin``. Which truths their
+            answers say is used for ``Prediction`` only.
+        domain: theirs.
+        most_iterations: limit.
+        tolerance: see above.
+        progress: called with episode, number of episodes, and whether an iteration is over.
+
+    Raises:
+        InputError: there are no answers, or an atom does not fit the domain.
+    """
+    defaults = read_priors(domain).complete(None)
+    others = [defaults] * len(episodes)
+    before: dict[str, AnswerRates] = {}
+    iterations = 0
+    while True:
+        found = []
+        for number, follow in enumerate(episodes):
+            found.append(follow(others[number]))
+            progress(number + 1, len(episodes), False)
+        iterations += 1
+        answers = [a for one in found for a in one.answers]
+        if not answers:
+            raise InputError('there is not one answer to learn from')
+        if iterations == 1:
+            _check_atoms(answers, domain)
+        weights, unchanged = (np.concatenate([getattr(one, name) for one in found])
+                              for name in ('truths', 'unchanged'))
+        rates, others = _shared(found, defaults)
+        progress(len(episodes), len(episodes), True)
+        change = max(max(abs(new.yes_true - old.yes_true), abs(new.yes_false - old.yes_false))
+                     for name, new in rates.items()
+                     for old in (before.get(name, defaults.rates(name)),))
+        before = rates
+        if iterations >= most_iterations or change < tolerance:
+            break
+    reports = _learn_predicates(answers, weights, 'em', defaults, unchanged)
+    model = dataclasses.replace(
+        _with_origin(answers, domain), learned='em',
+        predicates={r.predicate: r.rates for r in reports if r.rates.learned != 'default'})
+    return CalibrationResult(model, tuple(reports), (), iterations, len(episodes))
 
 
 def estimator_marginals(domain: Domain,
@@ -391,8 +476,8 @@ def _by_predicate(answers: Sequence[LoggedAnswer]) -> dict[str, list[int]]:
 # --- rates -------------------------------------------------------------------------------------
 
 def _counts(answers: Sequence[LoggedAnswer], weights: Floats) -> Floats:
-    """(2, 3) expected number of answers: by truth (false, true) and verdict (yes, no, unread)."""
-    counts = np.zeros((2, 3))
+    """(2, 4) expected number of answers: by truth (false, true) and verdict (``_VERDICTS``)."""
+    counts = np.zeros((2, len(_VERDICTS)))
     for answer, weight in zip(answers, weights, strict=True):
         column = _VERDICTS.index(answer.verdict)
         counts[0, column] += 1.0 - weight
@@ -400,17 +485,52 @@ def _counts(answers: Sequence[LoggedAnswer], weights: Floats) -> Floats:
     return counts
 
 
-def _rates(answers: Sequence[LoggedAnswer], weights: Floats, learned: Learned,
-           separate: bool = False) -> AnswerRates:
-    """Smoothed rates; ``separate``: unreadable answers depend on the truth."""
-    counts, default = _counts(answers, weights), AnswerRates()
-    yes = [clip(_smooth(counts[v, 0], counts[v, :2].sum(), rate, PRIOR_ANSWERS))
+def _rates(counts: Floats, default: AnswerRates, learned: Learned, separate: bool = False,
+           ) -> AnswerRates:
+    """Smoothed rates; ``separate``: unreadable and unknown answers depend on the truth.
+
+    Args:
+        counts: (2, 4), see ``_counts``.
+        default: the prior mean; that of "yes" weighs as many answers as the default rates do.
+        learned: where the counts come from.
+        separate: see above.
+    """
+    strengths = (default.strength_false, default.strength_true)
+    yes = [clip(_smooth(counts[v, 0], counts[v, :2].sum(), rate, strengths[v]))
            for v, rate in ((0, default.yes_false), (1, default.yes_true))]
     pools = counts if separate else np.stack([counts.sum(axis=0)] * 2)
-    unread = [clip(_smooth(pool[2], pool.sum(), default.unread_true, PRIOR_ANSWERS))
-              for pool in pools]
-    return AnswerRates(yes[1], yes[0], unread[1], unread[0], n_true=float(counts[1].sum()),
-                       n_false=float(counts[0].sum()), learned=learned)
+    unread = [clip(_smooth(pool[2], pool.sum(), rate, PRIOR_ANSWERS))
+              for pool, rate in zip(pools, (default.unread_false, default.unread_true),
+                                    strict=True)]
+    unknown = [clip(_smooth(pool[3], pool.sum() - pool[2], rate, PRIOR_ANSWERS))
+               for pool, rate in zip(pools, (default.unknown_false, default.unknown_true),
+                                     strict=True)]
+    return AnswerRates(yes[1], yes[0], unread[1], unread[0], unknown[1], unknown[0],
+                       n_true=float(counts[1].sum()), n_false=float(counts[0].sum()),
+                       learned=learned)
+
+
+def _shared(found: Sequence[Hindsight], defaults: ObservationModel,
+            ) -> tuple[dict[str, AnswerRates], list[ObservationModel]]:
+    """Rates by predicate from all episodes, and for each episode the model from all others."""
+    own: list[dict[str, tuple[Floats, Floats]]] = []
+    for one in found:
+        own.append({predicate: (
+            _counts([one.answers[i] for i in rows], one.truths[rows]),
+            _pairs([one.answers[i] for i in rows], one.truths[rows], one.unchanged[rows]))
+            for predicate, rows in _by_predicate(one.answers).items()})
+    names = sorted({predicate for counts in own for predicate in counts})
+    counts, pairs = ({name: sum((part[name][what] for part in own if name in part),
+                                np.zeros(shape)) for name in names}
+                     for what, shape in ((0, (2, len(_VERDICTS))), (1, (2, 2, 2))))
+    rates = {name: _rates(counts[name], defaults.rates(name), 'em') for name in names}
+    repeats = _fit_repeats(rates, pairs, defaults)
+    rates = {name: dataclasses.replace(rates[name], repeat=repeats[name]) for name in names}
+    models = [dataclasses.replace(defaults, predicates={**defaults.predicates, **rates, **{
+        name: dataclasses.replace(_rates(counts[name] - part[0], defaults.rates(name), 'em'),
+                                  repeat=repeats[name])
+        for name, part in parts.items()}}) for parts in own]
+    return rates, models
 
 
 def _smooth(hits: float, n: float, prior: float, strength: float) -> float:
@@ -423,29 +543,29 @@ def _log_likelihood(rates: AnswerRates, answers: Sequence[LoggedAnswer], weights
     return float((_counts(answers, weights).T * np.log(table)).sum())
 
 
-def _learn_predicates(answers: Sequence[LoggedAnswer], weights: Floats,
-                      learned: Learned) -> list[PredicateReport]:
+def _learn_predicates(answers: Sequence[LoggedAnswer], weights: Floats, learned: Learned,
+                      defaults: ObservationModel, unchanged: Floats | None = None,
+                      ) -> list[PredicateReport]:
     rows_of = _by_predicate(answers)
-    pairs = {predicate: _pairs([answers[i] for i in rows], weights[rows])
+    pairs = {predicate: _pairs([answers[i] for i in rows], weights[rows],
+                               None if unchanged is None else unchanged[rows])
              for predicate, rows in rows_of.items()}
-    fitted = {predicate: _rates([answers[i] for i in rows], weights[rows], learned)
+    fitted = {predicate: _rates(_counts([answers[i] for i in rows], weights[rows]),
+                                defaults.rates(predicate), learned)
               for predicate, rows in rows_of.items()}
-    default = AnswerRates().repeat
-    everywhere = _fit_repeat([(fitted[p], pairs[p]) for p in rows_of], default, PRIOR_PAIRS)
-    reports = []
-    for predicate, rows in rows_of.items():
-        repeat = _fit_repeat([(fitted[predicate], pairs[predicate])], everywhere, PRIOR_PAIRS)
-        reports.append(_learn_predicate(predicate, [answers[i] for i in rows], weights[rows],
-                                        learned, repeat, round(float(pairs[predicate].sum()))))
-    return reports
+    repeats = _fit_repeats(fitted, pairs, defaults)
+    return [_learn_predicate(predicate, [answers[i] for i in rows], weights[rows], learned,
+                             defaults.rates(predicate), repeats[predicate],
+                             round(float(pairs[predicate].sum())))
+            for predicate, rows in rows_of.items()]
 
 
 def _learn_predicate(predicate: str, answers: Sequence[LoggedAnswer], weights: Floats,
-                     learned: Learned, repeat: float, pairs: int) -> PredicateReport:
-    """Choose between the defaults, rates, and rates with truth-dependent unreadability."""
+                     learned: Learned, default: AnswerRates, repeat: float, pairs: int,
+                     ) -> PredicateReport:
+    """Choose between the defaults, rates, and rates with truth-dependent unread and unknown."""
     folds = _folds(answers)
     n_folds = int(folds.max()) + 1
-    default = AnswerRates()
     scores = dict.fromkeys((False, True), 0.0)
     baseline, platt_gain = 0.0, 0.0
     with_p = np.array([_has_p(a) for a in answers])
@@ -456,10 +576,10 @@ def _learn_predicate(predicate: str, answers: Sequence[LoggedAnswer], weights: F
         rest = np.flatnonzero(folds != fold).tolist()
         train, test = [answers[i] for i in rest], [answers[i] for i in out]
         baseline += _log_likelihood(default, test, weights[out])
-        fits = {separate: _rates(train, weights[rest], learned, separate) for separate in scores}
+        counts = _counts(train, weights[rest])
+        fits = {separate: _rates(counts, default, learned, separate) for separate in scores}
         for separate, rates in fits.items():
             scores[separate] += _log_likelihood(rates, test, weights[out])
-        counts = _counts(train, weights[rest])
         odds = math.log((counts[1].sum() + 0.5) / (counts[0].sum() + 0.5))
         platt = _fit_platt(train, weights[rest])
         for row in out:
@@ -476,7 +596,8 @@ def _learn_predicate(predicate: str, answers: Sequence[LoggedAnswer], weights: F
     rates = default
     if kept:
         rates = dataclasses.replace(
-            _rates(answers, weights, learned, bool(held) and scores[True] > scores[False]),
+            _rates(_counts(answers, weights), default, learned,
+                   bool(held) and scores[True] > scores[False]),
             repeat=repeat, platt=_fit_platt(answers, weights) if use_platt else None)
     for row, ratio, better, odds in sorted(held):
         truth = answers[row].truth
@@ -519,7 +640,7 @@ def _log_truth(log_odds: float, weight: float) -> float:
 
 def _has_p(answer: LoggedAnswer) -> bool:
     return (answer.p_yes is not None and answer.p_no is not None
-            and answer.verdict is not Verdict.UNPARSED)
+            and answer.verdict.says is not None)
 
 
 def _fit_platt(answers: Sequence[LoggedAnswer], weights: Floats,
@@ -550,25 +671,40 @@ def _fit_platt(answers: Sequence[LoggedAnswer], weights: Floats,
 
 # --- repeated answers --------------------------------------------------------------------------
 
-def _pairs(answers: Sequence[LoggedAnswer], weights: Floats) -> Floats:
+def _pairs(answers: Sequence[LoggedAnswer], weights: Floats, unchanged: Floats | None = None,
+           ) -> Floats:
     """(2, 2, 2) expected number of pairs of answers by truth, wrong before, wrong now.
 
-    A pair is two readable answers about one atom on consecutive images that were asked about it,
-    its truth unchanged. (Where the truth is uncertain, as if it were independent on the two.)
+    A pair is two answers of yes or no about one atom on consecutive images that were asked about
+    it, its truth unchanged.
+
+    Args:
+        answers: J, in order.
+        weights: (J,) P(the atom is true).
+        unchanged: see ``Hindsight``; None: as if the truth were independent on the two images.
     """
     counts = np.zeros((2, 2, 2))
-    last: dict[tuple[str, Atom], tuple[LoggedAnswer, float]] = {}
-    for answer, weight in zip(answers, weights, strict=True):
+    last: dict[tuple[str, Atom], int] = {}
+    for number, answer in enumerate(answers):
         key = (answer.episode, answer.atom)
-        before = last.get(key)
-        if before is not None and Verdict.UNPARSED not in (answer.verdict, before[0].verdict):
-            for truth, chance in ((0, (1.0 - weight) * (1.0 - before[1])),
-                                  (1, weight * before[1])):
-                wrong = Verdict.YES if truth == 0 else Verdict.NO
-                counts[truth, int(before[0].verdict is wrong),
-                       int(answer.verdict is wrong)] += chance
-        last[key] = (answer, float(weight))
+        place = last.get(key)
+        last[key] = number
+        if place is None or None in (answers[place].verdict.says, answer.verdict.says):
+            continue
+        w, v = float(weights[number]), float(weights[place])
+        both = ((1.0 - w) * (1.0 - v), w * v) if unchanged is None else unchanged[number]
+        for truth, wrong in ((0, Verdict.YES), (1, Verdict.NO)):
+            counts[truth, int(answers[place].verdict is wrong),
+                   int(answer.verdict is wrong)] += both[truth]
     return counts
+
+
+def _fit_repeats(rates: Mapping[str, AnswerRates], pairs: Mapping[str, Floats],
+                 defaults: ObservationModel) -> dict[str, float]:
+    """``repeat`` by predicate; what all have in common is the prior of each."""
+    everywhere = _fit_repeat([(rates[p], pairs[p]) for p in rates], defaults.other.repeat,
+                             PRIOR_PAIRS)
+    return {p: _fit_repeat([(rates[p], pairs[p])], everywhere, PRIOR_PAIRS) for p in rates}
 
 
 def _fit_repeat(groups: Sequence[tuple[AnswerRates, Floats]], prior: float,

@@ -20,10 +20,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sightplan.domains import Domain
 from sightplan.grounding.constraints import Constraints, instantiate, read_constraints
 from sightplan.grounding.observation_model import ObservationModel
+from sightplan.grounding.priors import Priors, read_priors
 from sightplan.grounding.solver import Bools, Floats, Solutions, StateSolver
 from sightplan.grounding.theory import Clause, Theory
 from sightplan.model import (
@@ -39,6 +41,9 @@ from sightplan.model import (
 
 FAINT = 1e-4
 """Marginals stay this far from 0 and 1: what lies outside of the window is not impossible."""
+
+_CORRELATION = 0.27
+"""Correlation of errors about a common thing by the fraction of their common cause (measured)."""
 
 CERTAIN = 60.0
 """Weight of a fact that the world itself grants [nats]: as good as certain."""
@@ -72,6 +77,8 @@ class EstimatorSettings:
                           low=0.5, high=100.0)
     limit: int = param(512, 'Most states listed per group', low=2, high=100_000)
     seed: int = param(0, 'Seed of the tie-breaking', low=0)
+    correlated: bool = param(True, 'Whether errors about a common thing in one picture are taken '
+                             'to hang together as the domain says (else to be independent)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +89,9 @@ class Estimate:
         state: the most probable joint state: always a possible one.
         marginals: P(atom is true) in [FAINT, 1 - FAINT], for all atoms.
         log_evidence: log of the sum, over the possible states, of the likelihood of all answers,
-            each possible state having prior weight 1 and every violation of a soft rule costing
-            its penalty [nats]. A lower bound where states outside of the window matter.
+            each possible state weighing what the prior odds of its true atoms multiply to, and
+            every violation of a soft rule costing its penalty [nats]. A lower bound where states
+            outside of the window matter.
         solutions: up to k joint states with their normalised probabilities, best first.
         complete: whether all states in the window were listed.
         seconds: wall-clock time spent [s].
@@ -127,15 +135,19 @@ class Estimator:
         domain: whose vocabulary and constraints hold.
         problem: whose objects there are; its initial state is never read.
         constraints: instead of the domain's own ``constraints.yaml``.
-        observation_model: what answers are worth; None: generic defaults.
+        observation_model: what answers are worth; for predicates and actions that it does not
+            know, and where it is None, what the priors say.
         settings: see ``EstimatorSettings``.
         atoms: only these and what constraints tie to them; None: all that may hold.
+        priors: what may be expected; None: the domain's. ``estimate`` begins with those of a
+            scene (``Priors.of_scene``).
 
     Attributes:
         atoms: the atoms it is about, sorted by name; never one that cannot hold
             (``Domain.worth_asking``).
         number: atom to column.
-        observation_model: as given.
+        observation_model: as given, completed.
+        correlation: of two errors about a common thing on one picture.
 
     Raises:
         DomainError: the constraints cannot be read, or do not fit.
@@ -145,10 +157,14 @@ class Estimator:
     def __init__(self, domain: Domain, problem: Problem, constraints: Constraints | None = None,
                  observation_model: ObservationModel | None = None,
                  settings: EstimatorSettings | None = None,
-                 atoms: Iterable[Atom] | None = None) -> None:
+                 atoms: Iterable[Atom] | None = None,
+                 priors: Priors | None = None) -> None:
         self.settings = settings or EstimatorSettings()
         check_settings(self.settings, 'estimator')
-        self.observation_model = observation_model or ObservationModel.default()
+        priors = read_priors(domain) if priors is None else priors
+        self.observation_model = priors.complete(observation_model)
+        self.correlation = (_CORRELATION * getattr(domain, 'errors_together', 0.0)
+                            if self.settings.correlated else 0.0)
         constraints = read_constraints(domain) if constraints is None else constraints
         objects = {**domain.schema.constants, **problem.objects}
         parts = instantiate(constraints, domain.schema, objects,
@@ -163,6 +179,14 @@ class Estimator:
             (np.array([self.number[a] for a in part.atoms], np.intp),
              StateSolver(part, self.settings.seed)) for part in parts]
         self._unasked: dict[int, Solutions] = {}
+        known = priors.of_scene(self.atoms)
+        p = np.clip([known.get(atom, 0.5) for atom in self.atoms], FAINT, 1.0 - FAINT)
+        self._prior = np.log(p / (1.0 - p))
+
+    @property
+    def parts(self) -> Sequence[tuple[NDArray[np.intp], StateSolver]]:
+        """Groups of atoms that nothing ties to each other: columns, and what is possible."""
+        return self._parts
 
     def estimate(self, evidence: Sequence[Evidence], facts: Mapping[Atom, bool] | None = None,
                  ) -> Estimate:
@@ -181,6 +205,7 @@ class Estimator:
         """
         start = time.perf_counter()
         scores, base = self.scores(evidence)
+        scores = scores + self._prior
         for atom, value in (facts or {}).items():
             if atom in self.number:
                 scores[self.number[atom]] = CERTAIN if value else -CERTAIN
@@ -212,7 +237,7 @@ class Estimator:
             images.setdefault((self.number[item.atom], item.image), []).append(item)
         last: dict[int, Verdict] = {}
         for (number, _), items in images.items():
-            readable = [item for item in items if item.verdict is not Verdict.UNPARSED]
+            readable = [item for item in items if item.verdict.says is not None]
             pairs = [self.log_likelihoods(item, last.get(number)) for item in readable or items]
             false, true = (sum(side) / len(pairs) for side in zip(*pairs, strict=True))
             scores[number] += true - false
@@ -318,10 +343,8 @@ class Estimator:
 
 
 def _only(part: Theory, wanted: set[Atom]) -> Theory:
-    """Of the atoms that nothing ties, the wanted ones; a tied part as a whole."""
-    if _tied(part):
-        return part
-    return dataclasses.replace(part, atoms=tuple(a for a in part.atoms if a in wanted))
+    """The wanted atoms, and those without which the constraints would say less about them."""
+    return part.without({a for a in part.atoms if a not in wanted})
 
 
 def _tied(theory: Theory) -> bool:

@@ -2,7 +2,8 @@
 
 An answer's likelihood depends on the truth of its atom alone:
 
-* an answer is unreadable with P(unreadable | truth), else "yes" with P(yes | truth);
+* an answer is unreadable with P(unreadable | truth), else "unknown" with P(unknown | truth), else
+  "yes" with P(yes | truth);
 * errors persist, as those of real models do. About a *new* image, while the truth is the same, a
   wrong answer is wrong again with probability r, never below the error rate e, and a right one
   turns wrong with probability e (1 - r) / (1 - e), so that the long-run error rate stays e;
@@ -39,11 +40,13 @@ LOW, HIGH = 0.001, 0.999
 Learned = Literal['default', 'labels', 'em']
 """Where rates come from: nobody, answers with their truth, answers alone."""
 
-_RATES = ('yes_true', 'yes_false', 'unread_true', 'unread_false', 'repeat')
+_RATES = ('yes_true', 'yes_false', 'unread_true', 'unread_false', 'unknown_true', 'unknown_false',
+          'repeat')
 _Rate = Annotated[float, Field(gt=0.0, lt=1.0)]
 _Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
 _Count = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+_LEAST_ANSWERS, _MOST_ANSWERS = 4.0, 100.0  # that rates are worth, whatever is behind them
 _MAX_LOGIT = math.log(HIGH / LOW)
 _SEED = re.compile(r',? ?\bseed \d+')
 
@@ -72,10 +75,12 @@ class AnswerRates:
     """How a model answers questions about one predicate.
 
     Attributes:
-        yes_true: P(yes | readable, atom true).
-        yes_false: P(yes | readable, atom false).
+        yes_true: P(yes | yes or no, atom true).
+        yes_false: P(yes | yes or no, atom false).
         unread_true: P(unreadable | atom true).
         unread_false: P(unreadable | atom false).
+        unknown_true: P(unknown | readable, atom true).
+        unknown_false: P(unknown | readable, atom false).
         repeat: P(wrong | wrong before, new image, same truth); below the error rate it stands
             for the error rate.
         platt: weight of the answer's probabilities; None: the verdict is all that counts.
@@ -90,6 +95,8 @@ class AnswerRates:
     yes_false: _Rate = 0.1
     unread_true: _Rate = 0.01
     unread_false: _Rate = 0.01
+    unknown_true: _Rate = 0.01
+    unknown_false: _Rate = 0.01
     repeat: _Rate = 0.5
     platt: Platt | None = None
     n_true: _Count = 0.0
@@ -101,25 +108,37 @@ class AnswerRates:
             if not 0.0 < getattr(self, name) < 1.0:
                 raise ValueError(f'{name} = {getattr(self, name)!r} is not inside (0, 1)')
 
+    @property
+    def strength_true(self) -> float:
+        """How many answers about true atoms the rates are worth."""
+        return min(max(self.n_true, _LEAST_ANSWERS), _MOST_ANSWERS)
+
+    @property
+    def strength_false(self) -> float:
+        """How many answers about false atoms the rates are worth."""
+        return min(max(self.n_false, _LEAST_ANSWERS), _MOST_ANSWERS)
+
     def chances(self, verdict: Verdict, last: Verdict | None = None) -> tuple[float, float]:
         """P(verdict | atom false), P(verdict | atom true).
 
         Args:
             verdict: of the answer.
             last: verdict of the last answer about the atom on another image, if its truth has
-                not changed since; None or UNPARSED: the answer is a first one.
+                not changed since; None, UNPARSED or UNKNOWN: the answer is a first one.
         """
-        unread = (self.unread_false, self.unread_true)
         if verdict is Verdict.UNPARSED:
-            return unread
+            return self.unread_false, self.unread_true
+        unknown = (self.unknown_false, self.unknown_true)
         yes = self.yes(last)
-        if verdict is Verdict.NO:
-            yes = (1.0 - yes[0], 1.0 - yes[1])
-        return yes[0] * (1.0 - unread[0]), yes[1] * (1.0 - unread[1])
+        chances = {Verdict.UNKNOWN: unknown,
+                   Verdict.YES: (yes[0] * (1.0 - unknown[0]), yes[1] * (1.0 - unknown[1])),
+                   Verdict.NO: ((1.0 - yes[0]) * (1.0 - unknown[0]),
+                                (1.0 - yes[1]) * (1.0 - unknown[1]))}[verdict]
+        return chances[0] * (1.0 - self.unread_false), chances[1] * (1.0 - self.unread_true)
 
     def yes(self, last: Verdict | None = None) -> tuple[float, float]:
-        """P(yes | readable, atom false), P(yes | readable, atom true); ``last``: see above."""
-        if last is None or last is Verdict.UNPARSED:
+        """P(yes | yes or no, atom false), P(yes | yes or no, atom true); ``last``: see above."""
+        if last is None or last.says is None:
             return self.yes_false, self.yes_true
         return (self._wrong(self.yes_false, last is Verdict.YES),
                 1.0 - self._wrong(1.0 - self.yes_true, last is Verdict.NO))
@@ -229,7 +248,7 @@ class ObservationModel:
         """
         rates = self.rates(predicate)
         low, high = map(math.log, rates.chances(verdict))
-        if rates.platt is None or p_yes is None or p_no is None or verdict is Verdict.UNPARSED:
+        if rates.platt is None or p_yes is None or p_no is None or verdict.says is None:
             return low, high
         return _with_ratio((low, high), rates.platt.log_ratio(p_yes, p_no))
 
@@ -241,8 +260,8 @@ class ObservationModel:
         Args:
             predicate: of the atom.
             verdict: the answer.
-            last: the last answer about the atom; after an UNPARSED one the answer counts as a
-                first one.
+            last: the last answer about the atom; after one that says neither yes nor no the
+                answer counts as a first one.
             p_yes: see ``log_likelihoods``. The weight of a repeated verdict is that of its
                 probabilities, in the fraction that repeating leaves of a verdict's weight; an
                 answer that differs from the last one counts by its verdict.
@@ -251,7 +270,7 @@ class ObservationModel:
         Returns:
             log P(answer | atom false, last), log P(answer | atom true, last) [nats].
         """
-        if last is Verdict.UNPARSED:
+        if last.says is None:
             return self.log_likelihoods(predicate, verdict, p_yes, p_no)
         rates = self.rates(predicate)
         low, high = map(math.log, rates.chances(verdict, last))
@@ -263,7 +282,7 @@ class ObservationModel:
         return _with_ratio((low, high), fraction * rates.platt.log_ratio(p_yes, p_no))
 
     def p_yes(self, predicate: str, last: Verdict | None = None) -> tuple[float, float]:
-        """P(yes | atom false), P(yes | atom true) of a readable answer; ``last`` as above."""
+        """P(yes | atom false), P(yes | atom true) of a yes or no; ``last`` as above."""
         return self.rates(predicate).yes(last)
 
     def check(self, model: str, domain: Domain, prompt: str = '') -> None:

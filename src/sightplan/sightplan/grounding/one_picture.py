@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sightplan.domains import Domain, load_domain
 from sightplan.grounding.backend_grounder import BackendGrounder
 from sightplan.grounding.estimator import Estimate, Estimator, Evidence
-from sightplan.grounding.observation_model import ObservationModel, read_observation_model
+from sightplan.grounding.observation_model import read_observation_model
 from sightplan.model import (
     Answer,
     Atom,
@@ -91,7 +91,8 @@ def ask(picture: str | Path | NDArray[np.uint8], domain: str | Domain | None = N
         problem: file of a problem whose objects they are; its initial state is not read.
         backend: name of the backend.
         backend_options: its settings.
-        calibration: file of ``sightplan calibrate``; None: generic rates of errors.
+        calibration: file of ``sightplan calibrate``; None: the domain's priors, else generic
+            rates.
         prompt: name of the prompt around the questions, for models that read one.
 
     Raises:
@@ -103,12 +104,10 @@ def ask(picture: str | Path | NDArray[np.uint8], domain: str | Domain | None = N
     scene = _scene(loaded, objects, problem)
     _check_backend(backend)
     words = loaded.grounding_prompt(prompt)
-    model = (ObservationModel.default() if calibration is None
-             else read_observation_model(user_path(str(calibration))))
-    options = resolved_options(backend, backend_options or {}, 0, words.reasoning,
-                               loaded.reference)
+    model = None if calibration is None else read_observation_model(user_path(str(calibration)))
+    options = resolved_options(backend, backend_options or {}, 0, words.reasoning, loaded)
     grounder = BackendGrounder(make_backend(backend, options))
-    if calibration is not None:
+    if model is not None:
         model.check(grounder.model, loaded,
                     loaded.prompt_id(prompt) if backend_reads_prompt(backend) else '')
     estimator = Estimator(loaded, scene, observation_model=model)
@@ -146,7 +145,7 @@ def ask_freely(picture: str | Path | NDArray[np.uint8], question: str, *, domain
     image = _image(picture)
     _check_backend(backend)
     made = make_backend(backend, resolved_options(backend, backend_options or {}, 0,
-                                                  domain=domain))
+                                                  domain=load_domain(domain) if domain else None))
     about = Atom('question', ())
     if backend_class(backend).generates:
         text = made.generate(TextRequest('', (image, question))).text

@@ -122,6 +122,31 @@ class Theory:
         return sum(item.penalty if isinstance(item, Clause) else math.inf
                    for item in self.broken(state))
 
+    def without(self, atoms: set[Atom]) -> Theory:
+        """The theory without some atoms, as far as that lets it say the same about the others.
+
+        An atom can go if to be false never breaks anything: then whatever is possible for the
+        others with it is so without it.
+        """
+        needed = {i for clause in self.clauses for i, wanted in clause.literals if wanted}
+        needed.update(i for group in self.groups if group.required for i in group.variables)
+        needed.update(i for parts in self.definitions for i, _ in parts)
+        gone = {i for i, atom in enumerate(self.atoms) if atom in atoms} - needed
+        if not gone:
+            return self
+        kept = [i for i in range(len(self.atoms)) if i not in gone]
+        found: list[Constraint] = [
+            c for c in self.clauses if not gone.intersection(i for i, _ in c.literals)]
+        for group in self.groups:
+            left = tuple(i for i in group.variables if i not in gone)
+            if len(left) > 1:
+                found.append(replace(group, variables=left))
+        for graph in self.acyclic:
+            edges = tuple(edge for edge in graph.edges if edge[0] not in gone)
+            if edges:
+                found.append(replace(graph, edges=edges))
+        return self._part(kept, found)
+
     def split(self) -> list[Theory]:
         """Independent parts: no constraint ties atoms of two of them.
 

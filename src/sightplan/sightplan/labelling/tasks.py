@@ -43,7 +43,7 @@ class TaskQuestion:
 
     @property
     def kind(self) -> tuple[str, str]:
-        """Predicate, and what was answered: "yes", "no", "unparsed", or "mixed"."""
+        """Predicate, and what was answered: value of a ``Verdict``, or "mixed"."""
         verdicts = {verdict.value for _, verdict in self.answers}
         return self.atom.predicate, verdicts.pop() if len(verdicts) == 1 else 'mixed'
 

@@ -56,5 +56,5 @@ def episode_measures(line: Mapping[str, Any], solved: bool | None) -> dict[str, 
         'solved': float(bool(solved)), 'steps': line['steps'], 'questions': line['questions'],
         'optimality': line['executed'] / optimal if solved and optimal else None,
         'answers_right': sum(c['right'] for c in counts),
-        'answers_read': sum(c['asked'] - c['unparsed'] for c in counts)}
+        'answers_read': sum(c['asked'] - c['unparsed'] - c['unknown'] for c in counts)}
     return values if solved is not None else dict.fromkeys(values)

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sightplan.metrics.judgements import WRONG_ANSWER
+from sightplan.metrics.judgements import WRONG_ANSWER, says
 from sightplan.metrics.measures import scored, solved
 from sightplan.model import AskPurpose, FeedbackStatus, ProposalStatus, StopReason, Verdict
 from sightplan.model.reading import read_data
@@ -345,7 +345,7 @@ def _unparsable(episode: _Episode) -> Failure | None:
     message = episode.line['message']
     if episode.ended(StopReason.UNPARSED):
         answers = [answer for answer in episode.answers_now()
-                   if answer['answer'] == Verdict.UNPARSED.value]
+                   if says(answer['answer']) is None]
         return episode.failure(Cause.UNPARSABLE, f'The episode ended at a reply that could not '
                                f'be read: {message or "no message"}', None, answers)
     lost = episode.steps[-REPEATED:]
@@ -404,8 +404,8 @@ def _goal_answers(episode: _Episode) -> list[Mapping[str, Any]]:
 
 
 def _is_wrong(answer: Mapping[str, Any]) -> bool:
-    return answer['answer'] == Verdict.UNPARSED.value or (
-        (answer['answer'] == Verdict.YES.value) is not answer['truth'])
+    said = says(answer['answer'])
+    return said is None or said is not answer['truth']
 
 
 def _goal_misjudged(episode: _Episode) -> Failure | None:
@@ -425,9 +425,9 @@ def _no_plan(episode: _Episode) -> Failure | None:
     if not episode.ended(StopReason.NO_PLAN, StopReason.PLANNER_TIMEOUT, StopReason.EMPTY_PLAN):
         return None
     at, wrong = episode.enumeration()
-    # An unreadable answer leaves its atom false, which misleads about what is true only.
-    wrong = [a for a in wrong if a['answer'] != Verdict.UNPARSED.value or a['truth'] is not False]
-    read = [a for a in wrong if a['answer'] != Verdict.UNPARSED.value]
+    # One that says neither yes nor no leaves its atom false: it misleads about what is true only.
+    wrong = [a for a in wrong if says(a['answer']) is not None or a['truth'] is not False]
+    read = [a for a in wrong if says(a['answer']) is not None]
     message = episode.line['message']
     text = ('The planner ran out of time' if episode.ended(StopReason.PLANNER_TIMEOUT)
             else 'The model that plans proposed to do nothing'

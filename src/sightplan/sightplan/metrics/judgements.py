@@ -29,8 +29,9 @@ true where that is so by the truth of the same atoms."""
 _GRAVITY = ('true_negative', 'true_positive', 'false_negative', 'false_positive')
 
 Judged = dict[str, Any]
-"""An answer and its truth, plain JSON data: ``purpose``, ``atom``, ``answer`` (yes, no, unparsed),
-``truth``, ``step`` (number of actions before), and the frame: ``image_id``, ``stamp_ns``. The
+"""An answer and its truth, plain JSON data: ``purpose``, ``atom``, ``answer`` (value of a
+``Verdict``), ``truth``,
+``step`` (number of actions before), and the frame: ``image_id``, ``stamp_ns``. The
 purpose ``belief`` stands for what was believed without an answer."""
 
 WRONG_ANSWER = ('purpose', 'atom', 'answer', 'step', 'image_id', 'stamp_ns', 'truth')
@@ -39,10 +40,14 @@ WRONG_ANSWER = ('purpose', 'atom', 'answer', 'step', 'image_id', 'stamp_ns', 'tr
 BELIEF = 'belief'
 
 
+def says(answer: str) -> bool | None:
+    """Whether an atom holds by an answer, given as text; None: it says neither yes nor no."""
+    return {Verdict.YES.value: True, Verdict.NO.value: False}.get(answer)
+
+
 def is_wrong(judged: Judged) -> bool:
-    """Whether an answer is wrong, or could not be read."""
-    return bool(judged['answer'] == Verdict.UNPARSED.value
-                or (judged['answer'] == Verdict.YES.value) != judged['truth'])
+    """Whether an answer does not say what is true."""
+    return says(judged['answer']) is not judged['truth']
 
 
 class Judgements:
@@ -105,7 +110,7 @@ class Judgements:
         if entry['applicable']:
             answers = [checked[literal.atom] for literal in needed if literal.atom in checked]
             entry['misled'] = [judged for judged in answers if is_wrong(judged)
-                               and judged['answer'] != Verdict.UNPARSED.value]
+                               and says(judged['answer']) is not None]
             return
         unmet = [literal for literal in needed if not literal.holds_in(state)]
         if status is FeedbackStatus.WITHHELD:

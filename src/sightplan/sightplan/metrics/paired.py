@@ -1,4 +1,4 @@
-"""Comparing two methods on the same items: exact McNemar, paired bootstrap, Holm."""
+"""Comparing two methods on the same items: exact tests, paired bootstrap, Holm."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ class Comparison:
         clusters: number of clusters that they belong to.
         counts: of a fraction: items in which both succeed, the first only, the second only,
             neither; None of other measures.
-        p: of a fraction: of the two-sided exact McNemar test; None of other measures.
+        p: of a fraction: of the two-sided exact sign-flip test over clusters (McNemar's, where
+            each item is a cluster of its own); None of other measures.
     """
 
     first: float | None
@@ -83,8 +84,7 @@ def mcnemar_exact(only_first: int, only_second: int) -> float:
     Pairs that both solve, or both fail, say nothing about the difference. Of the others each is
     as likely to favour either method if the methods are equal, so their number is binomial with
     p = 1/2 (McNemar 1947; the exact form as in Fagerland, Lydersen and Laake 2013, eq. 3). It
-    takes the pairs for independent: of several seeds of one problem use one, or read the
-    bootstrap over problems beside it.
+    takes the pairs for independent: for several of one problem see ``sign_flip_exact``.
 
     Args:
         only_first: pairs in which only the first succeeds.
@@ -106,6 +106,31 @@ def mcnemar_exact(only_first: int, only_second: int) -> float:
         term = term * (n - i) // (i + 1)
         total += term
     return min(1.0, float(2 * total / (1 << n)))
+
+
+def sign_flip_exact(sums: Sequence[int]) -> float:
+    """Two-sided exact sign-flip test: are paired differences as likely to favour either method?
+
+    If the methods are equal, the sum of a cluster's differences is as likely to have the other
+    sign; p is the probability of a total at least as far from 0 over all 2^n ways (Fisher 1935,
+    section 21, with clusters for pairs). With one pair a cluster it is McNemar's exact test.
+
+    Args:
+        sums: of each cluster: pairs in which only the first succeeds, minus those in which only
+            the second does.
+
+    Returns:
+        the p-value, 1.0 where all sums are 0.
+    """
+    sizes = [abs(int(value)) for value in sums if value]
+    most, observed = sum(sizes), abs(int(sum(sums)))
+    chances = np.zeros(2 * most + 1)  # of the totals -most .. most
+    chances[most] = 1.0
+    for size in sizes:
+        # Totals lie within what was added so far: nothing wraps around.
+        chances = 0.5 * (np.roll(chances, size) + np.roll(chances, -size))
+    totals = np.arange(-most, most + 1)
+    return float(min(1.0, chances[np.abs(totals) >= observed].sum()))
 
 
 def paired_bootstrap(first: ArrayLike, second: ArrayLike,
@@ -201,7 +226,10 @@ def compare(first: Mapping[K, Mapping[str, Any]], second: Mapping[K, Mapping[str
         cells = [tuple(line['measures'][measure.name] > 0.5 for line in pair) for pair in pairs]
         counts = (cells.count((True, True)), cells.count((True, False)),
                   cells.count((False, True)), cells.count((False, False)))
-        p = mcnemar_exact(counts[1], counts[2])
+        sums: dict[str, int] = {}
+        for (a, _), (ours, theirs) in zip(pairs, cells, strict=True):
+            sums[a['cluster']] = sums.get(a['cluster'], 0) + ours - theirs
+        p = sign_flip_exact(list(sums.values()))
     return Comparison(one, other, gain.value, gain.low, gain.high, len(pairs), gain.clusters,
                       counts, p)
 

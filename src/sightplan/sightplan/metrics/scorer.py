@@ -14,7 +14,14 @@ from typing import Any
 
 from sightplan.metrics.episodes import episode_measures
 from sightplan.metrics.failures import failure_of
-from sightplan.metrics.judgements import CHECKS, WRONG_ANSWER, Judged, Judgements, is_wrong
+from sightplan.metrics.judgements import (
+    CHECKS,
+    WRONG_ANSWER,
+    Judged,
+    Judgements,
+    is_wrong,
+    says,
+)
 from sightplan.model import (
     Asked,
     AskPurpose,
@@ -39,8 +46,9 @@ from sightplan.model import (
     Verdict,
 )
 
-COUNTS = ('asked', 'right', 'yes_asked', 'yes_right', 'no_asked', 'no_right', 'unparsed')
-"""Per predicate: ``asked`` holds the unparsed ones too; yes_ and no_ are keyed by the truth."""
+COUNTS = ('asked', 'right', 'yes_asked', 'yes_right', 'no_asked', 'no_right', 'unparsed',
+          'unknown')
+"""Per predicate: ``asked`` holds all; yes_ and no_ are keyed by the truth."""
 
 BELIEF_BINS = 20
 """Bins of equal width into which the probabilities of beliefs are counted."""
@@ -234,20 +242,20 @@ class EpisodeScorer:
                                               strict=True):
             truth = question.atom in state
             judged = self._judgements.take(event, question, answer, truth, line['steps'])
-            unparsed = answer.verdict is Verdict.UNPARSED
             right = not is_wrong(judged)
             counts = table.setdefault(question.atom.predicate, dict.fromkeys(COUNTS, 0))
             side = 'yes' if truth else 'no'
             counts['asked'] += 1
             counts['right'] += right
-            counts['unparsed'] += unparsed
+            counts['unparsed'] += answer.verdict is Verdict.UNPARSED
+            counts['unknown'] += answer.verdict is Verdict.UNKNOWN
             counts[f'{side}_asked'] += 1
             counts[f'{side}_right'] += right
             all_right = all_right and right
             if not right:
                 line['wrong'].append([judged[key] for key in WRONG_ANSWER])
             if expected is not None:
-                positive |= not unparsed and (answer.verdict is Verdict.YES) != expected
+                positive |= answer.verdict.says not in (None, expected)
                 truly |= truth != expected
                 if not right:
                     (false_negatives if truth != expected else false_positives).append(judged)
@@ -268,7 +276,7 @@ class EpisodeScorer:
                 step['right'] = step['right'] and all_right
                 self._judgements.effects(step, check, {
                     'false_positive': [j for j in false_positives
-                                       if j['answer'] != Verdict.UNPARSED.value],
+                                       if says(j['answer']) is not None],
                     'true_positive': self._judgements.behind(event.action, line['steps']),
                     'false_negative': false_negatives}.get(check, []))
 

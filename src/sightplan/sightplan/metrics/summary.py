@@ -39,9 +39,9 @@ def summarise_episodes(lines: _Lines) -> dict[str, Any]:
           was no truth ``without_truth``;
         * ``success_rate`` (None without a scored episode), ``interval95`` (Wilson), ``sem``;
         * ``predicate_accuracy``: by the paper's rule over enumeration questions: ``overall``
-          (micro), ``macro``, ``sem``, ``per_predicate``; unreadable answers are left out here,
-          and counted as wrong in ``overall_unparsed_wrong``; ``all_questions`` is over all
-          purposes;
+          (micro), ``macro``, ``sem``, ``per_predicate``; unreadable and unknown answers are
+          left out here, and counted as wrong in ``overall_unparsed_wrong``; ``all_questions`` is
+          over all purposes;
         * ``predicates``: purpose to predicate to counts and accuracy split by truth;
         * ``enumerations``: how many, how many without any error, mean accuracy of the first one;
         * ``executable``: fraction of the actions that were decided on and not withheld
@@ -50,7 +50,8 @@ def summarise_episodes(lines: _Lines) -> dict[str, Any]:
           used, and how often; ``usage`` of models over all episodes, None where nobody counted;
         * ``failures``: ``episodes`` that failed (not solved, or errors), ``causes``, the count of
           each (see ``metrics.failures``), and ``fractions`` of the failed episodes;
-        * ``plans``; ``questions``, ``questions_per_episode``, ``unparsed``; ``observations``;
+        * ``plans``; ``questions``, ``questions_per_episode``, ``unparsed``, ``unknown``;
+          ``observations``;
           ``privileged_facts``, the number of facts about what is out of view that were granted
           with them, and ``privileged_facts_per_episode``;
         * ``belief_reliability`` (None without probabilities): ``ece`` (expected calibration error)
@@ -96,8 +97,8 @@ def _answers_and_actions(known: _Lines, lines: _Lines) -> dict[str, Any]:
             if any(purpose in line['checks'] for line in known)},
         'plans': _plans(known), 'questions': sum(line['questions'] for line in lines),
         'questions_per_episode': _mean(line['questions'] for line in known),
-        'unparsed': sum(counts['unparsed'] for table in predicates.values()
-                        for counts in table.values())}
+        **{key: sum(counts[key] for table in predicates.values() for counts in table.values())
+           for key in ('unparsed', 'unknown')}}
 
 
 def _effort(known: _Lines, lines: _Lines) -> dict[str, Any]:
@@ -187,12 +188,17 @@ def _predicates(lines: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, dict[
 
 
 def _accuracies(counts: Mapping[str, int]) -> dict[str, float | None]:
-    """Accuracy over readable answers; the yes/no split is keyed by truth, unreadable is wrong."""
+    """Accuracy of answers of yes or no; in the split by truth, all others count as wrong."""
     return {
-        'accuracy': _ratio(counts['right'], counts['asked'] - counts['unparsed']),
+        'accuracy': _ratio(counts['right'], _read(counts)),
         'yes_accuracy': _ratio(counts['yes_right'], counts['yes_asked']),
         'no_accuracy': _ratio(counts['no_right'], counts['no_asked']),
     }
+
+
+def _read(counts: Mapping[str, int]) -> int:
+    """How many answers say yes or no."""
+    return counts['asked'] - counts['unparsed'] - counts['unknown']
 
 
 def _accuracy(predicates: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, Any]:
@@ -208,7 +214,7 @@ def _accuracy(predicates: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict
         'overall': overall,
         'per_predicate': per_predicate,
         'macro': _mean(known),
-        'sem': sem(overall, total['asked'] - total['unparsed']) if overall is not None else None,
+        'sem': sem(overall, _read(total)) if overall is not None else None,
         'overall_unparsed_wrong': _ratio(total['right'], total['asked']),
         'yes': accuracies['yes_accuracy'],
         'no': accuracies['no_accuracy'],

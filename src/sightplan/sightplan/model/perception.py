@@ -92,6 +92,7 @@ class GroundingPrompt:
             ``<answer></answer>`` tags; else it is one word.
         max_tokens: most tokens of one reply.
         sha256: SHA-256 of the files it was made from, first 12 hex digits; '' for none.
+        unknown: whether "unknown" is offered as an answer beside yes and no.
     """
 
     name: str = 'bare'
@@ -102,6 +103,7 @@ class GroundingPrompt:
     reasoning: bool = False
     max_tokens: int = 16
     sha256: str = ''
+    unknown: bool = False
 
     def ask(self, question: str) -> str:
         """The question in its template."""
@@ -120,12 +122,20 @@ def prompt_id(name: str, sha256: str) -> str:
 class Verdict(enum.Enum):
     """What an answer says about its atom.
 
-    Messages number the members in this order, from 1.
+    Messages number the members in this order, from 1. UNPARSED is no answer that can be read,
+    UNKNOWN the answer that one cannot tell. Neither is ever right: measures of those that say yes
+    or no leave both out, all others count both as wrong, and each is counted by its name.
     """
 
     YES = 'yes'
     NO = 'no'
     UNPARSED = 'unparsed'
+    UNKNOWN = 'unknown'
+
+    @property
+    def says(self) -> bool | None:
+        """Whether the atom holds, by this answer; None: it says neither yes nor no."""
+        return {Verdict.YES: True, Verdict.NO: False}.get(self)
 
 
 class AskPurpose(enum.Enum):
@@ -150,6 +160,7 @@ class Answer:
         p_yes: probability of "yes" in [0, 1]; None when the backend offers none (never a guess).
         p_no: probability of "no", likewise; the two need not sum to 1.
         text: the raw reply.
+        p_unknown: probability of "unknown", where the prompt offers that answer; likewise.
     """
 
     atom: Atom
@@ -157,3 +168,4 @@ class Answer:
     p_yes: float | None = None
     p_no: float | None = None
     text: str = ''
+    p_unknown: float | None = None

@@ -7,8 +7,9 @@ kill. Files are kept in memory (memfd): nothing is left behind, however the proc
 standard input ends, because the parent closed it or died, the whole process group is killed.
 
 A request with a ``state`` is one of many about the same task: its problem text makes every atom
-true that an action can change, so that Fast Downward's translation of it keeps all of them, and
-does not depend on the state. The translation is kept, and the true state put into it.
+true that an action can make true, so that Fast Downward's translation of it keeps all of them, and
+depends on the state by those alone that no action makes true. The translation is kept, and the
+true state put into it.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def _started_in(translation: str, state: frozenset[str]) -> tuple[str, bool]:
 
     Args:
         translation: Fast Downward's translator output, each atom a variable of its own.
-        state: the true atoms, as ``on(r, g)``.
+        state: the true atoms (and perhaps others that never change), as ``on(r, g)``.
 
     Returns:
         the task, and whether it has axioms (derived variables keep their values).

@@ -26,7 +26,6 @@ from sightplan.domains.schema import read_schema
 from sightplan.model import (
     Action,
     DeadlineError,
-    Literal,
     Plan,
     PlannerError,
     PlanningResult,
@@ -38,19 +37,23 @@ from sightplan.model import (
     param,
 )
 
-OPTIMAL = 'optimal'
-"""Name of the search for a shortest plan, which gives way to ``lama-first`` at its limit."""
+SHORT, OPTIMAL = 'short', 'optimal'
+"""Names of searches for (nearly) shortest plans, which give way to ``lama-first`` at their limit.
+
+They are asked again and again from other states of one task, whose translation is kept.
+"""
 
 SEARCHES = {
     'lama-first': 'lama-first',
-    'short': 'astar(ff())',
+    SHORT: 'eager_wastar([ff()], w=2)',
     OPTIMAL: 'let(h, landmark_cost_partitioning(lm_rhw()), astar(h, lazy_evaluator=h))'}
 """Names of search configurations: ViPlan's, one whose plans are close to the shortest, and one
 whose plans are the shortest: A* with the admissible heuristic of Karpas and Domshlak (IJCAI 2009)
 over the landmarks of Richter, Helmert and Westphal (AAAI 2008), which heeds conditional effects.
 """
 
-_WITH_AXIOMS = 'astar(blind())'  # the only heuristic that is admissible with derived variables
+_WITH_AXIOMS = {  # blind is the only heuristic that is admissible with derived variables
+    SHORT: SEARCHES[SHORT], OPTIMAL: 'astar(blind())'}
 _FALLBACK = 'lama-first'
 _TIMERS = (-signal.SIGPROF, -signal.SIGALRM)
 _FAST_DOWNWARD = 'fast-downward'
@@ -62,12 +65,12 @@ class PlannerSettings:
     """Settings of the symbolic planner."""
 
     search: str = param(
-        'lama-first', 'lama-first (what ViPlan used), short (A* with the FF heuristic: plans '
-        'close to the shortest), optimal (A* with a landmark heuristic: shortest plans; beyond '
-        'optimal_timeout_s lama-first), or a search of Fast Downward such as "astar(blind())"; '
-        'a task may ask for another')
-    optimal_timeout_s: float = param(
-        5.0, 'processor time after which the search optimal gives way to lama-first, and half of '
+        'lama-first', 'lama-first (what ViPlan used), short (weighted A* with the FF heuristic: '
+        'plans close to the shortest), optimal (A* with a landmark heuristic: shortest plans; '
+        'both: beyond gives_way_s lama-first), or a search of Fast Downward such as '
+        '"astar(blind())"; a task may ask for another')
+    gives_way_s: float = param(
+        5.0, 'processor time after which short and optimal give way to lama-first, and half of '
         'what is left of the wall-clock limit at most [s]', low=0.001, high=86400.0)
     engine: str = param(
         _FAST_DOWNWARD, 'fast-downward (called directly), or "unified-planning:NAME" for an '
@@ -148,8 +151,8 @@ class FastDownwardPlanner:
             worker.wait_until_ready()
             start += time.monotonic() - waited
             search = task.search or self.settings.search
-            if search == OPTIMAL and self.settings.engine == _FAST_DOWNWARD:
-                result = self._search_optimal(worker, task, problem, start + timeout_s)
+            if search in _WITH_AXIOMS and self.settings.engine == _FAST_DOWNWARD:
+                result = self._search_again(worker, task, problem, start + timeout_s, search)
             else:
                 result = self._search(worker, task, problem, start + timeout_s, search)
             result = dataclasses.replace(result, seconds=time.monotonic() - start)
@@ -171,19 +174,17 @@ class FastDownwardPlanner:
             self._worker = _Worker(self.settings)
         return self._worker
 
-    def _search_optimal(self, worker: _Worker, task: PlanningTask, problem: Problem,
-                        deadline: float) -> PlanningResult:
-        """Search for a shortest plan; if none is found in time, for any plan."""
-        static = read_schema(task.domain_pddl).static
-        facts = frozenset(atom for atom in problem.init if atom.predicate in static)
-        template = _anywhere(task.domain_pddl, tuple(problem.objects.items()), facts,
-                             problem.goal)
+    def _search_again(self, worker: _Worker, task: PlanningTask, problem: Problem,
+                      deadline: float, search: str) -> PlanningResult:
+        """Search for a short plan from one of many states; if none is found in time, for any."""
+        schema = read_schema(task.domain_pddl)
+        template = write(schema, problem, problem.init | _changeable(_model_of(problem)))
         result = self._ask(worker, problem, deadline, {
             'domain': task.domain_pddl, 'problem': template,
             'state': [f'{atom.predicate}({", ".join(atom.args)})'
-                      for atom in problem.init - facts],
-            'search': SEARCHES[OPTIMAL], 'search_with_axioms': _WITH_AXIOMS,
-            'cpu_s': self.settings.optimal_timeout_s,
+                      for atom in problem.init],
+            'search': SEARCHES[search], 'search_with_axioms': _WITH_AXIOMS[search],
+            'cpu_s': self.settings.gives_way_s,
             'wall_s': max((deadline - time.monotonic()) / 2, 0.001)})
         if (result.status in (PlanningStatus.SOLVED, PlanningStatus.UNSOLVABLE)
                 or not worker.alive()):
@@ -216,14 +217,21 @@ class FastDownwardPlanner:
         return _judge(reply, problem)
 
 
+def _model_of(problem: Problem) -> InstantiatedModel:
+    return _model(problem.domain_pddl, tuple(problem.objects.items()))
+
+
 @functools.lru_cache(maxsize=64)
-def _anywhere(domain_pddl: str, objects: tuple[tuple[str, str], ...], facts: State,
-              goal: tuple[Literal, ...]) -> str:
-    """Text of a problem in which every atom that an action can change is true at the start."""
-    schema = read_schema(domain_pddl)
-    problem = Problem('task', '', dict(objects), facts, goal, domain_pddl)
-    return write(schema, problem, facts.union(
-        atom for atom in InstantiatedModel(problem).atoms if atom.predicate not in schema.static))
+def _model(domain_pddl: str, objects: tuple[tuple[str, str], ...]) -> InstantiatedModel:
+    """The transition model of all tasks with these objects."""
+    return InstantiatedModel(Problem('task', '', dict(objects), frozenset(), (), domain_pddl))
+
+
+@functools.lru_cache(maxsize=64)
+def _changeable(model: InstantiatedModel) -> State:
+    """The atoms that some action can make true."""
+    return frozenset(atom for action in model.actions
+                     for atom, value, _ in model.ground(action).effects if value)
 
 
 def _judge(reply: dict[str, Any], problem: Problem) -> PlanningResult:
@@ -253,7 +261,7 @@ def _judge(reply: dict[str, Any], problem: Problem) -> PlanningResult:
             line.strip('()').split() for line in lines if line.startswith('(')))
     except ValueError as error:
         return crashed(f'unreadable plan: {error}')
-    flaw = InstantiatedModel(problem).first_flaw(plan, problem.init, problem.goal)
+    flaw = _model_of(problem).first_flaw(plan, problem.init, problem.goal)
     if flaw is not None:
         return crashed(f'the plan that was found is not valid: {flaw}')
     return PlanningResult(PlanningStatus.SOLVED, plan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,8 +11,8 @@ import pydantic
 
 from sightplan.grounding import parse_yes_no
 from sightplan.grounding.calibration import LoggedAction, LoggedAnswer
-from sightplan.model import Action, Atom, Verdict, user_path
-from sightplan.model.journal import read_lines
+from sightplan.model import Action, Atom, InputError, Verdict, user_path
+from sightplan.model.journal import Line, parse, read_lines
 from sightplan.model.reading import Record, validated
 
 _LOG = logging.getLogger(__name__)
@@ -66,35 +66,83 @@ class _Action(_Place):
     after: list[AtomField]
 
 
-def read_answers(path: Path | str) -> tuple[list[LoggedAnswer], list[LoggedAction]]:
+Skip = Callable[[InputError], None]
+"""Takes what is wrong with a line that is left out."""
+
+
+def read_answers(path: Path | str, skip: Skip | None = None,
+                 ) -> tuple[list[LoggedAnswer], list[LoggedAction]]:
     """Read answers and actions, as ``AnswersLog`` writes them or by hand.
 
     All that an answer needs is ``atom`` and ``answer``; a file without ``episode`` is one episode.
     A last line without its end that is not JSON was cut off by a crash: it is left out, with a
     warning.
 
+    Args:
+        path: the file.
+        skip: called for each line that cannot be used; None: the first one is an error.
+
     Raises:
         InputError: the file cannot be read, or a line is malformed; names file, line and field.
     """
     path = user_path(path)
     answers, actions = [], []
-    content = read_lines(path)
-    if content.truncated:
-        _LOG.warning('%s: its last line was cut off and is left out', path)
-    for line in content.lines:
-        if 'action' in line.data:
-            actions.append(_action(line.data, line.where, str(path)))
-        else:
-            answers.append(parse_answer(line.data, line.where, str(path)))
+    for line in _lines(path, skip):
+        try:
+            if 'action' in line.data:
+                actions.append(_action(line.data, line.where, str(path)))
+            else:
+                answers.append(parse_answer(line.data, line.where, str(path)))
+        except InputError as error:
+            if skip is None:
+                raise
+            skip(error)
     return answers, actions
+
+
+def read_scene(path: Path | str, skip: Skip) -> list[tuple[str, LoggedAnswer]]:
+    """Read answers about one scene, each with its file and line; all other lines are skipped.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    found = []
+    for line in _lines(user_path(path), skip):
+        try:
+            found.append((line.where, parse_answer(line.data, line.where)))
+        except InputError as error:
+            skip(error)
+    return found
+
+
+def _lines(path: Path, skip: Skip | None) -> Iterator[Line]:
+    """The lines that are JSON objects."""
+    if skip is None:
+        content = read_lines(path)
+        if content.truncated:
+            _LOG.warning('%s: its last line was cut off and is left out', path)
+        yield from content.lines
+        return
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise InputError(f'{path}: cannot be read ({error.strerror}); give a file of JSON '
+                         f'lines') from error
+    at = 0
+    for number, piece in enumerate(raw.split(b'\n')):
+        try:
+            yield from parse(piece, str(path), start=at, above=number, strict=True).lines
+        except InputError as error:
+            skip(error)
+        at += len(piece) + 1
 
 
 def parse_answer(entry: Mapping[str, Any], where: str, episode: str = '') -> LoggedAnswer:
     """Read one answer.
 
     Args:
-        entry: ``atom``, and ``answer``: "yes", "no", any other text or null, which is unreadable;
-            the rest is optional.
+        entry: ``atom``, and ``answer``: "yes", "no", "unknown", any other text or null, which is
+            unreadable; the rest is optional.
         where: file and line, for messages.
         episode: instead of a missing one.
 

@@ -91,8 +91,11 @@ class AnotherModel:
             episode = source.episode
             if not self._domains:
                 options = resolved_options(settings.backend, settings.options, settings.seed,
-                                           None, episode.domain.name)
+                                           None, episode.domain)
                 self._settings = backend_settings(settings.backend, options)
+                if getattr(self._settings, 'depth', None) is True:  # bags hold no depth
+                    options = {**options, 'depth': False}
+                    self._settings = backend_settings(settings.backend, options)
             self._domains.setdefault(episode.domain.name, episode.domain)
             if known is None and episode.truth is not None:
                 known = episode
@@ -104,6 +107,11 @@ class AnotherModel:
             raise InputError(f'the bags are of domains {", ".join(self._domains)}, and backend '
                              f'{settings.backend} has a model for each: replay one domain at a '
                              f'time')
+        if (len({domain.errors_together for domain in self._domains.values()}) > 1
+                and hasattr(self._settings, 'together') and 'together' not in settings.options):
+            raise InputError(f'errors hang together differently in {", ".join(self._domains)}, '
+                             f'domains of these bags: replay one domain at a time, or give the '
+                             f'backend option together')
         self._truth = CurrentTruth()
         if backend_class(settings.backend).needs_truth:
             if known is None:

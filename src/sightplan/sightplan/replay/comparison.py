@@ -18,7 +18,8 @@ from sightplan.model import Verdict
 OVERALL = 'all'
 """Name of the row about all predicates."""
 
-NOTE = ("An unreadable answer counts as wrong. Intervals of accuracies are Wilson's (95 %). "
+NOTE = ("An answer that is unreadable or unknown counts as wrong. Intervals of accuracies are "
+        "Wilson's (95 %). "
         "McNemar's exact test takes questions for independent, which those of one episode are "
         'not: read the interval of the difference beside it, a bootstrap over whole episodes. '
         'The p-values of predicates are given as they are, and adjusted by Holm for their number.')
@@ -52,7 +53,7 @@ def answers_of(verdicts: Sequence[Verdict], truths: Sequence[bool]) -> dict[str,
         plain JSON data: ``n``, ``right``, ``accuracy``, ``interval95``, ``true_positive_rate``
         ("yes" among true atoms), ``false_positive_rate`` ("yes" among false ones),
         ``balanced_accuracy`` (mean of the fractions of right answers about true and about false
-        atoms), ``unparsed``; None where there is nothing to divide by.
+        atoms), ``unparsed``, ``unknown``; None where there is nothing to divide by.
     """
     given, truth = np.array([verdict.value for verdict in verdicts], str), np.array(truths, bool)
     yes, no = given == Verdict.YES.value, given == Verdict.NO.value
@@ -65,27 +66,29 @@ def answers_of(verdicts: Sequence[Verdict], truths: Sequence[bool]) -> dict[str,
         'balanced_accuracy': (None if positive is None or negative is None
                               else (positive + negative) / 2.0),
         'true_positive_rate': positive, 'false_positive_rate': _fraction(yes[~truth]),
-        'unparsed': int((given == Verdict.UNPARSED.value).sum())}
+        **{verdict.value: int((given == verdict.value).sum())
+           for verdict in (Verdict.UNPARSED, Verdict.UNKNOWN)}}
 
 
 def agreement(first: Sequence[Verdict], second: Sequence[Verdict]) -> dict[str, Any]:
-    """How far two models give the same answers, where both can be read.
+    """How far two models give the same answers, where both say yes or no.
 
     Returns:
-        plain JSON data: ``questions``, ``readable`` (by both), ``same``, ``fraction`` and its
-        ``interval95``, ``kappa`` (see ``cohens_kappa``), ``yes_recorded`` and ``yes_new``
-        (fractions of "yes" among the readable answers of each), ``unparsed_recorded`` and
-        ``unparsed_new``.
+        plain JSON data: ``questions``, ``readable`` (yes or no by both), ``same``, ``fraction``
+        and its ``interval95``, ``kappa`` (see ``cohens_kappa``), ``yes_recorded`` and ``yes_new``
+        (fractions of "yes" among the yes and no of each), ``unparsed_recorded``,
+        ``unparsed_new``, ``unknown_recorded`` and ``unknown_new``.
     """
     both = [(a, b) for a, b in zip(first, second, strict=True)
-            if Verdict.UNPARSED not in (a, b)]
+            if None not in (a.says, b.says)]
     n, same = len(both), sum(a is b for a, b in both)
     return {'questions': len(first), 'readable': n, 'same': same,
             'fraction': same / n if n else None,
             'interval95': list(wilson(same, n)), 'kappa': cohens_kappa(both),
             'yes_recorded': _yes_fraction(first), 'yes_new': _yes_fraction(second),
-            'unparsed_recorded': sum(v is Verdict.UNPARSED for v in first),
-            'unparsed_new': sum(v is Verdict.UNPARSED for v in second)}
+            **{f'{verdict.value}_{side}': sum(v is verdict for v in verdicts)
+               for verdict in (Verdict.UNPARSED, Verdict.UNKNOWN)
+               for side, verdicts in (('recorded', first), ('new', second))}}
 
 
 def compare(pairs: Sequence[Pair], resamples: int = 2000, seed: int = 0) -> dict[str, Any]:
@@ -146,8 +149,8 @@ def _row(pairs: Sequence[Pair], resamples: int, seed: int) -> dict[str, Any]:
 
 
 def is_right(verdict: Verdict, truth: bool) -> bool:
-    """Whether an answer says what is true; one that cannot be read does not."""
-    return verdict is (Verdict.YES if truth else Verdict.NO)
+    """Whether an answer says what is true."""
+    return verdict.says is truth
 
 
 def flat_rows(result: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -174,7 +177,7 @@ def flat_rows(result: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _yes_fraction(verdicts: Sequence[Verdict]) -> float | None:
-    return _fraction([v is Verdict.YES for v in verdicts if v is not Verdict.UNPARSED])
+    return _fraction([v is Verdict.YES for v in verdicts if v.says is not None])
 
 
 def _fraction(hits: Sequence[bool] | NDArray[np.bool_]) -> float | None:

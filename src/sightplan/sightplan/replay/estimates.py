@@ -8,19 +8,20 @@ with what was true when the picture was taken. Nobody is asked anything.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
 from sightplan.agent import method_names, policy_settings
-from sightplan.agent.methods._believing import hide_unseen, make_filter, relevant_atoms
+from sightplan.agent.methods._believing import make_filter, relevant_atoms, take_in
 from sightplan.agent.methods._estimators import Estimators
 from sightplan.agent.methods.ground import believed_state, take_answer
 from sightplan.agent.policy import Context
 from sightplan.domains import Domain, InstantiatedModel
 from sightplan.grounding.estimator import FAINT, Evidence
+from sightplan.grounding.observation_model import ObservationModel
 from sightplan.metrics.calibration import reliability
 from sightplan.metrics.intervals import wilson
 from sightplan.metrics.paired import paired_bootstrap
@@ -84,9 +85,9 @@ class Tracker(Protocol):
 
 
 class _Raw:
-    """As the method ``ground``: the last readable answer counts, and actions do what they should.
+    """As the method ``ground``: the last yes or no counts, and actions do what they should.
 
-    An unreadable answer leaves its atom as it was; what was never answered is false.
+    An answer that says neither leaves its atom as it was; what was never answered is false.
     """
 
     def __init__(self, setting: _Setting) -> None:
@@ -103,7 +104,7 @@ class _Raw:
 
     def answer(self, event: Asked) -> None:
         for answer in event.answers:
-            if answer.verdict is not Verdict.UNPARSED:
+            if answer.verdict.says is not None:
                 take_answer(answer, self._belief, self._probabilities)
 
     def act(self, action: Action, status: FeedbackStatus) -> None:
@@ -153,32 +154,46 @@ class _Decoded(_Raw):
         self._probabilities.update(estimate.marginals)
 
 
-class _Filtered:
-    """As the method ``belief``: a Bayes filter on joint states of the atoms that can matter."""
+class Filtered:
+    """As the method ``belief``: a Bayes filter on joint states of the atoms that can matter.
+
+    Attributes:
+        belief: the filter.
+    """
 
     def __init__(self, setting: _Setting, estimators: Estimators, settings: Any) -> None:
-        self._filter = make_filter(cast(Context, setting), estimators, settings)
-        self._atoms = frozenset(self._filter.atoms)
-        self._begun = False
+        self.belief = make_filter(cast(Context, setting), estimators, settings)
+        self._setting, self._estimators, self._settings = setting, estimators, settings
+        self._domain = setting.domain
+        self._atoms = frozenset(self.belief.atoms)
+        self._begun = self._acted = self._knows_model = False
 
     def observe(self, seen: Observation, moved: bool) -> None:
-        self._filter.observe(seen.image_id)
-        self._filter.provide(seen.privileged_facts)
-        if not self._begun and not moved:
-            hide_unseen(self._filter, seen)
-        self._begun = True
+        """See ``Tracker``."""
+        take_in(self.belief, self._domain, seen, not self._begun and not moved, self._settings)
+        self._begun, self._seen = True, seen
 
     def answer(self, event: Asked) -> None:
-        self._filter.answer([
+        """See ``Tracker``."""
+        if not self._knows_model:  # as the method does
+            self._knows_model = True
+            found = self._estimators.of_model(self._domain, event.model, event.prompt)
+            if found is not None and not self._acted:
+                self.belief = make_filter(cast(Context, self._setting), found, self._settings)
+                take_in(self.belief, self._domain, self._seen, True, self._settings)
+        self.belief.answer([
             Evidence(a.atom, a.verdict, event.observation.image_id, a.p_yes, a.p_no)
             for a in event.answers if a.atom in self._atoms])
-        self._filter.escape()
+        self.belief.escape()
 
     def act(self, action: Action, status: FeedbackStatus) -> None:
-        self._filter.act(action, status)
+        """See ``Tracker``."""
+        self._acted = True
+        self.belief.act(action, status)
 
     def believed(self) -> tuple[State, Mapping[Atom, float]]:
-        return self._filter.state, self._filter.marginals()
+        """See ``Tracker``."""
+        return self.belief.state, self.belief.marginals()
 
 
 ESTIMATORS = (RAW, 'decode', 'belief')
@@ -188,19 +203,26 @@ ESTIMATORS = (RAW, 'decode', 'belief')
 class Estimating:
     """An estimator by the name of its method, for any number of episodes.
 
+    Args:
+        method: its name.
+        options: of the method.
+        rates: what answers are worth, instead of what the options say.
+
     Raises:
         InputError: the method is unknown or estimates nothing, an option is wrong, or its
             calibration cannot be read.
     """
 
-    def __init__(self, method: str, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, method: str, options: Mapping[str, Any] | None = None,
+                 rates: ObservationModel | None = None) -> None:
         if method not in ESTIMATORS:
             known = 'has no estimator of the state' if method in method_names() else 'is unknown'
             raise InputError(f'method {method!r} {known}; choose among {", ".join(ESTIMATORS)}')
         self.method = method
         self._settings = policy_settings(method, options)
         self._estimators = (None if method == RAW else Estimators(
-            self._settings.calibration, self._settings.constraints))
+            self._settings.calibration, self._settings.constraints,
+            getattr(self._settings, 'priors', True), rates))
 
     def track(self, episode: RecordedEpisode) -> Tracker:
         """Begin an episode."""
@@ -208,7 +230,7 @@ class Estimating:
         if self._estimators is None:
             return _Raw(setting)
         return (_Decoded(setting, self._estimators) if self.method == 'decode'
-                else _Filtered(setting, self._estimators, self._settings))
+                else Filtered(setting, self._estimators, self._settings))
 
     def check(self, episode: RecordedEpisode, event: Asked) -> None:
         """Check that the calibration is about the model that answered.
@@ -295,7 +317,25 @@ def _replay(source: Source, estimators: Sequence[Estimating], truth: Truth,
     every = episode.domain.worth_asking(episode.spec.problem)
     atoms = [atom for atom in every if atom in matter]
     trackers = [estimator.track(episode) for estimator in estimators]
-    moved, moments, last = False, 0, (-1, '')
+    count = 0
+    for event in moments(episode, trackers):
+        for estimator, tracker in zip(estimators, trackers, strict=True):
+            estimator.check(episode, event)
+            tracker.answer(event)
+        _compare(source, event.observation, atoms, estimators, trackers, truth, tallies)
+        for own in tallies.values():
+            own.left_out += len(every) - len(atoms)
+        count += 1
+    return count
+
+
+def moments(episode: RecordedEpisode, trackers: Sequence[Tracker]) -> Iterator[Asked]:
+    """Go through an episode with trackers.
+
+    Yields:
+        each batch of answers, before any tracker takes it in: that is left to the caller.
+    """
+    moved, last = False, (-1, '')
     for event in episode.events:
         if isinstance(event, Observed | Asked):
             seen = event.observation
@@ -304,18 +344,11 @@ def _replay(source: Source, estimators: Sequence[Estimating], truth: Truth,
                     tracker.observe(seen, moved)
                 last = (seen.stamp_ns, seen.image_id)
         if isinstance(event, Asked):
-            for estimator, tracker in zip(estimators, trackers, strict=True):
-                estimator.check(episode, event)
-                tracker.answer(event)
-            _compare(source, event.observation, atoms, estimators, trackers, truth, tallies)
-            for own in tallies.values():
-                own.left_out += len(every) - len(atoms)
-            moments += 1
+            yield event
         elif isinstance(event, Stepped) and event.action is not None:
             for tracker in trackers:
                 tracker.act(event.action, event.feedback.status)
             moved = moved or event.feedback.status is FeedbackStatus.EXECUTED
-    return moments
 
 
 def _compare(source: Source, seen: Observation, atoms: Sequence[Atom],

@@ -93,7 +93,7 @@ def suite_rule(rule: str, domain: str, method: str, split: str) -> Any:
         return suite.budget(domain, method, split)
     if rule == 'stop_at_goal':
         return suite.stops_at_goal(domain, method)
-    return suite.privileged(domain).value
+    return suite.privileged(domain, split).value
 
 
 def problems_of(identity: Mapping[str, Any]) -> str | None:

@@ -15,6 +15,7 @@ from typing import Any
 from PIL import Image
 
 from sightplan.metrics import measures
+from sightplan.metrics.judgements import says
 from sightplan.model import (
     Asked,
     AskPurpose,
@@ -29,7 +30,6 @@ from sightplan.model import (
     Planned,
     Proposed,
     Stepped,
-    Verdict,
 )
 from sightplan.records.evidence import failure_picture
 from sightplan.records.failure_picture import for_page
@@ -77,7 +77,7 @@ class Row:
     Attributes:
         question: as it was asked; '' where only its atom is known.
         atom: what it is about.
-        answer: yes, no or unparsed.
+        answer: yes, no, unparsed or unknown.
         p_yes: probability of yes, None where the model gave none.
         expected: what the method expected; None for no expectation.
         truth: what is true, None where it is not known.
@@ -96,16 +96,14 @@ class Row:
 
     @property
     def wrong(self) -> bool:
-        """Whether the answer is known to be wrong, or could not be read."""
-        return self.answer == Verdict.UNPARSED.value or (
-            self.truth is not None and (self.answer == Verdict.YES.value) != self.truth)
+        """Whether the answer is known not to say what is true."""
+        said = says(self.answer)
+        return said is None or self.truth not in (None, said)
 
     @property
     def surprising(self) -> bool:
         """Whether the method expected another answer."""
-        return self.expected is not None and (
-            self.answer == Verdict.UNPARSED.value
-            or (self.answer == Verdict.YES.value) != self.expected)
+        return self.expected not in (None, says(self.answer))
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def _counted(line: Line) -> dict[str, Any]:
     return {'scored': measures.scored(line), 'solved': measures.solved(line),
             'cause': cause_of(line), 'plans': len(line['plans']), **(line['usage'] or {}),
             **{f'answers_{key}': sum(counts[key] for counts in asked)
-               for key in ('asked', 'right', 'unparsed')},
+               for key in ('asked', 'right', 'unparsed', 'unknown')},
             **{f'seconds_{stage}': took for stage, took in line['timings_s'].items()}}
 
 

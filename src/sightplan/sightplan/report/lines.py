@@ -105,6 +105,7 @@ class _Counts(Shape):
     asked: Count
     right: Count
     unparsed: Count
+    unknown: Count
     yes_asked: Count
     yes_right: Count
     no_asked: Count
@@ -112,8 +113,8 @@ class _Counts(Shape):
 
     @pydantic.model_validator(mode='after')
     def _parts_of_wholes(self) -> _Counts:
-        if (self.right + self.unparsed > self.asked or self.yes_right > self.yes_asked
-                or self.no_right > self.no_asked):
+        if (self.right + self.unparsed + self.unknown > self.asked
+                or self.yes_right > self.yes_asked or self.no_right > self.no_asked):
             raise ValueError('a part exceeds its whole')
         return self
 

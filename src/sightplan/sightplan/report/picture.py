@@ -12,8 +12,9 @@ from sightplan.model import Answer, Atom, Question, State, Verdict
 
 _FONT = cv2.FONT_HERSHEY_SIMPLEX
 _INK, _PAPER, _RULE = (40, 40, 40), (250, 250, 248), (205, 205, 200)
-# Okabe and Ito's blue and vermillion: told apart by colour-blind readers; grey for unparsed.
-_COLOUR = {Verdict.YES: (0, 114, 178), Verdict.NO: (213, 94, 0), Verdict.UNPARSED: (120, 120, 120)}
+# Okabe and Ito's blue and vermillion: told apart by colour-blind readers; grey for neither.
+_COLOUR = {Verdict.YES: (0, 114, 178), Verdict.NO: (213, 94, 0),
+           Verdict.UNPARSED: (120, 120, 120), Verdict.UNKNOWN: (120, 120, 120)}
 _ROW, _MARGIN = 20, 12
 _MOST_ROWS = 120
 
@@ -80,8 +81,7 @@ def draw_answers(image: NDArray[np.uint8], questions: Sequence[Question],
 
 
 def _wrong(answer: Answer, truth: State | None) -> bool:
-    return (truth is not None and answer.verdict is not Verdict.UNPARSED
-            and (answer.atom in truth) != (answer.verdict is Verdict.YES))
+    return truth is not None and answer.verdict.says not in (None, answer.atom in truth)
 
 
 def save_png(path: str, image: NDArray[np.uint8]) -> None:

@@ -45,7 +45,7 @@ def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
             the world's options refer to cannot be read.
     """
     asks = needs_model(settings.method)
-    prompt = prompt_name(settings.method)
+    prompt = prompt_name(settings.method, settings.method_options)
     splits = dict.fromkeys(split for split, _ in pairs)
     backend = (identity_values(backend_settings(
         settings.backend, resolved_backend_options(settings))) if asks else {})

@@ -55,7 +55,7 @@ def privileged(settings: RunSettings, suite: Suite | None, domain: str, split: s
     """When facts about what is out of view are provided: as set, else as the suite grants it."""
     if settings.privileged != 'suite':
         return Privileged(settings.privileged)
-    return suite.privileged(domain) if _covers(suite, domain, split) else Privileged.NONE
+    return suite.privileged(domain, split) if _covers(suite, domain, split) else Privileged.NONE
 
 
 def _covers(suite: Suite | None, domain: str, split: str) -> TypeGuard[Suite]:

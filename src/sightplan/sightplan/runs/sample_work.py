@@ -96,7 +96,7 @@ class SampleWork:
         options = resolved_backend_options(settings, domains)
         fields = {field.name for field in settings_fields(
             type(backend_settings(settings.backend)))}
-        if 'domain' in fields and not options['domain'] and len(domains) > 1:
+        if 'domain' in fields and not options.get('domain') and len(domains) > 1:
             own: dict[str, Backend] = {}
             made: dict[str, Backend] = {}
             for name in domains:

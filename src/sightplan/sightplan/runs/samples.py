@@ -312,9 +312,10 @@ def resolved_backend_options(settings: RunSettings, domains: Sequence[str]) -> d
         InputError: unknown backend, unknown option or bad value.
     """
     prompt = answerer_class(settings.method).prompt
-    reasoning = bool(domains) and load_domain(domains[0]).grounding_prompt(prompt).reasoning
+    loaded = [load_domain(name) for name in domains]
+    reasoning = bool(loaded) and loaded[0].grounding_prompt(prompt).reasoning
     return resolved_options(settings.backend, settings.backend_options, settings.seed, reasoning,
-                            domains[0] if len(domains) == 1 else '')
+                            loaded[0] if len(loaded) == 1 else None)
 
 
 def _splits(suite: Suite, split: str) -> tuple[str, ...]:

@@ -106,7 +106,8 @@ def resolved_backend_options(settings: RunSettings) -> dict[str, Any]:
     if needs_visual_planner(settings.method) and not backend_class(settings.backend).generates:
         raise cannot_generate(settings.backend)
     return resolved_options(settings.backend, settings.backend_options, settings.seed,
-                            asks_for_reasons(settings.method, settings.domain), settings.domain)
+                            asks_for_reasons(settings.method, settings.domain),
+                            load_domain(settings.domain))
 
 
 def asks_for_reasons(method: str, domain: str) -> bool:
@@ -122,5 +123,5 @@ def asks_for_reasons(method: str, domain: str) -> bool:
 
 def answering_prompt(settings: RunSettings, domain: Domain) -> str:
     """Prompt around the questions, ``name@sha256``; '' if answers do not depend on it."""
-    return (domain.prompt_id(prompt_name(settings.method))
+    return (domain.prompt_id(prompt_name(settings.method, settings.method_options))
             if backend_reads_prompt(settings.backend) else '')

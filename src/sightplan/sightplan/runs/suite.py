@@ -115,13 +115,14 @@ class DomainRules(Record):
     Attributes:
         splits: the domain's splits that belong to the suite.
         max_actions: budget of actions per episode, or split to budget.
-        privileged: when a policy is provided with facts about what is out of view.
+        privileged: when a policy is provided with facts about what is out of view, or split to
+            that.
         method_rules: what differs for some methods.
     """
 
     splits: Annotated[tuple[str, ...], pydantic.Field(min_length=1)]
     max_actions: Count | dict[str, Count]
-    privileged: Privileged = Privileged.NONE
+    privileged: Privileged | dict[str, Privileged] = Privileged.NONE
     method_rules: tuple[MethodRules, ...] = ()
 
     @pydantic.model_validator(mode='after')
@@ -129,19 +130,24 @@ class DomainRules(Record):
         if len(set(self.splits)) < len(self.splits):
             raise ValueError('splits must be different names')
         for counts in (self.max_actions, *(rule.max_actions for rule in self.method_rules)):
-            for split in counts if isinstance(counts, dict) else ():
-                if split not in self.splits:
-                    raise ValueError(f'max_actions: {split!r} is no split of it (known: '
-                                     f'{", ".join(self.splits)})')
-        if isinstance(self.max_actions, dict):
-            missing = [split for split in self.splits if split not in self.max_actions]
-            if missing:
-                raise ValueError(f'max_actions: nothing for {", ".join(missing)} (add it)')
+            self._check_splits('max_actions', counts)
+        self._check_splits('privileged', self.privileged)
+        for name, value in (('max_actions', self.max_actions), ('privileged', self.privileged)):
+            if isinstance(value, dict):
+                missing = [split for split in self.splits if split not in value]
+                if missing:
+                    raise ValueError(f'{name}: nothing for {", ".join(missing)} (add it)')
         named = [method for rule in self.method_rules for method in rule.methods]
         if len(set(named)) < len(named):
             twice = next(name for name in named if named.count(name) > 1)
             raise ValueError(f'method_rules: {twice} has rules already (write them once)')
         return self
+
+    def _check_splits(self, name: str, value: object) -> None:
+        for split in value if isinstance(value, dict) else ():
+            if split not in self.splits:
+                raise ValueError(f'{name}: {split!r} is no split of it (known: '
+                                 f'{", ".join(self.splits)})')
 
     def rule(self, method: str) -> MethodRules | None:
         """What differs for a method, None for nothing."""
@@ -205,16 +211,20 @@ class Suite(Record):
         Raises:
             InputError: the suite has no such domain or split.
         """
-        rules = self.rules(domain)
-        if split not in rules.splits:
-            raise InputError(f'suite {self.name} has no split {split!r} of {domain} (it has '
-                             f'{", ".join(rules.splits)})')
+        rules = self._rules_of(domain, split)
         rule = rules.rule(method)
         own: int | dict[str, int] = {} if rule is None else rule.max_actions
         if isinstance(own, int):
             return own
         counts = rules.max_actions
         return own.get(split) or (counts if isinstance(counts, int) else counts[split])
+
+    def _rules_of(self, domain: str, split: str) -> DomainRules:
+        rules = self.rules(domain)
+        if split not in rules.splits:
+            raise InputError(f'suite {self.name} has no split {split!r} of {domain} (it has '
+                             f'{", ".join(rules.splits)})')
+        return rules
 
     def stops_at_goal(self, domain: str, method: str) -> bool:
         """Whether the suite ends an episode of a method at the goal.
@@ -225,13 +235,14 @@ class Suite(Record):
         rule = self.rules(domain).rule(method)
         return rule is not None and rule.stop_at_goal
 
-    def privileged(self, domain: str) -> Privileged:
+    def privileged(self, domain: str, split: str) -> Privileged:
         """When the suite grants facts about what is out of view.
 
         Raises:
-            InputError: the suite has no such domain.
+            InputError: the suite has no such domain or split.
         """
-        return self.rules(domain).privileged
+        granted = self._rules_of(domain, split).privileged
+        return granted if isinstance(granted, Privileged) else granted[split]
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -281,6 +292,13 @@ class Suite(Record):
             return None
         wanted = table.aliases.get(model.lower(), model.lower())
         return _numbers(self.folder).get((wanted, measure, frozenset(where.items())))
+
+    def published_splits(self, domain: str) -> frozenset[str]:
+        """Those splits of a domain of which the paper has numbers."""
+        table = _published(self.folder)
+        return frozenset() if table is None else frozenset(
+            str(row.where.get('split')) for row in table.rows
+            if row.where.get('domain') == domain).intersection(self.rules(domain).splits)
 
     def publishes(self, method: str) -> bool:
         """Whether the paper has a number of a method."""

@@ -530,13 +530,13 @@ def _calibration(wanted: str, settings: RunSettings, recipes: Mapping[str, _Reci
         raise InputError(f'{where}: calibration: {wanted}: there is none for table {table!r}; add '
                          f'one under "calibrations:", with "table: {EACH}" for every table')
     recipe = recipes[fitting[0]]
-    asked_by = recipe.method
+    asked_by, prompt = recipe.method, prompt_name(settings.method, settings.method_options)
     if (backend_reads_prompt(settings.backend)
-            and prompt_name(asked_by) != prompt_name(settings.method)):
+            and prompt_name(asked_by) != prompt):
         raise InputError(
             f'{where}: calibrations: {fitting[0]}: method: {asked_by!r} asks with the prompt '
             f'{prompt_name(asked_by)!r}, but {settings.method!r} with '
-            f'{prompt_name(settings.method)!r}, to which the model answers otherwise; name a '
+            f'{prompt!r}, to which the model answers otherwise; name a '
             f'method that asks as {settings.method!r} does')
     base: Fields = {'domain': settings.domain, 'backend': settings.backend,
                     'answers': settings.answers,

@@ -217,7 +217,7 @@ def _guess(plan: EpisodePlan, split: str, problem: Problem) -> Figures:
     seconds = EPISODE_S
     if not needs_model(settings.method):
         return Figures(seconds=seconds)
-    prompt = prompt_name(settings.method)
+    prompt = prompt_name(settings.method, settings.method_options)
     sees = backend_class(settings.backend).needs_pixels
     if needs_visual_planner(settings.method):
         words = domain.planning_prompt(prompt, problem)

@@ -63,11 +63,13 @@ class YesNoReply:
         text: what the model said.
         p_yes: probability of "yes", summed over its spellings; None if not offered.
         p_no: probability of "no", likewise.
+        p_unknown: probability of "unknown", likewise, where the prompt offers that answer.
     """
 
     text: str
     p_yes: float | None = None
     p_no: float | None = None
+    p_unknown: float | None = None
 
 
 Part = str | NDArray[np.uint8]
@@ -171,6 +173,16 @@ class BackendUser:
             start(episode_id, split)
 
 
+class RunDomain(Protocol):
+    """What a run's domain decides about its backend; ``sightplan.domains.Domain`` is one."""
+
+    reference: str
+    """What the domain is found by: its name, or the path of its folder."""
+
+    errors_together: float
+    """How strongly a model's errors on one picture hang together, from 0 to 1."""
+
+
 BACKENDS: Registry[Backend] = Registry('backend', backends, GROUP, 'Backend', (
     'needs_truth', 'needs_pixels', 'generates'))
 backend_names, backend_class = BACKENDS.names, BACKENDS.cls
@@ -178,7 +190,8 @@ backend_settings, make_backend = BACKENDS.settings, BACKENDS.make
 
 
 def resolved_options(name: str, values: Mapping[str, Any], seed: int,
-                     reasoning: bool | None = None, domain: str = '') -> dict[str, Any]:
+                     reasoning: bool | None = None,
+                     domain: RunDomain | None = None) -> dict[str, Any]:
     """A backend's options, with what they leave open and the run decides.
 
     Args:
@@ -187,15 +200,19 @@ def resolved_options(name: str, values: Mapping[str, Any], seed: int,
         seed: of the run; seeds a backend that has a ``seed`` and was given none.
         reasoning: whether the model is asked for its reasons; decides about ``cot: auto``. None:
             not known beforehand.
-        domain: of the run; chooses the model of a backend that has one for each ``domain`` and was
-            given none. '': not known beforehand.
+        domain: of the run; chooses the model of a backend that has one for each ``domain``, and
+            how errors hang ``together`` in a simulated one, where they were not given. None: not
+            known beforehand.
 
     Raises:
         InputError: an unknown backend or field, or a bad value.
     """
     options = dict(values)
     fields = {f.name for f in settings_fields(BACKENDS.module(name).Settings)}
-    for key, value in (('seed', seed), ('domain', domain)):
+    decided: dict[str, Any] = {'seed': seed}
+    if domain is not None:
+        decided |= {'domain': domain.reference, 'together': domain.errors_together}
+    for key, value in decided.items():
         if key in fields:
             options.setdefault(key, value)
     settings = backend_settings(name, options)

@@ -55,7 +55,7 @@ from sightplan.vlm.api import (
     YesNoRequest,
 )
 
-FORMAT = 1
+FORMAT = 2
 NAME = 'replies.jsonl'
 """Name of the recording in a run directory."""
 _NO_RECORDING = ('this is no recording of replies (made with "sightplan run --record"); name '
@@ -148,7 +148,8 @@ class RecordingBackend(BackendUser):
                 lines.append({
                     'kind': 'yes_no', 'episode': self._episode, 'key': key, 'image': image,
                     'prompt': prompt, 'question': question.text, 'text': reply.text,
-                    'p_yes': _number(reply.p_yes), 'p_no': _number(reply.p_no)})
+                    'p_yes': _number(reply.p_yes), 'p_no': _number(reply.p_no),
+                    'p_unknown': _number(reply.p_unknown)})
             self._commit(lines, before, [request.observation.image])
         return replies
 
@@ -355,7 +356,8 @@ def _entries(lines: Iterable[Line]) -> dict[str, list[Entry]]:
 
 def _yes_no(data: Mapping[str, Any]) -> Entry:
     image = _typed(data, 'image', str)
-    reply = YesNoReply(_typed(data, 'text', str), _number(data['p_yes']), _number(data['p_no']))
+    reply = YesNoReply(_typed(data, 'text', str), _number(data['p_yes']), _number(data['p_no']),
+                       _number(data['p_unknown']))
     return Entry(_typed(data, 'key', str), reply, (image,) if image else (),
                  _typed(data, 'question', str), _usage(data))
 

@@ -21,6 +21,11 @@ def after_thoughts(text: str) -> str:
     return '' if rest.lstrip()[:len(_THOUGHT)].lower() == _THOUGHT else rest
 
 
+def begins_unknown(token: str) -> bool:
+    """Whether a token in small letters begins the word "unknown", with two letters or more."""
+    return len(token) > 1 and 'unknown'.startswith(token)
+
+
 def is_answered(text: str) -> bool:
     """Whether an answer has been given and closed after the thoughts: a tag with a content."""
     rest = after_thoughts(text)

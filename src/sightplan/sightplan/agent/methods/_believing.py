@@ -7,13 +7,25 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sightplan.agent.methods._estimators import Estimators
-from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
+from sightplan.agent.methods._prospect import Prospect
+from sightplan.agent.policy import (
+    Act,
+    Context,
+    Decision,
+    Stop,
+    offering_unknown,
+    without_plan,
+)
 from sightplan.grounding.estimator import EstimatorSettings, Evidence
-from sightplan.grounding.filter import FILTERS, BeliefFilter, FilterSettings
+from sightplan.grounding.joint_belief import FilterSettings, JointBelief
+from sightplan.grounding.listed_belief import FactorisedBelief, ListedBelief
+from sightplan.grounding.priors import Priors, read_priors
+from sightplan.grounding.sampled_belief import SampledBelief
 from sightplan.grounding.solver import Bools
 from sightplan.model import (
     Action,
@@ -21,6 +33,7 @@ from sightplan.model import (
     Atom,
     Feedback,
     FeedbackStatus,
+    InputError,
     Observation,
     Privileged,
     State,
@@ -28,11 +41,17 @@ from sightplan.model import (
     param,
 )
 
+if TYPE_CHECKING:
+    from sightplan.domains import Domain
+
+_KINDS: dict[str, type[JointBelief]] = {
+    'listed': ListedBelief, 'sampled': SampledBelief, 'factorised': FactorisedBelief}
+
 _LOG = logging.getLogger(__name__)
 _MAX_BATCH = 8
 _FAINT = 1e-4
 _LIKELY = 0.3
-_ALTERNATIVES = 8  # joint states to plan from if there is no plan from the likeliest
+_CONSIDERED = 48  # joint states that a course of action is judged on
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +59,21 @@ class BelievingSettings:
     """Settings of a method that acts on a joint belief."""
 
     calibration: str = param('', 'Calibration file of the model (see "sightplan calibrate"); '
-                             'empty: generic rates')
+                             "empty: the domain's priors, else generic rates")
     constraints: bool = param(True, "Whether to use the domain's constraints")
-    inference: str = param('joint', 'joint (weighted joint states), or factorised (log-odds per '
-                           'atom, projected; for comparison)', choices=tuple(FILTERS))
+    priors: bool = param(True, "Whether to use the domain's priors (else what is out of view at "
+                         'first has .2, and all other atoms are as likely as not)')
+    reliability: str = param('uncertain', 'Rates of answers: uncertain (learned within an '
+                             'episode) or fixed (for comparison)', choices=('uncertain', 'fixed'))
+    look_ahead: bool = param(True, 'Whether courses of action are judged on all likely states '
+                             '(else the plan from the likeliest one is followed)')
+    inference: str = param('auto', 'How joint states are kept: listed (the most probable ones), '
+                           'sampled, factorised (log-odds per atom, projected; for comparison), '
+                           "or auto: listed where the domain's constraints demand that something "
+                           'holds, sampled where they only forbid',
+                           choices=('auto', *_KINDS))
+    correlated: bool = param(True, 'Whether errors about a common thing in one picture are taken '
+                             'to hang together as the domain says (else to be independent)')
     repeats: str = param('dependent', 'Answers about a new image: dependent on the last ones, or '
                          'independent (for comparison)', choices=('dependent', 'independent'))
     k: int = param(256, 'Most joint states kept', low=1, high=4096)
@@ -54,14 +84,15 @@ class BelievingSettings:
     min_gain: float = param(0.02, 'Least expected information of a question: about the plan, '
                             'and a tenth of that about the state [bit]', low=0.0,
                             high=1.0)
-    doubt: float = param(0.7, 'Probability of the goal below which one acts as if it did not '
-                         'hold yet, though it is likelier than not', low=0.0, high=1.0)
-    trials: int = param(2, 'Most times to do so below "accept" already: whatever comes of it '
-                        'gives another picture', low=0, high=100)
-    reserve: int = param(8, 'Actions that must be left for that', low=0, high=1000)
+    goal_gain: float = param(0.1, 'Least expected information of a question about the goal, where '
+                             'the plan is likely to work whatever the answer [bit]', low=0.0,
+                             high=1.0)
     other_views: int = param(2, 'Most observations from elsewhere before the goal is accepted, '
                              'where the domain has actions for that', low=0, high=100)
-    search: str = param('optimal', "Search of the planner; '' for what the other methods get")
+    search: str = param('short', "Search of the planner; '' for what the other methods get")
+    worth: float = param(0.01, 'Least gain in the probability of the goal for which one acts on',
+                         low=0.0, high=1.0)
+    unknown: bool = param(False, 'Whether the model may answer that it cannot tell')
     window: float = param(10.0, 'States are listed down to this far below the best one [nats]',
                           low=0.5, high=100.0)
 
@@ -74,28 +105,64 @@ def relevant_atoms(context: Context) -> frozenset[Atom]:
 
 
 def make_filter(context: Context, estimators: Estimators, settings: BelievingSettings,
-                ) -> BeliefFilter:
-    """The belief of an episode, over the atoms that can matter, before anything is seen."""
+                ) -> JointBelief:
+    """The belief of an episode, over the atoms that can matter, before anything is seen.
+
+    Raises:
+        InputError: the domain's constraints do not allow the kind that is asked for.
+    """
     estimator = estimators.get(
-        context, EstimatorSettings(k=settings.k, window=settings.window, limit=2 * settings.k),
+        context, EstimatorSettings(k=settings.k, window=settings.window, limit=2 * settings.k,
+                                   correlated=settings.correlated),
         relevant_atoms(context))
-    return FILTERS[settings.inference](
-        estimator, context.model, FilterSettings(k=settings.k, repeats=settings.repeats))
+    kind = settings.inference
+    if kind in ('auto', 'sampled'):
+        may_all_be_false = estimator.possible(np.zeros(len(estimator.atoms), np.bool_))
+        if kind == 'sampled' and not may_all_be_false:
+            raise InputError(f'inference = sampled does not work in {context.problem.name}: the '
+                             f'constraints of {context.domain.name} demand that something holds '
+                             f'(set it to auto or listed)')
+        kind = 'sampled' if may_all_be_false else 'listed'
+    return _KINDS[kind](
+        estimator, context.model, FilterSettings(
+            k=settings.k, repeats=settings.repeats, reliability=settings.reliability))
 
 
-def hide_unseen(belief: BeliefFilter, observation: Observation) -> None:
-    """Say, of the first observation of an episode, what was out of view."""
-    belief.hide(atom for atom in belief.atoms
-                if not observation.in_view(atom) and atom not in observation.privileged_facts)
+def expect(belief: JointBelief, domain: Domain, observation: Observation | None,
+           settings: BelievingSettings) -> None:
+    """Say what is likely when an episode begins, before any answer.
+
+    Args:
+        belief: before it has been told anything.
+        domain: of the episode.
+        observation: the first one; None for who does not look.
+        settings: whether to use the domain's priors.
+    """
+    priors = read_priors(domain) if settings.priors else Priors()
+    belief.expect(priors.at_start(belief.atoms, observation),
+                  None if observation is None else observation.visible_objects)
+
+
+def take_in(belief: JointBelief, domain: Domain, observation: Observation, first: bool,
+            settings: BelievingSettings) -> None:
+    """Take in an observation: which picture it is, what is in view, and facts that are granted."""
+    belief.observe(observation.image_id)
+    if first:
+        expect(belief, domain, observation, settings)
+    elif observation.visible_objects is not None and settings.priors:
+        belief.see(read_priors(domain), observation.visible_objects)
+    belief.provide(observation.privileged_facts)
 
 
 class BelievingPolicy:
     """Act on the most probable joint state; ask what can change the plan.
 
     The loop: ask until the plan in hand works with probability ``settle`` in the belief, or no
-    question is worth ``min_gain``; act; move the belief by the action model; look at the new
-    picture, and ask again. The goal is accepted at probability ``accept``; below, where there is
-    nothing left to ask, one looks again from elsewhere, or acts as if it did not hold.
+    question is worth ``min_gain``; act; move the belief by the action model; take a new picture,
+    and ask again. The goal is accepted at probability ``accept``. Below, of the plans from the
+    likeliest states that fit the budget the one is followed that promises most in all likely
+    states (``_prospect``); where none promises more than to end, another view is sought, and the
+    episode ends.
     """
 
     needs_truth = False
@@ -111,7 +178,9 @@ class BelievingPolicy:
             InputError: it cannot be read.
         """
         self._settings = settings
-        self._estimators = Estimators(settings.calibration, settings.constraints)
+        if settings.unknown and self.prompt:
+            self.prompt = offering_unknown(self.prompt)
+        self._estimators = Estimators(settings.calibration, settings.constraints, settings.priors)
         self._queue: deque[Action] = deque()
 
     @property
@@ -126,67 +195,90 @@ class BelievingPolicy:
         if self._estimators.rates.learned_from(context.problem):
             _LOG.warning('%s: the calibration was learned from answers about this very problem',
                          context.spec.id)
+        if self.needs_grounder and context.answering_model:  # on ROS known by its first answer
+            self._check_calibration(context)
         self._queue.clear()
-        self._works: dict[tuple[State, tuple[Action, ...]], bool] = {}
         self._plans: dict[State, tuple[Action, ...] | Stop] = {}
-        self._other_views = self._trials = self._actions = 0
+        self._other_views = self._actions = 0
+        self._knows_model = False
         self._refused: set[Action] = set()  # since the last action that was carried out
         self._relevant = relevant_atoms(context)
+        self._goal_atoms = frozenset(literal.atom for literal in context.problem.goal)
+        self._prospect: Prospect | None = None
         self._filter = make_filter(context, self._estimators, self._settings)
-        self._observe(context)
-        if self.needs_grounder:
-            hide_unseen(self._filter, self._observation)
+        if not self.needs_grounder:
+            expect(self._filter, context.domain, None, self._settings)
+        self._observe(context, first=True)
         self._ascertain(context, AskPurpose.ENUMERATION)
         return None
 
     def decide(self, context: Context) -> Decision:
         """The next action of a plan from the most probable state, once it is likely to work."""
-        problem, belief = context.problem, self._filter
-        state = belief.state
-        if problem.goal_met(state):
+        if self._at_goal(context) >= 0.5:
             self._queue.clear()
             self._ascertain(context, AskPurpose.GOAL)
-            state = belief.state
-        if problem.goal_met(state):
-            at_goal = belief.satisfying(problem.goal_met)
-            probability = float(belief.weights @ at_goal)
-            if probability >= self._settings.accept:
-                return Stop(StopReason.PLAN_DONE, f'the goal holds with P = {probability:.3f}')
-            view = self._way_to_another_view(context, state)
-            if view is not None:
-                return Act(view)
-            other = belief.best_where(~at_goal) if self._may_doubt(context, probability) else None
-            if other is None:
-                return Stop(StopReason.PLAN_DONE,
-                            f'the goal holds with P = {probability:.3f}, and nothing more can be '
-                            f'found out')
-            state = other
-        stop = self._have_plan(context, state)
-        for other_state in self._next_best(context, state) if stop is not None else ():
-            if self._have_plan(context, other_state) is None:
-                stop = None
-                break
-        if stop is not None:  # from elsewhere things may look otherwise
-            view = (self._view(context, context.model.actions)
-                    if stop.reason is StopReason.GAVE_UP and self.needs_grounder else None)
-            return stop if view is None else Act(view)
-        if not self._queue:  # the goal holds in what was thought another state
-            return Stop(StopReason.PLAN_DONE)
-        return Act(self._queue[0])
+        elif (0 < len(self._queue) <= self._left(context)
+              and self._confidence(context) >= self._settings.settle):
+            return Act(self._queue[0])
+        probability = self._at_goal(context)
+        if probability >= self._settings.accept:
+            return Stop(StopReason.PLAN_DONE, f'the goal holds with P = {probability:.3f}')
+        course = self._course(context) if self._settings.look_ahead else ()
+        course = course or self._plan_of_likeliest(context)
+        if course:
+            self._queue = deque(course)
+            return Act(course[0])
+        look = self._way_to_another_view(context, self._filter.state)
+        if look is None and self.needs_grounder and probability < 0.5:
+            look = self._view(context, context.model.actions)
+        if look is not None:
+            return Act(look)
+        if probability >= 0.5:
+            return Stop(StopReason.PLAN_DONE, f'the goal holds with P = {probability:.3f}, and '
+                        f'nothing is known that makes it likelier')
+        return Stop(StopReason.GAVE_UP, f'the goal holds with P = {probability:.3f}, and nothing '
+                    f'is known that leads there')
 
-    def _may_doubt(self, context: Context, probability: float) -> bool:
-        """Whether to go on as if the goal did not hold, although it is likelier that it does."""
-        if probability < self._settings.doubt:
-            return True
-        left = context.spec.max_actions - self._actions
-        if self._trials >= self._settings.trials or left < self._settings.reserve:
-            return False
-        self._trials += 1
-        return True
+    def _at_goal(self, context: Context) -> float:
+        return float(self._filter.weights @ self._filter.holds(context.problem.goal))
+
+    def _likely(self) -> dict[State, float]:
+        """The likeliest joint states, with their probabilities."""
+        likely: dict[State, float] = {}
+        for state, weight in zip(self._filter.states, self._filter.weights, strict=True):
+            likely[state] = likely.get(state, 0.0) + float(weight)
+        best = sorted(likely, key=lambda state: -likely[state])[:_CONSIDERED]
+        return {state: likely[state] for state in best if likely[state] > _FAINT}
+
+    def _plan_of_likeliest(self, context: Context) -> tuple[Action, ...]:
+        """The plan from the likeliest state; empty if there is none, or the goal is likely."""
+        if self._at_goal(context) >= 0.5 or self._have_plan(context, self._filter.state):
+            return ()
+        return tuple(self._queue)
+
+    def _left(self, context: Context) -> int:
+        """Actions that the budget still allows."""
+        return context.spec.max_actions - self._actions
+
+    def _course(self, context: Context) -> tuple[Action, ...]:
+        """The actions to begin with that promise most; empty: nothing is worth doing."""
+        if self._prospect is None:
+            def plan(state: State) -> tuple[Action, ...] | None:
+                if state not in self._plans:
+                    self._plans[state] = self._search(context, state)
+                found = self._plans[state]
+                return None if isinstance(found, Stop) else found
+
+            self._prospect = Prospect(context.model, context.problem, plan, self._filter.success,
+                                      self._settings.worth)
+        return self._prospect.best(self._likely(), self._left(context), frozenset(self._refused),
+                                   tuple(self._queue)).plan
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
         """Move the belief, look, and ask what matters now."""
         self._actions += 1
+        if feedback.status is FeedbackStatus.EXECUTED:
+            self._go_on_with_plans(context, action)
         self._filter.act(action, feedback.status)
         if feedback.status is not FeedbackStatus.EXECUTED:
             self._refused.add(action)
@@ -202,28 +294,24 @@ class BelievingPolicy:
         self._ascertain(context, AskPurpose.EFFECT, action)
         return None
 
-    def _next_best(self, context: Context, state: State) -> list[State]:
-        """The likeliest of the other joint states in which the goal is not reached."""
-        weights = self._filter.weights
-        order = np.argsort(-weights, kind='stable')[:_ALTERNATIVES + 1]
-        states = self._filter.states
-        return [states[i] for i in order if weights[i] > _FAINT and states[i] != state
-                and not context.problem.goal_met(states[i])]
-
     # --- looking and asking ---------------------------------------------------------------------
 
-    def _observe(self, context: Context) -> None:
+    def _observe(self, context: Context, first: bool = False) -> None:
         """Take a new picture, and its privileged facts; who asks nothing looks for these alone."""
         if self.needs_grounder or context.spec.privileged is not Privileged.NONE:
             self._observation = context.observe()
             if self.needs_grounder:
-                self._filter.observe(self._observation.image_id)
-            self._filter.provide(self._observation.privileged_facts)
+                take_in(self._filter, context.domain, self._observation, first, self._settings)
+            else:
+                self._filter.observe('')
+                self._filter.provide(self._observation.privileged_facts)
         self._publish(context)
 
     def _ascertain(self, context: Context, purpose: AskPurpose, action: Action | None = None,
                    ) -> None:
         """Ask about the picture until the plan in hand is likely to work.
+
+        Even then it may do what has been done: about the goal is asked if an answer tells much.
 
         After an action the first question is asked whatever the confidence, if it is worth its
         gain: a belief must not drift away unseen.
@@ -233,32 +321,52 @@ class BelievingPolicy:
         probe = action is not None
         while True:
             works = self._plan_works(context)
-            confidence = (self._filter.confidence if works is None
-                          else float(self._filter.weights @ works))
+            confidence = self._confidence(context, works)
             enough = (self._settings.accept if works is not None and not self._queue
                       else self._settings.settle)
-            if confidence > enough and not probe:
-                return
+            settled = confidence > enough and not probe
+            candidates = [atom for atom in self._askable()
+                          if not settled or atom in self._goal_atoms]
+            least = self._settings.goal_gain if settled else self._settings.min_gain
             chosen = [atom for atom, gain in self._filter.informative(
-                self._askable(), works, 1 if probe else self._batch())
-                if gain >= self._settings.min_gain]
+                candidates, works, 1 if probe else self._batch(), valued=self._goal_atoms)
+                if gain >= least]
             if not chosen:
                 return
             probe = False
             self._ask(context, chosen, purpose, action)
+
+    def _check_calibration(self, context: Context) -> None:
+        """Refuse rates of another model, wording, prompt or domain."""
+        self._estimators.rates.check(context.answering_model, context.domain,
+                                     context.answering_prompt)
 
     def _ask(self, context: Context, atoms: Sequence[Atom], purpose: AskPurpose,
              action: Action | None) -> None:
         state = self._filter.state
         answers = context.ask(atoms, purpose, [atom in state for atom in atoms], action,
                               self._observation)
-        self._estimators.rates.check(context.answering_model, context.domain,
-                                     context.answering_prompt)
+        self._check_calibration(context)
+        self._know_model(context)
         self._filter.answer([
             Evidence(a.atom, a.verdict, self._observation.image_id, a.p_yes, a.p_no)
             for a in answers])
         self._filter.escape()
         self._publish(context)
+
+    def _know_model(self, context: Context) -> None:
+        """Once it has answered for the first time, take the rates that the domain has of it.
+
+        Not before, for on ROS it is not known earlier, and episodes should be the same there.
+        """
+        if self._knows_model:
+            return
+        self._knows_model = True
+        found = self._estimators.of_model(context.domain, context.answering_model,
+                                          context.answering_prompt)
+        if found is not None and not self._actions:
+            self._filter = make_filter(context, found, self._settings)
+            take_in(self._filter, context.domain, self._observation, True, self._settings)
 
     def _askable(self) -> list[Atom]:
         """Atoms that can matter, all of whose objects are in view as far as the world tells."""
@@ -298,37 +406,39 @@ class BelievingPolicy:
 
     # --- planning -------------------------------------------------------------------------------
 
+    def _go_on_with_plans(self, context: Context, action: Action) -> None:
+        """What is left of plans that began with an action is a plan after it."""
+        for state in self._likely():
+            found = self._plans.get(state)
+            if not found or isinstance(found, Stop) or found[0] != action:
+                continue
+            self._plans.setdefault(context.model.apply(action, state), found[1:])
+
     def _plan_works(self, context: Context) -> Bools | None:
         """(K,) in which joint states the plan from the most probable one reaches the goal.
 
-        None while no state is likely, or there is no plan: then the state itself is asked for.
+        None if there is no plan: then the state itself is asked for.
         """
-        if self._filter.confidence < _LIKELY:
-            return None
         if self._have_plan(context, self._filter.state) is not None:
             return None
-        plan = tuple(self._queue)
-        weights = self._filter.weights
-        return np.array([
-            weight > _FAINT and self._reaches_goal(context, plan, state)
-            for state, weight in zip(self._filter.states, weights, strict=True)], np.bool_)
+        return self._filter.reaches(self._queue, context.problem.goal)
 
-    def _reaches_goal(self, context: Context, plan: tuple[Action, ...], state: State) -> bool:
-        key = (state, plan)
-        if key not in self._works:
-            self._works[key] = context.model.first_flaw(plan, state, context.problem.goal) is None
-        return self._works[key]
+    def _confidence(self, context: Context, works: Bools | None = None) -> float:
+        """P(the plan in hand reaches the goal); 0 without a plan."""
+        works = self._plan_works(context) if works is None else works
+        return 0.0 if works is None else float(self._filter.weights @ works)
 
     def _have_plan(self, context: Context, state: State) -> Stop | None:
-        """Keep the plan in hand if it works from ``state``, else make one; a Stop if none is.
+        """Have a plan from ``state``, or the one in hand if it is as good.
 
-        Nor is one that begins with what the world has just refused: it would refuse it again.
+        A Stop if there is none. Nor is one that begins with what the world has just refused: it
+        would refuse it again.
         """
-        if self._queue and self._reaches_goal(context, tuple(self._queue), state):
-            return None
         if state not in self._plans:
             self._plans[state] = self._search(context, state)
         found = self._plans[state]
+        if self._queue and self._as_good(context, found):
+            return None
         if isinstance(found, Stop):
             self._queue.clear()
             return found
@@ -338,6 +448,23 @@ class BelievingPolicy:
                         f'that leads on')
         self._queue = deque(found)
         return None
+
+    def _as_good(self, context: Context, found: tuple[Action, ...] | Stop) -> bool:
+        """Whether the plan in hand is at least as likely to work as another one.
+
+        One that is shorter is better if it works wherever that in hand does, or that in hand is
+        too long for what is left of the budget.
+        """
+        goal = context.problem.goal
+        if isinstance(found, Stop) or (found[:1] and found[0] in self._refused):
+            return not context.model.first_flaw(tuple(self._queue), self._filter.state, goal)
+        works, weights = self._filter.reaches(self._queue, goal), self._filter.weights
+        other = self._filter.reaches(found, goal)
+        if len(found) < len(self._queue) and (
+                len(self._queue) > self._left(context)
+                or weights @ (works & ~other) < self._settings.worth):
+            return False
+        return bool(weights @ works >= weights @ other)
 
     def _search(self, context: Context, state: State) -> tuple[Action, ...] | Stop:
         if context.problem.goal_met(state):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from sightplan.agent.policy import Context
+from sightplan.domains import Domain
 from sightplan.grounding.constraints import Constraints, read_constraints
 from sightplan.grounding.estimator import Estimator, EstimatorSettings
 from sightplan.grounding.observation_model import ObservationModel, read_observation_model
+from sightplan.grounding.priors import Priors, known_rates
 from sightplan.model import Atom
 
 
@@ -13,8 +15,11 @@ class Estimators:
     """One estimator for all problems with the same objects.
 
     Args:
-        calibration: path of a calibration file; '': generic rates.
+        calibration: path of a calibration file; '': the domain's priors, else generic
+            rates.
         constraints: whether the domain's constraints are used.
+        priors: whether the domain's priors are used.
+        rates: what answers and actions are worth, instead of a calibration.
 
     Attributes:
         rates: what answers and actions are worth.
@@ -23,11 +28,34 @@ class Estimators:
         InputError: the calibration cannot be read.
     """
 
-    def __init__(self, calibration: str, constraints: bool) -> None:
-        self.rates = (read_observation_model(calibration) if calibration
-                      else ObservationModel.default())
-        self._constraints = constraints
+    def __init__(self, calibration: str, constraints: bool, priors: bool = True,
+                 rates: ObservationModel | None = None) -> None:
+        self._given = rates is not None or bool(calibration)
+        self.rates = rates or (read_observation_model(calibration) if calibration
+                               else ObservationModel.default())
+        self._constraints, self._priors = constraints, priors
         self._known: dict[object, Estimator] = {}
+        self._of_models: dict[tuple[str, str], Estimators | None] = {}
+
+    def of_model(self, domain: Domain, model: str, prompt: str = '') -> Estimators | None:
+        """Those with the calibration of a model that comes with the domain.
+
+        Args:
+            domain: of the questions.
+            model: exact name of the model that answers.
+            prompt: see ``ObservationModel.check``.
+
+        Returns:
+            None where there is none, or rates were given, or priors are not to be used.
+        """
+        if self._given or not self._priors:
+            return None
+        key = (domain.reference, model)
+        if key not in self._of_models:
+            rates = known_rates(domain, model, prompt)
+            self._of_models[key] = None if rates is None else Estimators(
+                '', self._constraints, self._priors, rates)
+        return self._of_models[key]
 
     def get(self, context: Context, settings: EstimatorSettings | None = None,
             atoms: frozenset[Atom] | None = None) -> Estimator:
@@ -37,6 +65,7 @@ class Estimators:
         if key not in self._known:
             constraints = (read_constraints(context.domain) if self._constraints
                            else Constraints((), 'none'))
-            self._known[key] = Estimator(context.domain, context.problem, constraints, self.rates,
-                                         settings, atoms)
+            self._known[key] = Estimator(
+                context.domain, context.problem, constraints,
+                self.rates, settings, atoms, None if self._priors else Priors())
         return self._known[key]

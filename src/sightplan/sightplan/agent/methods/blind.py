@@ -10,18 +10,9 @@ an episode that grants nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sightplan.agent.methods._believing import BelievingPolicy, BelievingSettings
-from sightplan.model import param
 
-
-@dataclass(frozen=True, slots=True)
-class Settings(BelievingSettings):
-    """Settings of ``blind``; those about asking have no effect."""
-
-    accept: float = param(0.5, 'Probability of the goal at which the episode is ended', low=0.0,
-                          high=1.0)
+Settings = BelievingSettings
 
 
 class Policy(BelievingPolicy):

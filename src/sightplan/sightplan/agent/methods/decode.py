@@ -23,7 +23,7 @@ class Settings(ground.Settings):
     """Settings of ``decode``."""
 
     calibration: str = param('', 'Calibration file of the model (see "sightplan calibrate"); '
-                             'empty: generic rates')
+                             "empty: the domain's priors, else generic rates")
     constraints: bool = param(True, "Whether to use the domain's constraints")
 
 

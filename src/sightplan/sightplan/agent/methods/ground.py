@@ -39,8 +39,9 @@ class Settings:
     """Settings of ``ground``."""
 
     on_unparsed: str = param(
-        'continue', 'An unreadable answer: "continue" leaves its atom as believed so far (false '
-        'before anything is known, the expected effect after an action), "stop" ends the episode',
+        'continue', 'An answer that says neither yes nor no: "continue" leaves its atom as '
+        'believed so far (false before anything is known, the expected effect after an action), '
+        '"stop" ends the episode',
         choices=('continue', 'stop'))
 
 
@@ -180,13 +181,13 @@ class Policy:
         answers = self._ask(context, observation, tuple(asked), purpose, tuple(asked.values()),
                             action)
         self._take(context, answers)
-        return [answer for answer in answers if answer.verdict is not Verdict.UNPARSED
-                and (answer.verdict is Verdict.YES) != asked[answer.atom]], hidden
+        return [answer for answer in answers
+                if answer.verdict.says not in (None, asked[answer.atom])], hidden
 
     def _take(self, context: Context, answers: Sequence[Answer]) -> None:
-        """Write answers into the belief; an unreadable one leaves its atom as it was."""
+        """Write answers into the belief; one that says neither leaves its atom as it was."""
         for answer in answers:
-            if answer.verdict is Verdict.UNPARSED:
+            if answer.verdict.says is None:
                 if self._settings.on_unparsed == 'stop':
                     raise _UnreadableError(f'answer about {answer.atom}: {answer.text!r}')
                 self._belief.setdefault(answer.atom, False)
@@ -202,7 +203,7 @@ def believed_state(belief: Mapping[Atom, bool]) -> State:
 
 def take_answer(answer: Answer, belief: dict[Atom, bool], probabilities: dict[Atom, float],
                 ) -> None:
-    """Write a readable answer into a belief, with its probability if there is one."""
+    """Write an answer of yes or no into a belief, with its probability if there is one."""
     belief[answer.atom] = answer.verdict is Verdict.YES
     probabilities.pop(answer.atom, None)
     if answer.p_yes is not None and answer.p_no is not None:

@@ -25,7 +25,6 @@ from sightplan.model import (
     Feedback,
     FeedbackStatus,
     Observation,
-    Verdict,
 )
 
 
@@ -59,8 +58,8 @@ class Policy(ground.Policy):
     def _remember(self, context: Context, action: Action, feedback: Feedback) -> str:
         """What the next questions tell about an action that was withheld or rejected."""
         observation, answers = self._checked or (Observation(), ())
-        said = {answer.atom: answer.verdict is Verdict.YES for answer in answers
-                if answer.verdict is not Verdict.UNPARSED}
+        said = {answer.atom: answer.verdict.says for answer in answers
+                if answer.verdict.says is not None}
         needed = context.model.preconditions(action)
         outcome = MemoryOf.FAILED
         if feedback.status is FeedbackStatus.WITHHELD:

@@ -1,4 +1,4 @@
-"""Draws household problems from seeds: the tasks of ViPlan-HH, each with its possible starts.
+"""Draws household problems from seeds: tasks of ViPlan-HH and of search, each with its starts.
 
 ``tasks.yaml`` says what the tasks are. One seed gives one problem: the task whose turn it is, and
 where its things are at the start. The home that a simulator builds for a problem depends on its
@@ -12,10 +12,10 @@ import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sightplan import domains
 from sightplan.domains.domain import Domain
@@ -32,11 +32,33 @@ from sightplan.model import (
 )
 
 TASKS_FILE = Path(__file__).resolve().parent / 'tasks.yaml'
+T = TypeVar('T')
 VAIN_SEEDS = 2000  # so many in a row without a new problem: there are no more
-FLOOR = 'floor'
+FLOOR, OPEN, CLOSED = 'floor', 'open', 'closed'
 
 Start = Mapping[str, tuple[str, ...]]
 """Of each thing the places where it may be; of ``open`` the containers that are open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deal:
+    """Things that are dealt to places: who gets which is drawn, how many get which is not.
+
+    Attributes:
+        things: names, all of them alike to the one who draws.
+        hands: number of things and the places that they get: all the same one if there is but
+            one, else different ones. The numbers add up to that of the things.
+    """
+
+    things: tuple[str, ...]
+    hands: tuple[tuple[int, tuple[str, ...]], ...]
+
+    def draw(self, rng: random.Random) -> dict[str, str]:
+        """Each thing's place."""
+        places: list[str] = []
+        for count, among in self.hands:
+            places += _shuffled(among, rng)[:count] if len(among) > 1 else among * count
+        return dict(zip(self.things, _shuffled(places, rng), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +73,8 @@ class Task:
         paper_actions: the same as the paper prints it.
         objects: name to type.
         goal: what shall hold.
-        starts: alternatives, each with the places of every thing.
+        starts: alternatives, each with the places of every thing; none if they are dealt.
+        deals: what is dealt to places, for tasks with more starts than can be listed.
     """
 
     split: str
@@ -62,10 +85,11 @@ class Task:
     objects: Mapping[str, str]
     goal: tuple[Literal, ...]
     starts: tuple[Start, ...]
+    deals: tuple[Deal, ...] = ()
 
     @property
     def variants(self) -> int:
-        """The number of its starts."""
+        """The number of its listed starts."""
         return sum(_variants(start) for start in self.starts)
 
     def init(self, number: int) -> State:
@@ -74,16 +98,35 @@ class Task:
             if number < _variants(start):
                 break
             number -= _variants(start)
-        facts = set()
+        facts = {Atom('open', (container,)) for container in start.get('open', ())}
         for name, places in start.items():
-            if name == 'open':
-                facts |= {Atom('open', (container,)) for container in places}
-                continue
-            number, index = divmod(number, len(places))
-            if places[index] != FLOOR:
-                relation, place = places[index].split()
-                facts.add(Atom(relation, (name, place)))
+            if name != 'open':
+                number, index = divmod(number, len(places))
+                facts |= _lies(name, places[index])
         return frozenset(facts)
+
+    def deal(self, rng: random.Random) -> State:
+        """One of the starts that are dealt."""
+        return frozenset(fact for deal in self.deals
+                         for thing, place in deal.draw(rng).items()
+                         for fact in _lies(thing, place))
+
+
+def _lies(name: str, place: str) -> set[Atom]:
+    """The facts about something that is at a place, or open or closed."""
+    if place in (FLOOR, CLOSED):
+        return set()
+    relation, *other = place.split()
+    return {Atom(relation, (name, *other))}
+
+
+def _shuffled(items: Sequence[T], rng: random.Random) -> list[T]:
+    """The items in random order; shuffle() may change from Python to Python."""
+    order = list(items)
+    for last in range(len(order) - 1, 0, -1):
+        other = int(rng.random() * (last + 1))
+        order[last], order[other] = order[other], order[last]
+    return order
 
 
 def _variants(start: Start) -> int:
@@ -93,8 +136,10 @@ def _variants(start: Start) -> int:
 def _task(split: str, name: str, given: Mapping[str, Any]) -> Task:
     objects = {thing: kind for kind, things in given['objects'].items() for thing in things}
     common = given.get('any') or {}
+    deals = tuple(_deal(deal, objects) for deal in given.get('deal') or ())
+    listed = () if 'deal' in given else given['start'] or [{}]
     starts = tuple({key: tuple(places) for key, places in {**common, **start}.items()}
-                   for start in given['start'] or [{}])
+                   for start in listed)
     movable = {thing for thing, kind in objects.items() if kind == 'movable'}
     known = {FLOOR, *(f'{relation} {place}' for relation in ('ontop', 'inside')
                       for place in objects)}
@@ -105,9 +150,30 @@ def _task(split: str, name: str, given: Mapping[str, Any]) -> Task:
             for place in places:
                 if place not in (objects if key == 'open' else known):
                     raise ValueError(f'{key}: {place!r} is no place or container')
+    dealt = [thing for deal in deals for thing in deal.things]
+    if deals and (len(set(dealt)) < len(dealt) or not movable <= set(dealt)):
+        raise ValueError('not every movable thing is dealt, or something is dealt twice')
     return Task(split, name, int(given['instances']), int(given['actions']),
                 int(given.get('paper_actions', given['actions'])), objects,
-                tuple(_literal(text) for text in given['goal']), starts)
+                tuple(_literal(text) for text in given['goal']), starts, deals)
+
+
+def _deal(given: Mapping[str, Any], objects: Mapping[str, str]) -> Deal:
+    things = tuple(given['things'])
+    hands = tuple((int(hand['count']), tuple(hand['of'])) for hand in given['places'])
+    if any(name not in objects for name in things):
+        raise ValueError('a deal is of things that the task does not have')
+    opens = all(objects[name] == 'container' for name in things)
+    known = {OPEN, CLOSED} if opens else {FLOOR, *(
+        f'{relation} {place}' for relation in ('ontop', 'inside') for place in objects)}
+    for count, places in hands:
+        if not set(places) <= known:
+            raise ValueError(f'{", ".join(sorted(set(places) - known))}: no such place to deal')
+        if not places or 1 < len(places) < count:
+            raise ValueError(f'{count} things are dealt to {len(places)} places')
+    if sum(count for count, _ in hands) != len(things):
+        raise ValueError(f'{len(things)} things are dealt, but the counts do not add up to that')
+    return Deal(things, hands)
 
 
 def _literal(text: str) -> Literal:
@@ -229,16 +295,15 @@ def draw(domain: Domain, settings: Settings, seed: int) -> tuple[Task, Problem]:
     chosen = _tasks_of(settings.kind)
     number, turn = divmod(seed, len(chosen))
     task = chosen[turn]
-    again, place = divmod(number, task.variants)
-    order = list(range(task.variants))
-    rng = random.Random(f'{task.split} {task.name} {again}')
-    for last in range(task.variants - 1, 0, -1):  # shuffle() may change from Python to Python
-        other = int(rng.random() * (last + 1))
-        order[last], order[other] = order[other], order[last]
+    if task.deals:
+        init = task.deal(random.Random(f'{task.split} {task.name} {number}'))
+    else:
+        again, place = divmod(number, task.variants)
+        rng = random.Random(f'{task.split} {task.name} {again}')
+        init = task.init(_shuffled(range(task.variants), rng)[place])
     return task, Problem(
         name=f'{task.name}_{number}', domain=domain.reference, objects=dict(task.objects),
-        init=task.init(order[place]), goal=task.goal, domain_pddl=domain.pddl,
-        optimal_length=task.actions)
+        init=init, goal=task.goal, domain_pddl=domain.pddl, optimal_length=task.actions)
 
 
 def write_folder(domain: Domain, folder: Path, settings: Settings,

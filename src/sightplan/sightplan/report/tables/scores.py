@@ -275,8 +275,8 @@ def _success_cells(row: _Row) -> dict[str, Any]:
               if fractions else None,
               'mean_splits': ', '.join(dict.fromkeys(split for _, split in row.places))}
     suite = suite_of(row.domain)
-    if suite and (domain == ALL or {split for _, split in row.places} == set(
-            suite.domains[domain].splits)):
+    if suite and (domain == ALL or {split for _, split in row.places} ==
+                  suite.published_splits(domain)):
         theirs = [[rate.paper for rate in rates if rate.paper is not None]
                   for rates in whole.values()]
         if all(len(known) == len(row.places) for known in theirs):
@@ -335,15 +335,17 @@ def _model_cells(group: Group, split: str) -> dict[str, Any]:
     lines, summary = group.by_split[split], group.summaries[split]
     fraction, accuracy = solved(lines), summary['predicate_accuracy']
     counts = summary['predicates'].get(AskPurpose.ENUMERATION.value, {}).values()
-    asked, unread = (sum(c[key] for c in counts) for key in ('asked', 'unparsed'))
+    asked, unread, unknown = (sum(c[key] for c in counts)
+                              for key in ('asked', 'unparsed', 'unknown'))
     theirs, their_sem, source = published(group, split)
     right, right_sem, _ = published(group, split, 'predicate_accuracy')
     actions = summary['actions']
     return {
         'split': split, **fraction_cells('success', fraction), 'unscored': unscored(lines),
         'accuracy': accuracy['overall'], 'accuracy_sem': accuracy['sem'],
-        'accuracy_n': asked - unread if asked else None,
+        'accuracy_n': asked - unread - unknown if asked else None,
         'accuracy_unparsed': unread if asked else None,
+        'accuracy_unknown': unknown if asked else None,
         'macro_accuracy': accuracy['macro'], 'all_accuracy': accuracy['all_questions'],
         'action_accuracy': summary.get('action_accuracy'), 'executable': summary['executable'],
         'actions_n': actions['executed'] + actions['rejected'] + actions['invalid']
@@ -377,10 +379,12 @@ def predicates(results: Results) -> Table:
 
 def _predicate_cells(group: Group, split: str, predicate: str, counts: Mapping[str, Any],
                      ) -> dict[str, Any]:
-    fraction = Fraction(counts['right'], counts['asked'] - counts['unparsed'])
+    fraction = Fraction(counts['right'],
+                        counts['asked'] - counts['unparsed'] - counts['unknown'])
     theirs, their_sem, source = published(group, split, f'predicate_accuracy.{predicate}')
     return {'predicate': predicate, **fraction_cells('accuracy', fraction),
-            'unparsed': counts['unparsed'], 'yes_accuracy': counts['yes_accuracy'],
+            'unparsed': counts['unparsed'], 'unknown': counts['unknown'],
+            'yes_accuracy': counts['yes_accuracy'],
             'yes_n': counts['yes_asked'], 'no_accuracy': counts['no_accuracy'],
             'no_n': counts['no_asked'], 'paper': theirs, 'paper_sem': their_sem,
             'errors': errors_apart(fraction.rate, fraction.sem, theirs, their_sem),

@@ -15,9 +15,10 @@ def read(text: str, item: Sample) -> str:
         Unread: the reply is not clearly one of both.
     """
     verdict = parse_yes_no(text)
-    if verdict is Verdict.UNPARSED:
-        raise Unread('neither yes nor no' if text.strip() else 'empty reply')
-    return 'yes' if verdict is Verdict.YES else 'no'
+    if verdict.says is None:
+        raise Unread('cannot tell' if verdict is Verdict.UNKNOWN
+                     else 'neither yes nor no' if text.strip() else 'empty reply')
+    return verdict.value
 
 
 def write(truth: bool, item: Sample) -> str:

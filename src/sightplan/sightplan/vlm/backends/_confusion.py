@@ -1,12 +1,15 @@
 """Confusion tables: how often a model says yes to true and to false atoms, per predicate.
 
-Two sources: the tables of 16 real models that lie in ``data/`` (taken from published results, see
-the ``source`` field there), and files of a user, JSON or YAML, of this form::
+Rates of "yes" are among answers of yes or no, those of "unknown" (of a model that may say so)
+among readable answers. Two sources: the tables of 16 real models that lie in ``data/`` (taken from
+published results, see the ``source`` field there), and files of a user, JSON or YAML, of this
+form::
 
     name: my-model            # optional, default: the file's stem
     rates:                    # or  splits: {simple: {...}, hard: {...}}
       'on': {p_yes_true: 0.98, p_yes_false: 0.02}    # quoted: a bare on is true in YAML
       clear: {p_yes_true: 0.95, p_yes_false: 0.10, p_unparsed: 0.01}
+      open: {p_yes_true: 0.8, p_yes_false: 0.3, p_unknown_true: 0.3, p_unknown_false: 0.2}
       default: {p_yes_true: 0.99, p_yes_false: 0.01}     # optional: all other predicates
 """
 
@@ -46,6 +49,8 @@ class _Entry(Record):
     p_yes_true: _Rate | None
     p_yes_false: _Rate | None
     p_unparsed: _Rate = 0.0
+    p_unknown_true: _Rate = 0.0
+    p_unknown_false: _Rate = 0.0
     n_true: _Count = 0.0
     n_false: _Count = 0.0
     unparsable: _Count = 0.0
@@ -81,14 +86,18 @@ class Rates:
     """How a model answers about one predicate.
 
     Attributes:
-        error_true: P(readable answer is "no" | atom true); None: never a readable answer.
-        error_false: P(readable answer is "yes" | atom false); None: likewise.
+        error_true: P("no" | "yes" or "no", atom true); None: never a readable answer.
+        error_false: P("yes" | "yes" or "no", atom false); None: likewise.
         unparsed: P(answer cannot be read).
+        unknown_true: P("unknown" | readable answer, atom true), where the prompt offers it.
+        unknown_false: P("unknown" | readable answer, atom false), likewise.
     """
 
     error_true: float | None
     error_false: float | None
     unparsed: float = 0.0
+    unknown_true: float = 0.0
+    unknown_false: float = 0.0
 
 
 PERFECT = Rates(0.0, 0.0)
@@ -197,6 +206,8 @@ def _pool(rows: list[_Row]) -> _Row:
         entries = [row[predicate] for row in rows if predicate in row]
         fields: dict[str, Any] = {
             'p_unparsed': sum(entry.unparsed for entry in entries) / len(entries)}
+        for rate in ('p_unknown_true', 'p_unknown_false'):
+            fields[rate] = sum(getattr(entry, rate) for entry in entries) / len(entries)
         for side in ('true', 'false'):
             rate, count = f'p_yes_{side}', f'n_{side}'
             known = [count in entry.model_fields_set for entry in entries]
@@ -222,7 +233,7 @@ def _rates(row: _Row, pseudo_count: float,
         rates[predicate.lower()] = Rates(
             1.0 - yes_true if yes_true is not None else spare.error_true if spare else None,
             yes_false if yes_false is not None else spare.error_false if spare else None,
-            entry.unparsed)
+            entry.unparsed, entry.p_unknown_true, entry.p_unknown_false)
     return rates
 
 

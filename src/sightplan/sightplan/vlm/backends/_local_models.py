@@ -31,17 +31,19 @@ from sightplan.model import (
     DeadlineError,
     GroundingPrompt,
     InputError,
+    Observation,
     Usage,
     param,
 )
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
-from sightplan.vlm.replies import answer_place, is_answered
+from sightplan.vlm.replies import answer_place, begins_unknown, is_answered
 
 _LOG = logging.getLogger(__name__)
 _SENTINEL = 'QUESTION-GOES-HERE'
 _PROBES = ('Is the red block the topmost of its column?',
            'does "c1" stand to the left of the column labeled "c2"?')
 _OPEN, _CLOSE = '<answer>', '</answer>'
+_UNKNOWN = 'Unknown'
 _TAIL_TOKENS = 16
 """So many last tokens are looked at for the closing tag; each holds a character at least."""
 _LEAST_PX = 16
@@ -208,8 +210,8 @@ class LocalModel:
         added = self._tokenizer.get_added_vocab()
         self._added = _any_of(added)
         self._stop = self._stop_ids(model)
-        self._groups = _answer_ids(label, self._tokenizer,
-                                   model.config.get_text_config().vocab_size)
+        *self._groups, self._unknown = _answer_ids(label, self._tokenizer,
+                                                   model.config.get_text_config().vocab_size)
         self._engine = SharedPrefix(
             model, options.mechanism, options.memory_gb,
             remedy='lower memory_gb or max_image_pixels, or load the model with quantisation '
@@ -249,9 +251,9 @@ class LocalModel:
         started, seen, prompt = time.monotonic(), request.observation, request.prompt
         deadline = math.inf if request.timeout_s is None else started + request.timeout_s
         with self._running():
-            image = self._checked(seen.image)
+            self._checked(seen.image)
             asked = [self._asked(prompt, question.text) for question in request.questions]
-            replies = self._answer(image, seen.image_id, prompt, asked, deadline) if asked else []
+            replies = self._answer(seen, prompt, asked, deadline) if asked else []
             if time.monotonic() > deadline:
                 raise DeadlineError(f'{len(asked)} answers took {time.monotonic() - started:.2f} '
                                     f's, the limit was {request.timeout_s:.2f} s')
@@ -285,28 +287,29 @@ class LocalModel:
 
     # Yes and no --------------------------------------------------------------------------------
 
-    def _answer(self, image: NDArray[np.uint8], image_id: str, prompt: GroundingPrompt,
-                asked: list[str], deadline: float) -> list[YesNoReply]:
+    def _answer(self, seen: Observation, prompt: GroundingPrompt, asked: list[str],
+                deadline: float) -> list[YesNoReply]:
         if time.monotonic() > deadline:
             raise DeadlineError(f'the time limit passed with 0 of {len(asked)} answers ready')
         if self._engine.mechanism == 'plain':
-            return self._plainly(image, prompt, asked, deadline)
-        prefix, suffixes = self._shared(image, image_id, prompt, asked)
+            return self._plainly(seen, prompt, asked, deadline)
+        prefix, suffixes = self._shared(seen, prompt, asked)
+        groups = self._read_for(prompt)
         self._count(len(asked), sum(map(len, suffixes)), 0)
         if prompt.reasoning:
             opened = _opened(self._frame(prompt)[1])
             texts = self._engine.decode(prefix, suffixes, prompt.max_tokens, self._stop,
-                                        self._groups, functools.partial(self._closed, opened),
-                                        deadline)
+                                        groups, functools.partial(self._closed, opened), deadline)
             self._count(0, 0, sum(len(text.tokens) for text in texts))
             return [self._reasoned(text, opened) for text in texts]
-        scores = self._engine.score(prefix, suffixes, self._groups, deadline)
+        scores = self._engine.score(prefix, suffixes, groups, deadline)
         return self._replies(scores.masses, scores.top)
 
-    def _plainly(self, image: NDArray[np.uint8], prompt: GroundingPrompt, asked: list[str],
+    def _plainly(self, seen: Observation, prompt: GroundingPrompt, asked: list[str],
                  deadline: float) -> list[YesNoReply]:
-        picture = self._picture(image)
+        picture = self._look(seen)
         head, foot = self._frame(prompt)
+        groups = self._read_for(prompt)
         replies = []
         for number, question in enumerate(asked):
             if time.monotonic() > deadline:
@@ -316,20 +319,27 @@ class LocalModel:
             self._count(1, inputs['input_ids'].shape[1], 0)
             if prompt.reasoning:
                 opened = _opened(foot)
-                text = self._engine.generate(inputs, prompt.max_tokens, self._stop, self._groups,
+                text = self._engine.generate(inputs, prompt.max_tokens, self._stop, groups,
                                              functools.partial(self._closed, opened), deadline)
                 self._count(0, 0, len(text.tokens))
                 replies.append(self._reasoned(text, opened))
             else:
-                scores = self._engine.score_whole([inputs], self._groups)
+                scores = self._engine.score_whole([inputs], groups)
                 replies += self._replies(scores.masses, scores.top)
         return replies
 
     def _replies(self, masses: NDArray[np.float64], top: Sequence[int]) -> list[YesNoReply]:
-        """Replies of one token: the most probable one is what the model says."""
-        said = [str(self._tokenizer.decode([token])).strip() for token in top]
-        return [YesNoReply(text, float(yes), float(no))
-                for text, (yes, no) in zip(said, masses, strict=True)]
+        """Replies of one token: the most probable one is what the model says.
+
+        One that begins the word "unknown" stands for it, where that may be said.
+        """
+        said = [_UNKNOWN if masses.shape[1] > len(self._groups) and token in self._unknown
+                else str(self._tokenizer.decode([token])).strip() for token in top]
+        return [_reply(text, row) for text, row in zip(said, masses.tolist(), strict=True)]
+
+    def _read_for(self, prompt: GroundingPrompt) -> list[tuple[int, ...]]:
+        """The tokens whose probabilities are read: of yes, of no and, if offered, of unknown."""
+        return [*self._groups, *([self._unknown] if prompt.unknown and self._unknown else [])]
 
     def _reasoned(self, text: Any, opened: str = '') -> YesNoReply:
         """A reply with reasons; the probabilities are those of the first word of the answer.
@@ -338,8 +348,8 @@ class LocalModel:
         """
         pieces = (str(self._tokenizer.decode([token])) for token in text.tokens)
         place = answer_place([opened, *pieces])
-        p_yes, p_no = (None, None) if place is None else text.masses[place - 1]
-        return YesNoReply(opened + self._text(text.tokens), p_yes, p_no)
+        return _reply(opened + self._text(text.tokens),
+                      () if place is None else text.masses[place - 1])
 
     def _closed(self, opened: str, tokens: list[int]) -> bool:
         """Whether the answer is complete: no more need be written."""
@@ -352,22 +362,23 @@ class LocalModel:
 
     # The shared prompt -------------------------------------------------------------------------
 
-    def _shared(self, image: NDArray[np.uint8], image_id: str, prompt: GroundingPrompt,
-                asked: list[str]) -> tuple[Any, list[tuple[int, ...]]]:
+    def _shared(self, seen: Observation, prompt: GroundingPrompt, asked: list[str],
+                ) -> tuple[Any, list[tuple[int, ...]]]:
         """The encoded prompt and the tokens of each question after it.
 
         The last one is kept: a robot asks about one image more than once.
         """
         head, foot = self._frame(prompt)
         if not self._apart:
-            return self._shared_by_ids([head + question + foot for question in asked], image)
+            return self._shared_by_ids([head + question + foot for question in asked], seen)
         tails = [self._ids(head, question + foot) for question in asked]
+        sight = (self._sight_id(seen), head)
         if self._kept is not None:
             key, (prefix, common) = self._kept
-            if key == (image_id, head) and all(
+            if key == sight and all(
                     len(tail) > len(common) and tail[:len(common)] == common for tail in tails):
                 return prefix, [tail[len(common):] for tail in tails]
-        inputs = self._inputs(head + asked[0] + foot, [self._picture(image)])
+        inputs = self._inputs(head + asked[0] + foot, [self._look(seen)])
         ids = inputs['input_ids'][0].tolist()
         length = len(ids) - len(tails[0])
         if length < 1 or tuple(ids[length:]) != tails[0]:
@@ -375,19 +386,19 @@ class LocalModel:
                          'as the tokenizer; whole prompts are tokenized, which is slower',
                          self._label, self.name)
             self._apart = False
-            return self._shared(image, image_id, prompt, asked)
+            return self._shared(seen, prompt, asked)
         probes = [self._ids(head, self._asked(prompt, probe) + foot) for probe in _PROBES]
         common = _common([*tails, *probes])
         self._kept = None
         prefix = self._engine.encode(_cut(inputs, length), common)
         self._count(0, prefix.length, 0)
-        self._kept = (image_id, head), (prefix, common)
+        self._kept = sight, (prefix, common)
         return prefix, [tail[len(common):] for tail in tails]
 
-    def _shared_by_ids(self, texts: list[str], image: NDArray[np.uint8]
+    def _shared_by_ids(self, texts: list[str], seen: Observation,
                        ) -> tuple[Any, list[tuple[int, ...]]]:
         """The same from whole prompts, each through the processor."""
-        picture = self._picture(image)
+        picture = self._look(seen)
         first = self._inputs(texts[0], [picture])
         whole = [tuple(first['input_ids'][0].tolist())]
         whole += [tuple(self._inputs(text, [picture])['input_ids'][0].tolist())
@@ -415,14 +426,14 @@ class LocalModel:
     def _choose(self, probe: GroundingPrompt) -> None:
         """Check the prompt's frame and find the mechanism; also warms everything up."""
         ramp = np.linspace(0, 255, _FIRST_PIXELS[1], dtype=np.uint8)[None, :, None]
-        image = np.broadcast_to(ramp, _FIRST_PIXELS).copy()
+        seen = Observation(np.broadcast_to(ramp, _FIRST_PIXELS).copy())
         head, foot = self._frame(probe)
         asked = [self._asked(probe, question) for question in _PROBES]
         texts = [head + question + foot for question in asked]
         if texts[0] != self._render(probe.system, _parts(probe, asked[0])):
             raise BackendError(f'the chat template of {self.name} changes the '
                                'question; choose another model')
-        whole = [self._inputs(text, [self._picture(image)]) for text in texts]
+        whole = [self._inputs(text, [self._look(seen)]) for text in texts]
         bare = self._render(probe.system, [part for part in _parts(probe, _SENTINEL)
                                            if part is not None])
         if bare.partition(_SENTINEL)[0] == head:
@@ -562,6 +573,15 @@ class LocalModel:
                 'none: choose pictures=pybullet)')
         return image
 
+    def _sight_id(self, seen: Observation) -> str:
+        """Two observations that give the model the same to see have the same."""
+        return seen.image_id
+
+    def _look(self, seen: Observation) -> Any:
+        """What ``_inputs`` takes for an observation whose image is checked."""
+        assert seen.image is not None
+        return self._picture(seen.image)
+
     def _picture(self, image: NDArray[np.uint8]) -> Any:
         from PIL import Image
 
@@ -621,19 +641,31 @@ def _chat_template(processor: Any) -> Any:
             or getattr(processor.tokenizer, 'chat_template', None))
 
 
-def _answer_ids(label: str, tokenizer: Any, size: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Ids of all single tokens that spell yes or no, whatever their case and leading space."""
-    found: dict[str, list[int]] = {'yes': [], 'no': []}
+def _reply(text: str, chances: Sequence[float]) -> YesNoReply:
+    """A reply with the probabilities of yes, no and, if it was offered, unknown; () for none."""
+    yes, no, unknown = [*chances, None, None, None][:3]
+    return YesNoReply(text, yes, no, unknown)
+
+
+def _answer_ids(label: str, tokenizer: Any, size: int) -> tuple[tuple[int, ...], ...]:
+    """Ids of all single tokens that spell yes, no and unknown, whatever case and leading space.
+
+    Many tokenizers cut "unknown" in pieces: of that word any beginning of two letters or more
+    counts.
+    """
+    found: dict[str, list[int]] = {'yes': [], 'no': [], 'unknown': []}
     for token, index in tokenizer.get_vocab().items():
         low = token.lower()
-        if index < size and len(low) < 12 and ('yes' in low or 'no' in low):
+        if index < size and len(low) < 12 and ('yes' in low or 'no' in low or 'un' in low):
             word = tokenizer.convert_tokens_to_string([token]).strip(' \u2581\u0120\n').lower()
+            if begins_unknown(word):
+                word = 'unknown'
             if word in found:
                 found[word].append(index)
     if not found['yes'] or not found['no']:
         raise BackendError(f'{label}: the tokenizer has no single tokens for yes and no; choose '
                            'another model')
-    return tuple(sorted(found['yes'])), tuple(sorted(found['no']))
+    return tuple(tuple(sorted(ids)) for ids in found.values())
 
 
 # Loading ---------------------------------------------------------------------------------------

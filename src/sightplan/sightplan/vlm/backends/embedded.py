@@ -3,22 +3,30 @@
 Some domains have one each, an ordinary transformers folder in ``../embedded_model``, run
 by the same code as the backend ``transformers``; another small image-text-to-text model can be
 named in ``model_dir``. They were made for bare questions, so the words of a prompt around them are
-left out.
+left out. A model whose pictures have four channels is given depth as the fourth, where an
+observation has any.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from sightplan.model import BARE, InputError, param
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model import BARE, InputError, Observation, param
 from sightplan.vlm.api import (
     AnswersOnly,
     YesNoReply,
     YesNoRequest,
 )
 from sightplan.vlm.backends import _local_models
+from sightplan.vlm.backends._depth import depth_channel
 
 SHIPPED = Path(__file__).resolve().parent.parent / 'embedded_model'
 """Folder of the models that come with the package, one folder a domain."""
@@ -31,6 +39,8 @@ class Settings:
     model_dir: str = param('', 'folder of the model; empty for the one that is shipped')
     domain: str = param('', 'domain whose shipped model answers; empty: that of the run, without '
                         'a run the first that has one', identity=False)
+    depth: bool = param(True, 'Whether a model that was made for depth, too, is given that of '
+                        'observations; else it is told that depth is not known')
     threads: int = param(1, 'CPU threads of the model', low=1, high=256)
     memory_gb: float = param(0.0, 'bound on the memory of one pass [GiB]; 0: 2', low=0.0,
                              high=1e4, identity=False)
@@ -40,6 +50,13 @@ def content(settings: Settings) -> str:
     """Name and hash of the weights; see ``api.backend_content``."""
     folder = Path(settings.model_dir) if settings.model_dir else shipped_folder(settings.domain)
     return _local_models.folder_identity('embedded', folder, 'model_dir')
+
+
+class _Sight(NamedTuple):
+    """A picture as the processor takes it, and its depth: (H, W) [m], None for unknown."""
+
+    picture: Any
+    depth_m: NDArray[np.float32] | None
 
 
 class Backend(AnswersOnly, _local_models.LocalModel):
@@ -64,9 +81,15 @@ class Backend(AnswersOnly, _local_models.LocalModel):
         self._domain = folder.name if shipped else ''
         options = _local_models.Settings(str(folder), device='cpu', offline=True,
                                          memory_gb=own.memory_gb, threads=own.threads)
-        super().__init__('embedded', *_local_models.load(
+        name, model, processor = _local_models.load(
             'embedded', options, pixels='pil', shipped=shipped,
-            setting='model_dir (empty: the shipped model)'), options)
+            setting='model_dir (empty: the shipped model)')
+        vision = getattr(model.config, 'vision_config', None)
+        self._channels = int(getattr(vision, 'num_channels', 3))
+        self._depth = own.depth
+        if self.has_depth and not own.depth:
+            name += ' depth=false'
+        super().__init__('embedded', name, model, processor, options)
 
     @property
     def model(self) -> str:
@@ -80,6 +103,16 @@ class Backend(AnswersOnly, _local_models.LocalModel):
         return f'{SHIPPED.name}/{self._domain}@{self.name.partition("@")[2]}'
 
     @property
+    def has_depth(self) -> bool:
+        """Whether the model was made for pictures with depth."""
+        return self._channels == 4
+
+    @property
+    def needs_depth(self) -> bool:
+        """Whether observations should bring depth: it is used."""
+        return self.has_depth and self._depth
+
+    @property
     def domain(self) -> str:
         """Domain that the model was made for, if it is a shipped one; else ''."""
         return self._domain
@@ -87,6 +120,46 @@ class Backend(AnswersOnly, _local_models.LocalModel):
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
         """Answer all questions about one image; contract in the protocol."""
         return super().answer(dataclasses.replace(request, prompt=BARE))
+
+    def _seen_depth(self, seen: Observation) -> NDArray[np.float32] | None:
+        """The depth that the model is to see, (H, W) [m]; None for none."""
+        return seen.depth_m if self.needs_depth else None
+
+    def _sight_id(self, seen: Observation) -> str:
+        depth_m = self._seen_depth(seen)
+        if depth_m is None:
+            return seen.image_id
+        digest = hashlib.sha256(np.ascontiguousarray(depth_m).tobytes())
+        return f'{seen.image_id} {depth_m.shape} {digest.hexdigest()}'
+
+    def _look(self, seen: Observation) -> _Sight:
+        return _Sight(super()._look(seen), self._seen_depth(seen))
+
+    def _inputs(self, text: str, images: Sequence[_Sight]) -> dict[str, Any]:
+        """As the processor makes them, with one more channel where the model has one."""
+        inputs = super()._inputs(text, [image.picture for image in images])
+        if self.has_depth:
+            inputs['pixel_values'] = _with_depth(inputs['pixel_values'],
+                                                 [image.depth_m for image in images])
+        return inputs
+
+
+def _with_depth(pixels: Any, depths_m: Sequence[NDArray[np.float32] | None]) -> Any:
+    """(n, 3, h, w) pictures, and depth of any size, nearest pixels taken, to (n, 4, h, w).
+
+    As in training: the values of ``depth_channel``, 255 is 1.0, and 0, unknown, is -1.0.
+    """
+    import torch
+
+    height, width = pixels.shape[-2:]
+    channel = np.zeros((len(depths_m), 1, height, width), np.uint8)
+    for i, depth_m in enumerate(depths_m):
+        if depth_m is not None:
+            rows = np.arange(height) * depth_m.shape[0] // height
+            columns = np.arange(width) * depth_m.shape[1] // width
+            channel[i, 0] = depth_channel(depth_m[rows[:, None], columns])
+    fourth = torch.from_numpy(channel).to(pixels.dtype) / 127.5 - 1
+    return torch.cat([pixels, fourth], 1)
 
 
 def shipped_domains() -> tuple[str, ...]:

@@ -41,7 +41,7 @@ from sightplan.vlm.backends._event_loop import EventLoop
 from sightplan.vlm.backends._images import MEDIA, encode
 from sightplan.vlm.backends._openai_server import DEFAULT_VARIABLE, SHORTEST_SECRET, TOKEN_FIELDS
 from sightplan.vlm.recording import part_id
-from sightplan.vlm.replies import after_thoughts, answer_place
+from sightplan.vlm.replies import after_thoughts, answer_place, begins_unknown
 
 _LOG = logging.getLogger(__name__)
 
@@ -241,8 +241,9 @@ class Backend:
         bodies = [{'messages': [*system, {'role': 'user', 'content': [
             *shared, {'type': 'text', 'text': prompt.ask(question.text)}]}]}
             for question in request.questions]
-        return self._call(functools.partial(self._ask_all, bodies, limit, prompt.reasoning),
-                          request.timeout_s, f'{len(bodies)} questions')
+        messages = self._call(functools.partial(self._ask_all, bodies, limit, prompt.reasoning),
+                              request.timeout_s, f'{len(bodies)} questions')
+        return [_reply(message, prompt.unknown) for message in messages]
 
     def generate(self, request: TextRequest) -> TextReply:
         """Reply in free text; contract in ``vlm.api.Backend``."""
@@ -273,12 +274,12 @@ class Backend:
         raise BackendError(f'{self.model}: the backend is closed')
 
     async def _ask_all(self, bodies: Sequence[dict[str, Any]], limit: int, reasoning: bool,
-                       deadline: float | None) -> list[YesNoReply]:
+                       deadline: float | None) -> list[_Message]:
         first = await self._ask(bodies[0], limit, True, reasoning, deadline)
         tasks = [asyncio.create_task(self._ask(body, limit, True, reasoning, deadline))
                  for body in bodies[1:]]
         try:
-            return [_reply(message) for message in (first, *await _gathered(tasks))]
+            return [first, *await _gathered(tasks)]
         finally:
             for task in tasks:
                 task.cancel()
@@ -467,15 +468,18 @@ async def _gathered(tasks: Sequence[asyncio.Task[_Message]]) -> list[_Message]:
     return [task.result() for task in tasks]
 
 
-def _reply(message: _Message) -> YesNoReply:
+def _reply(message: _Message, unknown: bool) -> YesNoReply:
+    """The answer; ``unknown``: whether it was offered, so that its probability is one, too."""
     if message.likely is None:
         return YesNoReply(message.text)
-    chances = dict.fromkeys(('yes', 'no'), 0.0)
+    chances = dict.fromkeys(('yes', 'no', 'unknown'), 0.0)
     for token, chance in message.likely:
         word = token.strip(' \n\t\r').lower()
+        word = 'unknown' if begins_unknown(word) else word
         if word in chances:
             chances[word] += chance
-    return YesNoReply(message.text, min(1.0, chances['yes']), min(1.0, chances['no']))
+    yes, no, other = (min(1.0, chance) for chance in chances.values())
+    return YesNoReply(message.text, yes, no, other if unknown else None)
 
 
 def _answer_place(content: str, tokens: Sequence[_Token],

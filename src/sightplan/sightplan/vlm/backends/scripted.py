@@ -30,6 +30,7 @@ from sightplan.model import BackendError, InputError, Usage, param, user_path
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
 
 _KEYS = ('replies', 'repeat', 'answers')
+_CHANCES = ('p_yes', 'p_no', 'p_unknown')
 _DEFAULT = 'default'
 
 
@@ -174,16 +175,17 @@ def _answers(data: Any, where: str) -> dict[str, YesNoReply]:
 def _answer(value: Any, where: str) -> YesNoReply:
     if not isinstance(value, Mapping):
         return YesNoReply(_text(value, where))
-    if 'text' not in value or set(value) - {'text', 'p_yes', 'p_no'}:
-        raise InputError(f'{where}: must be a text, or a mapping of text, p_yes and p_no')
+    if 'text' not in value or set(value) - {'text', *_CHANCES}:
+        raise InputError(f'{where}: must be a text, or a mapping of text, '
+                         f'{", ".join(_CHANCES)}')
     chances = []
-    for name in ('p_yes', 'p_no'):
+    for name in _CHANCES:
         chance = value.get(name)
         if chance is not None and (isinstance(chance, bool) or not isinstance(chance, (int, float))
                                    or not 0 <= chance <= 1):
             raise InputError(f'{where}: {name} = {chance!r} must lie in [0, 1]')
         chances.append(None if chance is None else float(chance))
-    return YesNoReply(_text(value['text'], where), chances[0], chances[1])
+    return YesNoReply(_text(value['text'], where), *chances)
 
 
 def _text(value: Any, where: str) -> str:

@@ -11,83 +11,29 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sightplan.domains import InstantiatedModel
-from sightplan.grounding.estimator import CERTAIN, FAINT, Estimator, Evidence, Reasons
+from sightplan.grounding.estimator import CERTAIN, Estimator, Evidence, Reasons
+from sightplan.grounding.joint_belief import FilterSettings, JointBelief
 from sightplan.grounding.solver import Bools, Floats
-from sightplan.model import (
-    Action,
-    Atom,
-    FeedbackStatus,
-    InputError,
-    Literal,
-    State,
-    Verdict,
-    check_settings,
-    param,
-)
+from sightplan.model import Action, Atom, FeedbackStatus, InputError, State, Verdict
 
-_MOST_BRANCHES = 128  # of the answers of a batch
 _BRANCHES = 8  # outcomes considered of an action with effects that are not reliable
 
 
-@dataclass(frozen=True, slots=True)
-class FilterSettings:
-    """Settings of a BeliefFilter."""
-
-    k: int = param(256, 'Most joint states kept', low=1, high=4096)
-    prune: float = param(12.0, 'Joint states this far below the best one are dropped [nats]',
-                         low=1.0, high=100.0)
-    repeats: str = param(
-        'dependent', 'An answer about a new image whose atom has not changed since the last one: '
-        'dependent (errors persist, by the calibration) or independent (counts in full)',
-        choices=('dependent', 'independent'))
-    escape_nats: float = param(
-        4.0, 'A state outside of the belief is taken in when the answers about one image favour '
-        'it by more than this [nats]', low=0.0, high=100.0)
-    surprise_nats: float = param(
-        3.0, 'Prior penalty of such a state against the best one in the belief [nats]', low=0.0,
-        high=100.0)
-    hidden_prior: float = param(
-        0.2, 'Prior probability of an atom about something that is out of view at first (most of '
-        'what could be true is false)', low=1e-6, high=1.0 - 1e-6)
-    refusal: float = param(
-        0.5, 'Probability that an action was applicable although the world has just refused it, '
-        'above which states outside of the belief are sought that explain all such refusals; '
-        '1: never', low=0.0, high=1.0)
-    prior_weight: float = param(
-        0.3, "Weight of the old belief's marginals when such a state is looked for", low=0.0,
-        high=1.0)
-
-
-class BeliefFilter:
-    """Tracks one episode's joint state.
-
-    Args:
-        estimator: the possible states and the weight of answers.
-        model: what actions do.
-        settings: see ``FilterSettings``.
-
-    Attributes:
-        atoms: the atoms tracked, sorted by name.
-
-    Raises:
-        InputError: a setting is out of bounds.
-    """
+class ListedBelief(JointBelief):
+    """Tracks one episode's joint state by the list of the most probable ones."""
 
     def __init__(self, estimator: Estimator, model: InstantiatedModel,
                  settings: FilterSettings | None = None) -> None:
-        self.settings = settings or FilterSettings()
-        check_settings(self.settings, 'belief filter')
-        self.atoms = estimator.atoms
-        self._estimator, self._model = estimator, model
+        super().__init__(estimator, model, settings)
+        self._model = model
         self._observation_model = estimator.observation_model
         n = len(self.atoms)
-        self._values: Bools
         self._last_values: Bools  # values when each atom was last asked about
         self._scores: Floats
         self._provided = np.zeros(n)
@@ -106,57 +52,10 @@ class BeliefFilter:
     # --- reading --------------------------------------------------------------------------------
 
     @property
-    def state(self) -> State:
-        """The most probable joint state."""
-        return self._estimator.state(self._values[int(self._scores.argmax())])
-
-    @property
     def weights(self) -> Floats:
         """(K,) probabilities of the joint states."""
         weights = np.exp(self._scores - self._scores.max())
         return np.asarray(weights / weights.sum())
-
-    @property
-    def states(self) -> list[State]:
-        """The joint states, in the order of ``weights``."""
-        return [self._estimator.state(row) for row in self._values]
-
-    @property
-    def confidence(self) -> float:
-        """Probability of the most probable joint state."""
-        return float(self.weights.max())
-
-    def marginals(self) -> dict[Atom, float]:
-        """P(atom is true), per atom."""
-        p = np.clip(self.weights @ self._values, FAINT, 1.0 - FAINT)
-        return dict(zip(self.atoms, map(float, p), strict=True))
-
-    def probability(self, literals: Iterable[Literal]) -> float:
-        """P(all literals hold); an atom that is not tracked counts as false."""
-        return float(self.weights @ self.holds(literals))
-
-    def holds(self, literals: Iterable[Literal]) -> Bools:
-        """(K,) whether all literals hold, per joint state."""
-        found = np.ones(len(self._values), np.bool_)
-        for literal in literals:
-            column = self._estimator.number.get(literal.atom)
-            if column is None:
-                if literal.positive:
-                    found[:] = False
-            else:
-                found &= self._values[:, column] == literal.positive
-        return found
-
-    def satisfying(self, test: Callable[[State], bool]) -> Bools:
-        """(K,) whether a state passes a test, per joint state."""
-        return np.array([test(state) for state in self.states], np.bool_)
-
-    def best_where(self, chosen: Bools) -> State | None:
-        """The most probable of some of the joint states; None if there is none."""
-        if not chosen.any():
-            return None
-        return self._estimator.state(self._values[int(np.where(
-            chosen, self._scores, -np.inf).argmax())])
 
     # --- learning -------------------------------------------------------------------------------
 
@@ -174,25 +73,16 @@ class BeliefFilter:
         else:
             self.escape()
 
-    def hide(self, atoms: Iterable[Atom]) -> None:
-        """Say, before the first action, which atoms are about something out of view."""
-        log_odds = float(_logit(np.array(self.settings.hidden_prior)))
-        for atom in atoms:
+    def expect(self, prior: Mapping[Atom, float], visible: Collection[str] | None = None) -> None:
+        """Say, before the first action, how likely atoms are at the start."""
+        for atom, p in prior.items():
             if atom in self._estimator.number:
-                self._hidden[self._estimator.number[atom]] = log_odds
+                self._hidden[self._estimator.number[atom]] = float(_logit(np.array(p)))
         if self._hidden.any() and not self._moved:
             self._resolve()
 
     def observe(self, image: str) -> None:
-        """Say which image the answers to come are about.
-
-        A picture seen before (nothing has changed since) says the same as before: what was asked
-        about it need not be asked again, and where an atom's value is now thought another one,
-        its old answer speaks about the new value.
-
-        Args:
-            image: id of the image; '': none is known, every observation counts as a new image.
-        """
+        """See ``JointBelief.observe``."""
         if image and image == self._image:
             for column, weights in self._answered.items():
                 if weights is not None:
@@ -212,13 +102,7 @@ class BeliefFilter:
                 self._image_scores[column] = weights[1] - weights[0]
 
     def answer(self, answers: Sequence[Evidence]) -> None:
-        """Take in answers about the image that was looked at last.
-
-        The second answer about an atom on the same image says nothing new and is dropped.
-
-        Raises:
-            InputError: an atom is not tracked.
-        """
+        """See ``JointBelief.answer``."""
         taken = []
         for item in answers:
             column = self._estimator.number.get(item.atom)
@@ -228,14 +112,14 @@ class BeliefFilter:
             if column in self._answered:
                 continue
             self._answered[column] = (
-                None if item.verdict is Verdict.UNPARSED
+                None if item.verdict.says is None
                 else self._estimator.log_likelihoods(item, None))
             taken.append((column, item))
             false, true = self._weigh(column, item)
             self._image_scores[column] = np.mean(true - false)
             self._scores = self._scores + np.where(self._values[:, column], true, false)
         for column, item in taken:
-            if item.verdict is not Verdict.UNPARSED:
+            if item.verdict.says is not None:
                 self._last_values[:, column] = self._values[:, column]
                 self._last[column] = item.verdict
         if not self._moved and taken:
@@ -254,13 +138,7 @@ class BeliefFilter:
         return (np.where(unchanged, again[0], fresh[0]), np.where(unchanged, again[1], fresh[1]))
 
     def act(self, action: Action, status: FeedbackStatus) -> None:
-        """Take in that an action was sent, and what the world said.
-
-        Executed: joint states in which it was not applicable lose weight; the others move, with
-        the reliabilities of the action. Rejected: joint states in which it was applicable lose
-        weight; where that is nearly all of them, others are taken in that explain it. Withheld:
-        nothing happened.
-        """
+        """See ``JointBelief.act``."""
         if status is FeedbackStatus.WITHHELD:
             return
         if status is FeedbackStatus.REJECTED:
@@ -271,7 +149,7 @@ class BeliefFilter:
             else:
                 self._resolve()
             return
-        applicable = self._applicable(action, self._values)
+        applicable = self._batch.applicable(action, self._values)
         odds = self._observation_model
         self._scores = self._scores + np.where(
             applicable, math.log1p(-odds.rejection), math.log(odds.execution_if_inapplicable))
@@ -281,15 +159,10 @@ class BeliefFilter:
         self._rejected.clear()
         self._move(action, applicable)
 
-    def _applicable(self, action: Action, rows: Bools) -> Bools:
-        """(K,) whether an action is applicable, per row of values (K, n)."""
-        return np.array([self._model.applicable(action, self._estimator.state(row))
-                         for row in rows], np.bool_)
-
     def _rejection(self, action: Action, rows: Bools) -> Floats:
         """(K,) log P(rejected | joint state), per row of values (K, n)."""
         odds = self._observation_model
-        return np.where(self._applicable(action, rows), math.log(odds.rejection),
+        return np.where(self._batch.applicable(action, rows), math.log(odds.rejection),
                         math.log1p(-odds.execution_if_inapplicable))
 
     def _reasons(self) -> list[Reasons]:
@@ -297,11 +170,6 @@ class BeliefFilter:
         odds = self._observation_model
         cost = math.log1p(-odds.execution_if_inapplicable) - math.log(odds.rejection)
         return [(self._model.obstacles(action), cost) for action in self._rejected]
-
-    @property
-    def answered(self) -> set[Atom]:
-        """Atoms that were asked about the current image."""
-        return {self.atoms[i] for i in self._answered}
 
     # --- the mathematics ------------------------------------------------------------------------
 
@@ -400,14 +268,7 @@ class BeliefFilter:
                       and sum(a != b for a, b in zip(other.args, action.args, strict=True)) == 1)
 
     def escape(self) -> bool:
-        """Take in states outside of the belief that the present speaks for.
-
-        That is: what was answered about the current image, provided, and refused since the last
-        action.
-
-        Returns:
-            whether any was added.
-        """
+        """See ``JointBelief.escape``."""
         if not self._moved:
             return False  # before the first action all states have been looked at
         scores = self._image_scores + self._provided
@@ -426,7 +287,7 @@ class BeliefFilter:
         too.
         """
         def contradicted(rows: Bools) -> Bools:
-            fits = [self._applicable(action, rows) for action in self._rejected]
+            fits = [self._batch.applicable(action, rows) for action in self._rejected]
             return np.asarray(np.any(fits, axis=0))
         if float(self.weights @ contradicted(self._values)) <= self.settings.refusal:
             return
@@ -474,46 +335,12 @@ class BeliefFilter:
 
     # --- what to ask ----------------------------------------------------------------------------
 
-    def informative(self, candidates: Sequence[Atom], target: Bools | None, count: int,
-                    side_interest: float = 0.1) -> list[tuple[Atom, float]]:
-        """The questions whose answers say most, chosen greedily to complement each other.
+    def _asked(self) -> Collection[int]:
+        return self._answered
 
-        Args:
-            candidates: atoms that may be asked; those already asked about the image are skipped.
-            target: (K,) what one wants to know, a truth value per joint state; None: the joint
-                state itself.
-            count: how many to choose at most.
-            side_interest: worth of a bit about the joint state relative to one about the target.
-
-        Returns:
-            atoms and their expected information [bit], best first.
-        """
-        columns = np.array([i for i in (self._estimator.number[a] for a in candidates)
-                            if i not in self._answered], np.intp)
-        if not len(columns):
-            return []
-        rates = np.array([self._observation_model.p_yes(
+    def _rates(self, columns: NDArray[np.intp]) -> Floats:
+        return np.array([self._observation_model.p_yes(
             self.atoms[i].predicate, self._last_if_dependent(i)) for i in columns])
-        values = self._values[:, columns]
-        branches = self.weights[None, :]
-        chosen: list[tuple[Atom, float]] = []
-        open_ = np.ones(len(columns), np.bool_)
-        while len(chosen) < count and open_.any():
-            gain = _information(branches, values, rates)
-            if target is not None:
-                gain = side_interest * gain + _target_information(branches, values, rates, target)
-            gain = np.where(open_, gain, -1.0)
-            best = int(gain.argmax())
-            if gain[best] <= 0.0:
-                break
-            open_[best] = False
-            chosen.append((self.atoms[columns[best]], float(gain[best])))
-            yes = np.where(values[:, best], rates[best, 1], rates[best, 0])
-            branches = np.concatenate([branches * yes, branches * (1.0 - yes)])
-            if len(branches) > _MOST_BRANCHES:  # the likeliest answers will do
-                kept = np.argsort(-branches.sum(axis=1), kind='stable')[:_MOST_BRANCHES]
-                branches = branches[kept]
-        return chosen
 
     def _last_if_dependent(self, column: int) -> Verdict | None:
         if self.settings.repeats == 'independent':
@@ -522,7 +349,7 @@ class BeliefFilter:
         return self._last.get(column) if unchanged > 0.5 else None
 
 
-class FactorisedFilter(BeliefFilter):
+class FactorisedBelief(ListedBelief):
     """A rival for comparisons: log-odds per atom, projected onto the K best possible states.
 
     The recipe of filters that keep each atom's probability apart: an answer changes the log-odds
@@ -564,56 +391,9 @@ class FactorisedFilter(BeliefFilter):
         return False
 
 
-FILTERS = {'joint': BeliefFilter, 'factorised': FactorisedFilter}
-"""Kinds of inference by name."""
-
-
 def _logit(p: Floats) -> Floats:
     p = np.clip(p, 1e-6, 1.0 - 1e-6)
     return np.log(p / (1.0 - p))
-
-
-def _entropy(p: Floats) -> Floats:
-    p = np.clip(p, 1e-12, 1.0 - 1e-12)
-    return -(p * np.log2(p) + (1.0 - p) * np.log2(1.0 - p))
-
-
-def _information(branches: Floats, values: Bools, rates: Floats) -> Floats:
-    """Mutual information [bit] of each question's answer and the joint state.
-
-    Args:
-        branches: (B, K) joint probabilities of the answers so far and the joint state.
-        values: (K, m) value of each atom.
-        rates: (m, 2) P(yes | false), P(yes | true).
-    """
-    mass = branches.sum(axis=1)
-    kept = mass > 1e-9
-    branches, mass = branches[kept], mass[kept]
-    true = np.clip((branches @ values) / mass[:, None], 0.0, 1.0)
-    noise = _entropy(rates)
-    yes = true * rates[:, 1] + (1.0 - true) * rates[:, 0]
-    gain = _entropy(yes) - true * noise[:, 1] - (1.0 - true) * noise[:, 0]
-    return np.asarray(mass @ gain / mass.sum())
-
-
-def _target_information(branches: Floats, values: Bools, rates: Floats, target: Bools,
-                        ) -> Floats:
-    """Mutual information [bit] of each question's answer and a truth value per joint state."""
-    total = branches.sum()
-    mass = branches.sum(axis=1)
-    gain = np.zeros(values.shape[1])
-    for part, weight in zip(branches, mass, strict=True):
-        if weight < 1e-9:
-            continue
-        p = float(part @ target) / weight
-        if p < 1e-9 or p > 1.0 - 1e-9:
-            continue
-        yes = np.where(values, rates[:, 1], rates[:, 0])
-        on = (part * target) @ yes / (weight * p)
-        off = (part * ~target) @ yes / (weight * (1.0 - p))
-        gain += weight / total * (_entropy(p * on + (1.0 - p) * off)
-                                  - p * _entropy(on) - (1.0 - p) * _entropy(off))
-    return gain
 
 
 def _by_likelihood(p: Sequence[float]) -> Iterable[tuple[bool, ...]]:

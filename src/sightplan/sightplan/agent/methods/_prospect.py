@@ -1,0 +1,169 @@
+"""What acting on can bring: plans judged on all joint states that are believed possible.
+
+Acting is a sensor, too: the world refuses an action whose preconditions do not hold, and that
+tells apart states which pictures leave open. A plan that was made from one state is followed in
+all the others at once; where the world's answers (carried out or refused) would differ, the states
+part, and each group goes on with a plan of its own. What comes out is the probability that the
+goal holds in the end, which is what an episode is scored by.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sightplan.domains import InstantiatedModel
+from sightplan.model import Action, Problem, State
+
+_KNOWN_PLANS, _KNOWN_STEPS = 24, 200_000
+_LATER = 3.0  # times the worth must be to gain for plans to be made after the world's answers
+_PLANNED_LEVELS = 3  # from here on plans that are known must do
+
+Plan = tuple[Action, ...]
+Beliefs = Mapping[State, float]
+"""Joint states and their probabilities; they need not sum to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A plan to begin with, and what it promises.
+
+    Attributes:
+        plan: the actions; empty: end here.
+        value: probability that the goal holds in the end.
+        actions: expected number of actions until then.
+    """
+
+    plan: Plan
+    value: float
+    actions: float
+
+
+class Prospect:
+    """Judges courses of action in one episode.
+
+    The planner makes the plans among which is chosen. What would be done after the world's first
+    answer is judged by the plans that are known by then, where one of them works.
+
+    Args:
+        model: what actions do.
+        problem: whose goal counts.
+        plan: a plan from a state to the goal, None if there is none; called for few states.
+        success: how often an action that is carried out does what it should. Where it does not,
+            the goal counts as lost: to do again what may have been done already gains nothing.
+        worth: of two courses whose values differ by less than this the shorter one is better.
+        widths: how many of the likeliest states plans are made from, at each level: first
+            choice, choice after the world's first answer, ...; later one is enough.
+    """
+
+    def __init__(self, model: InstantiatedModel, problem: Problem,
+                 plan: Callable[[State], Plan | None], success: Callable[[Action], float],
+                 worth: float = 0.01, widths: Sequence[int] = (12, 2)) -> None:
+        self._model, self._problem, self._plan = model, problem, plan
+        self._success, self._worth, self._widths = success, worth, widths
+        self._next: dict[tuple[State, Action], State | None] = {}
+        self._goal: dict[State, bool] = {}
+        self._known: deque[Plan] = deque(maxlen=_KNOWN_PLANS)
+
+    def best(self, beliefs: Beliefs, budget: int, refused: frozenset[Action] = frozenset(),
+             in_hand: Plan = ()) -> Course:
+        """The course that promises most; to end at once is one of them.
+
+        Args:
+            beliefs: joint states and their probabilities.
+            budget: actions left.
+            refused: actions that the world has refused since the last one that was carried out:
+                no course begins with them.
+            in_hand: a plan that was begun, if there is one.
+        """
+        if len(self._next) > _KNOWN_STEPS:
+            self._next.clear()
+            self._goal.clear()
+        return self._best(dict(beliefs), budget, refused, 0, in_hand)
+
+    def _best(self, beliefs: dict[State, float], budget: int, refused: frozenset[Action],
+              level: int, rest: Plan) -> Course:
+        courses = [Course((), sum(p for s, p in beliefs.items() if self._met(s)), 0.0)]
+        mass = sum(beliefs.values())
+        least = self._worth * (_LATER if level else 1.0)
+        if budget <= 0 or mass - courses[0].value < least:  # too little left to gain
+            return courses[0]
+        width = self._widths[level] if level < len(self._widths) else 1
+        likeliest = [state for state in sorted(beliefs, key=lambda s: -beliefs[s])
+                     if not self._met(state)][:width]
+        if level:
+            plans = [self._plan_from(state, rest, refused, level) for state in likeliest]
+        else:
+            plans = [rest, *map(self._plan, likeliest)]
+        for plan in dict.fromkeys(plans):
+            if not plan or len(plan) > budget or plan[0] in refused:
+                continue
+            if plan not in self._known:
+                self._known.append(plan)
+            value, actions = self._follow(plan, beliefs, budget, refused, level)
+            courses.append(Course(plan, value, actions / mass))
+        enough = max(course.value for course in courses) - self._worth * mass
+        return min((course for course in courses if course.value >= enough),
+                   key=lambda course: (course.actions, -course.value))
+
+    def _follow(self, plan: Plan, beliefs: dict[State, float], budget: int,
+                refused: frozenset[Action], level: int) -> tuple[float, float]:
+        """Probability of the goal, and expected actions times the mass of the beliefs."""
+        value, actions = 0.0, 0.0
+        for number, action in enumerate(plan, 1):
+            done: dict[State, float] = {}
+            kept: dict[State, float] = {}
+            success = self._success(action)
+            for state, p in beliefs.items():
+                after = self._after(state, action)
+                if after is None:
+                    kept[state] = kept.get(state, 0.0) + p
+                else:
+                    done[after] = done.get(after, 0.0) + p * success
+                    actions += p * (1.0 - success) * number
+            left = budget - number
+            if kept:
+                course = self._best(kept, left, refused | {action}, level + 1,
+                                    plan[number:])
+                value += course.value
+                mass = sum(kept.values())
+                actions += mass * (number + course.actions)
+            if not done:
+                return value, actions
+            beliefs, refused = done, frozenset()
+        mass = sum(beliefs.values())
+        course = self._best(beliefs, budget - len(plan), frozenset(), level + 1, ())
+        return value + course.value, actions + mass * (len(plan) + course.actions)
+
+    def _plan_from(self, state: State, rest: Plan, refused: frozenset[Action], level: int,
+                   ) -> Plan | None:
+        """A plan, perhaps not a shortest one: the rest of one, a known one, or a new one."""
+        working = [plan for plan in (rest, *self._known)
+                   if plan and plan[0] not in refused and self._works(plan, state)]
+        if working:
+            return min(working, key=len)
+        return self._plan(state) if level < _PLANNED_LEVELS else None
+
+    def _works(self, plan: Plan, state: State) -> bool:
+        """Whether a plan leads from a state to the goal."""
+        for action in plan:
+            after = self._after(state, action)
+            if after is None:
+                return False
+            state = after
+        return self._met(state)
+
+    def _met(self, state: State) -> bool:
+        found = self._goal.get(state)
+        if found is None:
+            found = self._goal[state] = self._problem.goal_met(state)
+        return found
+
+    def _after(self, state: State, action: Action) -> State | None:
+        """The state after an action; None if it is refused."""
+        key = (state, action)
+        if key not in self._next:
+            self._next[key] = (self._model.apply(action, state)
+                               if self._model.applicable(action, state) else None)
+        return self._next[key]

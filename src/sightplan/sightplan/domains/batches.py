@@ -1,0 +1,137 @@
+"""What actions do in many states at once: states are rows of a matrix of truth values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.domains.instantiation import AllOf, Ground, InstantiatedModel
+from sightplan.model import Action, Atom, Literal
+
+Bools = NDArray[np.bool_]
+_Test = Callable[[Bools], Bools]
+"""(K, n) states to (K,) truth values."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """An action, compiled: its test, and for each value (delete first) what is set if."""
+
+    applicable: _Test
+    effects: tuple[tuple[bool, tuple[tuple[_Test | None, NDArray[np.intp]], ...]], ...]
+
+
+class BatchModel:
+    """The transition model of a problem for states given as rows.
+
+    Args:
+        model: what actions do.
+        atoms: the columns of the matrices; an atom that is none of them counts as false.
+    """
+
+    def __init__(self, model: InstantiatedModel, atoms: Sequence[Atom]) -> None:
+        self._model = model
+        self._number = {atom: i for i, atom in enumerate(atoms)}
+        self._compiled: dict[Action, _Batch] = {}
+
+    def applicable(self, action: Action, values: Bools) -> Bools:
+        """(K,) in which of the states (K, n) an action is applicable."""
+        return self._batch(action).applicable(values)
+
+    def effects(self, action: Action, values: Bools, where: Bools | None = None) -> Bools:
+        """(K, n) the states after an action.
+
+        Args:
+            action: its effects are as ``InstantiatedModel.effects`` says, applicable or not.
+            values: (K, n) the states before it.
+            where: (K,) in which states it happens; the others stay; None: in all.
+        """
+        after = values.copy()
+        for value, parts in self._batch(action).effects:
+            for test, columns in parts:
+                chosen = where if test is None else (
+                    test(values) if where is None else test(values) & where)
+                if chosen is None:
+                    after[:, columns] = value
+                else:
+                    after[np.ix_(chosen, columns)] = value
+        return after
+
+    def set_by(self, action: Action, predicate: str, value: bool) -> NDArray[np.intp]:
+        """The columns of a predicate's atoms that an action may make true, or false."""
+        effects = self._model.ground(action).effects
+        return np.array(sorted({self._number[atom] for atom, set_to, _ in effects
+                                if atom.predicate == predicate and set_to is value
+                                and atom in self._number}), np.intp)
+
+    def may_set(self, action: Action) -> NDArray[np.intp]:
+        """The columns that an action may set, or leave as they are."""
+        return np.array(sorted({self._number[atom] for atom, _, _ in
+                                self._model.ground(action).effects if atom in self._number}),
+                        np.intp)
+
+    def holds(self, literals: Sequence[Literal], values: Bools) -> Bools:
+        """(K,) in which of the states (K, n) all literals hold."""
+        return self._test(AllOf(tuple(literals)))(values)
+
+    def test(self, literals: Sequence[Literal]) -> Callable[[Bools], Bools]:
+        """A function that tells (K,) in which of the states (K, n) all literals hold."""
+        return self._test(AllOf(tuple(literals)))
+
+    def _batch(self, action: Action) -> _Batch:
+        found = self._compiled.get(action)
+        if found is None:
+            ground = self._model.ground(action)
+            effects = []
+            for value in (False, True):  # where an atom is both deleted and added, it is added
+                by_condition: dict[Ground, list[int]] = {}
+                for atom, set_to, condition in ground.effects:
+                    if set_to is value and atom in self._number:
+                        by_condition.setdefault(condition, []).append(self._number[atom])
+                effects.append((value, tuple(
+                    (None if condition == AllOf() else self._test(condition),
+                     np.array(columns, np.intp))
+                    for condition, columns in by_condition.items())))
+            found = self._compiled[action] = _Batch(
+                self._test(ground.precondition), tuple(effects))
+        return found
+
+    def _test(self, condition: Ground) -> _Test:
+        if isinstance(condition, Literal):
+            return self._all_of((condition,), ())
+        literals = tuple(part for part in condition.parts if isinstance(part, Literal))
+        others = tuple(self._test(part) for part in condition.parts
+                       if not isinstance(part, Literal))
+        return (self._all_of if isinstance(condition, AllOf) else self._any_of)(literals, others)
+
+    def _all_of(self, literals: Sequence[Literal], others: Sequence[_Test]) -> _Test:
+        if any(literal.positive and literal.atom not in self._number for literal in literals):
+            return lambda values: np.zeros(len(values), np.bool_)
+        columns, wanted = self._known(literals)
+
+        def test(values: Bools) -> Bools:
+            found: Bools = (values[:, columns] == wanted).all(axis=1)
+            for other in others:
+                found &= other(values)
+            return found
+        return test
+
+    def _any_of(self, literals: Sequence[Literal], others: Sequence[_Test]) -> _Test:
+        if any(not literal.positive and literal.atom not in self._number for literal in literals):
+            return lambda values: np.ones(len(values), np.bool_)
+        columns, wanted = self._known(literals)
+
+        def test(values: Bools) -> Bools:
+            found: Bools = (values[:, columns] == wanted).any(axis=1)
+            for other in others:
+                found |= other(values)
+            return found
+        return test
+
+    def _known(self, literals: Sequence[Literal]) -> tuple[NDArray[np.intp], Bools]:
+        known = [literal for literal in literals if literal.atom in self._number]
+        return (np.array([self._number[literal.atom] for literal in known], np.intp),
+                np.array([literal.positive for literal in known], np.bool_))

@@ -1,0 +1,21 @@
+(define (problem locking_up_2)
+  (:domain household)
+  (:objects
+    cabinet_1 cabinet_2 cabinet_3 carton_1 door_1 door_2 door_3 drawers_1 drawers_2 fridge_1 window_1 window_2 window_3 window_4 - container)
+  (:init
+    (open cabinet_1) (open carton_1) (open door_2) (open door_3) (open fridge_1) (open window_2))
+  (:goal (and
+    (not (open cabinet_1))
+    (not (open cabinet_2))
+    (not (open cabinet_3))
+    (not (open carton_1))
+    (not (open door_1))
+    (not (open door_2))
+    (not (open door_3))
+    (not (open drawers_1))
+    (not (open drawers_2))
+    (not (open fridge_1))
+    (not (open window_1))
+    (not (open window_2))
+    (not (open window_3))
+    (not (open window_4)))))

@@ -1,0 +1,380 @@
+"""The sampled belief: against the exact posterior over all courses, and its particular rules."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+
+from sightplan.domains import load_domain
+from sightplan.grounding.estimator import Estimator, EstimatorSettings, Evidence
+from sightplan.grounding.joint_belief import FilterSettings
+from sightplan.grounding.observation_model import (
+    ActionReliability,
+    AnswerRates,
+    ObservationModel,
+)
+from sightplan.grounding.priors import Priors
+from sightplan.grounding.sampled_belief import SampledBelief
+from sightplan.grounding.sights import SightRule
+from sightplan.model import Action, Atom, FeedbackStatus, InputError, Verdict
+
+HOME = load_domain('household')
+TEXT = """(define (problem p) (:domain household)
+  (:objects {objects})
+  (:init) (:goal (and (inside bowl_1 cabinet_2))))"""
+PROBLEM = HOME.parse_problem(TEXT.format(
+    objects='bowl_1 - movable cabinet_1 cabinet_2 - container sink_1 - object'), 'p')
+MODEL = HOME.model(PROBLEM)
+ATOMS = sorted(a for a in HOME.worth_asking(PROBLEM)
+               if a.predicate in ('reachable', 'holding', 'open', 'inside'))
+RATES = dataclasses.replace(
+    ObservationModel.default(),
+    other=AnswerRates(0.8, 0.25, n_true=6.0, n_false=5.0, repeat=0.6),
+    actions={'grasp': ActionReliability(0.9, 0.1, 0.0),
+             'place-inside': ActionReliability(0.9, 0.1, 0.0, {'inside +': 0.8})},
+    other_action=ActionReliability(1.0, 0.0, 0.0), rejection=0.02,
+    execution_if_inapplicable=0.01)
+PRIOR = {a: {'reachable': 0.15, 'holding': 0.05, 'open': 0.5, 'inside': 0.3}[a.predicate]
+         for a in ATOMS}
+YES, NO = Verdict.YES, Verdict.NO
+OUTCOMES = {'grasp': ((0.9, ()), (0.1, None)),
+            'place-inside': ((0.72, ()), (0.1, None), (0.18, ('inside',)))}
+"""Probability, and the predicates that stay as they were (None: all)."""
+
+
+def estimator(rates=RATES, problem=PROBLEM):
+    atoms = [a for a in HOME.worth_asking(problem)
+             if a.predicate in ('reachable', 'holding', 'open', 'inside')]
+    return Estimator(HOME, problem, observation_model=rates,
+                     settings=EstimatorSettings(k=64), atoms=atoms, priors=Priors())
+
+
+def belief(k=1500, **settings):
+    found = SampledBelief(estimator(), MODEL, FilterSettings(k=k, **settings))
+    found.expect(PRIOR)
+    return found
+
+
+def moved(action, state, kept):
+    """The state after an action whose effects on some predicates are missing."""
+    effects = MODEL.effects(action, state)
+    effects = {} if kept is None else {
+        a: v for a, v in effects.items() if not (v and a.predicate in kept)}
+    return frozenset(state - set(effects) | {a for a, v in effects.items() if v})
+
+
+def exact(history):
+    """P(atom is true now), by adding up all courses; answers' rates by Polya's urn."""
+    theory = estimator()
+    total, true = 0.0, dict.fromkeys(ATOMS, 0.0)
+    for values in itertools.product((False, True), repeat=len(ATOMS)):
+        if not theory.possible(np.array(values)):
+            continue
+        start = frozenset(a for a, v in zip(ATOMS, values, strict=True) if v)
+        prior = math.prod(PRIOR[a] if a in start else 1.0 - PRIOR[a] for a in ATOMS)
+        courses = [(prior, start, {}, {})]  # weight, state, counts, last answers
+        for what, result in history:
+            following = []
+            for weight, state, counts, last in courses:
+                if isinstance(what, Action):
+                    fits = MODEL.applicable(what, state)
+                    if result is FeedbackStatus.REJECTED:
+                        following.append((weight * (0.02 if fits else 0.99), state, counts, last))
+                        continue
+                    chance = 0.98 if fits else 0.01
+                    for p, kept in OUTCOMES.get(what.name, ((1.0, ()),)):
+                        after = moved(what, state, kept) if fits else state
+                        following.append((weight * chance * p, after, counts, last))
+                    continue
+                value = what in state
+                key = (what.predicate, value)
+                mean = 0.8 if value else 0.25
+                wrong = 1.0 - mean if value else mean
+                stuck = max(0.0, (0.6 - wrong) / (1.0 - wrong))
+                mean = {YES: 0.99 * mean, NO: 0.99 * (1.0 - mean)}[result]
+                if what in last and last[what][0] is value:
+                    weight *= stuck * (last[what][1] is result) + (1.0 - stuck) * mean
+                else:
+                    strength = 6.0 if value else 5.0
+                    urn = counts.get(key, {})
+                    weight *= (strength * mean + urn.get(result, 0)) / (
+                        strength + sum(urn.values()))
+                    counts = {**counts, key: {**urn, result: urn.get(result, 0) + 1}}
+                following.append((weight, state, counts, {**last, what: (value, result)}))
+            courses = following
+        for weight, state, _, _ in courses:
+            total += weight
+            for atom in state:
+                true[atom] += weight
+    return {atom: w / total for atom, w in true.items()}
+
+
+def lived(seed, steps):
+    """A history as a world would give it: legal and illegal actions, answers with errors."""
+    rng = random.Random(seed)
+    theory = estimator()
+    while True:
+        start = frozenset(a for a in ATOMS if rng.random() < PRIOR[a])
+        if theory.possible(np.array([a in start for a in theory.atoms])):
+            break
+    state, history = start, []
+    for _ in range(steps):
+        for atom in rng.sample(ATOMS, 3):
+            right = (atom in state) is (rng.random() < 0.75)
+            history.append((atom, YES if right else NO))
+        action = rng.choice([a for a in MODEL.actions if a.name != 'place-on'
+                             and a.name != 'place-next-to'])
+        fits = MODEL.applicable(action, state)
+        history.append((action, FeedbackStatus.EXECUTED if fits else FeedbackStatus.REJECTED))
+        if fits:
+            kinds = OUTCOMES.get(action.name, ((1.0, ()),))
+            _, kept = rng.choices(kinds, [p for p, _ in kinds])[0]
+            state = moved(action, state, kept)
+    return history
+
+
+def told(tracked, history):
+    image = 0
+    tracked.observe('image 0')
+    asked = set()
+    for what, result in history:
+        if isinstance(what, Action):
+            tracked.act(what, result)
+            image += 1
+            asked = set()
+            tracked.observe(f'image {image}')
+        else:
+            assert what not in asked
+            asked.add(what)
+            tracked.answer([Evidence(what, result, f'image {image}')])
+
+
+@pytest.mark.parametrize('seed', range(8))
+def test_it_agrees_with_the_exact_posterior_over_all_courses(seed):
+    history = lived(seed, 4)
+    tracked = belief()
+    told(tracked, history)
+    expected, found = exact(history), tracked.marginals()
+    errors = [abs(expected[a] - found[a]) for a in ATOMS]
+    assert max(errors) < 0.12 and sum(errors) / len(errors) < 0.03
+
+
+def test_the_prior_is_sampled_within_the_constraints():
+    found = belief(4000).marginals()
+    expected = exact([])
+    assert max(abs(expected[a] - found[a]) for a in ATOMS) < 0.04
+
+
+def test_a_late_refusal_changes_what_is_thought_of_the_beginning():
+    """What cannot be grasped out of an open cabinet is in the other one."""
+    tracked = belief()
+    inside = [Atom('inside', ('bowl_1', f'cabinet_{i}')) for i in (1, 2)]
+    tracked.observe('a')
+    told(tracked, [(inside[0], YES), (Action('navigate-to', ('bowl_1',)),
+                                      FeedbackStatus.REJECTED)])
+    before = tracked.marginals()
+    assert before[inside[0]] > before[inside[1]]
+    for name in ('navigate-to', 'open-container'):
+        tracked.act(Action(name, ('cabinet_1',)), FeedbackStatus.EXECUTED)
+        tracked.observe(name)
+    tracked.act(Action('grasp', ('bowl_1',)), FeedbackStatus.REJECTED)
+    after = tracked.marginals()
+    assert after[inside[1]] > before[inside[1]] + 0.15 and after[inside[0]] < 0.1
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_a_refusal_that_none_of_the_sample_expected_sets_it_in_motion(seed):
+    """All are sure that the cabinet was opened, and can only all be wrong."""
+    rates = dataclasses.replace(RATES, rejection=5e-4, actions=RATES.actions | {
+        'open-container': ActionReliability(0.99, 0.01, 0.0)})
+    made = Estimator(HOME, PROBLEM, observation_model=rates, atoms=ATOMS, priors=Priors(),
+                     settings=EstimatorSettings(k=64, seed=seed))
+    tracked = SampledBelief(made, MODEL, FilterSettings(k=40))
+    tracked.expect(PRIOR)
+    bowl = Atom('inside', ('bowl_1', 'cabinet_1'))
+    tracked.provide({bowl: True, Atom('open', ('cabinet_1',)): False})
+    for name, status in (('navigate-to', FeedbackStatus.EXECUTED),
+                         ('open-container', FeedbackStatus.EXECUTED)):
+        tracked.act(Action(name, ('cabinet_1',)), status)
+    grasp = MODEL.preconditions(Action('grasp', ('bowl_1',)))
+    assert tracked.probability(grasp) > 0.9
+    tracked.act(Action('grasp', ('bowl_1',)), FeedbackStatus.REJECTED)
+    assert tracked.probability(grasp) < 0.3
+
+
+def test_eyes_that_were_wrong_are_trusted_less():
+    """Refusals show that three answers were wrong: the next one about the predicate says less."""
+    def trust(contradicted):
+        tracked = belief()
+        tracked.observe('a')
+        tracked.answer([Evidence(Atom('open', (f'cabinet_{i}',)), YES, 'a') for i in (1, 2)])
+        for i in (1, 2):
+            tracked.act(Action('navigate-to', (f'cabinet_{i}',)), FeedbackStatus.EXECUTED)
+            tracked.observe(f'n{i}')
+            shut = Action('close-container', (f'cabinet_{i}',))
+            tracked.act(shut, FeedbackStatus.REJECTED if contradicted
+                        else FeedbackStatus.EXECUTED)
+            tracked.observe(f'c{i}')
+        rates = tracked._rates(np.array([tracked._estimator.number[Atom('open', ('cabinet_1',))]]))
+        return float(rates[0, 0])  # P(yes | closed)
+    assert trust(True) > trust(False) + 0.1
+
+
+def test_what_is_granted_is_certain_and_what_is_granted_later_is_heeded():
+    tracked = belief(200)
+    inside = Atom('inside', ('bowl_1', 'cabinet_1'))
+    tracked.observe('a')
+    tracked.provide({inside: True, Atom('open', ('cabinet_1',)): False})
+    assert tracked.marginals()[inside] > 0.999
+    tracked.act(Action('navigate-to', ('sink_1',)), FeedbackStatus.EXECUTED)
+    tracked.observe('b')
+    tracked.provide({Atom('open', ('cabinet_2',)): True})
+    assert tracked.marginals()[Atom('open', ('cabinet_2',))] > 0.999
+    unheard_of = {Atom('reachable', ('cabinet_1',)): True, Atom('reachable', ('sink_1',)): False}
+    tracked.provide(unheard_of)
+    assert all((tracked.marginals()[a] > 0.999) is value for a, value in unheard_of.items())
+    tracked.act(Action('navigate-to', ('cabinet_2',)), FeedbackStatus.EXECUTED)
+    assert tracked.marginals()[Atom('reachable', ('cabinet_1',))] < 0.1
+
+
+def test_the_same_picture_after_an_action_says_that_nothing_new_is_known():
+    tracked = belief(400)
+    atom = Atom('open', ('cabinet_1',))
+    tracked.observe('a')
+    tracked.answer([Evidence(atom, YES, 'a')])
+    assert tracked.answered == {atom}
+    before = tracked.marginals()[atom]
+    tracked.observe('a')
+    assert tracked.answered == {atom} and tracked.marginals()[atom] == pytest.approx(before)
+    with pytest.raises(InputError, match='not tracked'):
+        tracked.answer([Evidence(Atom('open', ('fridge_9',)), YES, 'a')])
+
+
+def test_it_is_a_function_of_what_it_was_told_and_not_of_the_order_of_objects():
+    history = lived(3, 3)
+    shuffled = HOME.parse_problem(TEXT.format(
+        objects='sink_1 - object cabinet_2 cabinet_1 - container bowl_1 - movable'), 'p')
+    found = []
+    for problem in (PROBLEM, shuffled, PROBLEM):
+        tracked = SampledBelief(estimator(problem=problem), HOME.model(problem),
+                                FilterSettings(k=128))
+        tracked.expect({a: PRIOR[a] for a in sorted(PRIOR, reverse=problem is shuffled)})
+        told(tracked, history)
+        found.append(tracked.marginals())
+    assert found[0] == found[1] == found[2]
+
+
+# --- what is in view, and hindsight --------------------------------------------------------------
+
+SITUATIONS = Priors(
+    start={'inside': {'++': 0.3, '-+': 0.4, '+-': 0.02, '--': 0.45}, 'open': {'+': 0.6, '-': 0.45},
+           'holding': {'+': 0.05, '-': 0.05}, 'reachable': {'+': 0.1, '-': 0.1}},
+    sights=(SightRule(holds=('inside(?o, ?c)', 'open(?c)'), in_view=True, exceptions=0.02),
+            SightRule(holds=('inside(?o, ?c)', 'not open(?c)'), in_view=False, exceptions=0.02)))
+INSIDE = [Atom('inside', ('bowl_1', f'cabinet_{i}')) for i in (1, 2)]
+OPEN = [Atom('open', (f'cabinet_{i}',)) for i in (1, 2)]
+
+
+def looking(*visible, k=1500):
+    """A belief at the first look."""
+    found = SampledBelief(estimator(), MODEL, FilterSettings(k=k))
+    found.observe('0')
+    found.expect({a: SITUATIONS.in_situation(a, ''.join('+' if n in visible else '-'
+                                                        for n in a.args)) for a in ATOMS}, visible)
+    return found
+
+
+def test_a_thing_seen_elsewhere_is_in_no_closed_cabinet():
+    tracked = looking('cabinet_1')
+    tracked.provide({OPEN[0]: False})
+    before = tracked.marginals()[INSIDE[0]]
+    tracked.act(Action('navigate-to', ('sink_1',)), FeedbackStatus.EXECUTED)
+    tracked.observe('1')
+    tracked.see(SITUATIONS, ('bowl_1', 'sink_1'))
+    assert before > 0.18 and tracked.marginals()[INSIDE[0]] < 0.05
+
+
+def test_a_thing_that_is_not_in_view_is_not_in_an_open_cabinet():
+    tracked = looking('cabinet_1')
+    tracked.provide({OPEN[0]: True})
+    before = tracked.marginals()
+    tracked.observe('1')
+    tracked.see(SITUATIONS, ('cabinet_1',))
+    after = tracked.marginals()
+    assert before[INSIDE[0]] > 0.18 and after[INSIDE[0]] < 0.05
+    assert after[INSIDE[1]] > before[INSIDE[1]]
+
+
+def log_odds_of_the_start(tracked, atom):
+    return float(tracked._history.prior[tracked._estimator.number[atom]])
+
+
+def logit(p):
+    return math.log(p / (1.0 - p))
+
+
+def test_a_situation_counts_once_and_relative_to_one_out_of_view():
+    tracked = looking('cabinet_1', k=64)
+    assert log_odds_of_the_start(tracked, INSIDE[0]) == pytest.approx(logit(0.4))
+    expected = logit(0.4) + logit(0.02) - logit(0.45)
+    for image in ('1', '2'):
+        tracked.observe(image)
+        tracked.see(SITUATIONS, ('bowl_1',))
+        assert log_odds_of_the_start(tracked, INSIDE[0]) == pytest.approx(expected)
+    tracked.observe('3')
+    tracked.see(SITUATIONS, ('cabinet_1',))  # as at the start
+    assert log_odds_of_the_start(tracked, INSIDE[0]) == pytest.approx(expected)
+    tracked.observe('4')
+    tracked.see(SITUATIONS, ('bowl_1', 'cabinet_1'))
+    assert log_odds_of_the_start(tracked, INSIDE[0]) == pytest.approx(
+        expected + logit(0.3) - logit(0.45))
+
+
+def test_a_situation_says_nothing_of_what_actions_may_have_changed():
+    tracked = looking('bowl_1', k=64)
+    tracked.act(Action('navigate-to', ('cabinet_1',)), FeedbackStatus.EXECUTED)
+    tracked.act(Action('open-container', ('cabinet_1',)), FeedbackStatus.EXECUTED)
+    tracked.observe('1')
+    tracked.see(SITUATIONS, ('cabinet_1', 'cabinet_2'))
+    assert log_odds_of_the_start(tracked, OPEN[0]) == pytest.approx(logit(0.45))
+    assert log_odds_of_the_start(tracked, OPEN[1]) == pytest.approx(logit(0.6))
+
+
+def test_what_comes_into_view_as_a_cabinet_is_opened_may_be_inside():
+    tracked = looking('cabinet_1')
+    tracked.provide({OPEN[0]: False})
+    before = tracked.marginals()[INSIDE[0]]
+    for name in ('navigate-to', 'open-container'):
+        tracked.act(Action(name, ('cabinet_1',)), FeedbackStatus.EXECUTED)
+        tracked.observe(name)
+        tracked.see(SITUATIONS, ('cabinet_1', 'bowl_1')[:1 + (name == 'open-container')])
+    assert log_odds_of_the_start(tracked, INSIDE[0]) == pytest.approx(logit(0.4))
+    assert log_odds_of_the_start(tracked, INSIDE[1]) == pytest.approx(
+        logit(0.45) + logit(0.02) - logit(0.45))
+    assert tracked.marginals()[INSIDE[0]] > before
+
+
+def test_who_was_never_told_what_is_in_view_learns_nothing_from_situations():
+    tracked = belief(64)
+    tracked.observe('1')
+    tracked.see(SITUATIONS, ('bowl_1',))
+    assert log_odds_of_the_start(tracked, INSIDE[0]) == pytest.approx(logit(PRIOR[INSIDE[0]]))
+
+
+def test_in_hindsight_an_answer_was_wrong():
+    """What could be closed had been open: the "no" before was wrong, that after is right."""
+    tracked = belief()
+    told(tracked, [(OPEN[0], NO), (INSIDE[0], NO),
+                   (Action('navigate-to', ('cabinet_1',)), FeedbackStatus.EXECUTED),
+                   (Action('close-container', ('cabinet_1',)), FeedbackStatus.EXECUTED),
+                   (OPEN[0], NO)])
+    truths = tracked.truths() @ tracked.weights
+    assert truths.shape == (3,) and truths[0] > 0.95 and truths[2] < 0.05
+    assert 0.02 < truths[1] < 0.5
+    tracked.observe('image 2')  # the same picture: its answer is no new one
+    assert tracked.truths().shape == (3, len(tracked.weights))

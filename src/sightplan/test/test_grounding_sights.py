@@ -1,0 +1,92 @@
+"""What it tells that a thing is in view, or is not."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from sightplan.domains import load_domain
+from sightplan.domains.batches import BatchModel
+from sightplan.grounding.sights import SightRule, Sights, cases_of
+from sightplan.model import Atom
+
+HOME = load_domain('household')
+PROBLEM = HOME.parse_problem("""(define (problem p) (:domain household)
+  (:objects bowl_1 - movable cabinet_1 cabinet_2 - container)
+  (:init) (:goal (and (inside bowl_1 cabinet_2))))""", 'p')
+INSIDE = {i: Atom('inside', ('bowl_1', f'cabinet_{i}')) for i in (1, 2)}
+OPEN = {i: Atom('open', (f'cabinet_{i}',)) for i in (1, 2)}
+ATOMS = (*INSIDE.values(), *OPEN.values())
+SHOWN = SightRule(holds=('inside(?o, ?c)', 'open(?c)'), in_view=True, exceptions=0.1)
+HIDDEN = SightRule(holds=('inside(?o, ?c)', 'not open(?c)'), in_view=False, exceptions=0.05)
+
+
+def sights(*rules):
+    return Sights(rules, ATOMS, BatchModel(HOME.model(PROBLEM), ATOMS))
+
+
+def row(*atoms):
+    return [atom in atoms for atom in ATOMS]
+
+
+def test_a_rule_is_about_each_atom_of_its_first_literal():
+    found = cases_of(SHOWN, ATOMS)
+    assert [(case.thing, case.others) for case in found] == [
+        ('bowl_1', {'cabinet_1'}), ('bowl_1', {'cabinet_2'})]
+    assert [[literal.atom for literal in case.literals] for case in found] == [
+        [INSIDE[1], OPEN[1]], [INSIDE[2], OPEN[2]]]
+    assert cases_of(SHOWN, [INSIDE[1], OPEN[2]]) == []  # the door in question is not tracked
+
+
+def test_a_rule_speaks_only_where_one_would_see_it():
+    """Whoever does not see the cabinet cannot miss the bowl in it."""
+    [shown, _], [hidden, _] = cases_of(SHOWN, ATOMS), cases_of(HIDDEN, ATOMS)
+    state = frozenset({INSIDE[1], OPEN[1]})
+    assert shown.applies(state, {'cabinet_1'}) and not shown.applies(state, {'cabinet_2'})
+    assert not shown.applies(frozenset({INSIDE[1]}), {'cabinet_1'})
+    assert hidden.applies(frozenset({INSIDE[1]}), ()) and not hidden.applies(state, ())
+
+
+def test_an_exception_costs_its_log_probability_once():
+    """(looks, states, atoms): what is missing in an open cabinet, at the second look again."""
+    found = sights(SHOWN, HIDDEN)
+    states = np.array([row(INSIDE[1], OPEN[1]), row(INSIDE[1]), row(INSIDE[2], OPEN[2]), row()])
+    found.see(0, {'cabinet_1'})
+    cost = -math.log(0.1)
+    assert found.costs(states[None]) == pytest.approx([cost, 0.0, 0.0, 0.0])
+    found.see(1, {'cabinet_1', 'cabinet_2'})
+    assert found.costs(np.stack([states, states])) == pytest.approx([cost, 0.0, cost, 0.0])
+    found.see(2, {'bowl_1', 'cabinet_1'})
+    assert found.costs(np.stack([states] * 3)) == pytest.approx(
+        [cost, -math.log(0.05), cost, 0.0])
+
+
+def test_it_says_what_may_hide_a_thing():
+    assert sights(SHOWN, HIDDEN).hidden_by == {INSIDE[1]: [OPEN[1]], INSIDE[2]: [OPEN[2]]}
+    assert sights(SHOWN).hidden_by == {}
+
+
+def test_what_is_as_the_rules_say_costs_nothing():
+    found = sights(SHOWN, HIDDEN)
+    found.see(0, {'bowl_1', 'cabinet_1', 'cabinet_2'})
+    assert found.costs(np.array([[row(INSIDE[1], OPEN[1]), row()]])) == pytest.approx([0.0, 0.0])
+
+
+def test_no_rule_is_trusted_without_limit():
+    [case, _] = cases_of(SHOWN.model_copy(update={'exceptions': 1e-6}), ATOMS)
+    assert case.cost == pytest.approx(-math.log(0.02))
+
+
+@pytest.mark.parametrize('change', [{'holds': ()}, {'exceptions': 0.0}, {'exceptions': 1.0},
+                                    {'hidden': True}])
+def test_what_is_no_rule_is_refused(change):
+    with pytest.raises(ValidationError):
+        SightRule(**{**SHOWN.model_dump(), **change})
+
+
+def test_a_literal_that_cannot_be_read_is_named():
+    with pytest.raises(ValueError, match='no literal such as'):
+        cases_of(SHOWN.model_copy(update={'holds': ('inside(?o',)}), ATOMS)
