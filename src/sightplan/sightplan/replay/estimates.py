@@ -15,7 +15,12 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 
 from sightplan.agent import method_names, policy_settings
-from sightplan.agent.methods._believing import make_filter, relevant_atoms, take_in
+from sightplan.agent.methods._believing import (
+    begin_again,
+    make_filter,
+    relevant_atoms,
+    take_in,
+)
 from sightplan.agent.methods._estimators import Estimators
 from sightplan.agent.methods.ground import believed_state, take_answer
 from sightplan.agent.policy import Context
@@ -164,23 +169,23 @@ class Filtered:
     def __init__(self, setting: _Setting, estimators: Estimators, settings: Any) -> None:
         self.belief = make_filter(cast(Context, setting), estimators, settings)
         self._setting, self._estimators, self._settings = setting, estimators, settings
-        self._domain = setting.domain
+        self._seen = Observation()
         self._atoms = frozenset(self.belief.atoms)
         self._begun = self._acted = self._knows_model = False
 
     def observe(self, seen: Observation, moved: bool) -> None:
         """See ``Tracker``."""
-        take_in(self.belief, self._domain, seen, not self._begun and not moved, self._settings)
+        take_in(self.belief, self._setting.domain, seen, not self._begun and not moved,
+                self._settings)
         self._begun, self._seen = True, seen
 
     def answer(self, event: Asked) -> None:
         """See ``Tracker``."""
-        if not self._knows_model:  # as the method does
-            self._knows_model = True
-            found = self._estimators.of_model(self._domain, event.model, event.prompt)
-            if found is not None and not self._acted:
-                self.belief = make_filter(cast(Context, self._setting), found, self._settings)
-                take_in(self.belief, self._domain, self._seen, True, self._settings)
+        if not (self._knows_model or self._acted):  # as the method does
+            self.belief = begin_again(
+                cast(Context, self._setting), self._estimators, self._settings, self._seen,
+                event.model, event.prompt) or self.belief
+        self._knows_model = True
         self.belief.answer([
             Evidence(a.atom, a.verdict, event.observation.image_id, a.p_yes, a.p_no)
             for a in event.answers if a.atom in self._atoms])

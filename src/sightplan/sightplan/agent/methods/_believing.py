@@ -154,6 +154,29 @@ def take_in(belief: JointBelief, domain: Domain, observation: Observation, first
     belief.provide(observation.privileged_facts)
 
 
+def begin_again(context: Context, estimators: Estimators, settings: BelievingSettings,
+                observation: Observation, model: str, prompt: str) -> JointBelief | None:
+    """The belief after the first observation, with the rates that the domain has of a model.
+
+    Args:
+        context: of the episode, in which no action was carried out yet.
+        estimators: those of the belief so far.
+        settings: of the method.
+        observation: the first one.
+        model: exact name of the model that answers.
+        prompt: see ``ObservationModel.check``.
+
+    Returns:
+        None where the domain has no rates of it, or none are wanted.
+    """
+    found = estimators.of_model(context.domain, model, prompt)
+    if found is None:
+        return None
+    belief = make_filter(context, found, settings)
+    take_in(belief, context.domain, observation, True, settings)
+    return belief
+
+
 class BelievingPolicy:
     """Act on the most probable joint state; ask what can change the plan.
 
@@ -359,14 +382,11 @@ class BelievingPolicy:
 
         Not before, for on ROS it is not known earlier, and episodes should be the same there.
         """
-        if self._knows_model:
-            return
+        if not (self._knows_model or self._actions):
+            self._filter = begin_again(
+                context, self._estimators, self._settings, self._observation,
+                context.answering_model, context.answering_prompt) or self._filter
         self._knows_model = True
-        found = self._estimators.of_model(context.domain, context.answering_model,
-                                          context.answering_prompt)
-        if found is not None and not self._actions:
-            self._filter = make_filter(context, found, self._settings)
-            take_in(self._filter, context.domain, self._observation, True, self._settings)
 
     def _askable(self) -> list[Atom]:
         """Atoms that can matter, all of whose objects are in view as far as the world tells."""
