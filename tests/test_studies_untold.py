@@ -119,7 +119,8 @@ def test_everything_is_regenerated_into_the_shipped_document(runs, tmp_path, cap
     assert [row[:3] for row in rows(document, 'success-independent')] == [
         ['gpt-4.1', '`belief`', 'no']]
     assert [row[:3] for row in rows(document, 'told')][:2] == [
-        ['gpt-4.1', '`belief`', 'never'], ['gpt-4.1', '`belief`', 'always']]
+        ['gpt-4.1', 'errors hang together', 'never'],
+        ['gpt-4.1', 'errors hang together', 'always']]
     assert [row[0] for row in rows(document, 'ablations')] == ['full', 'no priors']
     assert {row[0] for row in rows(document, 'paired')} == {
         '`blind`', '`three_valued`', '`log_odds`'}
@@ -219,9 +220,11 @@ def test_rows_are_models_and_all_models_together():
 
 def test_levels_of_what_is_told():
     cells = (made('belief', 'a', [1]), made('belief', 'a', [1], privileged='always'),
+             made('belief', 'a', [0], errors='independent', privileged='always'),
              made('belief', 'a', [0], calibrated=True), made('blind', '', [0]))
     assert [row[:3] for row in body(told(Results(cells)))] == [
-        ['a', '`belief`', 'never'], ['a', '`belief`', 'always'], ['(none)', '`blind`', 'never']]
+        ['a', 'errors hang together', 'never'], ['a', 'errors hang together', 'always'],
+        ['a', 'independent errors', 'always'], ['none: `blind`', '', 'never']]
 
 
 def test_wrongly_accepted_goals_are_told_from_those_given_up():
@@ -250,8 +253,8 @@ def test_shipped_sweeps_share_the_cells_of_the_method_as_it_is(monkeypatch):
     main, parts, levels = (
         {cell.name for cell in read_sweep(SWEEPS / f'{name}.yaml').cells}
         for name in ('untold', 'untold_ablations', 'untold_told'))
-    assert len(main & parts) == 24  # full, and with a calibration
-    assert len(main & levels) == 20  # three models, perfect eyes and blind, never told
+    assert len(main & parts) == 12  # full, and with a calibration
+    assert len(main & levels) == 12  # three models and blind, never told
 
 
 def test_shipped_tables_are_what_they_say():

@@ -53,7 +53,7 @@ class Curriculum:
                   vision_layers=3, vision_mlp=320, text_layers=4, text_mlp=320,
                   stem=(32, 48, 96, 160), depths=(1, 2, 2))
     settings = Settings(steps=(600, 0, 9000), rates=(2e-3, 1e-3, 1e-3), batch=16, questions=32,
-                        processes=1, shards=136, bfloat16=True)
+                        processes=1, shards=230, bfloat16=True)
     kinds = questions.PREDICATES
     heads = CELL_HEADS | NAME_HEADS
     scenes = 250
@@ -85,8 +85,9 @@ class Curriculum:
         seen = data['visible']
         both = seen[:, :, None] & seen[:, None]
         rare = 1.5 * (data['nextto'] & both).any((1, 2)) + (data['inside'] & both).any((1, 2))
-        shut = (seen & (data['kind'] == KINDS.index('container')) & ~data['open']).any(1)
-        return np.asarray(np.minimum(seen.sum(1), 2) / 2 + 0.05 + rare + shut)
+        boxes = seen & (data['kind'] == KINDS.index('container'))
+        state = 0.5 * boxes.any(1) + 0.5 * (boxes & ~data['open']).any(1)
+        return np.asarray(np.minimum(seen.sum(1), 2) / 2 + 0.05 + rare + state)
 
     def views(self, batch: Batch) -> dict[str, Batch]:
         """With and without depth."""

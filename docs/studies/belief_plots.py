@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from belief_results import FULL, Results, lines_of, values
-from study_plots import grid, reliability_diagrams, save, style
+from study_plots import grid, rates_of_variants, reliability_diagrams, save, style
 from study_results import score
 
 
@@ -89,26 +89,10 @@ def plot_ablations(results: Results, path: Path) -> Path:
     """Success of the variants, with 95 % intervals, over all models of the ablations."""
     cells = results.ablations
     variants = values(cells, lambda c: c.variant)
-    failures = values(cells, lambda c: c.failure)
-    figure, axes = grid(1, len(failures), 3.6 * len(failures), 0.9 + 0.28 * len(variants),
-                         sharey=True, sharex=True)
-    for axis, failure in zip(axes[0], failures, strict=True):
-        for y, variant in enumerate(variants):
-            lines = lines_of(cells, variant=variant, failure=failure)
-            if not lines:
-                continue
-            found = score(lines)
-            colour = '#0072B2' if variant == FULL else '#D55E00'
-            axis.errorbar([found.rate], [y], xerr=[[found.rate - found.low],
-                                                   [found.high - found.rate]],
-                          fmt='o', color=colour, markersize=4, linewidth=1)
-            if variant == FULL:
-                axis.axvline(found.rate, color=colour, linewidth=0.8, linestyle=':')
-        axis.set_yticks(range(len(variants)), variants)
-        axis.set_title(f'failures {failure:.0%}', fontsize=9)
-        axis.set_xlabel('solved')
-    axes[0][0].invert_yaxis()
-    return save(figure, path)
+    return save(rates_of_variants(variants, {
+        f'failures {failure:.0%}': {v: score(lines) for v in variants
+                                    if (lines := lines_of(cells, variant=v, failure=failure))}
+        for failure in values(cells, lambda c: c.failure)}, FULL), path)
 
 
 def plot_cost(costs: Sequence[Mapping[str, Any]], path: Path) -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 from study_results import (
     commits_of,
     dates_of,
+    effort_of,
     fraction,
     number,
     origin_of,
@@ -119,13 +120,6 @@ def lines_of(cells: Iterable[Cell], **wanted: Any) -> list[Mapping[str, Any]]:
 # ------------------------------------------------------------------------------------- tables
 
 
-def _effort(lines: Sequence[Mapping[str, Any]]) -> str:
-    if not lines:
-        return '–'
-    found = score(lines)
-    return f'{number(found.questions)} / {number(found.actions)} / {found.step_s:.2f}'
-
-
 def _failing(failure: float) -> str:
     return f'{failure:.0%} of the actions fail' if failure else 'no failures'
 
@@ -179,7 +173,7 @@ def success(results: Results, failure: float) -> str:
 
 def effort(results: Results, failure: float) -> str:
     """Questions per episode, actions per episode, seconds per action."""
-    return _by_model(results, failure, _effort, '')
+    return _by_model(results, failure, effort_of, '')
 
 
 def fewer_questions(results: Results, method: str = 'belief', against: str = 'ground') -> str:
@@ -247,7 +241,7 @@ def ablations(results: Results) -> str:
             row.append(rate(lines))
         every = lines_of(cells, variant=variant)
         found = belief_reliability(every, resamples=0)
-        row += [*_effort(every).split(' / '), '–' if found is None else f'{found.ece:.3f}']
+        row += [*effort_of(every).split(' / '), '–' if found is None else f'{found.ece:.3f}']
         rows.append(row)
     return table(['variant', *(f'solved, {_failing(f)}' for f in failures), 'questions', 'actions',
                   's/action', 'ECE'], rows)

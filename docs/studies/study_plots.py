@@ -12,6 +12,7 @@ from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
+from study_results import Score
 
 from sightplan.metrics import belief_reliability
 
@@ -43,6 +44,35 @@ def grid(rows: int, columns: int, width: float, height: float, **more: Any) -> t
     with matplotlib.rc_context(_PAPER):
         figure = Figure(figsize=(width, height), dpi=_DPI, layout='constrained')
         return figure, figure.subplots(rows, columns, squeeze=False, **more)
+
+
+def rates_of_variants(variants: Sequence[str], panels: Mapping[str, Mapping[str, Score]],
+                      reference: str) -> Figure:
+    """How many episodes each variant solved, with 95 % intervals.
+
+    Args:
+        variants: from top to bottom.
+        panels: title, and scores by variant; a variant may be missing.
+        reference: the variant whose rate is drawn through all the others.
+    """
+    figure, axes = grid(1, len(panels), 1.4 + 2.2 * len(panels), 0.9 + 0.28 * len(variants),
+                        sharey=True, sharex=True)
+    for axis, (title, scores) in zip(axes[0], panels.items(), strict=True):
+        for y, variant in enumerate(variants):
+            found = scores.get(variant)
+            if found is None:
+                continue
+            colour = '#0072B2' if variant == reference else '#D55E00'
+            axis.errorbar([found.rate], [y], xerr=[[found.rate - found.low],
+                                                   [found.high - found.rate]],
+                          fmt='o', color=colour, markersize=4, linewidth=1)
+            if variant == reference:
+                axis.axvline(found.rate, color=colour, linewidth=0.8, linestyle=':')
+        axis.set_yticks(range(len(variants)), variants)
+        axis.set_title(title, fontsize=9)
+        axis.set_xlabel('solved')
+    axes[0][0].invert_yaxis()
+    return figure
 
 
 def reliability_diagrams(

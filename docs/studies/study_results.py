@@ -124,6 +124,14 @@ def score(lines: Sequence[Mapping[str, Any]]) -> Score:
                  sum(line['seconds'] for line in lines) / max(1, steps))
 
 
+def effort_of(lines: Sequence[Mapping[str, Any]]) -> str:
+    """Questions and actions per episode, and seconds per action."""
+    if not lines:
+        return '–'
+    found = score(lines)
+    return f'{number(found.questions)} / {number(found.actions)} / {found.step_s:.2f}'
+
+
 def fraction(value: float) -> str:
     """A fraction as .79 or 1.00."""
     text = f'{value:.2f}'

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from study_plots import grid, reliability_diagrams, save, style
+from study_plots import grid, rates_of_variants, reliability_diagrams, save, style
 from study_results import score
-from untold_results import ERRORS, FULL, PERFECT, SPLITS, Cell, Line, Results, reliability_rows
+from untold_results import (
+    ERRORS,
+    FULL,
+    PERFECT,
+    Line,
+    Results,
+    lines_of,
+    reliability_rows,
+    splits_of,
+)
 
 from sightplan.metrics import belief_reliability
 
@@ -17,8 +26,7 @@ _SHORT = {'InternVL3-78B': 'InternVL3', 'Qwen2.5-VL-72B-Instruct': 'Qwen2.5-VL'}
 def plot_success(results: Results, path: Path) -> Path:
     """Success by model, split and kind of errors, with 95 % intervals."""
     cells, models = results.main, results.models
-    splits = [split for split in SPLITS
-              if any(cell.split == split for cell in cells)]
+    splits = splits_of(cells)
     kinds = [(method, calibrated) for method in ('belief', 'three_valued', 'log_odds')
              for calibrated in (True, False)
              if any((c.method, c.calibrated) == (method, calibrated) for c in cells)]
@@ -27,16 +35,15 @@ def plot_success(results: Results, path: Path) -> Path:
     for row, (errors, title) in enumerate(ERRORS.items()):
         for axis, split in zip(axes[row], splits, strict=True):
             for method, model, line in (('blind', '', '--'), ('belief', PERFECT, ':')):
-                for cell in [c for c in cells if (c.method, c.model, c.split, c.calibrated) == (
-                        method, model, split, False)]:
-                    axis.axhline(score(cell.lines).rate, color=style(method)[0], linestyle=line,
+                lines = lines_of(cells, method=method, model=model, split=split, calibrated=False)
+                if lines:
+                    axis.axhline(score(lines).rate, color=style(method)[0], linestyle=line,
                                  label=method if not model else f'{model} eyes')
             for number, (method, calibrated) in enumerate(kinds):
                 colour, marker = style(method)
-                own = {c.model: score(c.lines) for c in cells
-                       if (c.method, c.calibrated, c.errors, c.split) == (
-                           method, calibrated, errors, split)}
-                found = [(x, own[model]) for x, model in enumerate(models) if model in own]
+                found = [(x, score(lines)) for x, model in enumerate(models)
+                         if (lines := lines_of(cells, method=method, calibrated=calibrated,
+                                               errors=errors, split=split, model=model))]
                 shift = 0.16 * (number - (len(kinds) - 1) / 2)
                 axis.errorbar(
                     [x + shift for x, _ in found], [s.rate for _, s in found],
@@ -73,22 +80,7 @@ def plot_ablations(results: Results, path: Path) -> Path:
     """Success of the variants by split, with 95 % intervals."""
     cells = results.ablations
     variants = list(dict.fromkeys(cell.variant for cell in cells))
-    splits = [split for split in SPLITS
-              if any(cell.split == split for cell in cells)]
-    figure, axes = grid(1, len(splits), 1.4 + 2.0 * len(splits), 0.9 + 0.28 * len(variants),
-                        sharey=True, sharex=True)
-    for axis, split in zip(axes[0], splits, strict=True):
-        for y, variant in enumerate(variants):
-            own: list[Cell] = [c for c in cells if (c.variant, c.split) == (variant, split)]
-            for found in (score(cell.lines) for cell in own):
-                colour = '#0072B2' if variant == FULL else '#D55E00'
-                axis.errorbar([found.rate], [y], xerr=[[found.rate - found.low],
-                                                       [found.high - found.rate]],
-                              fmt='o', color=colour, markersize=4, linewidth=1)
-                if variant == FULL:
-                    axis.axvline(found.rate, color=colour, linewidth=0.8, linestyle=':')
-        axis.set_yticks(range(len(variants)), variants)
-        axis.set_title(split, fontsize=9)
-        axis.set_xlabel('solved')
-    axes[0][0].invert_yaxis()
-    return save(figure, path)
+    return save(rates_of_variants(variants, {
+        split: {v: score(lines) for v in variants
+                if (lines := lines_of(cells, variant=v, split=split))}
+        for split in splits_of(cells)}, FULL), path)

@@ -13,6 +13,7 @@ from study_results import (
     Entry,
     commits_of,
     dates_of,
+    effort_of,
     fraction,
     number,
     origin_of,
@@ -106,11 +107,10 @@ class Results:
 
     @property
     def told(self) -> tuple[Cell, ...]:
-        """By level of what is told: no calibration, errors that hang together, first homes."""
+        """By level of what is told: a model's answers or none, no calibration, first homes."""
         return tuple(cell for cell in self.cells if not cell.variant and cell.lines
                      and not cell.calibrated and cell.method in ('belief', 'blind')
-                     and cell.errors != INDEPENDENT and cell.model != USELESS
-                     and not cell.home)
+                     and cell.model not in (PERFECT, USELESS, EMBEDDED) and not cell.home)
 
     @property
     def embedded(self) -> tuple[Cell, ...]:
@@ -159,17 +159,19 @@ def _values(cells: Iterable[Cell], key: str) -> list[Any]:
     return list(dict.fromkeys(getattr(cell, key) for cell in cells))
 
 
-def _chosen(cells: Iterable[Cell], **wanted: Any) -> list[Cell]:
+def chosen(cells: Iterable[Cell], **wanted: Any) -> list[Cell]:
     """The cells whose fields have the wanted values."""
     return [cell for cell in cells
             if all(getattr(cell, key) == value for key, value in wanted.items())]
 
 
-def _lines(cells: Iterable[Cell]) -> list[Line]:
-    return [line for cell in cells for line in cell.lines]
+def lines_of(cells: Iterable[Cell], **wanted: Any) -> list[Line]:
+    """The episodes of the cells whose fields have the wanted values."""
+    return [line for cell in chosen(cells, **wanted) for line in cell.lines]
 
 
-def _splits(cells: Iterable[Cell]) -> list[str]:
+def splits_of(cells: Iterable[Cell]) -> list[str]:
+    """The splits of some cells, in order."""
     found = {cell.split for cell in cells}
     return [*(split for split in SPLITS if split in found), *sorted(found - set(SPLITS))]
 
@@ -183,24 +185,20 @@ Row = tuple[list[str], list[Cell]]
 def _by_split(cells: Sequence[Cell], head: Sequence[str], rows: Iterable[Row],
               show: Callable[[Sequence[Cell]], str]) -> str:
     """A table with a column for each split; rows without any result are left out."""
-    splits = _splits(cells)
+    splits = splits_of(cells)
     return table([*head, *splits], [
-        [*names, *(show(_chosen(own, split=split)) for split in splits)]
+        [*names, *(show(chosen(own, split=split)) for split in splits)]
         for names, own in rows if own], len(head))
 
 
 def _rate(cells: Sequence[Cell]) -> str:
     """The fraction of solved episodes; how many there are where some are missing."""
     n, planned = sum(len(cell.lines) for cell in cells), sum(cell.planned for cell in cells)
-    return rate(_lines(cells)) + (f', n = {n}' if 0 < n < planned else '')
+    return rate(lines_of(cells)) + (f', n = {n}' if 0 < n < planned else '')
 
 
 def _effort(cells: Sequence[Cell]) -> str:
-    """Questions and actions per episode, and seconds per action."""
-    if not _lines(cells):
-        return '–'
-    found = score(_lines(cells))
-    return f'{number(found.questions)} / {number(found.actions)} / {found.step_s:.2f}'
+    return effort_of(lines_of(cells))
 
 
 def _calibration(calibrated: bool) -> str:
@@ -210,14 +208,14 @@ def _calibration(calibrated: bool) -> str:
 def _method_rows(cells: Sequence[Cell], models: Sequence[str]) -> list[Row]:
     """Rows of models, methods and with or without a calibration."""
     return [([model or '(none)', f'`{method}`', _calibration(calibrated)],
-             _chosen(cells, model=model, method=method, calibrated=calibrated))
+             chosen(cells, model=model, method=method, calibrated=calibrated))
             for model in models
-            for method in _values(_chosen(cells, model=model), 'method')
+            for method in _values(chosen(cells, model=model), 'method')
             for calibrated in (False, True)]
 
 
 def _main_rows(results: Results, errors: str) -> list[Row]:
-    return _method_rows(_chosen(results.main, errors=errors), results.models)
+    return _method_rows(chosen(results.main, errors=errors), results.models)
 
 
 _HEAD = ('model', 'method', 'calibration')
@@ -228,14 +226,14 @@ def overview(results: Results) -> str:
     real = [cell for cell in results.main if cell.model in results.models]
     rows: list[Row] = [
         ([f'`{method}`' + (', calibrated' if calibrated else ''), ERRORS[errors]],
-         _chosen(real, method=method, calibrated=calibrated, errors=errors))
+         chosen(real, method=method, calibrated=calibrated, errors=errors))
         for method in _values(real, 'method') for calibrated in (False, True)
         for errors in ERRORS]
     rows += [([f'`belief`, {eyes} eyes' + (', calibrated' if calibrated else ''), ''],
-              _chosen(results.main, model=eyes, calibrated=calibrated))
+              chosen(results.main, model=eyes, calibrated=calibrated))
              for eyes in (PERFECT, USELESS) for calibrated in (False, True)]
-    rows += [([f'`{method}`', ''], _chosen(results.main, method=method, model=''))
-             for method in _values(_chosen(results.main, model=''), 'method')]
+    rows += [([f'`{method}`', ''], chosen(results.main, method=method, model=''))
+             for method in _values(chosen(results.main, model=''), 'method')]
     return _by_split(results.main, ('method', 'answers'), rows, _rate)
 
 
@@ -253,11 +251,12 @@ def effort(results: Results, errors: str) -> str:
 
 def _told(results: Results, show: Callable[[Sequence[Cell]], str]) -> str:
     rows: list[Row] = [
-        ([model or '(none)', f'`{method}`', TOLD[level]],
-         _chosen(results.told, model=model, method=method, privileged=level))
-        for model in sorted(_values(results.told, 'model'), key=lambda m: (not m, m == EMBEDDED))
-        for method in _values(_chosen(results.told, model=model), 'method') for level in TOLD]
-    return _by_split(results.told, ('model', 'method', 'told'), rows, show)
+        ([model or 'none: `blind`', ERRORS.get(errors, ''), TOLD[level]],
+         chosen(results.told, model=model, errors=errors, privileged=level))
+        for model in sorted(_values(results.told, 'model'), key=lambda m: not m)
+        for errors in sorted(_values(chosen(results.told, model=model), 'errors'), reverse=True)
+        for level in TOLD]
+    return _by_split(results.told, ('model', 'answers', 'told'), rows, show)
 
 
 def told(results: Results) -> str:
@@ -272,30 +271,23 @@ def told_effort(results: Results) -> str:
 
 def embedded(results: Results) -> str:
     """Success, questions, actions and time of the small model on rendered pictures."""
-    rows: list[Row] = []
-    for level in TOLD:
-        for calibrated in (False, True):
-            own = _chosen(results.embedded, privileged=level, calibrated=calibrated)
-            names = [TOLD[level], _calibration(calibrated)]
-            rows.append(([*names, 'solved'], own))
-            rows.append(([*names, 'questions / actions / s'], own))
-    cells = results.embedded
-    splits = _splits(cells)
-    return table(['told', 'calibration', '', *splits], [
-        [*names, *((_rate if names[-1] == 'solved' else _effort)(_chosen(own, split=split))
-                   for split in splits)] for names, own in rows if own], 3)
+    splits = splits_of(results.embedded)
+    return table(['told', '', *splits], [
+        [TOLD[level], name, *(show(chosen(own, split=split)) for split in splits)]
+        for level in TOLD if (own := chosen(results.embedded, privileged=level))
+        for name, show in (('solved', _rate), ('questions / actions / s', _effort))], 2)
 
 
 def ablations(results: Results) -> str:
     """What becomes of a method without its parts."""
     cells = results.ablations
-    splits = _splits(cells)
+    splits = splits_of(cells)
     rows = []
     for variant in _values(cells, 'variant'):
-        own = _chosen(cells, variant=variant)
-        lines = _lines(own)
+        own = chosen(cells, variant=variant)
+        lines = lines_of(own)
         found, plain = belief_reliability(lines, resamples=0), score(lines)
-        rows.append([variant, *(_rate(_chosen(own, split=split)) for split in splits),
+        rows.append([variant, *(_rate(chosen(own, split=split)) for split in splits),
                      number(plain.questions), number(plain.actions), f'{plain.step_s:.2f}',
                      '–' if found is None else f'{found.ece:.3f}'])
     return table(['variant', *splits, 'questions', 'actions', 's/action', 'ECE'], rows)
@@ -329,11 +321,11 @@ def _pair(ours: Sequence[Cell], theirs: Sequence[Cell]) -> Comparison | None:
 
 def _compared(results: Results, against: str, calibrated: bool, **wanted: Any,
               ) -> Comparison | None:
-    ours = _chosen(results.main, method='belief', calibrated=calibrated, **wanted)
+    ours = chosen(results.main, method='belief', calibrated=calibrated, **wanted)
     wanted = {key: value for key, value in wanted.items()
               if against != 'blind' or key == 'split'}
     return _pair([cell for cell in ours if cell.model in results.models],
-                 _chosen(results.main, method=against, **wanted))
+                 chosen(results.main, method=against, **wanted))
 
 
 def _signed(value: float) -> str:
@@ -367,7 +359,7 @@ def paired(results: Results) -> str:
     for against in RIVALS:
         for errors in ERRORS:
             for calibrated in (False, True):
-                for split in (*_splits(results.main), ''):
+                for split in (*splits_of(results.main), ''):
                     where = {'split': split} if split else {}
                     found = _compared(results, against, calibrated, errors=errors, **where)
                     if found is None or found.counts is None or found.difference is None:
@@ -387,7 +379,7 @@ def compared(results: Results) -> str:
     for against in RIVALS:
         cells = {(model, errors, calibrated, split): found
                  for model in results.models for errors in ERRORS for calibrated in (False, True)
-                 for split in _splits(results.main)
+                 for split in splits_of(results.main)
                  if (found := _compared(results, against, calibrated, model=model, errors=errors,
                                         split=split)) is not None}
         differences = {key: found.difference or 0.0 for key, found in cells.items()}
@@ -418,11 +410,11 @@ def useless_against_blind(results: Results) -> str:
     """In words: what eyes that tell nothing cost, split by split."""
     said = []
     for calibrated in (False, True):
-        own = _chosen(results.main, model=USELESS, calibrated=calibrated)
+        own = chosen(results.main, model=USELESS, calibrated=calibrated)
         parts = []
-        for split in _splits(own):
-            found = _pair(_chosen(own, split=split),
-                          _chosen(results.main, method='blind', split=split))
+        for split in splits_of(own):
+            found = _pair(chosen(own, split=split),
+                          chosen(results.main, method='blind', split=split))
             if found is not None and found.difference is not None:
                 parts.append(f'{_signed(found.difference)} on {split}')
         if parts:
@@ -436,16 +428,15 @@ def useless_against_blind(results: Results) -> str:
 def reliability_rows(results: Results) -> list[tuple[list[str], list[Line]]]:
     """Names and lines of what has an expected calibration error of its own."""
     rows = [([model, ERRORS[errors], _calibration(calibrated)],
-             _lines(_chosen(results.main, method='belief', model=model, errors=errors,
+             lines_of(chosen(results.main, method='belief', model=model, errors=errors,
                             calibrated=calibrated)))
             for model in results.models for errors in ERRORS for calibrated in (False, True)]
     rows += [([eyes, '', _calibration(calibrated)],
-              _lines(_chosen(results.main, method='belief', model=eyes, calibrated=calibrated)))
+              lines_of(chosen(results.main, method='belief', model=eyes, calibrated=calibrated)))
              for eyes in (PERFECT, USELESS) for calibrated in (False, True)]
-    rows += [([EMBEDDED, 'rendered pictures', _calibration(calibrated)],
-              _lines(_chosen(results.embedded, privileged='none', calibrated=calibrated)))
-             for calibrated in (False, True)]
-    rows.append((['`blind`', '', 'no'], _lines(_chosen(results.main, method='blind'))))
+    rows.append(([EMBEDDED, 'rendered pictures', 'yes'],
+                 lines_of(chosen(results.embedded, privileged='none'))))
+    rows.append((['`blind`', '', 'no'], lines_of(chosen(results.main, method='blind'))))
     return [(names, lines) for names, lines in rows if lines]
 
 
@@ -466,13 +457,13 @@ def _groups(results: Results) -> list[tuple[str, list[Cell]]]:
     """What failures are counted by."""
     real = [cell for cell in results.main if cell.model in results.models]
     found = [(f'`{method}`' + (', calibrated' if calibrated else ''),
-              _chosen(real, method=method, calibrated=calibrated))
+              chosen(real, method=method, calibrated=calibrated))
              for method in _values(real, 'method') for calibrated in (False, True)]
-    found += [('`belief`, useless eyes', _chosen(results.main, model=USELESS)),
-              ('`belief`, perfect eyes', _chosen(results.main, model=PERFECT)),
-              ('`belief`, `embedded`', _chosen(results.embedded, privileged='none')),
-              ('`blind`', _chosen(results.main, method='blind'))]
-    return [(name, cells) for name, cells in found if _lines(cells)]
+    found += [('`belief`, useless eyes', chosen(results.main, model=USELESS)),
+              ('`belief`, perfect eyes', chosen(results.main, model=PERFECT)),
+              ('`belief`, `embedded`', chosen(results.embedded, privileged='none')),
+              ('`blind`', chosen(results.main, method='blind'))]
+    return [(name, cells) for name, cells in found if lines_of(cells)]
 
 
 def _claimed(line: Line) -> bool:
@@ -496,7 +487,7 @@ def accepted(results: Results) -> str:
     """Goals that were accepted and did not hold, and how the other failures ended."""
     rows = []
     for name, cells in _groups(results):
-        lines = _lines(cells)
+        lines = lines_of(cells)
         taken = [line for line in lines if _accepted(line)]
         wrong = [line for line in taken if not measures.solved(line)]
         failed = [line for line in lines if not measures.solved(line)]
@@ -515,7 +506,7 @@ def accepted(results: Results) -> str:
 def causes(results: Results) -> str:
     """Failures by cause: their number, by method."""
     groups = _groups(results)
-    counts = [Counter(line['failure']['cause'] for line in _lines(cells) if line['failure'])
+    counts = [Counter(line['failure']['cause'] for line in lines_of(cells) if line['failure'])
               for _, cells in groups]
     rows = [[f'`{cause.value}`', *(str(own[cause.value] or '') for own in counts)]
             for cause in Cause if any(own[cause.value] for own in counts)]
@@ -525,10 +516,10 @@ def causes(results: Results) -> str:
 def tasks(results: Results) -> str:
     """The tasks at which ``belief`` fails most often, over all models and errors."""
     real = [cell for cell in results.main if cell.model in results.models]
-    columns = [('`belief`', _chosen(real, method='belief', calibrated=False)),
-               ('`belief`, calibrated', _chosen(real, method='belief', calibrated=True)),
-               ('`belief`, perfect eyes', _chosen(results.main, model=PERFECT)),
-               ('`blind`', _chosen(results.main, method='blind'))]
+    columns = [('`belief`', chosen(real, method='belief', calibrated=False)),
+               ('`belief`, calibrated', chosen(real, method='belief', calibrated=True)),
+               ('`belief`, perfect eyes', chosen(results.main, model=PERFECT)),
+               ('`blind`', chosen(results.main, method='blind'))]
     counts: list[dict[tuple[str, str], list[Line]]] = []
     for _, cells in columns:
         own: dict[tuple[str, str], list[Line]] = {}
@@ -569,13 +560,13 @@ def origin(results: Results) -> str:
 def summary(results: Results) -> str:
     """What stands out, in words with numbers."""
     said = []
-    for split in _splits(results.main):
+    for split in splits_of(results.main):
         parts = []
         for name, cells in (
-                ('`blind` solves', _chosen(results.main, method='blind', split=split)),
-                ('perfect eyes', _chosen(results.main, model=PERFECT, split=split)),
-                ('the oracle', _chosen(results.main, method='oracle', split=split))):
-            if lines := _lines(cells):
+                ('`blind` solves', chosen(results.main, method='blind', split=split)),
+                ('perfect eyes', chosen(results.main, model=PERFECT, split=split)),
+                ('the oracle', chosen(results.main, method='oracle', split=split))):
+            if lines := lines_of(cells):
                 parts.append(f'{name} {fraction(score(lines).rate)}')
         for calibrated in (False, True):
             rates = [score(cell.lines).rate for cell in results.main

@@ -18,8 +18,12 @@ from unified_planning.shortcuts import OneshotPlanner, get_environment
 
 from sightplan.domains import Domain, MemoryOf, domain_names, load_domain
 from sightplan.grounding.constraints import instantiate, read_constraints
+from sightplan.grounding.observation_model import problem_key, read_observation_model
+from sightplan.grounding.priors import known_rates
 from sightplan.model import Action, Atom, PlanningStatus, PlanningTask, Problem
 from sightplan.planning.symbolic import FastDownwardPlanner
+from sightplan.vlm.backends.embedded import Backend as Embedded
+from sightplan.vlm.backends.embedded import Settings
 
 get_environment().credits_stream = None
 pytestmark = pytest.mark.filterwarnings('ignore::DeprecationWarning:unified_planning')
@@ -227,3 +231,20 @@ def test_generator_if_any(domain: Domain) -> None:
     first = list(domain.generator.generate(domain, settings, 3))
     again = list(itertools.islice(domain.generator.generate(domain, settings, 3), 3))
     assert first == again and len({seed for seed, _ in first}) == 3
+
+
+@every_domain
+def test_calibrations_that_come_with_a_domain_are_about_its_questions(domain: Domain) -> None:
+    measured = {problem_key(p) for split in domain.splits for p in domain.split_problems(split)}
+    for path in sorted(domain.folder.glob('calibrations/*.json')):
+        rates = read_observation_model(path)
+        assert (rates.domain, rates.questions_sha256) == (domain.name, domain.question_hash), path
+        assert known_rates(domain, rates.model, rates.prompt or '') == rates, path
+        assert not measured.intersection(rates.problems), path
+
+
+def test_embedded_has_a_calibration_for_the_weights_that_are_shipped() -> None:
+    shipped = Embedded(Settings(domain='household')).model
+    assert known_rates(load_domain('household'), shipped), (
+        f'answers of {shipped} are believed as those of any model: make '
+        f'domains/household/calibrations/embedded.json anew with "sightplan calibrate"')

@@ -1,4 +1,4 @@
-"""The sampled belief: against the exact posterior over all courses, and its particular rules."""
+"""The sampled belief: against the exact posterior of all trajectories, and its own rules."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def moved(action, state, kept):
 
 
 def exact(history):
-    """P(atom is true now), by adding up all courses; answers' rates by Polya's urn."""
+    """P(atom is true now), by adding up all trajectories; answers' rates by Polya's urn."""
     theory = estimator()
     total, true = 0.0, dict.fromkeys(ATOMS, 0.0)
     for values in itertools.product((False, True), repeat=len(ATOMS)):
@@ -77,10 +77,10 @@ def exact(history):
             continue
         start = frozenset(a for a, v in zip(ATOMS, values, strict=True) if v)
         prior = math.prod(PRIOR[a] if a in start else 1.0 - PRIOR[a] for a in ATOMS)
-        courses = [(prior, start, {}, {})]  # weight, state, counts, last answers
+        trajectories = [(prior, start, {}, {})]  # weight, state, counts, last answers
         for what, result in history:
             following = []
-            for weight, state, counts, last in courses:
+            for weight, state, counts, last in trajectories:
                 if isinstance(what, Action):
                     fits = MODEL.applicable(what, state)
                     if result is FeedbackStatus.REJECTED:
@@ -106,8 +106,8 @@ def exact(history):
                         strength + sum(urn.values()))
                     counts = {**counts, key: {**urn, result: urn.get(result, 0) + 1}}
                 following.append((weight, state, counts, {**last, what: (value, result)}))
-            courses = following
-        for weight, state, _, _ in courses:
+            trajectories = following
+        for weight, state, _, _ in trajectories:
             total += weight
             for atom in state:
                 true[atom] += weight
@@ -155,7 +155,7 @@ def told(tracked, history):
 
 
 @pytest.mark.parametrize('seed', range(8))
-def test_it_agrees_with_the_exact_posterior_over_all_courses(seed):
+def test_it_agrees_with_the_exact_posterior_over_all_trajectories(seed):
     history = lived(seed, 4)
     tracked = belief()
     told(tracked, history)
@@ -333,6 +333,14 @@ def test_a_situation_counts_once_and_relative_to_one_out_of_view():
     tracked.see(SITUATIONS, ('bowl_1', 'cabinet_1'))
     assert log_odds_of_the_start(tracked, INSIDE[0]) == pytest.approx(
         expected + logit(0.3) - logit(0.45))
+
+
+def test_a_closed_cabinet_is_no_less_likely_to_hide_a_thing_for_being_in_view():
+    tracked = looking(k=64)
+    for image, visible in enumerate([('cabinet_1',), ('cabinet_1', 'sink_1'), ()]):
+        tracked.observe(str(image))
+        tracked.see(SITUATIONS, visible)
+        assert log_odds_of_the_start(tracked, INSIDE[0]) == pytest.approx(logit(0.45))
 
 
 def test_a_situation_says_nothing_of_what_actions_may_have_changed():

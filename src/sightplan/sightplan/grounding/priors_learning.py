@@ -116,8 +116,8 @@ def walk(counts: Counts, domain: Domain, world: Any, problem: Problem, steps: in
     for _ in range(steps):
         before = world.state()
         draw = rng.random()
-        course = plan(problem, before) if draw < 0.5 else ()
-        action = (course[0] if course else rng.choice(model.actions) if draw > 0.9
+        path = plan(problem, before) if draw < 0.5 else ()
+        action = (path[0] if path else rng.choice(model.actions) if draw > 0.9
                   else random_action(model, before, rng))
         if action is None:
             return

@@ -1,11 +1,11 @@
 """Belief over time where there are too many possible states to list: a sample of them.
 
-The belief is K weighted *courses* of the world (``trajectories``), each an initial state and what
-became of every action. New answers and the world's feedback reweight them; where the weight rests
-on few of them they are resampled, and moved by Metropolis-Hastings steps whose target is the exact
-posterior given everything since the beginning (resample-move, Gilks and Berzuini 2001). So a
-refusal at step nine can still change what is thought about step zero, and no possible state is
-ever out of reach.
+The belief is K weighted *trajectories* of the world (module ``trajectories``), each an initial
+state and what became of every action. New answers and the world's feedback reweight them; where
+the weight rests on few of them they are resampled, and moved by Metropolis-Hastings steps whose
+target is the exact posterior given everything since the beginning (resample-move, Gilks and
+Berzuini 2001). So a refusal at step nine can still change what is thought about step zero, and no
+possible state is ever out of reach.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sightplan.grounding.priors import Priors, situation_of
 from sightplan.grounding.sights import Sights
 from sightplan.grounding.solver import Bools, Floats
 from sightplan.grounding.theory import Clause, Theory
-from sightplan.grounding.trajectories import Courses, History
+from sightplan.grounding.trajectories import History, Trajectories
 from sightplan.model import (
     Action,
     Atom,
@@ -43,7 +43,7 @@ _MORE_MOVES = 4  # as long as they find likelier ones
 
 
 class SampledBelief(JointBelief):
-    """Tracks one episode's joint state by a sample of courses.
+    """Tracks one episode's joint state by a sample of trajectories.
 
     For theories under which everything may be false at once, and single changes lead from any
     possible state to any other.
@@ -54,7 +54,7 @@ class SampledBelief(JointBelief):
         super().__init__(estimator, model, settings)
         self._rules = [(columns, _Rules(solver.theory)) for columns, solver in estimator.parts]
         self._rng = np.random.default_rng(estimator.settings.seed)
-        self._courses: Courses
+        self._trajectories: Trajectories
         self._log_weights: Floats
         self._history = History(self.atoms, self._batch, estimator.observation_model,
                                 self.settings.repeats == 'independent',
@@ -73,8 +73,8 @@ class SampledBelief(JointBelief):
 
     @property
     def state(self) -> State:
-        """The present state of the most probable course."""
-        return self._estimator.state(self._values[int(self._courses.log_p.argmax())])
+        """The present state of the most probable trajectory."""
+        return self._estimator.state(self._values[int(self._trajectories.log_p.argmax())])
 
     @property
     def weights(self) -> Floats:
@@ -86,9 +86,9 @@ class SampledBelief(JointBelief):
         """(J, K) whether the atom of each answer was true when it was given, by all known now.
 
         Answers in the order in which they came, without those that were dropped; columns are
-        courses, whose probabilities are ``weights``.
+        trajectories, whose probabilities are ``weights``.
         """
-        return self._history.truths(self._courses)
+        return self._history.truths(self._trajectories)
 
     # --- learning -------------------------------------------------------------------------------
 
@@ -135,7 +135,9 @@ class SampledBelief(JointBelief):
         An atom that nothing was done to has stayed as it was at the start, and the situation that
         it is now in says of that what it would have said then, beside one out of view. Not so
         where what may hide a thing was changed: what comes into view as a door is opened may well
-        be behind it.
+        be behind it. Nor of a thing out of view that something may hide: that a cabinet came into
+        view and the thing did not speaks against its being there only if the cabinet is open,
+        which the rules of what is in view say.
         """
         if self._sights is None:
             self._sights = self._history.sights = Sights(priors.sights, self.atoms, self._batch)
@@ -146,7 +148,10 @@ class SampledBelief(JointBelief):
         shifted = False
         for column, (atom, known) in enumerate(zip(self.atoms, self._situations, strict=True)):
             situation = situation_of(atom, visible)
-            columns = [column, *(number[a] for a in self._sights.hidden_by.get(atom, ()))]
+            hidden_by = self._sights.hidden_by.get(atom, ())
+            columns = [column, *(number[a] for a in hidden_by)]
+            if hidden_by and atom.args[0] not in visible:
+                continue
             if known and situation not in known and not changed[columns].any():
                 known.append(situation)
                 now = priors.in_situation(atom, situation)
@@ -180,14 +185,14 @@ class SampledBelief(JointBelief):
         self._moved = True
         drawn_log_p: Floats | float = 0.0
         if status is FeedbackStatus.EXECUTED:  # what became of it is drawn from its prior
-            courses = self._courses
+            trajectories = self._trajectories
             log_p = self._history.outcome_log_p(
-                len(self._history.executed) - 1, courses.outcomes)
-            points = self._rng.random((len(courses), 1))
+                len(self._history.executed) - 1, trajectories.outcomes)
+            points = self._rng.random((len(trajectories), 1))
             drawn = (np.exp(log_p).cumsum(axis=1) < points).sum(axis=1)
             drawn = np.minimum(drawn, log_p.shape[1] - 1)
-            courses.outcomes = np.column_stack([courses.outcomes, drawn.astype(np.int8)])
-            drawn_log_p = log_p[np.arange(len(courses)), drawn]
+            trajectories.outcomes = np.column_stack([trajectories.outcomes, drawn.astype(np.int8)])
+            drawn_log_p = log_p[np.arange(len(trajectories)), drawn]
         self._update(drawn_log_p)
 
     # --- the mathematics ------------------------------------------------------------------------
@@ -218,14 +223,14 @@ class SampledBelief(JointBelief):
         self._log_weights = np.zeros(k)
         self._move(steps)
 
-    def _set(self, courses: Courses) -> None:
-        self._courses, self._values = courses, courses.values
+    def _set(self, trajectories: Trajectories) -> None:
+        self._trajectories, self._values = trajectories, trajectories.values
 
-    def _follow(self, start: Bools, outcomes: NDArray[np.int8]) -> Courses:
-        courses = self._history.follow(start, outcomes)
+    def _follow(self, start: Bools, outcomes: NDArray[np.int8]) -> Trajectories:
+        trajectories = self._history.follow(start, outcomes)
         for columns, rules in self._rules:
-            courses.log_p = courses.log_p - rules.penalties(start[:, columns])
-        return courses
+            trajectories.log_p = trajectories.log_p - rules.penalties(start[:, columns])
+        return trajectories
 
     def _update(self, drawn_log_p: Floats | float = 0.0, news: int = 1) -> None:
         """Reweight by what has just been added to the history; resample and move if need be.
@@ -237,9 +242,9 @@ class SampledBelief(JointBelief):
             drawn_log_p: (K,) log P with which what was added to each trajectory was drawn.
             news: how many things were learned; 0: it is not asked how likely they were.
         """
-        before = self._courses
+        before = self._trajectories
         self._set(self._follow(before.start, before.outcomes))
-        change = self._courses.log_p - before.log_p - drawn_log_p
+        change = self._trajectories.log_p - before.log_p - drawn_log_p
         expected = float(logsumexp(self._log_weights + change) - logsumexp(self._log_weights))
         self._log_weights = self._log_weights + change
         weights = self.weights
@@ -248,31 +253,31 @@ class SampledBelief(JointBelief):
             self._resample(weights)
             self._move(_STEPS)
         for _ in range(_MORE_MOVES if surprised else 0):
-            likely = self._courses.log_p.mean()
+            likely = self._trajectories.log_p.mean()
             self._move(_STEPS)
-            if self._courses.log_p.mean() < likely + 1.0:
+            if self._trajectories.log_p.mean() < likely + 1.0:
                 break
 
     def _resample(self, weights: Floats) -> None:
         k = self.settings.k
         points = (np.arange(k) + self._rng.random()) / k
         chosen = np.minimum(np.searchsorted(np.cumsum(weights), points), k - 1)
-        self._set(self._courses.take(chosen))
+        self._set(self._trajectories.take(chosen))
         self._log_weights = np.zeros(k)
 
     def _move(self, steps: int) -> None:
-        """Metropolis-Hastings steps of all courses at once."""
-        courses, rng = self._courses, self._rng
-        k, n = courses.start.shape
+        """Metropolis-Hastings steps of all trajectories at once."""
+        trajectories, rng = self._trajectories, self._rng
+        k, n = trajectories.start.shape
         kinds = np.array([len(event.log_p) for event in self._history.executed], np.int8)
         times = len(kinds)
         partners, degree = self._partners
-        p = courses.start.mean(axis=0)
+        p = trajectories.start.mean(axis=0)
         focus = np.sqrt(p * (1.0 - p)) + 0.05
         focus = np.cumsum(focus / focus.sum())
         everyone = np.arange(k)
         for _ in range(steps):
-            start, outcomes = courses.start.copy(), courses.outcomes.copy()
+            start, outcomes = trajectories.start.copy(), trajectories.outcomes.copy()
             log_q = np.zeros(k)
             kind = rng.random(k)
             flips = kind < 1.0 - _SWAPS - (_OUTCOMES if times else 0.0)
@@ -281,7 +286,7 @@ class SampledBelief(JointBelief):
             start[everyone[flips], columns[flips]] ^= True
             true = (rng.random((k, n)) * start).argmax(axis=1)
             other = partners[true, (rng.random(k) * degree[true]).astype(np.intp)]
-            swaps &= courses.start[everyone, true] & ~courses.start[everyone, other] & (
+            swaps &= trajectories.start[everyone, true] & ~trajectories.start[everyone, other] & (
                 degree[true] > 0)
             rows = everyone[swaps]
             start[rows, true[swaps]] = False
@@ -293,19 +298,20 @@ class SampledBelief(JointBelief):
                 other_outcome = 1 + (rng.random(len(turned)) * (kinds[when] - 1)).astype(np.int8)
                 outcomes[turned, when] = (outcomes[turned, when] + other_outcome) % kinds[when]
             found = self._follow(start, outcomes)
-            better = np.log(rng.random(k)) < found.log_p - courses.log_p + log_q
+            better = np.log(rng.random(k)) < found.log_p - trajectories.log_p + log_q
             rows = np.flatnonzero(better)
             for part, rules in self._rules:
                 rows = rows[rules.possible(start[np.ix_(rows, part)])]
-            for ours, theirs in ((courses.start, start), (courses.outcomes, outcomes),
-                                 (courses.values, found.values), (courses.log_p, found.log_p)):
+            for ours, theirs in ((trajectories.start, start), (trajectories.outcomes, outcomes),
+                                 (trajectories.values, found.values),
+                                 (trajectories.log_p, found.log_p)):
                 ours[rows] = theirs[rows]
 
     def _asked(self) -> Collection[int]:
         return self._answered
 
     def _rates(self, columns: NDArray[np.intp]) -> Floats:
-        return self._history.rates_of(columns, self._courses, self.weights)
+        return self._history.rates_of(columns, self._trajectories, self.weights)
 
 
 class _Rules:

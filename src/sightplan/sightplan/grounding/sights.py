@@ -147,7 +147,7 @@ class Sights:
                 self._against.setdefault(number, []).append(look)
 
     def costs(self, seen: Bools) -> Floats:
-        """(K,) what speaks against each course [nats]; a case counts once, for views persist.
+        """(K,) what speaks against each trajectory [nats]; a case counts once, for views persist.
 
         Args:
             seen: (looks, K, n) states at the looks.

@@ -1,11 +1,11 @@
-"""What happened in an episode, and how likely it makes a course of the world.
+"""What happened in an episode, and how likely it makes a trajectory of the world.
 
-A *course* is an initial state and what became of every action. All else follows: the states in
+A *trajectory* is an initial state and what became of every action. All else follows: the states in
 between, and with them the likelihood of every answer and of everything that the world refused or
 carried out. How often a model is wrong is not known either: for every predicate and value the
-rates of its answers have a Dirichlet distribution, which is integrated out, so that courses under
-which a model contradicts itself less are likelier, and what actions bring to light about some
-answers tells what others are worth.
+rates of its answers have a Dirichlet distribution, which is integrated out, so that trajectories
+under which a model contradicts itself less are likelier, and what actions bring to light about
+some answers tells what others are worth.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ class _Granted:
 
 
 @dataclass(slots=True)
-class Courses:
-    """Some courses of the world.
+class Trajectories:
+    """Some trajectories of the world.
 
     Attributes:
         start: (K, n) bool, initial states.
@@ -114,9 +114,9 @@ class Courses:
     def __len__(self) -> int:
         return len(self.start)
 
-    def take(self, chosen: NDArray[np.intp]) -> Courses:
-        """The courses of some rows, in that order; a row may come several times."""
-        return Courses(self.start[chosen], self.outcomes[chosen], self.values[chosen],
+    def take(self, chosen: NDArray[np.intp]) -> Trajectories:
+        """The trajectories of some rows, in that order; a row may come several times."""
+        return Trajectories(self.start[chosen], self.outcomes[chosen], self.values[chosen],
                        self.log_p[chosen])
 
 
@@ -230,8 +230,8 @@ class History:
 
     # --- how likely -----------------------------------------------------------------------------
 
-    def follow(self, start: Bools, outcomes: Ints) -> Courses:
-        """The courses that begin in some states, with their probabilities.
+    def follow(self, start: Bools, outcomes: Ints) -> Trajectories:
+        """The trajectories that begin in some states, with their probabilities.
 
         Args:
             start: (K, n).
@@ -267,7 +267,7 @@ class History:
         log_p = log_p - self.sights.costs(seen)
         if self._answers:
             log_p = log_p + self._likelihood(seen)[0]
-        return Courses(start, outcomes, values, log_p)
+        return Trajectories(start, outcomes, values, log_p)
 
     def outcome_log_p(self, number: int, outcomes: Ints) -> Floats:
         """(K, C) log P(each of the C outcomes of an executed action).
@@ -329,7 +329,8 @@ class History:
                 fresh, extra[np.arange(len(answers))[:, None], number], 0.0)
         return log_p, counts
 
-    def rates_of(self, columns: NDArray[np.intp], courses: Courses, weights: Floats) -> Floats:
+    def rates_of(self, columns: NDArray[np.intp], trajectories: Trajectories, weights: Floats,
+                 ) -> Floats:
         """(m, 2) P(yes | false), P(yes | true) of the next readable answer about each atom.
 
         They are those of eyes as good as may well be: one standard deviation better than expected,
@@ -337,13 +338,13 @@ class History:
 
         Args:
             columns: (m,) the atoms.
-            courses: what may have happened.
+            trajectories: what may have happened.
             weights: (K,) their probabilities.
         """
         alpha = self._alpha
         unchanged = np.zeros(len(columns))
         if self._answers:
-            seen = self._seen(courses)
+            seen = self._seen(trajectories)
             alpha = alpha + np.tensordot(weights, self._likelihood(seen)[1], axes=1)
         total = alpha[:, :, :2].sum(axis=2)
         mean = alpha[:, :, 0] / total
@@ -355,28 +356,28 @@ class History:
                 number = self._last.get(int(column), -1)
                 if number >= 0:
                     then = seen[self._answers[number].look, :, column]
-                    unchanged[i] = weights @ (then == courses.values[:, column])
+                    unchanged[i] = weights @ (then == trajectories.values[:, column])
                     ahead[i] = self._answers[number].verdict == 0
         stuck = self._again[self._predicate[columns]] * unchanged[:, None]
         return np.asarray(stuck * ahead + (1.0 - stuck) * yes)
 
-    def truths(self, courses: Courses) -> Bools:
-        """(J, K) whether the atom of each answer was true when it was given, in each course.
+    def truths(self, trajectories: Trajectories) -> Bools:
+        """(J, K) whether the atom of each answer was true when it was given, in each trajectory.
 
         An answer that is taken over for the same picture is left out.
         """
         answers = [answer for answer in self._answers if not answer.same_picture]
-        return self._seen(courses)[[a.look for a in answers], :, [a.column for a in answers]]
+        return self._seen(trajectories)[[a.look for a in answers], :, [a.column for a in answers]]
 
-    def _seen(self, courses: Courses) -> Bools:
-        values, found, executed = courses.start, [], 0
+    def _seen(self, trajectories: Trajectories) -> Bools:
+        values, found, executed = trajectories.start, [], 0
         for event in self._events:
             if event is None:
                 found.append(values)
             elif isinstance(event, _Granted):
                 values = found[-1] = _put(values, event)
             elif event.executed:
-                values = self._after(event, values, courses.outcomes[:, executed],
+                values = self._after(event, values, trajectories.outcomes[:, executed],
                                      self._model.applicable(event.action, values))
                 executed += 1
         return np.array(found)

@@ -51,7 +51,7 @@ _LOG = logging.getLogger(__name__)
 _MAX_BATCH = 8
 _FAINT = 1e-4
 _LIKELY = 0.3
-_CONSIDERED = 48  # joint states that a course of action is judged on
+_CONSIDERED = 48  # joint states that a plan is judged on
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class BelievingSettings:
                          'first has .2, and all other atoms are as likely as not)')
     reliability: str = param('uncertain', 'Rates of answers: uncertain (learned within an '
                              'episode) or fixed (for comparison)', choices=('uncertain', 'fixed'))
-    look_ahead: bool = param(True, 'Whether courses of action are judged on all likely states '
+    look_ahead: bool = param(True, 'Whether plans are judged on all likely states '
                              '(else the plan from the likeliest one is followed)')
     inference: str = param('auto', 'How joint states are kept: listed (the most probable ones), '
                            'sampled, factorised (log-odds per atom, projected; for comparison), '
@@ -246,11 +246,11 @@ class BelievingPolicy:
         probability = self._at_goal(context)
         if probability >= self._settings.accept:
             return Stop(StopReason.PLAN_DONE, f'the goal holds with P = {probability:.3f}')
-        course = self._course(context) if self._settings.look_ahead else ()
-        course = course or self._plan_of_likeliest(context)
-        if course:
-            self._queue = deque(course)
-            return Act(course[0])
+        candidate = self._candidate(context) if self._settings.look_ahead else ()
+        candidate = candidate or self._plan_of_likeliest(context)
+        if candidate:
+            self._queue = deque(candidate)
+            return Act(candidate[0])
         look = self._way_to_another_view(context, self._filter.state)
         if look is None and self.needs_grounder and probability < 0.5:
             look = self._view(context, context.model.actions)
@@ -283,7 +283,7 @@ class BelievingPolicy:
         """Actions that the budget still allows."""
         return context.spec.max_actions - self._actions
 
-    def _course(self, context: Context) -> tuple[Action, ...]:
+    def _candidate(self, context: Context) -> tuple[Action, ...]:
         """The actions to begin with that promise most; empty: nothing is worth doing."""
         if self._prospect is None:
             def plan(state: State) -> tuple[Action, ...] | None:

@@ -35,7 +35,7 @@ class Estimators:
                                else ObservationModel.default())
         self._constraints, self._priors = constraints, priors
         self._known: dict[object, Estimator] = {}
-        self._of_models: dict[tuple[str, str], Estimators | None] = {}
+        self._of_models: dict[tuple[str, ...], Estimators | None] = {}
 
     def of_model(self, domain: Domain, model: str, prompt: str = '') -> Estimators | None:
         """Those with the calibration of a model that comes with the domain.
@@ -50,7 +50,7 @@ class Estimators:
         """
         if self._given or not self._priors:
             return None
-        key = (domain.reference, model)
+        key = (domain.reference, model, prompt)
         if key not in self._of_models:
             rates = known_rates(domain, model, prompt)
             self._of_models[key] = None if rates is None else Estimators(

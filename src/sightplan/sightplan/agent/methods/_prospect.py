@@ -26,7 +26,7 @@ Beliefs = Mapping[State, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class Candidate:
     """A plan to begin with, and what it promises.
 
     Attributes:
@@ -41,7 +41,7 @@ class Course:
 
 
 class Prospect:
-    """Judges courses of action in one episode.
+    """Judges plans in one episode.
 
     The planner makes the plans among which is chosen. What would be done after the world's first
     answer is judged by the plans that are known by then, where one of them works.
@@ -52,7 +52,7 @@ class Prospect:
         plan: a plan from a state to the goal, None if there is none; called for few states.
         success: how often an action that is carried out does what it should. Where it does not,
             the goal counts as lost: to do again what may have been done already gains nothing.
-        worth: of two courses whose values differ by less than this the shorter one is better.
+        worth: of two plans whose values differ by less than this the shorter one is better.
         widths: how many of the likeliest states plans are made from, at each level: first
             choice, choice after the world's first answer, ...; later one is enough.
     """
@@ -67,14 +67,14 @@ class Prospect:
         self._known: deque[Plan] = deque(maxlen=_KNOWN_PLANS)
 
     def best(self, beliefs: Beliefs, budget: int, refused: frozenset[Action] = frozenset(),
-             in_hand: Plan = ()) -> Course:
-        """The course that promises most; to end at once is one of them.
+             in_hand: Plan = ()) -> Candidate:
+        """The plan that promises most; to end at once is one of them.
 
         Args:
             beliefs: joint states and their probabilities.
             budget: actions left.
             refused: actions that the world has refused since the last one that was carried out:
-                no course begins with them.
+                no plan begins with them.
             in_hand: a plan that was begun, if there is one.
         """
         if len(self._next) > _KNOWN_STEPS:
@@ -83,12 +83,12 @@ class Prospect:
         return self._best(dict(beliefs), budget, refused, 0, in_hand)
 
     def _best(self, beliefs: dict[State, float], budget: int, refused: frozenset[Action],
-              level: int, rest: Plan) -> Course:
-        courses = [Course((), sum(p for s, p in beliefs.items() if self._met(s)), 0.0)]
+              level: int, rest: Plan) -> Candidate:
+        candidates = [Candidate((), sum(p for s, p in beliefs.items() if self._met(s)), 0.0)]
         mass = sum(beliefs.values())
         least = self._worth * (_LATER if level else 1.0)
-        if budget <= 0 or mass - courses[0].value < least:  # too little left to gain
-            return courses[0]
+        if budget <= 0 or mass - candidates[0].value < least:  # too little left to gain
+            return candidates[0]
         width = self._widths[level] if level < len(self._widths) else 1
         likeliest = [state for state in sorted(beliefs, key=lambda s: -beliefs[s])
                      if not self._met(state)][:width]
@@ -102,10 +102,10 @@ class Prospect:
             if plan not in self._known:
                 self._known.append(plan)
             value, actions = self._follow(plan, beliefs, budget, refused, level)
-            courses.append(Course(plan, value, actions / mass))
-        enough = max(course.value for course in courses) - self._worth * mass
-        return min((course for course in courses if course.value >= enough),
-                   key=lambda course: (course.actions, -course.value))
+            candidates.append(Candidate(plan, value, actions / mass))
+        enough = max(candidate.value for candidate in candidates) - self._worth * mass
+        return min((candidate for candidate in candidates if candidate.value >= enough),
+                   key=lambda candidate: (candidate.actions, -candidate.value))
 
     def _follow(self, plan: Plan, beliefs: dict[State, float], budget: int,
                 refused: frozenset[Action], level: int) -> tuple[float, float]:
@@ -124,17 +124,17 @@ class Prospect:
                     actions += p * (1.0 - success) * number
             left = budget - number
             if kept:
-                course = self._best(kept, left, refused | {action}, level + 1,
+                candidate = self._best(kept, left, refused | {action}, level + 1,
                                     plan[number:])
-                value += course.value
+                value += candidate.value
                 mass = sum(kept.values())
-                actions += mass * (number + course.actions)
+                actions += mass * (number + candidate.actions)
             if not done:
                 return value, actions
             beliefs, refused = done, frozenset()
         mass = sum(beliefs.values())
-        course = self._best(beliefs, budget - len(plan), frozenset(), level + 1, ())
-        return value + course.value, actions + mass * (len(plan) + course.actions)
+        candidate = self._best(beliefs, budget - len(plan), frozenset(), level + 1, ())
+        return value + candidate.value, actions + mass * (len(plan) + candidate.actions)
 
     def _plan_from(self, state: State, rest: Plan, refused: frozenset[Action], level: int,
                    ) -> Plan | None:

@@ -70,7 +70,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Course:
+class _Candidate:
     """A plan, never empty, and the state that it was made from."""
 
     plan: Plan
@@ -139,27 +139,27 @@ class Policy:
             return None
         if all(self._knowledge.value(literal) for literal in goal):
             return Stop(StopReason.PLAN_DONE, 'the goal is known to hold')
-        course = self._course(context, {}) or self._explaining(context)
-        if course is None:
+        candidate = self._candidate(context, {}) or self._explaining(context)
+        if candidate is None:
             if self._ask(context, self._relevant, AskPurpose.ENUMERATION):
                 return None
             return self._elsewhere(context)
-        if self._clear(context, course):
+        if self._clear(context, candidate):
             return None
-        looks = self._looks(context, course)
+        looks = self._looks(context, candidate)
         if looks:
-            atom, course = min(looks, key=lambda look: (len(look[1].plan), look[0]))
-            if self._clear(context, course):
+            atom, candidate = min(looks, key=lambda look: (len(look[1].plan), look[0]))
+            if self._clear(context, candidate):
                 return None
-            if atom.args[0] in course.plan[0].args and self._place_in_view(atom):
+            if atom.args[0] in candidate.plan[0].args and self._place_in_view(atom):
                 self._knowledge.answer(atom, False)
                 return None
-        self._plan = course.plan
-        return Act(course.plan[0])
+        self._plan = candidate.plan
+        return Act(candidate.plan[0])
 
     # --- plans ----------------------------------------------------------------------------------
 
-    def _course(self, context: Context, assumptions: Assumptions) -> _Course | None:
+    def _candidate(self, context: Context, assumptions: Assumptions) -> _Candidate | None:
         """A plan under assumptions; None without one that begins with something new."""
         state = self._state(context, assumptions)
         if state not in self._plans:
@@ -168,14 +168,14 @@ class Policy:
         found = self._plans[state]
         if isinstance(found, Stop) or not found or found[0] in self._refused:
             return None
-        return _Course(found, state)
+        return _Candidate(found, state)
 
-    def _explaining(self, context: Context) -> _Course | None:
+    def _explaining(self, context: Context) -> _Candidate | None:
         """The shortest plan under an assumption that explains a refusal."""
-        found = [course for refusal in self._knowledge.refusals for part in refusal
-                 for course in [self._course(context, {
-                     literal.atom: literal.positive for literal in part})] if course]
-        return min(found, key=lambda course: len(course.plan), default=None)
+        found = [candidate for refusal in self._knowledge.refusals for part in refusal
+                 for candidate in [self._candidate(context, {
+                     literal.atom: literal.positive for literal in part})] if candidate]
+        return min(found, key=lambda candidate: len(candidate.plan), default=None)
 
     def _state(self, context: Context, assumptions: Assumptions) -> State:
         """Where plans begin: what is known, what is assumed, and an open goal that is missed."""
@@ -184,15 +184,15 @@ class Policy:
 
     # --- gathering ------------------------------------------------------------------------------
 
-    def _clear(self, context: Context, course: _Course) -> bool:
+    def _clear(self, context: Context, candidate: _Candidate) -> bool:
         """Ask for what a plan depends on: it would fail if that were otherwise than assumed."""
         askable = self._askable(self._relevant)
-        states = np.tile([atom in course.start for atom in self._relevant], (len(askable), 1))
+        states = np.tile([atom in candidate.start for atom in self._relevant], (len(askable), 1))
         states[np.arange(len(askable)), [self._number[atom] for atom in askable]] ^= True
-        works = self._works(context, course.plan, states)
+        works = self._works(context, candidate.plan, states)
         return self._ask(
             context, [atom for atom, fine in zip(askable, works, strict=True) if not fine],
-            AskPurpose.PRECONDITION, course.plan[0])
+            AskPurpose.PRECONDITION, candidate.plan[0])
 
     def _works(self, context: Context, plan: Plan, states: Bools) -> Bools:
         """(K,) from which states (K, n) a plan can be carried out and leads to the goal."""
@@ -202,20 +202,20 @@ class Policy:
             states = self._batch.effects(action, states)
         return fine & self._batch.holds(context.problem.goal, states)
 
-    def _looks(self, context: Context, course: _Course) -> list[tuple[Atom, _Course]]:
+    def _looks(self, context: Context, candidate: _Candidate) -> list[tuple[Atom, _Candidate]]:
         """Plans to find out what the next action depends on: whether a thing is somewhere.
 
         Of an atom about something out of view that names no other place nothing can be looked at.
         """
-        action, seen = course.plan[0], self._observation.visible_objects
-        found: list[tuple[Atom, _Course]] = []
+        action, seen = candidate.plan[0], self._observation.visible_objects
+        found: list[tuple[Atom, _Candidate]] = []
         if seen is None:
             return found
         for atom in sorted(context.model.involved(action)):
             if (len(atom.args) > 1 and atom.args[0] not in seen and self._knowledge.unknown(atom)
                     and not context.model.applicable(
-                        action, course.start.symmetric_difference({atom}))):
-                other = self._course(context, {atom: True})
+                        action, candidate.start.symmetric_difference({atom}))):
+                other = self._candidate(context, {atom: True})
                 if other:
                     found.append((atom, other))
         return found
