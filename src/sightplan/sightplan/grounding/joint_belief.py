@@ -80,6 +80,10 @@ class JointBelief:
         self._batch = BatchModel(model, self.atoms)
         self._values: Bools  # (K, n) joint states
 
+    def use_rates(self, estimator: Estimator) -> None:
+        """Go on with the rates of another estimator of the same atoms, before any answer."""
+        self._estimator = estimator
+
     # --- reading --------------------------------------------------------------------------------
 
     @property

@@ -69,6 +69,11 @@ class SampledBelief(JointBelief):
         self._granted: dict[int, bool] = {}  # before the first action
         self._begin(0)
 
+    def use_rates(self, estimator: Estimator) -> None:
+        """See ``JointBelief.use_rates``; what became of actions so far is not judged anew."""
+        super().use_rates(estimator)
+        self._history.use_rates(estimator.observation_model)
+
     # --- reading --------------------------------------------------------------------------------
 
     @property

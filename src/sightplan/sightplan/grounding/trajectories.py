@@ -151,12 +151,23 @@ class History:
         self._related: list[int] = []  # of each answer those about its things on its picture
         self._last: dict[int, int] = {}
         self.sights = Sights((), atoms, model)
+        self._certain = certain
+        self._take_rates()
+
+    def use_rates(self, rates: ObservationModel) -> None:
+        """Go on with other rates of answers and actions, before the first answer."""
+        self._rates = rates
+        self._take_rates()
+
+    def _take_rates(self) -> None:
         # alpha[p, v, a]: pseudo-counts of answer a where predicate p has value v.
+        rates, names = self._rates, self._names
         self._alpha = np.array([[_pseudo_counts(rates, name, value) for value in (False, True)]
                                 for name in names])
-        if certain:
+        if self._certain:
             self._alpha *= _CERTAIN_ANSWERS
-        self._mean = self._alpha / self._alpha.sum(axis=2, keepdims=True)
+        # Mean rates of yes and no among readable answers.
+        self._mean = self._alpha[:, :, :2] / self._alpha[:, :, :2].sum(axis=2, keepdims=True)
         self._again = np.array([[_persistence(rates, name, value, self._mean[p, value])
                                  for value in (0, 1)] for p, name in enumerate(names)])
 
@@ -305,7 +316,8 @@ class History:
                                         self._related)
         look, column, predicate, verdict, before, same, extra, worth, one_hot = self._columns
         value = seen[look, :, column]  # (J, K)
-        repeated = (before >= 0)[:, None] & (value == value[before])
+        readable = verdict < 2
+        repeated = (readable & (before >= 0))[:, None] & (value == value[before])
         if self._independent:
             repeated &= same[:, None]
         number = value.astype(np.intp)
@@ -320,8 +332,8 @@ class History:
         if repeated.any():
             ahead = np.where(before >= 0, verdict[before], 0)
             stuck = self._again[predicate[:, None], number]  # (J, K)
-            chance = (stuck * (ahead == verdict)[:, None]
-                      + (1.0 - stuck) * self._mean[predicate[:, None], number, verdict[:, None]])
+            mean = self._mean[predicate[:, None], number, np.where(readable, verdict, 0)[:, None]]
+            chance = stuck * (ahead == verdict)[:, None] + (1.0 - stuck) * mean
             weight = np.where(repeated & ~same[:, None], np.log(chance), 0.0)
             log_p = log_p + worth @ weight
         if extra.any():
@@ -398,6 +410,6 @@ def _pseudo_counts(rates: ObservationModel, predicate: str, value: bool) -> list
 
 def _persistence(rates: ObservationModel, predicate: str, value: int, mean: Floats) -> float:
     """How often an answer about a new image is the last one again, whatever it was."""
-    wrong = float(mean[1 if value else 0] / mean[:2].sum())
+    wrong = float(mean[1 if value else 0])
     repeat = rates.rates(predicate).repeat
     return max(0.0, (repeat - wrong) / (1.0 - wrong))

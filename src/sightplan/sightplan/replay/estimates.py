@@ -16,7 +16,7 @@ import numpy as np
 
 from sightplan.agent import method_names, policy_settings
 from sightplan.agent.methods._believing import (
-    begin_again,
+    know_model,
     make_filter,
     relevant_atoms,
     take_in,
@@ -169,22 +169,20 @@ class Filtered:
     def __init__(self, setting: _Setting, estimators: Estimators, settings: Any) -> None:
         self.belief = make_filter(cast(Context, setting), estimators, settings)
         self._setting, self._estimators, self._settings = setting, estimators, settings
-        self._seen = Observation()
         self._atoms = frozenset(self.belief.atoms)
-        self._begun = self._acted = self._knows_model = False
+        self._begun = self._knows_model = False
 
     def observe(self, seen: Observation, moved: bool) -> None:
         """See ``Tracker``."""
         take_in(self.belief, self._setting.domain, seen, not self._begun and not moved,
                 self._settings)
-        self._begun, self._seen = True, seen
+        self._begun = True
 
     def answer(self, event: Asked) -> None:
         """See ``Tracker``."""
-        if not (self._knows_model or self._acted):  # as the method does
-            self.belief = begin_again(
-                cast(Context, self._setting), self._estimators, self._settings, self._seen,
-                event.model, event.prompt) or self.belief
+        if not self._knows_model:  # as the method does
+            know_model(self.belief, cast(Context, self._setting), self._estimators,
+                       self._settings, event.model, event.prompt)
         self._knows_model = True
         self.belief.answer([
             Evidence(a.atom, a.verdict, event.observation.image_id, a.p_yes, a.p_no)
@@ -193,7 +191,6 @@ class Filtered:
 
     def act(self, action: Action, status: FeedbackStatus) -> None:
         """See ``Tracker``."""
-        self._acted = True
         self.belief.act(action, status)
 
     def believed(self) -> tuple[State, Mapping[Atom, float]]:

@@ -21,7 +21,7 @@ from sightplan.agent.policy import (
     offering_unknown,
     without_plan,
 )
-from sightplan.grounding.estimator import EstimatorSettings, Evidence
+from sightplan.grounding.estimator import Estimator, EstimatorSettings, Evidence
 from sightplan.grounding.joint_belief import FilterSettings, JointBelief
 from sightplan.grounding.listed_belief import FactorisedBelief, ListedBelief
 from sightplan.grounding.priors import Priors, read_priors
@@ -52,6 +52,7 @@ _MAX_BATCH = 8
 _FAINT = 1e-4
 _LIKELY = 0.3
 _CONSIDERED = 48  # joint states that a plan is judged on
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples modulo 1 lie evenly spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,15 @@ def relevant_atoms(context: Context) -> frozenset[Atom]:
             context.domain.worth_asking(context.problem))
 
 
+def make_estimator(context: Context, estimators: Estimators, settings: BelievingSettings,
+                   ) -> Estimator:
+    """The estimator of an episode's belief, over the atoms that can matter."""
+    return estimators.get(
+        context, EstimatorSettings(k=settings.k, window=settings.window, limit=2 * settings.k,
+                                   correlated=settings.correlated),
+        relevant_atoms(context))
+
+
 def make_filter(context: Context, estimators: Estimators, settings: BelievingSettings,
                 ) -> JointBelief:
     """The belief of an episode, over the atoms that can matter, before anything is seen.
@@ -111,10 +121,7 @@ def make_filter(context: Context, estimators: Estimators, settings: BelievingSet
     Raises:
         InputError: the domain's constraints do not allow the kind that is asked for.
     """
-    estimator = estimators.get(
-        context, EstimatorSettings(k=settings.k, window=settings.window, limit=2 * settings.k,
-                                   correlated=settings.correlated),
-        relevant_atoms(context))
+    estimator = make_estimator(context, estimators, settings)
     kind = settings.inference
     if kind in ('auto', 'sampled'):
         may_all_be_false = estimator.possible(np.zeros(len(estimator.atoms), np.bool_))
@@ -154,27 +161,21 @@ def take_in(belief: JointBelief, domain: Domain, observation: Observation, first
     belief.provide(observation.privileged_facts)
 
 
-def begin_again(context: Context, estimators: Estimators, settings: BelievingSettings,
-                observation: Observation, model: str, prompt: str) -> JointBelief | None:
-    """The belief after the first observation, with the rates that the domain has of a model.
+def know_model(belief: JointBelief, context: Context, estimators: Estimators,
+               settings: BelievingSettings, model: str, prompt: str) -> None:
+    """Let a belief go on with the rates that the domain has of the model that answers.
 
     Args:
-        context: of the episode, in which no action was carried out yet.
+        belief: of the episode, before its first answer.
+        context: of the episode.
         estimators: those of the belief so far.
         settings: of the method.
-        observation: the first one.
         model: exact name of the model that answers.
         prompt: see ``ObservationModel.check``.
-
-    Returns:
-        None where the domain has no rates of it, or none are wanted.
     """
     found = estimators.of_model(context.domain, model, prompt)
-    if found is None:
-        return None
-    belief = make_filter(context, found, settings)
-    take_in(belief, context.domain, observation, True, settings)
-    return belief
+    if found is not None:
+        belief.use_rates(make_estimator(context, found, settings))
 
 
 class BelievingPolicy:
@@ -266,12 +267,19 @@ class BelievingPolicy:
         return float(self._filter.weights @ self._filter.holds(context.problem.goal))
 
     def _likely(self) -> dict[State, float]:
-        """The likeliest joint states, with their probabilities."""
+        """The likeliest joint states, with their probabilities among themselves.
+
+        Of equally likely ones those are taken that lie evenly spread in the sample, whose parts
+        were drawn in different orders.
+        """
         likely: dict[State, float] = {}
         for state, weight in zip(self._filter.states, self._filter.weights, strict=True):
             likely[state] = likely.get(state, 0.0) + float(weight)
-        best = sorted(likely, key=lambda state: -likely[state])[:_CONSIDERED]
-        return {state: likely[state] for state in best if likely[state] > _FAINT}
+        spread = {state: number * _GOLDEN % 1.0 for number, state in enumerate(likely)}
+        best = sorted(likely, key=lambda state: (-round(likely[state], 6), spread[state]))
+        best = [state for state in best[:_CONSIDERED] if likely[state] > _FAINT]
+        total = sum(likely[state] for state in best)
+        return {state: likely[state] / total for state in best}
 
     def _plan_of_likeliest(self, context: Context) -> tuple[Action, ...]:
         """The plan from the likeliest state; empty if there is none, or the goal is likely."""
@@ -382,10 +390,9 @@ class BelievingPolicy:
 
         Not before, for on ROS it is not known earlier, and episodes should be the same there.
         """
-        if not (self._knows_model or self._actions):
-            self._filter = begin_again(
-                context, self._estimators, self._settings, self._observation,
-                context.answering_model, context.answering_prompt) or self._filter
+        if not self._knows_model:
+            know_model(self._filter, context, self._estimators, self._settings,
+                       context.answering_model, context.answering_prompt)
         self._knows_model = True
 
     def _askable(self) -> list[Atom]:
