@@ -295,7 +295,8 @@ def test_what_comes_with_a_domain_about_a_model_is_used(tmp_path, model, options
                 SearchPlanner(domain, 20_000), EventList(), domain)
     assert policy._filter._estimator.observation_model.model == known
     given = dataclasses.replace(ObservationModel.default(), answers=7)
-    assert Estimators('', True, True, given).of_model(domain, model) is None
+    estimators = Estimators('', True, True, given)
+    assert estimators.answering(domain, model) is estimators
 
 
 def test_blind_neither_looks_nor_asks():

@@ -274,3 +274,27 @@ def test_what_is_told_is_as_good_as_certain(state, atoms):
         exact = sum(w for s, w in zip(agreeing, weights, strict=True) if atom in s) / sum(weights)
         assert found.marginals[atom] == pytest.approx(exact, abs=2e-4)
     assert EXACT.estimate([], {Atom('on', ('x', 'y')): True}).state in SMALL_STATES
+
+
+# ------------------------------------------------------------------- too many states to list
+
+
+def test_marginals_are_right_where_there_are_too_many_likely_states_to_list():
+    """In a home of which little is known, against all states within a wide window."""
+    home = load_domain('household')
+    problem = home.parse_problem(
+        '(define (problem p) (:domain household) (:objects bowl_1 cup_1 - movable '
+        'cabinet_1 cabinet_2 - container table_1 - object) (:init) '
+        '(:goal (ontop bowl_1 table_1)))', 'p')
+    atoms = [a for a in home.worth_asking(problem) if a.predicate != 'nextto']
+    listed, sampled = (
+        Estimator(home, problem, settings=EstimatorSettings(k=64, window=window, limit=limit),
+                  atoms=atoms)
+        for window, limit in ((40.0, 100_000), (10.0, 128)))
+    evidence = [Evidence(Atom('ontop', ('bowl_1', 'table_1')), Verdict.YES),
+                Evidence(Atom('reachable', ('cup_1',)), Verdict.YES),
+                Evidence(Atom('open', ('cabinet_1',)), Verdict.NO)]
+    exact, found = listed.estimate(evidence), sampled.estimate(evidence)
+    assert exact.complete and not found.complete
+    for atom, p in exact.marginals.items():
+        assert found.marginals[atom] == pytest.approx(p, abs=0.06), atom

@@ -386,3 +386,36 @@ def test_in_hindsight_an_answer_was_wrong():
     assert 0.02 < truths[1] < 0.5
     tracked.observe('image 2')  # the same picture: its answer is no new one
     assert tracked.truths().shape == (3, len(tracked.weights))
+
+
+def test_an_answer_that_says_nothing_after_one_that_did_says_nothing_about_persistence():
+    """Rates of yes differ by value, those of unreadable answers do not."""
+    rates = dataclasses.replace(RATES, other=AnswerRates(0.3, 0.2, n_true=50.0, n_false=50.0,
+                                                         repeat=0.63))
+    tracked = SampledBelief(estimator(rates), MODEL, FilterSettings(k=1500))
+    tracked.expect(PRIOR)
+    opened = Atom('open', ('cabinet_1',))
+    tracked.observe('0')
+    tracked.answer([Evidence(opened, NO, '0')])
+    before = tracked.marginals()[opened]
+    for image in '1234':
+        tracked.observe(image)
+        tracked.answer([Evidence(opened, Verdict.UNKNOWN, image)])
+    assert tracked.marginals()[opened] == pytest.approx(before, abs=0.06)
+
+
+@pytest.mark.parametrize('acted', [False, True])
+def test_other_rates_may_be_taken_before_the_first_answer(acted):
+    """Also where an action came before it."""
+    generic, known = (AnswerRates(0.5, 0.5, n_true=20.0, n_false=20.0),
+                      AnswerRates(0.99, 0.01, n_true=100.0, n_false=100.0))
+    tracked = SampledBelief(estimator(dataclasses.replace(RATES, other=generic)), MODEL,
+                            FilterSettings(k=1500))
+    tracked.expect(PRIOR)
+    if acted:
+        tracked.observe('0')
+        tracked.act(Action('navigate-to', ('sink_1',)), FeedbackStatus.EXECUTED)
+    tracked.use_rates(estimator(dataclasses.replace(RATES, other=known)))
+    tracked.observe('1')
+    tracked.answer([Evidence(INSIDE[0], YES, '1')])
+    assert tracked.marginals()[INSIDE[0]] > 0.9

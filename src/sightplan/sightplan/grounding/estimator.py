@@ -27,6 +27,7 @@ from sightplan.grounding.constraints import Constraints, instantiate, read_const
 from sightplan.grounding.observation_model import ObservationModel
 from sightplan.grounding.priors import Priors, read_priors
 from sightplan.grounding.solver import Bools, Floats, Solutions, StateSolver
+from sightplan.grounding.state_sampling import Rules, sample_states
 from sightplan.grounding.theory import Clause, Theory
 from sightplan.model import (
     Atom,
@@ -44,6 +45,8 @@ FAINT = 1e-4
 
 _CORRELATION = 0.27
 """Correlation of errors about a common thing by the fraction of their common cause (measured)."""
+
+_SAMPLED = 512  # states that marginals come from where there are too many to list
 
 CERTAIN = 60.0
 """Weight of a fact that the world itself grants [nats]: as good as certain."""
@@ -179,6 +182,7 @@ class Estimator:
             (np.array([self.number[a] for a in part.atoms], np.intp),
              StateSolver(part, self.settings.seed)) for part in parts]
         self._unasked: dict[int, Solutions] = {}
+        self._rules: dict[int, Rules | None] = {}
         known = priors.of_scene(self.atoms)
         p = np.clip([known.get(atom, 0.5) for atom in self.atoms], FAINT, 1.0 - FAINT)
         self._prior = np.log(p / (1.0 - p))
@@ -280,7 +284,10 @@ class Estimator:
             else:
                 solutions = self._near_best(index, solver, part, fitting)
                 weights = np.exp(solutions.scores - solutions.scores[0])
-                marginals[columns] = weights @ solutions.values / weights.sum()
+                if not solutions.complete and not fitting and self._may_be_empty(index):
+                    marginals[columns] = self._sampled(index, part)
+                else:
+                    marginals[columns] = weights @ solutions.values / weights.sum()
                 log_sum += float(solutions.scores[0] + np.log(weights.sum()))
                 complete = complete and solutions.complete
             lists.append((solutions.values, solutions.scores))
@@ -319,6 +326,22 @@ class Estimator:
         if index not in self._unasked:
             self._unasked[index] = solver.near_best(scores, window, limit)
         return self._unasked[index]
+
+    def _may_be_empty(self, index: int) -> bool:
+        """Whether all atoms of a part may be false, so that its states can be sampled."""
+        if index not in self._rules:
+            rules = Rules(self._parts[index][1].theory)
+            empty = np.zeros((1, len(self._parts[index][0])), np.bool_)
+            self._rules[index] = rules if rules.possible(empty)[0] else None
+        return self._rules[index] is not None
+
+    def _sampled(self, index: int, scores: Floats) -> Floats:
+        """(m,) marginals of a part that has too many likely states to list."""
+        rules, atoms = self._rules[index], self._parts[index][1].theory.atoms
+        assert rules is not None
+        return np.asarray(sample_states(
+            scores, atoms, rules, _SAMPLED, np.random.default_rng(self.settings.seed),
+        ).mean(axis=0))
 
     def _product(self, lists: Sequence[tuple[Bools, Floats]]) -> tuple[Bools, Floats]:
         """The k best combinations of one state of each part."""

@@ -22,6 +22,7 @@ from sightplan.domains import Domain, load_domain
 from sightplan.grounding.backend_grounder import BackendGrounder
 from sightplan.grounding.estimator import Estimate, Estimator, Evidence
 from sightplan.grounding.observation_model import read_observation_model
+from sightplan.grounding.priors import known_rates
 from sightplan.model import (
     Answer,
     Atom,
@@ -91,8 +92,8 @@ def ask(picture: str | Path | NDArray[np.uint8], domain: str | Domain | None = N
         problem: file of a problem whose objects they are; its initial state is not read.
         backend: name of the backend.
         backend_options: its settings.
-        calibration: file of ``sightplan calibrate``; None: the domain's priors, else generic
-            rates.
+        calibration: file of ``sightplan calibrate``; None: what the domain has of the model,
+            else its priors, else generic rates.
         prompt: name of the prompt around the questions, for models that read one.
 
     Raises:
@@ -107,9 +108,11 @@ def ask(picture: str | Path | NDArray[np.uint8], domain: str | Domain | None = N
     model = None if calibration is None else read_observation_model(user_path(str(calibration)))
     options = resolved_options(backend, backend_options or {}, 0, words.reasoning, loaded)
     grounder = BackendGrounder(make_backend(backend, options))
+    prompt_id = loaded.prompt_id(prompt) if backend_reads_prompt(backend) else ''
     if model is not None:
-        model.check(grounder.model, loaded,
-                    loaded.prompt_id(prompt) if backend_reads_prompt(backend) else '')
+        model.check(grounder.model, loaded, prompt_id)
+    else:
+        model = known_rates(loaded, grounder.model, prompt_id)
     estimator = Estimator(loaded, scene, observation_model=model)
     questions = tuple(loaded.question(atom) for atom in loaded.worth_asking(scene))
     observation = Observation(image)

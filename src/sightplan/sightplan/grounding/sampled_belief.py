@@ -23,7 +23,7 @@ from sightplan.grounding.joint_belief import FilterSettings, JointBelief
 from sightplan.grounding.priors import Priors, situation_of
 from sightplan.grounding.sights import Sights
 from sightplan.grounding.solver import Bools, Floats
-from sightplan.grounding.theory import Clause, Theory
+from sightplan.grounding.state_sampling import FIRST_STEPS, Proposals, Rules, first_sample
 from sightplan.grounding.trajectories import History, Trajectories
 from sightplan.model import (
     Action,
@@ -33,10 +33,7 @@ from sightplan.model import (
     State,
 )
 
-_SWAPS = 0.4  # of the steps exchange a true atom with a false one
 _OUTCOMES = 0.1  # of the steps reconsider what became of an action
-_FIRST_STEPS = 150
-_ORDERS = 4  # in which the first sample is drawn
 _STEPS = 60
 _SURPRISING = 0.1  # news less likely than this sets all trajectories in motion
 _MORE_MOVES = 4  # as long as they find likelier ones
@@ -52,7 +49,7 @@ class SampledBelief(JointBelief):
     def __init__(self, estimator: Estimator, model: InstantiatedModel,
                  settings: FilterSettings | None = None) -> None:
         super().__init__(estimator, model, settings)
-        self._rules = [(columns, _Rules(solver.theory)) for columns, solver in estimator.parts]
+        self._rules = [(columns, Rules(solver.theory)) for columns, solver in estimator.parts]
         self._rng = np.random.default_rng(estimator.settings.seed)
         self._trajectories: Trajectories
         self._log_weights: Floats
@@ -62,7 +59,7 @@ class SampledBelief(JointBelief):
         self._image = ''
         self._images: dict[str, dict[int, Evidence]] = {}
         self._answered = self._images.setdefault('', {})
-        self._partners = _partners(self.atoms)
+        self._proposals = Proposals(self.atoms)
         self._moved = False
         self._sights: Sights | None = None
         self._situations: list[list[str]] = [[] for _ in self.atoms]  # that it was in, in order
@@ -202,28 +199,11 @@ class SampledBelief(JointBelief):
 
     # --- the mathematics ------------------------------------------------------------------------
 
-    def _begin(self, steps: int = _FIRST_STEPS) -> None:
-        """A sample of the prior.
-
-        Atom after atom is drawn, and stays false where it is not possible beside those before; who
-        comes first has the advantage, which the steps then make up for.
-        """
-        k, n = self.settings.k, len(self.atoms)
-        start = np.zeros((k, n), np.bool_)
-        for column, value in self._granted.items():
-            start[:, column] = value
-        p = 1.0 / (1.0 + np.exp(-self._history.prior))
-        places = {int(column): (columns, rules) for columns, rules in self._rules
-                  for column in columns}
-        for rows in np.array_split(np.arange(k), _ORDERS):
-            for column in self._rng.permutation(n):
-                if column in self._granted:
-                    continue
-                drawn = rows[self._rng.random(len(rows)) < p[column]]
-                start[drawn, column] = True
-                if len(drawn) and int(column) in places:
-                    columns, rules = places[int(column)]
-                    start[drawn, column] = rules.possible(start[np.ix_(drawn, columns)])
+    def _begin(self, steps: int = FIRST_STEPS) -> None:
+        """A sample of the prior."""
+        k = self.settings.k
+        start = first_sample(1.0 / (1.0 + np.exp(-self._history.prior)), self._rules, k, self._rng,
+                             self._granted)
         self._set(self._follow(start, np.zeros((k, 0), np.int8)))
         self._log_weights = np.zeros(k)
         self._move(steps)
@@ -273,30 +253,15 @@ class SampledBelief(JointBelief):
     def _move(self, steps: int) -> None:
         """Metropolis-Hastings steps of all trajectories at once."""
         trajectories, rng = self._trajectories, self._rng
-        k, n = trajectories.start.shape
+        k = len(trajectories)
         kinds = np.array([len(event.log_p) for event in self._history.executed], np.int8)
         times = len(kinds)
-        partners, degree = self._partners
-        p = trajectories.start.mean(axis=0)
-        focus = np.sqrt(p * (1.0 - p)) + 0.05
-        focus = np.cumsum(focus / focus.sum())
+        others = _OUTCOMES if times else 0.0
+        focus = self._proposals.focus(trajectories.start)
         everyone = np.arange(k)
         for _ in range(steps):
-            start, outcomes = trajectories.start.copy(), trajectories.outcomes.copy()
-            log_q = np.zeros(k)
-            kind = rng.random(k)
-            flips = kind < 1.0 - _SWAPS - (_OUTCOMES if times else 0.0)
-            columns = np.minimum(np.searchsorted(focus, rng.random(k)), n - 1)
-            swaps = ~flips & (kind < 1.0 - (_OUTCOMES if times else 0.0))
-            start[everyone[flips], columns[flips]] ^= True
-            true = (rng.random((k, n)) * start).argmax(axis=1)
-            other = partners[true, (rng.random(k) * degree[true]).astype(np.intp)]
-            swaps &= trajectories.start[everyone, true] & ~trajectories.start[everyone, other] & (
-                degree[true] > 0)
-            rows = everyone[swaps]
-            start[rows, true[swaps]] = False
-            start[rows, other[swaps]] = True
-            log_q[swaps] = np.log(degree[true[swaps]]) - np.log(degree[other[swaps]])
+            start, log_q, kind = self._proposals.propose(trajectories.start, focus, rng, others)
+            outcomes = trajectories.outcomes.copy()
             if times:
                 turned = everyone[kind >= 1.0 - _OUTCOMES]
                 when = rng.integers(times, size=len(turned))
@@ -319,119 +284,6 @@ class SampledBelief(JointBelief):
         return self._history.rates_of(columns, self._trajectories, self.weights)
 
 
-class _Rules:
-    """The constraints of a theory, for many states at once."""
-
-    def __init__(self, theory: Theory) -> None:
-        self._theory = theory
-        self._definitions = [(np.array([i for i, _ in parts], np.intp),
-                              np.array([w for _, w in parts], np.bool_))
-                             for parts in theory.definitions]
-        size = len(theory.atoms) + len(theory.definitions)
-        # Most clauses say that two atoms do not both hold: one matrix for all of them.
-        self._clash = np.zeros((size, size), np.float32)
-        self._clash_costs = np.zeros((size, size), np.float32)
-        hard: list[Clause] = []
-        soft: list[Clause] = []
-        for clause in theory.clauses:
-            if len(clause.literals) == 2 and not any(wanted for _, wanted in clause.literals):
-                (first, _), (second, _) = clause.literals
-                if clause.hard:
-                    self._clash[first, second] = 1.0
-                else:
-                    self._clash_costs[first, second] += clause.penalty
-            else:
-                (hard if clause.hard else soft).append(clause)
-        self._hard = _matrices([c.literals for c in hard], size)
-        self._soft = _matrices([c.literals for c in soft], size)
-        self._costs = np.array([c.penalty for c in soft])
-        self._groups = np.zeros((size, len(theory.groups)), np.float32)
-        for number, group in enumerate(theory.groups):
-            self._groups[list(group.variables), number] = 1.0
-        self._required = np.array([group.required for group in theory.groups], np.bool_)
-        self._graphs = [_Graph(graph.edges) for graph in theory.acyclic]
-
-    def _complete(self, values: Bools) -> NDArray[np.float32]:
-        extra = [(values[:, columns] == wanted).all(axis=1)
-                 for columns, wanted in self._definitions]
-        return np.column_stack([values, *extra]).astype(np.float32)
-
-    def possible(self, values: Bools) -> Bools:
-        """(K,) whether states (K, n) break no hard constraint."""
-        full = self._complete(values)
-        good: Bools = np.logical_not(((full @ self._clash) * full).any(axis=1))
-        if len(self._hard[1]):
-            good &= (full @ self._hard[0] + self._hard[1] > 0.5).all(axis=1)
-        if self._groups.shape[1]:
-            counts = full @ self._groups
-            good &= ((counts < 1.5) & ((counts > 0.5) | ~self._required)).all(axis=1)
-        for graph in self._graphs:
-            rows = np.flatnonzero(good)
-            good[rows] = graph.acyclic(values[rows])
-        return good
-
-    def penalties(self, values: Bools) -> Floats:
-        """(K,) what the broken soft constraints cost [nats]."""
-        full = self._complete(values)
-        found = ((full @ self._clash_costs) * full).sum(axis=1, dtype=np.float64)
-        if len(self._costs):
-            found += (full @ self._soft[0] + self._soft[1] < 0.5) @ self._costs
-        return np.asarray(found)
-
-
 def _logit(p: float) -> float:
     p = min(max(p, 1e-4), 1.0 - 1e-4)
     return math.log(p / (1.0 - p))
-
-
-class _Graph:
-    """A relation that must have no cycle, for many states at once.
-
-    Args:
-        edges: number of the atom, tail and head of each edge.
-    """
-
-    def __init__(self, edges: Sequence[tuple[int, str, str]]) -> None:
-        names = sorted({name for _, *ends in edges for name in ends})
-        self._size = len(names)
-        self._columns = np.array([i for i, *_ in edges], np.intp)
-        self._places = np.zeros((len(edges), self._size ** 2), np.float32)
-        for row, (_, tail, head) in enumerate(edges):
-            self._places[row, names.index(tail) * self._size + names.index(head)] = 1.0
-
-    def acyclic(self, values: Bools) -> Bools:
-        """(K,) whether the edges of states (K, n) have no cycle: no walk is longer than N."""
-        edges = values[:, self._columns]
-        good: Bools = np.logical_not(edges.any(axis=1))
-        rows = np.flatnonzero(~good)
-        walks = (edges[rows].astype(np.float32) @ self._places > 0.5).astype(np.float32)
-        walks = walks.reshape(-1, self._size, self._size)
-        for _ in range(max(1, math.ceil(math.log2(max(self._size, 2))))):
-            walks = (walks @ walks > 0.5).astype(np.float32)
-        good[rows] = ~walks.any(axis=(1, 2))
-        return good
-
-
-def _matrices(clauses: Sequence[Sequence[tuple[int, bool]]], size: int,
-              ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Such that values @ matrix + vector counts the true literals of each clause."""
-    matrix = np.zeros((size, len(clauses)), np.float32)
-    vector = np.zeros(len(clauses), np.float32)
-    for number, literals in enumerate(clauses):
-        for i, wanted in literals:
-            matrix[i, number] += 1.0 if wanted else -1.0
-            vector[number] += 0.0 if wanted else 1.0
-    return matrix, vector
-
-
-def _partners(atoms: Sequence[Atom]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Of each atom the others about its first argument (padded), and their number."""
-    groups: dict[str, list[int]] = {}
-    for i, atom in enumerate(atoms):
-        groups.setdefault(atom.args[0] if atom.args else '', []).append(i)
-    degree = np.array([len(groups[a.args[0] if a.args else '']) - 1 for a in atoms], np.intp)
-    table = np.zeros((len(atoms), max(1, int(degree.max(initial=0)))), np.intp)
-    for i, atom in enumerate(atoms):
-        others = [j for j in groups[atom.args[0] if atom.args else ''] if j != i]
-        table[i, :len(others)] = others
-    return table, degree

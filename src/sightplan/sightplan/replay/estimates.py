@@ -132,7 +132,7 @@ class _Decoded(_Raw):
 
     def __init__(self, setting: _Setting, estimators: Estimators) -> None:
         super().__init__(setting)
-        self._estimator = estimators.get(cast(Context, setting))
+        self._setting, self._estimators = setting, estimators
         self._image = ''
         self._about: dict[Atom, Answer] = {}
 
@@ -144,7 +144,9 @@ class _Decoded(_Raw):
     def answer(self, event: Asked) -> None:
         believed = dict(self._belief)
         super().answer(event)
-        number = self._estimator.number
+        estimator = self._estimators.answering(
+            self._setting.domain, event.model, event.prompt).get(cast(Context, self._setting))
+        number = estimator.number
         self._about |= {a.atom: a for a in event.answers if a.atom in number}
         if event.purpose is not AskPurpose.ENUMERATION:
             return
@@ -153,7 +155,7 @@ class _Decoded(_Raw):
         evidence += [Evidence(atom, Verdict.YES if value else Verdict.NO)
                      for atom, value in believed.items()
                      if atom in number and atom not in self._about and atom not in facts]
-        estimate = self._estimator.estimate(evidence, facts)
+        estimate = estimator.estimate(evidence, facts)
         for atom in estimate.marginals:
             self._belief[atom] = atom in estimate.state
         self._probabilities.update(estimate.marginals)

@@ -173,8 +173,8 @@ def know_model(belief: JointBelief, context: Context, estimators: Estimators,
         model: exact name of the model that answers.
         prompt: see ``ObservationModel.check``.
     """
-    found = estimators.of_model(context.domain, model, prompt)
-    if found is not None:
+    found = estimators.answering(context.domain, model, prompt)
+    if found is not estimators:
         belief.use_rates(make_estimator(context, found, settings))
 
 

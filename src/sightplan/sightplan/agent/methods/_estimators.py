@@ -35,9 +35,9 @@ class Estimators:
                                else ObservationModel.default())
         self._constraints, self._priors = constraints, priors
         self._known: dict[object, Estimator] = {}
-        self._of_models: dict[tuple[str, ...], Estimators | None] = {}
+        self._of_models: dict[tuple[str, ...], Estimators] = {}
 
-    def of_model(self, domain: Domain, model: str, prompt: str = '') -> Estimators | None:
+    def answering(self, domain: Domain, model: str, prompt: str = '') -> Estimators:
         """Those with the calibration of a model that comes with the domain.
 
         Args:
@@ -46,14 +46,14 @@ class Estimators:
             prompt: see ``ObservationModel.check``.
 
         Returns:
-            None where there is none, or rates were given, or priors are not to be used.
+            these where there is none, or rates were given, or priors are not to be used.
         """
         if self._given or not self._priors:
-            return None
+            return self
         key = (domain.reference, model, prompt)
         if key not in self._of_models:
             rates = known_rates(domain, model, prompt)
-            self._of_models[key] = None if rates is None else Estimators(
+            self._of_models[key] = self if rates is None else Estimators(
                 '', self._constraints, self._priors, rates)
         return self._of_models[key]
 

@@ -56,7 +56,9 @@ class Policy(ground.Policy):
                      for atom, value in self._belief.items()
                      if atom in self._worth and not observation.in_view(atom)
                      and atom not in observation.privileged_facts]
-        estimate = self._estimators.get(context).estimate(evidence, observation.privileged_facts)
+        estimators = self._estimators.answering(
+            context.domain, context.answering_model, context.answering_prompt)
+        estimate = estimators.get(context).estimate(evidence, observation.privileged_facts)
         for atom in estimate.marginals:
             self._belief[atom] = atom in estimate.state
         self._probabilities.update(estimate.marginals)
