@@ -119,8 +119,8 @@ def test_everything_is_regenerated_into_the_shipped_document(runs, tmp_path, cap
     assert [row[:3] for row in rows(document, 'success-independent')] == [
         ['gpt-4.1', '`belief`', 'no']]
     assert [row[:3] for row in rows(document, 'told')][:2] == [
-        ['gpt-4.1', 'errors hang together', 'never'],
-        ['gpt-4.1', 'errors hang together', 'always']]
+        ['gpt-4.1', 'correlated errors', 'never'],
+        ['gpt-4.1', 'correlated errors', 'always']]
     assert [row[0] for row in rows(document, 'ablations')] == ['full', 'no priors']
     assert {row[0] for row in rows(document, 'paired')} == {
         '`blind`', '`three_valued`', '`log_odds`'}
@@ -191,14 +191,14 @@ def body(text):
 
 def test_pairs_are_the_same_episodes_beside_every_model():
     found = {tuple(row[:4]): row[4:] for row in body(paired(Results(CELLS)))}
-    hard = found['`blind`', 'errors hang together', 'no', 'hard']
+    hard = found['`blind`', 'correlated errors', 'no', 'hard']
     assert hard[:3] == ['20', '.85', '.70'] and hard[3].startswith('+.15 (')
     assert hard[4:6] == ['5', '2'] and hard[6] == (
         f'{sign_flip_exact([2, 2, 1, -2]):.3f}'.lstrip('0'))
-    assert found['`blind`', 'errors hang together', 'no', '**all**'][0] == '22'
-    rival = found['`three_valued`', 'errors hang together', 'no', '**all**']
+    assert found['`blind`', 'correlated errors', 'no', '**all**'][0] == '22'
+    rival = found['`three_valued`', 'correlated errors', 'no', '**all**']
     assert rival[:3] == ['10', '.90', '.00']
-    assert ('`log_odds`', 'errors hang together', 'no', 'hard') not in found
+    assert ('`log_odds`', 'correlated errors', 'no', 'hard') not in found
 
 
 def test_words_tell_where_it_is_below():
@@ -207,13 +207,13 @@ def test_words_tell_where_it_is_below():
     assert 'of 3 cells' in blind and 'more in 2, as many in 0, fewer in 1' in blind
     assert 'by .50, for a on search' in blind and '`log_odds`' not in text
     assert useless_against_blind(Results(CELLS)) == (
-        'With useless eyes and without a calibration `belief` differs from `blind` by −.20 on '
-        'hard.')
+        'With useless answers and without a calibration `belief` differs from `blind` by −.20 '
+        'on hard.')
 
 
 def test_rows_are_models_and_all_models_together():
     text = overview(Results(CELLS))
-    assert '`belief` | errors hang together | .85 (' in text and 'useless eyes' in text
+    assert '`belief` | correlated errors | .85 (' in text and 'useless answers' in text
     short = success(Results((made('belief', 'a', [1, 0], planned=75),)), 'together')
     assert ', n = 2 |' in short
 
@@ -223,7 +223,7 @@ def test_levels_of_what_is_told():
              made('belief', 'a', [0], errors='independent', privileged='always'),
              made('belief', 'a', [0], calibrated=True), made('blind', '', [0]))
     assert [row[:3] for row in body(told(Results(cells)))] == [
-        ['a', 'errors hang together', 'never'], ['a', 'errors hang together', 'always'],
+        ['a', 'correlated errors', 'never'], ['a', 'correlated errors', 'always'],
         ['a', 'independent errors', 'always'], ['none: `blind`', '', 'never']]
 
 
@@ -231,7 +231,7 @@ def test_wrongly_accepted_goals_are_told_from_those_given_up():
     sure = made('belief', 'a', [1, 1, 0], stop='plan_done',
                 message='the goal holds with P = 0.981')
     best = made('belief', 'a', [1, 0, 0, 0], 'search', stop='plan_done',
-                message='the goal holds with P = 0.902, and nothing is known')
+                message='the goal holds with P = 0.970, and nothing is known')
     spent = made('belief', 'b', [0, 0])
     [row] = body(accepted(Results((sure, best, spent))))
     assert row[:4] == ['`belief`', '9', '3', '1'] and row[4].startswith('.33 (')

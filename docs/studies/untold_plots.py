@@ -38,7 +38,7 @@ def plot_success(results: Results, path: Path) -> Path:
                 lines = lines_of(cells, method=method, model=model, split=split, calibrated=False)
                 if lines:
                     axis.axhline(score(lines).rate, color=style(method)[0], linestyle=line,
-                                 label=method if not model else f'{model} eyes')
+                                 label=method if not model else f'{model} answers')
             for number, (method, calibrated) in enumerate(kinds):
                 colour, marker = style(method)
                 found = [(x, score(lines)) for x, model in enumerate(models)
@@ -68,7 +68,7 @@ def plot_reliability(results: Results, path: Path) -> Path | None:
     for (model, answers, calibrated), lines in reliability_rows(results):
         if belief_reliability(lines, resamples=0) is None:
             continue
-        title = (f'{answers or "other eyes"}, '
+        title = (f'{answers or "other answers"}, '
                  f'{"calibrated" if calibrated == "yes" else "no calibration"}')
         panels.setdefault(title, []).append((_SHORT.get(model, model).strip('`'), lines))
     if not panels:

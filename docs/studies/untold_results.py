@@ -30,14 +30,13 @@ from sightplan.metrics.episodes import EPISODE_MEASURES
 SPLITS = ('simple', 'medium', 'hard', 'search')
 TOLD = {'none': 'never', 'initial': 'before the first action', 'always': 'always'}
 TOGETHER, INDEPENDENT = 'together', 'independent'
-ERRORS = {TOGETHER: 'errors hang together', INDEPENDENT: 'independent errors'}
+ERRORS = {TOGETHER: 'correlated errors', INDEPENDENT: 'independent errors'}
 RIVALS = ('blind', 'three_valued', 'log_odds')
 FULL, PERFECT, USELESS, EMBEDDED = 'full', 'perfect', 'useless', 'embedded'
-ACCEPT = 0.97
-"""Probability of the goal at which ``belief`` accepts it, by default."""
 
 _SOLVED = next(measure for measure in EPISODE_MEASURES if measure.primary)
-_PROBABILITY = re.compile(r'P = ([01]\.\d+)')
+_NOTHING_BETTER = 'nothing is known'
+"""What the method says where it ends an episode below the probability of acceptance."""
 _TASK = re.compile(r'_\d+$')
 _MOST_TASKS = 12
 
@@ -53,10 +52,10 @@ class Cell:
         method: name of the method.
         model: whose errors the answers have, or ``embedded``; '' where nobody is asked.
         split: of the problems.
-        errors: whether errors hang ``together`` or are ``independent``; '' without a table.
+        errors: ``together`` if they are correlated, or ``independent``; '' without a table.
         calibrated: whether the method has a calibration.
         home: which home each problem takes place in.
-        privileged: when facts about what is out of view are told.
+        privileged: when facts about what is out of view are provided.
         variant: of the method, in ablations; else ''.
         lines: scored episodes.
         planned: how many episodes there should be.
@@ -95,7 +94,7 @@ class Results:
 
     @property
     def main(self) -> tuple[Cell, ...]:
-        """Where nothing is told: the method as it is, rivals, what needs no eyes."""
+        """Without privileged facts: the method as it is, its rivals, and what asks no model."""
         return tuple(cell for cell in self.cells if not cell.variant and cell.lines
                      and cell.privileged == 'none' and cell.model != EMBEDDED)
 
@@ -107,7 +106,7 @@ class Results:
 
     @property
     def told(self) -> tuple[Cell, ...]:
-        """By level of what is told: a model's answers or none, no calibration, first homes."""
+        """By when privileged facts come: of a model or of none, no calibration, first homes."""
         return tuple(cell for cell in self.cells if not cell.variant and cell.lines
                      and not cell.calibrated and cell.method in ('belief', 'blind')
                      and cell.model not in (PERFECT, USELESS, EMBEDDED) and not cell.home)
@@ -229,9 +228,9 @@ def overview(results: Results) -> str:
          chosen(real, method=method, calibrated=calibrated, errors=errors))
         for method in _values(real, 'method') for calibrated in (False, True)
         for errors in ERRORS]
-    rows += [([f'`belief`, {eyes} eyes' + (', calibrated' if calibrated else ''), ''],
-              chosen(results.main, model=eyes, calibrated=calibrated))
-             for eyes in (PERFECT, USELESS) for calibrated in (False, True)]
+    rows += [([f'`belief`, {answers} answers' + (', calibrated' if calibrated else ''), ''],
+              chosen(results.main, model=answers, calibrated=calibrated))
+             for answers in (PERFECT, USELESS) for calibrated in (False, True)]
     rows += [([f'`{method}`', ''], chosen(results.main, method=method, model=''))
              for method in _values(chosen(results.main, model=''), 'method')]
     return _by_split(results.main, ('method', 'answers'), rows, _rate)
@@ -256,11 +255,11 @@ def _told(results: Results, show: Callable[[Sequence[Cell]], str]) -> str:
         for model in sorted(_values(results.told, 'model'), key=lambda m: not m)
         for errors in sorted(_values(chosen(results.told, model=model), 'errors'), reverse=True)
         for level in TOLD]
-    return _by_split(results.told, ('model', 'answers', 'told'), rows, show)
+    return _by_split(results.told, ('model', 'answers', 'privileged facts'), rows, show)
 
 
 def told(results: Results) -> str:
-    """Success by model, and by when true facts about what is out of view are told."""
+    """Success by model, and by when privileged facts are provided."""
     return _told(results, _rate)
 
 
@@ -272,7 +271,7 @@ def told_effort(results: Results) -> str:
 def embedded(results: Results) -> str:
     """Success, questions, actions and time of the small model on rendered pictures."""
     splits = splits_of(results.embedded)
-    return table(['told', '', *splits], [
+    return table(['privileged facts', '', *splits], [
         [TOLD[level], name, *(show(chosen(own, split=split)) for split in splits)]
         for level in TOLD if (own := chosen(results.embedded, privileged=level))
         for name, show in (('solved', _rate), ('questions / actions / s', _effort))], 2)
@@ -350,7 +349,7 @@ def _p(value: float | None) -> str:
 
 
 def paired(results: Results) -> str:
-    """``belief`` against what never looks and its rivals, over all models, on the same episodes.
+    """``belief`` against ``blind`` and its rivals, over all models, on the same episodes.
 
     Intervals of differences are from a bootstrap over problems, p is of the exact sign-flip test
     over problems.
@@ -407,7 +406,7 @@ def compared(results: Results) -> str:
 
 
 def useless_against_blind(results: Results) -> str:
-    """In words: what eyes that tell nothing cost, split by split."""
+    """In words: what answers without information cost, split by split."""
     said = []
     for calibrated in (False, True):
         own = chosen(results.main, model=USELESS, calibrated=calibrated)
@@ -418,8 +417,8 @@ def useless_against_blind(results: Results) -> str:
             if found is not None and found.difference is not None:
                 parts.append(f'{_signed(found.difference)} on {split}')
         if parts:
-            said.append(f'With useless eyes and with{"" if calibrated else "out"} a calibration '
-                        f'`belief` differs from `blind` by {", ".join(parts)}.')
+            said.append(f'With useless answers and with{"" if calibrated else "out"} a '
+                        f'calibration `belief` differs from `blind` by {", ".join(parts)}.')
     return '\n'.join(said)
 
 
@@ -431,9 +430,10 @@ def reliability_rows(results: Results) -> list[tuple[list[str], list[Line]]]:
              lines_of(chosen(results.main, method='belief', model=model, errors=errors,
                             calibrated=calibrated)))
             for model in results.models for errors in ERRORS for calibrated in (False, True)]
-    rows += [([eyes, '', _calibration(calibrated)],
-              lines_of(chosen(results.main, method='belief', model=eyes, calibrated=calibrated)))
-             for eyes in (PERFECT, USELESS) for calibrated in (False, True)]
+    rows += [([f'{answers} answers', '', _calibration(calibrated)],
+              lines_of(chosen(results.main, method='belief', model=answers,
+                              calibrated=calibrated)))
+             for answers in (PERFECT, USELESS) for calibrated in (False, True)]
     rows.append(([EMBEDDED, 'rendered pictures', 'yes'],
                  lines_of(chosen(results.embedded, privileged='none'))))
     rows.append((['`blind`', '', 'no'], lines_of(chosen(results.main, method='blind'))))
@@ -459,8 +459,8 @@ def _groups(results: Results) -> list[tuple[str, list[Cell]]]:
     found = [(f'`{method}`' + (', calibrated' if calibrated else ''),
               chosen(real, method=method, calibrated=calibrated))
              for method in _values(real, 'method') for calibrated in (False, True)]
-    found += [('`belief`, useless eyes', chosen(results.main, model=USELESS)),
-              ('`belief`, perfect eyes', chosen(results.main, model=PERFECT)),
+    found += [('`belief`, useless answers', chosen(results.main, model=USELESS)),
+              ('`belief`, perfect answers', chosen(results.main, model=PERFECT)),
               ('`belief`, `embedded`', chosen(results.embedded, privileged='none')),
               ('`blind`', chosen(results.main, method='blind'))]
     return [(name, cells) for name, cells in found if lines_of(cells)]
@@ -471,16 +471,9 @@ def _claimed(line: Line) -> bool:
     return bool(line['stop'] == 'plan_done')
 
 
-def _probability(line: Line) -> float | None:
-    """What the method said of the goal's probability at the end, if anything."""
-    found = _PROBABILITY.search(line['message'])
-    return None if found is None else float(found.group(1))
-
-
 def _accepted(line: Line) -> bool:
-    """Whether the goal was accepted: claimed, and likely enough where a probability was said."""
-    probability = _probability(line)
-    return _claimed(line) and (probability is None or probability >= ACCEPT)
+    """Whether the goal was accepted: claimed, and not for want of anything better to do."""
+    return _claimed(line) and _NOTHING_BETTER not in line['message']
 
 
 def accepted(results: Results) -> str:
@@ -500,7 +493,7 @@ def accepted(results: Results) -> str:
             if taken else '–', str(len(failed)), str(below), str(stops['budget']),
             str(sum(stops.values()) - stops['budget'])])
     return table(['', 'episodes', 'goals accepted', 'of these wrongly', 'fraction', 'failed',
-                  'ended below', 'budget used up', 'otherwise'], rows)
+                  'ended as done below .97', 'budget used up', 'otherwise'], rows)
 
 
 def causes(results: Results) -> str:
@@ -518,7 +511,7 @@ def tasks(results: Results) -> str:
     real = [cell for cell in results.main if cell.model in results.models]
     columns = [('`belief`', chosen(real, method='belief', calibrated=False)),
                ('`belief`, calibrated', chosen(real, method='belief', calibrated=True)),
-               ('`belief`, perfect eyes', chosen(results.main, model=PERFECT)),
+               ('`belief`, perfect answers', chosen(results.main, model=PERFECT)),
                ('`blind`', chosen(results.main, method='blind'))]
     counts: list[dict[tuple[str, str], list[Line]]] = []
     for _, cells in columns:
@@ -564,7 +557,8 @@ def summary(results: Results) -> str:
         parts = []
         for name, cells in (
                 ('`blind` solves', chosen(results.main, method='blind', split=split)),
-                ('perfect eyes', chosen(results.main, model=PERFECT, split=split)),
+                ('`belief` with perfect answers',
+                 chosen(results.main, model=PERFECT, split=split)),
                 ('the oracle', chosen(results.main, method='oracle', split=split))):
             if lines := lines_of(cells):
                 parts.append(f'{name} {fraction(score(lines).rate)}')
