@@ -138,9 +138,9 @@ def test_answers_by_hand_need_model_and_domain(go, tmp_path):
         {'atom': 'clear r', 'answer': 'yes', 'truth': i % 3 > 0, 'episode': i}) + '\n'
         for i in range(9)))
     code, _, err = go(answers=hand)
-    assert code == 2 and '--model' in err
+    assert code == 2 and '--model' in err and 'hand.jsonl:1: ' in err
     code, _, err = go('--model', 'me', answers=hand)
-    assert code == 2 and '--domain' in err
+    assert code == 2 and '--domain' in err and 'hand.jsonl:1: ' in err
     code, report, _ = go('--model', 'me', '--domain', 'blocksworld', '--json', answers=hand)
     assert code == 0 and report['questions_sha256'] == DOMAIN.question_hash
     assert report['predicates']['clear']['n_true'] == 6
@@ -163,6 +163,9 @@ def test_malformed_files_are_exit_code_2(go, tmp_path, line, message):
 @pytest.mark.parametrize(('line', 'message'), [
     ('{"atom": "clear r", "answer": "yes", "truth": 1}', 'bad.jsonl:2: truth = 1'),
     ('{"atom": "clear r", "answer": ', 'bad.jsonl:2: is not JSON'),
+    ('{"atom": "clear r", "truth": true}', 'bad.jsonl:2: answer is missing'),
+    ('{"atom": "clear r", "answer": "maybe", "truth": true}',
+     "bad.jsonl:2: answer = 'maybe': write"),
     ('[1]', 'bad.jsonl:2: is not a JSON object'),
     ('{"atom": "inside r,g", "answer": "yes", "truth": true}', 'inside r,g is no atom'),
     ('{"action": "moveblock", "status": "executed"}', 'bad.jsonl:2: ')])
@@ -241,3 +244,24 @@ def test_a_run_does_not_load_the_solver():
     # Logging answers must not make every run pay for the estimator's libraries.
     code = 'import sys, sightplan.runs; sys.exit("ortools" in sys.modules)'
     subprocess.run([sys.executable, '-c', code], check=True)
+
+
+def test_null_is_an_unreadable_answer(go, tmp_path):
+    hand = tmp_path / 'hand.jsonl'
+    hand.write_text('{"atom": "clear r", "answer": null, "truth": true}\n' * 2)
+    code, report, _ = go('--model', 'm', '--domain', 'blocksworld', '--json', answers=hand)
+    assert code == 0 and report['answers'] > 0
+
+
+def test_answers_do_not_go_with_recorded_episodes(go, logged):
+    code, _, err = go('--em', '--run', logged.parent)
+    assert code == 2 and '--answers' in err and '--em --run' in err
+
+
+def test_the_first_answer_without_a_model_is_named(go, logged, tmp_path):
+    hand = tmp_path / 'hand.jsonl'
+    lines = lines_of(logged)[:3]
+    hand.write_text(''.join(json.dumps(line) + '\n' for line in lines)
+                    + '{"atom": "clear r", "answer": "yes", "domain": "blocksworld"}\n')
+    code, _, err = go(answers=hand)
+    assert code == 2 and 'hand.jsonl:4: ' in err and '"model"' in err

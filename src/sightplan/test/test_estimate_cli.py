@@ -95,7 +95,7 @@ def test_the_initial_state_is_no_evidence(folder, capsys):
     [{'atom': a['atom'], 'answer': 'yes'} for a in answers()],
     [{'atom': a['atom'], 'answer': 'no'} for a in answers()],
     [{'atom': a['atom'], 'answer': None} for a in answers()],
-    [{'atom': 'on r,g'}, {'atom': 'on g,r', 'answer': 'I cannot tell'}],
+    [{'atom': 'on r,g', 'answer': None}, {'atom': 'on g,r', 'answer': 'I cannot tell'}],
     [{'atom': 'ON R, G', 'answer': 'Yes.', 'p_yes': 1, 'p_no': 0.0, 'image': 7, 'more': {}}]])
 def test_whatever_is_answered_the_state_is_possible(folder, capsys, lines):
     write(folder / 'a.jsonl', lines)
@@ -213,6 +213,7 @@ def test_a_calibration_of_a_foreign_domain_is_known_by_its_name(folder, capsys):
     ('{"atom": "on(r,g)", "answer": "yes"}', "'on(r,g)'"),
     ('{"answer": "yes"}', 'atom is missing'),
     ('{"atom": "on r,g", "answer": 1}', 'answer = 1'),
+    ('{"atom": "on r,g"}', 'answer is missing'),
     ('{"atom": "on r,g", "answer": "yes", "p_yes": 1.5}', 'p_yes = 1.5'),
     ('{"atom": "on r,g", "answer": "yes", "p_no": NaN}', 'p_no = nan'),
     ('{"atom": "on r,g", "answer": "yes", "image": []}', 'image = []'),

@@ -74,6 +74,8 @@ def test_the_file_of_household_is_about_its_words():
     ('start: {isopen: {x: 0.5}}', "start.isopen: 'x' is no situation"),
     ('answers: {isopn: {yes_true: 0.5}}', 'answers.isopn'),
     ('actions: {fly: {success: 1, no_op: 0, slip: 0}}', 'actions.fly'),
+    ('actions: {open: {success: 1, no_op: 0, slip: 0, effects: {isopn +: 0.9}}}',
+     "actions.open.effects: the domain has no 'isopn' .choose among .*isopen"),
     ('sights: [{holds: ["isopn(?c)"], in_view: true, exceptions: 0.1}]', 'sights.0'),
     ('sights: [{holds: ["isopen(?c"], in_view: true, exceptions: 0.1}]', 'sights.0')])
 def test_a_malformed_file_is_refused_by_field(tmp_path, text, field):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
+import re
+import shlex
 
 import numpy as np
 import pytest
 
 from doubles import MemoryWorld, SearchPlanner
 from sightplan import cli
+from sightplan.commands import priors as command
 from sightplan.domains import load_domain
-from sightplan.grounding.priors import Priors
+from sightplan.grounding.priors import FILE, Priors, read_priors
 from sightplan.grounding.priors_learning import Counts, answers_of, as_yaml, walk
 from sightplan.grounding.sights import SightRule
 from sightplan.model import Action, Atom, Observation, PlanningTask
@@ -123,9 +127,60 @@ def test_the_command_writes_priors_and_leaves_models_out(tmp_path, capsys):
     assert report['problems'] == 1 and 1 < report['states'] <= 3
     assert report['models'] and not any(name.startswith('gpt') for name in report['models'])
     text = out.read_text()
-    assert 'without gpt' in text
+    assert ', without gpt-4.1, gpt-4.1-nano.' in ' '.join(text.replace('#', '').split())
     found = read_file(Priors, out)
     assert set(found.start) <= set(HOME.schema.predicates) and found.sights and found.answers
     assert cli.main(call) == 2 and 'there is such a file' in capsys.readouterr().err
     assert cli.main([*call[:-3], '--split', 'nowhere']) == 2
     assert 'nowhere' in capsys.readouterr().err
+
+
+@pytest.fixture
+def learn(monkeypatch, capsys):
+    """Exit code and standard error of the command; fails if it walks."""
+    def walked(*arguments):
+        raise AssertionError('it walks')
+    monkeypatch.setattr('sightplan.grounding.priors_learning.walk', walked)
+
+    def call(*arguments):
+        try:
+            code = cli.main(['priors', 'learn', '--domain', 'household', '--world-option',
+                             'pictures=none', *map(str, arguments)])
+        except SystemExit as error:
+            code = error.code
+        return code, capsys.readouterr().err
+    return call
+
+
+@pytest.mark.parametrize('name', ['gpt-5', '', 'perfect'])
+def test_a_model_to_leave_out_that_is_not_there_is_refused_before_any_walk(learn, name):
+    code, err = learn('--leave-out', 'gpt-4.1', '--leave-out', name)
+    assert code == 2 and f'--leave-out {name!r}' in err and 'InternVL3-78B' in err
+
+
+def test_a_place_that_cannot_be_written_is_found_before_any_walk(learn, tmp_path):
+    code, err = learn('--out', tmp_path / 'nowhere/priors.yaml')
+    assert code == 2 and 'nowhere' in err and 'cannot be written' in err and 'name a file' in err
+
+
+def test_some_problems_are_needed(learn):
+    code, err = learn('--problems', 0)
+    assert code == 2 and '--problems' in err and 'from 1' in err
+
+
+def test_the_file_of_household_names_the_command_that_makes_it():
+    """Its splits and models are those that the command takes today."""
+    text = (HOME.folder / FILE).read_text('utf-8')
+    made, = re.findall(r'Made by "sightplan (.*?)": 120 problems of simple, medium, hard', text)
+    parser = argparse.ArgumentParser()
+    command.add_parser(parser.add_subparsers())
+    options = parser.parse_args(shlex.split(made))
+    assert options.domain == 'household' and options.split == ['simple', 'medium', 'hard']
+    assert options.problems * len(options.split) == 120 and options.first_seed == 100_000
+    left_out = command.tables_left_out(options.leave_out)
+    names, tables = command.confusion_rates(HOME, left_out)
+    assert f'{len(names)} models, without {", ".join(left_out)}.' in text
+    found = read_priors(HOME).answers
+    expected = answers_of(tables)
+    assert {name: {key: getattr(rates, key) for key in expected[name]}
+            for name, rates in found.items()} == expected

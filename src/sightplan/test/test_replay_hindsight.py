@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -104,7 +105,7 @@ def calibrate(folder, tmp_path, capsys):
                          '--problems', str(folder / 'problems'), '--json',
                          *map(str, arguments)])
         out, err = capsys.readouterr()
-        return code, json.loads(out.splitlines()[-1]) if code == 0 else None, err
+        return code, json.loads(out.splitlines()[-1]) if code < 2 else None, err
     return call
 
 
@@ -136,6 +137,34 @@ def test_bags_alone_will_do_and_a_run_without_bags_has_answers(calibrate, folder
     plain.mkdir()
     for name in ('run.json', 'episodes.jsonl', 'answers.jsonl'):
         (plain / name).write_bytes((folder / 'run' / name).read_bytes())
-    code, report, _ = calibrate('--em', path=plain)
+    code, report, err = calibrate('--em', path=plain)
     assert code == 0 and report['episodes'] == 0 and report['learned'] == 'em'
+    assert f'{plain}: no recorded episode can be used (run again with --bags all)' in err
     assert Atom('open', ('door_1',)).predicate in report['predicates']
+
+
+@pytest.mark.parametrize('broken', [1, 8])
+def test_bags_that_cannot_be_read_are_named_once_and_exit_code_1(calibrate, folder, tmp_path,
+                                                                 broken):
+    copy = tmp_path / 'copy'
+    shutil.copytree(folder / 'run', copy)
+    bags = sorted(copy.glob('bags/**/*.mcap'))
+    assert len(bags) == 8
+    for bag in bags[:broken]:
+        bag.write_bytes(b'nothing')
+    code, report, err = calibrate('--em', path=copy)
+    assert code == 1 and report['episodes'] == 8 - broken and report['learned'] == 'em'
+    for bag in bags[:broken]:
+        assert err.count(f'bags/{bag.parent.name}') == 1, err
+    assert (f'{copy}: no recorded episode can be used' in err) is (broken == 8)
+
+
+def test_answers_alone_are_learned_from_with_a_note_where_states_are_listed(tmp_path, capsys):
+    (tmp_path / 'script.yaml').write_text("answers: {default: 'No'}")
+    out = tmp_path / 'run'
+    run(RunSettings(method='belief', episodes=1, max_actions=1, backend='scripted',
+                    backend_options={'script': str(tmp_path / 'script.yaml')}, bags='all',
+                    answers_log=True, out=str(out)), world=MemoryWorld(), planner=SearchPlanner())
+    code = cli.main(['calibrate', '--em', '--run', str(out), '--out', str(tmp_path / 'c.json')])
+    err = capsys.readouterr().err
+    assert code == 0 and f'{out}: no recorded episode can be used (the constraints' in err

@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import functools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
         PredicateReport,
     )
     from sightplan.records.answers_reading import Skip
+    from sightplan.replay.batches import Source
     from sightplan.replay.hindsight import Recorded
+    from sightplan.replay.sources import Sources
 
 _NO_PROMPT = 'none'
 
@@ -49,8 +51,8 @@ you measure on: the calibration names those it learned from.
 light tells which answers were wrong, too. Each episode is gone through as method belief would, and
 what was true at each answer is judged by all that happened before and after. That is possible in
 domains whose constraints only forbid (household); in others, and of runs without bags, the answers
-alone are learned from. Let the run ask much (--method-option min_gain=0 --method-option settle=1):
-what is not asked teaches nothing.
+alone are learned from, with a note. It does not go with --answers. Let the run ask
+much (--method-option min_gain=0 --method-option settle=1): what is not asked teaches nothing.
 
 gain: how much better than the defaults (what the domain's priors say of models, else generic
 rates) the rates predict the answers of episodes that they were not learned from, in nats; a
@@ -67,7 +69,8 @@ def add_parser(subparsers: Any) -> None:
         'Learn how reliable the answers of a model (and the actions of a world) are, per '
         'predicate, from logged answers.',
         examples=_EXAMPLES,
-        exits='0 done; 1 done, but there are lines that cannot be used; 2 bad usage or bad files')
+        exits='0 done; 1 done, but there are lines or recorded episodes that cannot be used; '
+              '2 bad usage or bad files')
     parser.add_argument('--answers', nargs='+', action='extend', default=[], metavar='FILE',
                         help='JSON lines, such as the answers.jsonl of "sightplan run '
                              '--answers-log"')
@@ -99,22 +102,32 @@ def learn_rates(arguments: argparse.Namespace) -> Result:
     result.model.write(arguments.out)
     report = {**report_json(result, arguments.out), 'skipped': skipped.count}
     _show(report)
+    for text in skipped.instead:
+        note(f'sightplan calibrate: {text}')
     if skipped.count:
         note(f'sightplan calibrate: {skipped.count} lines cannot be used')
-    return report, FAILED if skipped.count else DONE
+    return report, FAILED if skipped.count or skipped.episodes else DONE
 
 
 class _Skipped:
-    """Names and counts the lines that are left out."""
+    """Names and counts what is left out: lines, and recorded episodes."""
 
-    count = 0
+    count = episodes = 0
+
+    def __init__(self) -> None:
+        self.instead: list[str] = []  # why answers alone were learned from
 
     def __call__(self, error: InputError) -> None:
         self.count += 1
         note(f'sightplan calibrate: {error}')
 
+    def no_episodes(self, where: str, remedy: str) -> None:
+        """Keep that nothing can be learned from recorded episodes."""
+        self.instead.append(f'{where}: no recorded episode can be used ({remedy}); learned from '
+                            'the answers and the rules alone')
 
-def _calibrate(arguments: argparse.Namespace, skip: Skip) -> CalibrationResult:
+
+def _calibrate(arguments: argparse.Namespace, skip: _Skipped) -> CalibrationResult:
     from sightplan.domains import load_domain
     from sightplan.grounding.calibration import (
         calibrate,
@@ -123,7 +136,10 @@ def _calibrate(arguments: argparse.Namespace, skip: Skip) -> CalibrationResult:
         estimator_marginals,
     )
     arguments.domain = arguments.domain or ''
-    episodes = _recorded(arguments) if arguments.em and not arguments.answers else []
+    if arguments.em and arguments.run and arguments.answers:
+        raise InputError('--em --run learns from recorded episodes, and --answers from answers '
+                         'alone: leave one of them out')
+    episodes = _recorded(arguments, skip) if arguments.em and arguments.run else []
     if episodes:
         return _follow(episodes, arguments)
     answers, actions = _read(arguments, skip)
@@ -145,29 +161,24 @@ def _calibrate(arguments: argparse.Namespace, skip: Skip) -> CalibrationResult:
     return calibrate(answers, actions, domain, problems)
 
 
-def _recorded(arguments: argparse.Namespace) -> list[Recorded]:
-    """The episodes in bags that can be learned from; none if a run has no bags.
+def _recorded(arguments: argparse.Namespace, skipped: _Skipped) -> list[Recorded]:
+    """The episodes in bags that can be learned from; none if a run has no such bags.
 
     Raises:
-        InputError: there are bags, but none of the wanted model, domain and prompt.
+        InputError: a run cannot be read, or there are bags, but none of the wanted model, domain
+            and prompt.
     """
-    from sightplan.records.bag_reading import find_bags
-    from sightplan.replay.hindsight import recorded
     from sightplan.replay.sources import Sources
-    for folder in arguments.run:
-        try:
-            find_bags(user_path(folder))
-        except InputError:
-            if len(arguments.run) > 1:
-                note(f'sightplan calibrate: {folder} has no bags: of all runs the answers alone '
-                     'are learned from')
-            return []
-    if not arguments.run:
+    bare = [folder for folder in arguments.run if not _has_bags(folder)]
+    if bare:
+        without = [folder for folder in bare if not _is_samples(user_path(folder))]
+        if without:
+            skipped.no_episodes(', '.join(without), 'run again with --bags all')
+        elif len(bare) < len(arguments.run):
+            skipped.no_episodes(', '.join(arguments.run), f'{", ".join(bare)} has none: leave it '
+                                'out')
         return []
-    sources = Sources.find(arguments.run)
-    every = recorded(sources.read())
-    for name, warnings in sources.warnings.items():
-        note(f'sightplan calibrate: {name}: {"; ".join(warnings)}')
+    every = _readable(Sources.find(arguments.run), ', '.join(arguments.run), skipped)
     prompt = arguments.prompt
     found = [e for e in every
              if (not arguments.model or _same('model', e.model, arguments.model))
@@ -178,6 +189,50 @@ def _recorded(arguments: argparse.Namespace) -> list[Recorded]:
         raise InputError(f'{", ".join(arguments.run)}: there are only episodes of '
                          f'{"; ".join(there)} (choose with --model, --domain and --prompt)')
     return found
+
+
+def _readable(sources: Sources, where: str, skipped: _Skipped) -> list[Recorded]:
+    """The episodes of bags that can be learned from; the others are named and counted."""
+    from sightplan.replay.hindsight import recorded
+    complete, lost = 0, 0
+
+    def read() -> Iterator[Source]:
+        nonlocal complete, lost
+        for source in sources.read():
+            lost += bool(source.episode.lost)
+            complete += not source.episode.lost
+            yield source
+
+    found = recorded(read())
+    paths = {bag.name: str(bag.path) for bag in sources.bags}
+    for name, warnings in sources.warnings.items():
+        text = '; '.join(warning.removeprefix(f'{paths[name]}: ') for warning in warnings)
+        note(f'sightplan calibrate: {text if paths[name] in text else f"{paths[name]}: {text}"}')
+    skipped.episodes += len(sources.unreadable) + lost
+    if not found:
+        skipped.no_episodes(where, 'the constraints of the domain demand that something holds: '
+                            'give the answers alone, with --answers' if complete else
+                            'run again with --bags all')
+    return found
+
+
+def _has_bags(folder: str) -> bool:
+    from sightplan.records.bag_reading import find_bags
+    try:
+        return bool(find_bags(user_path(folder)))
+    except InputError:
+        return False
+
+
+def _is_samples(folder: Path) -> bool:
+    """Whether a run is one of a suite of samples.
+
+    Raises:
+        InputError: there is no run.
+    """
+    from sightplan.records import RunStore
+    from sightplan.runs.suite import SAMPLES
+    return bool(RunStore(folder).run_info()['identity'].get('kind') == SAMPLES)
 
 
 def _follow(episodes: Sequence[Recorded], arguments: argparse.Namespace) -> CalibrationResult:
@@ -226,8 +281,9 @@ def _read(arguments: argparse.Namespace, skip: Skip,
     for name, wanted in (('model', arguments.model), ('domain', arguments.domain)):
         there = sorted({getattr(a, name) for a in answers})
         if '' in there:
-            raise InputError(f'there are answers without the field "{name}" (say it with '
-                             f'--{name})')
+            first = next(a for a in answers if not getattr(a, name))
+            raise InputError(f'{first.where or first.episode}: the answer is without the field '
+                             f'"{name}" (say it with --{name})')
         if wanted:
             answers = [a for a in answers if _same(name, getattr(a, name), wanted)]
         if not answers:
@@ -252,11 +308,9 @@ def _read_run(folder: Path, skip: Skip) -> tuple[list[LoggedAnswer], list[Logged
     Raises:
         InputError: there is no run, or none of its answers can be learned from.
     """
-    from sightplan.records import RunStore
     from sightplan.records.answers_reading import read_answers
     from sightplan.runs.samples import sample_answers
-    from sightplan.runs.suite import SAMPLES
-    if RunStore(folder).run_info()['identity'].get('kind') == SAMPLES:
+    if _is_samples(folder):
         return sample_answers(folder), []
     if not (folder / 'answers.jsonl').is_file():
         raise InputError(f'{folder}: the run kept no answers (repeat it with --answers-log)')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import random
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,8 @@ from sightplan.model import Action, InputError, PlanningTask, Problem, State, Tr
 
 if TYPE_CHECKING:
     from sightplan.planning.symbolic import FastDownwardPlanner
+
+_NO_MODEL = 'perfect'  # a table without errors, of nobody
 
 _EXAMPLES = """\
 examples:
@@ -42,11 +44,12 @@ def add_parser(subparsers: Any) -> None:
     command.add_argument('--split', action='append', metavar='SPLIT',
                          help='problems like those of this split only (may be repeated)')
     for name, default, about in (
-            ('problems', 40, 'problems to walk through, of each split'),
+            ('problems', 40, 'problems to walk through, of each split, at least 1'),
             ('steps', 12, 'actions in each'),
             ('first-seed', 100_000, 'seed of the first problem'),
             ('seed', 0, 'seed of the walks')):
-        command.add_argument(f'--{name}', type=_number, default=default, metavar='N',
+        command.add_argument(f'--{name}', type=_count if name == 'problems' else _number,
+                             default=default, metavar='N',
                              help=f'{about} (default: {default})')
     command.add_argument('--leave-out', action='append', default=[], metavar='MODEL',
                          help='do not learn from this model, or from those whose names begin so '
@@ -61,6 +64,13 @@ def _number(text: str) -> int:
     value = int(text)
     if not 0 <= value < 2**31:
         raise argparse.ArgumentTypeError(f'{text} is not a number from 0')
+    return value
+
+
+def _count(text: str) -> int:
+    value = _number(text)
+    if not value:
+        raise argparse.ArgumentTypeError(f'{text} is not a number from 1')
     return value
 
 
@@ -83,8 +93,8 @@ def learn_priors(arguments: argparse.Namespace) -> Result:
     from sightplan.grounding.priors_learning import Counts, answers_of, as_yaml, walk
     from sightplan.planning.symbolic import FastDownwardPlanner
     from sightplan.runs import make_world
-    if arguments.out is not None and arguments.out.exists():
-        raise InputError(f'--out {arguments.out}: there is such a file (name another one)')
+    if arguments.out is not None:
+        _check_writable(arguments.out)
     domain = load_domain(arguments.domain)
     splits = tuple(dict.fromkeys(arguments.split or domain.splits))
     for split in splits:
@@ -93,6 +103,8 @@ def learn_priors(arguments: argparse.Namespace) -> Result:
         arguments.world_option, None, '--world-option'))
     if not isinstance(world, TruthSource):
         raise InputError(f'the world of domain {domain.name} offers no ground truth')
+    left_out = tables_left_out(arguments.leave_out)
+    names, tables = confusion_rates(domain, left_out)
     problems = list(_problems(domain, splits, arguments.problems, arguments.first_seed))
     counts, rng = Counts(), random.Random(f'priors/{arguments.seed}')
     with FastDownwardPlanner() as planner, EpisodeBar(transient=True) as bar:
@@ -102,14 +114,13 @@ def learn_priors(arguments: argparse.Namespace) -> Result:
         for number, problem in enumerate(problems):
             bar.stage('problems', number, len(problems))
             walk(counts, domain, world, problem, arguments.steps, plan, rng)
-    names, tables = _tables(domain, tuple(arguments.leave_out))
     text = as_yaml(counts, answers_of(tables), (
         f'Made by "{_command(arguments, domain.name, splits)}": {counts.homes} problems of '
         f'{", ".join(splits)} from seed {arguments.first_seed} on,\nnone of them in a split; '
         f'{counts.states} states of walks of {arguments.steps} actions, half towards the goal. '
         f'Situations: + in view, - not, for\neach argument. Answers: confusion tables of '
         f'{len(tables)} models'
-        + (f', without {", ".join(arguments.leave_out)}' if arguments.leave_out else '') + '.'),
+        + (f', without {", ".join(left_out)}' if left_out else '') + '.'),
         read_priors(domain).sights)
     if arguments.out is None:
         print(text, end='')
@@ -117,11 +128,31 @@ def learn_priors(arguments: argparse.Namespace) -> Result:
         try:
             arguments.out.write_text(text, 'utf-8')
         except OSError as error:
-            raise InputError(f'--out {arguments.out}: cannot be written: {error}') from error
+            raise _unwritable(arguments.out, error) from error
     note(f'{counts.homes} problems, {counts.states} states, {len(tables)} models'
          + (f': {arguments.out}' if arguments.out else ''))
     return {'domain': domain.name, 'problems': counts.homes, 'states': counts.states,
             'models': names, 'out': str(arguments.out) if arguments.out else None}, DONE
+
+
+def _check_writable(path: Path) -> None:
+    """Check that a new file can be written.
+
+    Raises:
+        InputError: there is such a file, or it cannot be written.
+    """
+    try:
+        path.open('x').close()
+        path.unlink()
+    except FileExistsError as error:
+        raise InputError(f'--out {path}: there is such a file (name another one)') from error
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> InputError:
+    return InputError(f'--out {path}: cannot be written ({error.strerror or error}); name a file '
+                      'in a folder that is there and that you may write to')
 
 
 def _problems(domain: Domain, splits: Sequence[str], count: int, first: int,
@@ -143,14 +174,34 @@ def _plan(planner: FastDownwardPlanner, domain: Domain, problem: Problem, state:
     return planner.plan(PlanningTask(domain.pddl, text), 20.0).plan
 
 
-def _tables(domain: Domain, left_out: tuple[str, ...],
-            ) -> tuple[list[str], list[dict[str, tuple[float, float]]]]:
-    """Names of models and, by predicate, P(yes | true) and P(yes | false) of each."""
+def tables_left_out(wanted: Sequence[str]) -> list[str]:
+    """The confusion tables whose names begin with one of the given texts, in any case.
+
+    Raises:
+        InputError: a text begins no name; lists the names.
+    """
+    from sightplan.vlm.backends._confusion import table_names
+    names = [name for name in table_names() if name != _NO_MODEL]
+    for text in wanted:
+        if not text or not any(name.lower().startswith(text.lower()) for name in names):
+            raise InputError(f'--leave-out {text!r}: there is no such model (choose among '
+                             f'{", ".join(names)})')
+    return [name for name in names
+            if any(name.lower().startswith(text.lower()) for text in wanted)]
+
+
+def confusion_rates(domain: Domain, left_out: Collection[str],
+                    ) -> tuple[list[str], list[dict[str, tuple[float, float]]]]:
+    """Names of models and, by predicate, P(yes | true) and P(yes | false) of each.
+
+    Args:
+        domain: whose predicates count.
+        left_out: exact names of models that do not.
+    """
     from sightplan.vlm.backends._confusion import load_table, table_names
     names, found = [], []
-    without = tuple(name.lower() for name in left_out)
     for name in table_names():
-        if name == 'perfect' or name.lower().startswith(without or ('\0',)):
+        if name == _NO_MODEL or name in left_out:
             continue
         rates = load_table(name, pseudo_count=0.5).pooled
         row = {}

@@ -12,7 +12,7 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,7 @@ class LoggedAnswer:
         questions_sha256: hash of the wording of the questions.
         prompt: name and hash of the prompt around them, '' if the answer did not depend on it;
             None if unknown.
+        where: file and line that it was read from, for messages; '' if there is none.
     """
 
     atom: Atom
@@ -82,6 +83,7 @@ class LoggedAnswer:
     model: str = ''
     questions_sha256: str = ''
     prompt: str | None = None
+    where: str = field(default='', compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ the defaults. None is 0 or 1, so that no evidence is ever beyond doubt.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import math
@@ -200,6 +201,7 @@ class ObservationModel:
         problems: keys (see ``problem_key``) of the problems they were about: results on these
             are not results on unseen problems.
         format: of the file.
+        source: file that it was read from, for messages; '' for none. Not part of the content.
     """
 
     __pydantic_config__: ClassVar = Record.model_config
@@ -218,6 +220,7 @@ class ObservationModel:
     answers: NonNegativeInt = 0
     problems: tuple[str, ...] = ()
     format: Literal[1] = 1
+    source: str = field(default='', compare=False)
 
     @classmethod
     def default(cls) -> ObservationModel:
@@ -298,25 +301,39 @@ class ObservationModel:
             prompt: ``name@sha256`` of the prompt around them; '' if answers do not depend on it.
 
         Raises:
-            InputError: they are about others; names both and the remedy.
+            InputError: they are about others; names the file, both and the remedy.
         """
+        self.check_domain(domain)
         if not self.model:
             return
+        self._check('wording of the questions', self.questions_sha256,
+                    domain.question_hash or self.questions_sha256)
         if prompt and self.prompt is None:
-            raise InputError(f'the calibration does not say for which prompt it was learned, this '
-                             f'is {prompt!r} (make it again with "sightplan calibrate", or leave '
-                             f'it out: then the defaults are used)')
-        for what, ours, theirs in (
-                ('model', self.model, model),
-                ('wording of the questions', self.questions_sha256,
-                 domain.question_hash or self.questions_sha256),
-                ('prompt', self.prompt or prompt, prompt or self.prompt or ''),
-                ('domain', self.domain, domain.name)):
-            if without_seed(ours) != without_seed(theirs):
-                raise InputError(
-                    f'the calibration belongs to another {what}: it was learned for {ours!r}, '
-                    f'this is {theirs!r} (calibrate again from answers of this one, or leave the '
-                    f'calibration out: then the defaults are used)')
+            raise InputError(f'{self._where}the calibration does not say for which prompt it was '
+                             f'learned, this is {prompt!r} (make it again with "sightplan '
+                             f'calibrate", or leave it out: then the defaults are used)')
+        self._check('prompt', self.prompt or prompt, prompt or self.prompt or '')
+        self._check('model', without_seed(self.model), without_seed(model))
+
+    def check_domain(self, domain: Domain) -> None:
+        """Check that the rates are about this domain, whoever answers.
+
+        Raises:
+            InputError: they are about another one; names the file, both and the remedy.
+        """
+        if self.model:
+            self._check('domain', self.domain, domain.name)
+
+    @property
+    def _where(self) -> str:
+        return f'{self.source}: ' if self.source else ''
+
+    def _check(self, what: str, ours: str, theirs: str) -> None:
+        if ours != theirs:
+            raise InputError(
+                f'{self._where}the calibration belongs to another {what}: it was learned for '
+                f'{ours!r}, this is {theirs!r} (calibrate again from answers of this one, or '
+                f'leave the calibration out: then the defaults are used)')
 
     def learned_from(self, problem: Problem) -> bool:
         """Whether answers about this problem were learned from."""
@@ -324,7 +341,7 @@ class ObservationModel:
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON data: see ``read_observation_model``."""
-        return _FILE.dump_python(self, mode='json')  # type: ignore[no-any-return]
+        return _FILE.dump_python(self, mode='json', exclude={'source'})  # type: ignore[no-any-return]
 
     def write(self, path: Path | str) -> None:
         """Write a calibration file; a crash leaves the old one, or none, never a part.
@@ -361,7 +378,7 @@ def read_observation_model(path: Path | str) -> ObservationModel:
                 found.model and found.questions_sha256 and found.domain):
             raise InputError(f'{path}: model, questions_sha256 and domain must say what the rates '
                              f'are about')
-        return found
+        return dataclasses.replace(found, source=str(path))
     except InputError as error:
         raise InputError(f'{error}; make the file again with "sightplan calibrate --out '
                          f'{path}"') from error

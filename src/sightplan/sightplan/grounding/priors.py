@@ -145,13 +145,27 @@ def known_rates(domain: Domain, model: str, prompt: str = '') -> ObservationMode
     Raises:
         InputError: a calibration of the domain cannot be read; names the file.
     """
-    folder: Path | None = getattr(domain, 'folder', None)
-    for path in sorted(folder.glob('calibrations/*.json')) if folder and model else ():
+    for path in _calibrations(domain) if model else ():
         rates = _read_rates(path)
         with contextlib.suppress(InputError):
             rates.check(model, domain, prompt)
             return rates
     return None
+
+
+def check_calibrations(domain: Domain) -> None:
+    """Check that all calibrations that come with a domain can be read.
+
+    Raises:
+        InputError: one of them cannot; names file and field.
+    """
+    for path in _calibrations(domain):
+        _read_rates(path)
+
+
+def _calibrations(domain: Domain) -> list[Path]:
+    folder: Path | None = getattr(domain, 'folder', None)
+    return sorted(folder.glob('calibrations/*.json')) if folder else []
 
 
 _read_rates = functools.lru_cache(maxsize=64)(read_observation_model)
@@ -163,6 +177,8 @@ def _read(path: Path, predicates: tuple[tuple[str, int], ...], actions: tuple[st
     named = [(f'{part}.{name}', name, places) for part in ('start', 'later', 'answers')
              for name in getattr(found, part)]
     named += [(f'actions.{name}', name, dict.fromkeys(actions, 0)) for name in found.actions]
+    named += [(f'actions.{name}.effects', effect[:-2], places)
+              for name, action in found.actions.items() for effect in action.effects]
     for number, rule in enumerate(found.sights):
         try:
             check_rule(rule, places)

@@ -26,6 +26,7 @@ from sightplan.domains.schema import read_schema
 from sightplan.model import (
     Action,
     DeadlineError,
+    InputError,
     Plan,
     PlannerError,
     PlanningResult,
@@ -55,6 +56,7 @@ over the landmarks of Richter, Helmert and Westphal (AAAI 2008), which heeds con
 _WITH_AXIOMS = {  # blind is the only heuristic that is admissible with derived variables
     SHORT: SEARCHES[SHORT], OPTIMAL: 'astar(blind())'}
 _FALLBACK = 'lama-first'
+_ALIASES = ('seq-', 'lama')  # how Fast Downward's own names for configurations begin
 _TIMERS = (-signal.SIGPROF, -signal.SIGALRM)
 _FAST_DOWNWARD = 'fast-downward'
 _START_TIMEOUT_S = 60.0
@@ -79,6 +81,21 @@ class PlannerSettings:
     memory_mib: int = param(4096, 'memory limit of one search [MiB]', low=128, high=10**6)
 
 
+def check_search(search: str, where: str) -> None:
+    """Check that a text can be a search: one of our names, or one of Fast Downward.
+
+    Args:
+        search: a name, an alias of Fast Downward, or an expression, which has a bracket.
+        where: the field, for the message.
+
+    Raises:
+        InputError: it is neither; names the field and the choices.
+    """
+    if search not in SEARCHES and '(' not in search and not search.startswith(_ALIASES):
+        raise InputError(f'{where} = {search!r} is no search; choose {", ".join(SEARCHES)}, or a '
+                         'search of Fast Downward such as "astar(blind())"')
+
+
 class FastDownwardPlanner:
     """A SymbolicPlanner: finds plans with Fast Downward and checks them.
 
@@ -90,12 +107,13 @@ class FastDownwardPlanner:
         settings: see ``PlannerSettings``.
 
     Raises:
-        InputError: a setting is out of bounds.
+        InputError: a setting is out of bounds, or names no search.
     """
 
     def __init__(self, settings: PlannerSettings | None = None) -> None:
         self.settings = settings or PlannerSettings()
         check_settings(self.settings, 'planner')
+        check_search(self.settings.search, 'planner: search')
         self._cache: collections.OrderedDict[PlanningTask, PlanningResult]
         self._cache = collections.OrderedDict()
         self._lock = threading.Lock()

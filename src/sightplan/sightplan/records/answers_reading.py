@@ -32,6 +32,15 @@ def _text(value: object) -> object:
     return '' if value is None else str(value) if type(value) is int else value
 
 
+def _verdict(value: object) -> Verdict:
+    if value is None:
+        return Verdict.UNPARSED
+    found = parse_yes_no(value) if isinstance(value, str) else Verdict.UNPARSED
+    if found is Verdict.UNPARSED:
+        raise ValueError('write "yes", "no", "unknown", or null if it could not be read')
+    return found
+
+
 AtomField = Annotated[Atom, pydantic.PlainValidator(_atom)]
 """An atom such as "on r,g", in any case."""
 _Text = Annotated[str, pydantic.BeforeValidator(_text)]
@@ -49,7 +58,7 @@ class _Place(Record):
 
 class _Answer(_Place):
     atom: AtomField
-    answer: str | None = None
+    answer: Annotated[Verdict, pydantic.PlainValidator(_verdict)]
     truth: bool | None = None
     p_yes: _Probability = None
     p_no: _Probability = None
@@ -141,20 +150,19 @@ def parse_answer(entry: Mapping[str, Any], where: str, episode: str = '') -> Log
     """Read one answer.
 
     Args:
-        entry: ``atom``, and ``answer``: "yes", "no", "unknown", any other text or null, which is
-            unreadable; the rest is optional.
+        entry: ``atom``, and ``answer``: a text that says "yes", "no" or "unknown" (see
+            ``parse_yes_no``), or null, which is unreadable; the rest is optional.
         where: file and line, for messages.
         episode: instead of a missing one.
 
     Raises:
-        InputError: a field is malformed; names it and the remedy.
+        InputError: a field is missing or malformed; names it and the remedy.
     """
     read = validated(_Answer, entry, where)
-    verdict = Verdict.UNPARSED if read.answer is None else parse_yes_no(read.answer)
     return LoggedAnswer(
-        read.atom, verdict, read.truth, read.p_yes, read.p_no, read.image,
+        read.atom, read.answer, read.truth, read.p_yes, read.p_no, read.image,
         read.episode or episode, read.problem, read.domain, read.model, read.questions_sha256,
-        read.prompt)
+        read.prompt, where)
 
 
 def _action(entry: Mapping[str, Any], where: str, episode: str) -> LoggedAction:

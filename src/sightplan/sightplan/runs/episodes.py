@@ -15,7 +15,6 @@ from sightplan.agent import (
     needs_model,
     needs_planner,
     needs_visual_planner,
-    policy_settings,
     run_episode,
 )
 from sightplan.domains import Domain, load_domain, read_folder
@@ -57,6 +56,7 @@ from sightplan.records.evidence import FailureImages
 from sightplan.runs import rules, worlds
 from sightplan.runs.driver import singly
 from sightplan.runs.identity import identity
+from sightplan.runs.method_check import check_inference, check_method
 from sightplan.runs.rules import suite_of
 from sightplan.runs.settings import ALL_SPLITS, RunSettings, resolved_backend_options
 from sightplan.runs.suite import Suite
@@ -172,7 +172,8 @@ class EpisodeWork:
         self._settings, self._recorders = settings, tuple(recorders)
         self.plan = EpisodePlan(settings)
         self._domain = self.plan.domain
-        policy_settings(settings.method, settings.method_options)
+        method = check_method(settings, self._domain)
+        check_inference(method, self._domain, self.plan.pairs[0][1])
         with ExitStack() as stack:
             self._world = world or closing(stack, worlds.make_world(
                 self._domain.reference, settings.world_options))

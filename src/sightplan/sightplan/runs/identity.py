@@ -13,7 +13,6 @@ from sightplan.agent import (
     needs_grounder,
     needs_model,
     needs_planner,
-    policy_settings,
     prompt_name,
 )
 from sightplan.domains import Domain
@@ -22,6 +21,7 @@ from sightplan.grounding.observation_model import read_observation_model
 from sightplan.model import Problem, identity_values, user_path
 from sightplan.records import provenance
 from sightplan.runs import rules
+from sightplan.runs.method_check import check_method
 from sightplan.runs.settings import RunSettings, answering_prompt, resolved_backend_options
 from sightplan.runs.suite import EPISODES, Suite
 from sightplan.runs.worlds import world_identity
@@ -41,8 +41,9 @@ def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
             the rest is wanted.
 
     Raises:
-        InputError: the method's calibration cannot be read, or belongs to another model, or what
-            the world's options refer to cannot be read.
+        InputError: a setting of the method or a file that it reads is wrong, its calibration
+            belongs to another model or domain, or what the world's options refer to cannot be
+            read.
     """
     asks = needs_model(settings.method)
     prompt = prompt_name(settings.method, settings.method_options)
@@ -88,10 +89,11 @@ def problems_sha256(domain: Domain, pairs: Sequence[tuple[str, Problem]]) -> str
 
 def _method_identity(settings: RunSettings, domain: Domain, model: str | None) -> dict[str, Any]:
     """The method's settings; what they refer to counts by its content."""
-    values = dataclasses.asdict(policy_settings(settings.method, settings.method_options))
+    values = dataclasses.asdict(check_method(settings, domain))
     if values.get('calibration'):
         path = user_path(values['calibration'])
         calibration = read_observation_model(path)
+        calibration.check_domain(domain)
         if needs_grounder(settings.method) and model is not None:
             calibration.check(model, domain, answering_prompt(settings, domain))
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]

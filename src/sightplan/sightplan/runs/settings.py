@@ -92,6 +92,8 @@ class RunSettings:
             InputError: names the field and the remedy.
         """
         check_settings(self)
+        from sightplan.planning.symbolic import check_search
+        check_search(self.planner_search, 'planner_search')
         if self.domain_file and not self.problems:
             raise InputError('domain_file goes with problems: name their folder, too')
 

@@ -11,6 +11,7 @@ an episode that grants nothing.
 from __future__ import annotations
 
 from sightplan.agent.methods._believing import BelievingPolicy, BelievingSettings
+from sightplan.agent.policy import Context, Stop
 
 Settings = BelievingSettings
 
@@ -21,3 +22,8 @@ class Policy(BelievingPolicy):
     needs_grounder = False
     needs_visual_planner = False
     prompt = ''
+
+    def begin(self, context: Context) -> Stop | None:
+        """Refuse what was learned in another domain; who answers does not matter here."""
+        self._estimators.rates.check_domain(context.domain)
+        return super().begin(context)

@@ -1,0 +1,54 @@
+"""Checks that a method can work with its settings and with the files of a domain.
+
+What is wrong there would end every episode as an error; it is found before the first one.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from sightplan.agent import Context, needs_grounder, policy_settings
+from sightplan.domains import Domain
+from sightplan.model import Problem
+from sightplan.runs.settings import RunSettings
+
+
+def check_method(settings: RunSettings, domain: Domain) -> Any:
+    """Check a method's settings, and the files of the domain that it reads.
+
+    Returns:
+        the settings of the method.
+
+    Raises:
+        InputError: a setting or a file is wrong; names setting or file, and the remedy.
+    """
+    found = policy_settings(settings.method, settings.method_options)
+    if search := getattr(found, 'search', ''):
+        from sightplan.planning.symbolic import check_search
+        check_search(search, f'search of method {settings.method}')
+    if hasattr(found, 'calibration') and getattr(found, 'priors', True):
+        from sightplan.grounding.priors import check_calibrations, read_priors
+        read_priors(domain)
+        if needs_grounder(settings.method) and not found.calibration:
+            check_calibrations(domain)
+    return found
+
+
+def check_inference(method: Any, domain: Domain, problem: Problem) -> None:
+    """Check that joint states can be kept as the settings of a method say.
+
+    Args:
+        method: its settings.
+        domain: of the run.
+        problem: one of its problems.
+
+    Raises:
+        InputError: they are to be sampled, but the constraints demand that something holds.
+    """
+    if getattr(method, 'inference', '') != 'sampled':
+        return
+    from sightplan.agent.methods._believing import make_filter
+    from sightplan.agent.methods._estimators import Estimators
+    setting = SimpleNamespace(model=domain.model(problem), problem=problem, domain=domain)
+    make_filter(cast(Context, setting), Estimators('', method.constraints, method.priors), method)
