@@ -23,7 +23,13 @@ from sightplan.grounding.joint_belief import FilterSettings, JointBelief
 from sightplan.grounding.priors import Priors, situation_of
 from sightplan.grounding.sights import Sights
 from sightplan.grounding.solver import Bools, Floats
-from sightplan.grounding.state_sampling import FIRST_STEPS, Proposals, Rules, first_sample
+from sightplan.grounding.state_sampling import (
+    FIRST_STEPS,
+    Proposals,
+    Rules,
+    first_sample,
+    log_odds_within,
+)
 from sightplan.grounding.trajectories import History, Trajectories
 from sightplan.model import (
     Action,
@@ -36,6 +42,7 @@ from sightplan.model import (
 _OUTCOMES = 0.1  # of the steps reconsider what became of an action
 _STEPS = 60
 _SURPRISING = 0.1  # news less likely than this sets all trajectories in motion
+_FAINT = 1e-4  # priors stay this far from 0 and 1
 _MORE_MOVES = 4  # as long as they find likelier ones
 
 
@@ -98,10 +105,14 @@ class SampledBelief(JointBelief):
         """Say, before anything else, how likely atoms are at the start."""
         if visible is not None:
             self._situations = [[situation_of(atom, visible)] for atom in self.atoms]
-        for atom, p in prior.items():
+        p = np.full(len(self.atoms), 0.5)
+        known = np.zeros(len(self.atoms), np.bool_)
+        for atom, value in prior.items():
             column = self._estimator.number.get(atom)
             if column is not None:
-                self._history.prior[column] = _logit(p)
+                p[column], known[column] = value, True
+        log_odds = log_odds_within(np.clip(p, _FAINT, 1.0 - _FAINT), self._rules)
+        self._history.prior[known] = log_odds[known]
         self._begin()
 
     def provide(self, facts: Mapping[Atom, bool]) -> None:

@@ -18,6 +18,8 @@ from sightplan.model import Atom
 
 SWAPS = 0.4  # of the steps exchange a true atom with a false one
 FIRST_STEPS = 150
+_HARDLY = 3.0  # a rule that costs more than this when broken is hardly ever broken [nats]
+_MOST = 0.95  # of what is said of things that exclude each other
 _ORDERS = 4  # in which the first sample is drawn
 
 
@@ -52,6 +54,16 @@ class Rules:
             self._groups[list(group.variables), number] = 1.0
         self._required = np.array([group.required for group in theory.groups], np.bool_)
         self._graphs = [_Graph(graph.edges) for graph in theory.acyclic]
+
+    @property
+    def exclusive(self) -> Bools:
+        """(n, n) which two atoms do not hold together, or hardly ever."""
+        n = len(self._theory.atoms)
+        pairs = (self._clash[:n, :n] > 0) | (self._clash_costs[:n, :n] > _HARDLY)
+        groups = self._groups[:n]
+        found = pairs | pairs.T | (groups @ groups.T > 0)
+        np.fill_diagonal(found, False)
+        return np.asarray(found)
 
     def _complete(self, values: Bools) -> NDArray[np.float32]:
         extra = [(values[:, columns] == wanted).all(axis=1)
@@ -117,6 +129,37 @@ def first_sample(p: Floats, parts: Parts, k: int, rng: np.random.Generator,
                 columns, rules = places[int(column)]
                 start[drawn, column] = rules.possible(start[np.ix_(drawn, columns)])
     return start
+
+
+def log_odds_within(p: Floats, parts: Parts) -> Floats:
+    """Log odds with which atoms have given probabilities under the constraints.
+
+    Of things that exclude each other (a bowl is in one cabinet at most) each is less likely under
+    the constraints than its odds alone say. Where n atoms exclude each other pairwise and have the
+    probabilities p_1 to p_n, their odds against none of them are p_i / (1 - p_1 - ... - p_n).
+
+    Args:
+        p: (n,) how likely each atom is to be true, by itself. Where more is said of things that
+            exclude each other than can be true, all of that counts for less.
+        parts: the constraints.
+
+    Returns:
+        (n,) log odds [nats].
+    """
+    rest = 1.0 - p
+    total = p.copy()
+    for columns, rules in parts:
+        exclusive = rules.exclusive
+        order = np.argsort(-p[columns], kind='stable')
+        for place in range(len(columns)):
+            clique = [place]
+            for other in order[exclusive[place, order]]:
+                if exclusive[other, clique].all():
+                    clique.append(int(other))
+            total[columns[place]] = p[columns[clique]].sum()
+    scale = np.minimum(1.0, _MOST / np.maximum(total, 1e-9))
+    rest = np.where(total > _MOST, 1.0 - _MOST, 1.0 - total)
+    return np.asarray(np.log(p * scale) - np.log(rest))
 
 
 class Proposals:
