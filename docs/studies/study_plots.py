@@ -6,6 +6,7 @@ its own as well.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ _MORE = ('#009E73', '#CC79A7', '#56B4E9', '#F0E442')
 _PAPER: Any = {'font.size': 9.0, 'axes.grid': True, 'grid.alpha': 0.3,
                'axes.axisbelow': True, 'axes.spines.top': False, 'axes.spines.right': False}
 _DPI = 120
+_PANELS_ABREAST = 3
 
 
 def style(method: str) -> tuple[str, str]:
@@ -82,11 +84,17 @@ def reliability_diagrams(
     Args:
         panels: title and series, each a name and its lines of results.
     """
-    figure, axes = grid(2, len(panels), 3.1 * len(panels), 4.2, sharex=True,
-                        height_ratios=(3, 1))
+    width = min(len(panels), _PANELS_ABREAST)
+    rows = math.ceil(len(panels) / width)
+    figure, axes = grid(2 * rows, width, 3.1 * width, 4.2 * rows, sharex=True,
+                        height_ratios=(3, 1) * rows)
+    for unused in range(len(panels), rows * width):
+        for axis in axes[unused // width * 2:, unused % width]:
+            axis.set_visible(False)
     colours = ('#0072B2', '#E69F00', '#D55E00', '#009E73')
-    for column, (title, series) in enumerate(panels):
-        upper, lower = axes[0][column], axes[1][column]
+    for number, (title, series) in enumerate(panels):
+        row, column = divmod(number, width)
+        upper, lower = axes[2 * row][column], axes[2 * row + 1][column]
         upper.plot([0, 1], [0, 1], color='#999999', linewidth=1)
         for (name, lines), colour, marker in zip(series, colours, 'o^sD', strict=False):
             found = belief_reliability(lines, resamples=0)
@@ -103,6 +111,7 @@ def reliability_diagrams(
         upper.legend(frameon=False, fontsize=7)
         lower.set_yscale('log')
         lower.set_xlabel('P(atom) believed')
-    axes[0][0].set_ylabel('fraction of true atoms')
-    axes[1][0].set_ylabel('atoms')
+    for row in range(rows):
+        axes[2 * row][0].set_ylabel('fraction of true atoms')
+        axes[2 * row + 1][0].set_ylabel('atoms')
     return figure

@@ -235,6 +235,20 @@ def test_a_surer_plan_is_kept_only_while_the_budget_allows_for_it(left, kept):
     assert tuple(policy._queue) == (surer if kept else shorter)
 
 
+@pytest.mark.parametrize(('probability', 'left', 'begun'), [
+    (0.3, 2, True), (0.3, 1, False), (0.01, 1, True), (0.6, 2, False)])
+def test_what_may_be_done_is_not_undone_by_a_plan_that_is_too_long(probability, left, begun):
+    plan = (Action('a'), Action('b'))
+    policy = make_policy('belief', {}, BoobyTrap())
+    policy._queue, policy._plans, policy._refused = deque(), {'likeliest': plan}, set()
+    policy._filter = SimpleNamespace(
+        state='likeliest', weights=np.array([probability, 1.0 - probability]),
+        holds=lambda goal: np.array([True, False]))
+    policy._actions = 10 - left
+    context = SimpleNamespace(spec=SimpleNamespace(max_actions=10), problem=SIMPLE[0])
+    assert policy._plan_of_likeliest(context) == (plan if begun else ())
+
+
 @pytest.mark.slow
 def test_a_model_that_guesses_solves_no_more_than_none():
     """If it did, something but the answers would tell the truth."""

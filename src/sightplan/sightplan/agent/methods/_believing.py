@@ -51,6 +51,7 @@ _LOG = logging.getLogger(__name__)
 _MAX_BATCH = 8
 _FAINT = 1e-4
 _LIKELY = 0.3
+_TO_LOSE = 0.1  # probability of the goal that is not given up for a plan that is too long
 _CONSIDERED = 48  # joint states that a plan is judged on
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples modulo 1 lie evenly spread
 
@@ -282,8 +283,15 @@ class BelievingPolicy:
         return {state: likely[state] / total for state in best}
 
     def _plan_of_likeliest(self, context: Context) -> tuple[Action, ...]:
-        """The plan from the likeliest state; empty if there is none, or the goal is likely."""
-        if self._at_goal(context) >= 0.5 or self._have_plan(context, self._filter.state):
+        """The plan from the likeliest state; empty if there is none, or the goal is likely.
+
+        Nor is one begun that the budget does not allow for, where the goal may hold by now: that
+        would be undone for nothing.
+        """
+        probability = self._at_goal(context)
+        if probability >= 0.5 or self._have_plan(context, self._filter.state):
+            return ()
+        if len(self._queue) > self._left(context) and probability >= _TO_LOSE:
             return ()
         return tuple(self._queue)
 
