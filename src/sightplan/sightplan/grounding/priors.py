@@ -47,6 +47,9 @@ class Priors(Record):
             for every argument that is in view and a ``-`` for every one that is not; ``any`` is
             whatever is in view.
         later: the same over the states of random rollouts.
+        categories: P(true) in any situation, by predicate and category of the last argument (its
+            name without the number), where that is far below what ``start`` says: nothing is ever
+            inside a window.
         actions: by schema, what becomes of an action that is executed.
         answers: by predicate, how models answer questions, as mean and strength of a Beta
             distribution over models.
@@ -57,6 +60,7 @@ class Priors(Record):
 
     start: dict[str, _Situations] = Field(default_factory=dict)
     later: dict[str, _Situations] = Field(default_factory=dict)
+    categories: dict[str, dict[str, _Rate]] = Field(default_factory=dict)
     actions: dict[str, ActionReliability] = Field(default_factory=dict)
     answers: dict[str, AnswerRates] = Field(default_factory=dict)
     sights: tuple[SightRule, ...] = ()
@@ -81,10 +85,17 @@ class Priors(Record):
 
     def in_situation(self, atom: Atom, situation: str) -> float | None:
         """P(atom is true) in a situation, if no action has changed it; None: no idea."""
+        by_category = self._of_category(atom)
+        if by_category is not None:
+            return by_category
         if atom.predicate in self.start:
             rates = self.start[atom.predicate]
             return rates.get(situation, rates.get(ANY, 0.5))
         return _HIDDEN if '-' in situation else None
+
+    def _of_category(self, atom: Atom) -> float | None:
+        rates = self.categories.get(atom.predicate)
+        return rates.get(category_of(atom.args[-1])) if rates and atom.args else None
 
     def of_scene(self, atoms: Iterable[Atom]) -> dict[Atom, float]:
         """P(atom is true) in a scene of which only a picture is known, before any answer.
@@ -96,7 +107,9 @@ class Priors(Record):
         for atom in atoms:
             rates = self.later.get(atom.predicate)
             if rates:
-                rate = rates.get('+' * len(atom.args), rates.get(ANY, 0.5))
+                rate = self._of_category(atom)
+                if rate is None:
+                    rate = rates.get('+' * len(atom.args), rates.get(ANY, 0.5))
                 found[atom] = (1.0 - _ELSEWHERE) * rate + _ELSEWHERE * _GENERIC
         return found
 
@@ -114,6 +127,11 @@ class Priors(Record):
 def situation_of(atom: Atom, visible: Collection[str]) -> str:
     """Which of an atom's objects are in view: a ``+`` or ``-`` for each."""
     return ''.join('+' if name in visible else '-' for name in atom.args)
+
+
+def category_of(name: str) -> str:
+    """What an object's name says of its kind: ``window`` of ``window_2``."""
+    return name.rstrip('0123456789').rstrip('_')
 
 
 def read_priors(domain: Domain) -> Priors:
@@ -174,7 +192,8 @@ _read_rates = functools.lru_cache(maxsize=64)(read_observation_model)
 @functools.lru_cache(maxsize=16)
 def _read(path: Path, predicates: tuple[tuple[str, int], ...], actions: tuple[str, ...]) -> Priors:
     found, places = read_file(Priors, path), dict(predicates)
-    named = [(f'{part}.{name}', name, places) for part in ('start', 'later', 'answers')
+    named = [(f'{part}.{name}', name, places)
+             for part in ('start', 'later', 'categories', 'answers')
              for name in getattr(found, part)]
     named += [(f'actions.{name}', name, dict.fromkeys(actions, 0)) for name in found.actions]
     named += [(f'actions.{name}.effects', effect[:-2], places)

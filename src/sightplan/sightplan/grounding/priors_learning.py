@@ -17,10 +17,13 @@ import numpy as np
 import yaml
 
 from sightplan.domains import Domain
-from sightplan.grounding.priors import ANY, read_priors, situation_of
+from sightplan.grounding.priors import ANY, category_of, read_priors, situation_of
 from sightplan.grounding.rollouts import random_action
 from sightplan.grounding.sights import SightRule, cases_of
 from sightplan.model import Action, Atom, EpisodeSpec, FeedbackStatus, Observation, Problem, State
+
+_MANY, _RARE = 100, 0.1
+"""A category is told apart where it was seen so often, and is so much rarer than all together."""
 
 _LEAST_STRENGTH = 2.0
 """Of the distribution of a rate over models: few models must not pass for a law."""
@@ -32,6 +35,8 @@ class Counts:
 
     Attributes:
         atoms: true atoms and all atoms, by when (``start``, ``later``), predicate and situation.
+        categories: at the start, true atoms and all atoms of several arguments, by predicate and
+            category of the last one.
         actions: executions of each schema.
         nothing: those after which nothing had changed.
         effects: effects that came about and all that should have, by schema and predicate, among
@@ -44,6 +49,7 @@ class Counts:
     """
 
     atoms: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
+    categories: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     actions: Counter[str] = field(default_factory=Counter)
     nothing: Counter[str] = field(default_factory=Counter)
     effects: Counter[tuple[str, str, str]] = field(default_factory=Counter)
@@ -56,6 +62,10 @@ class Counts:
         """Count a state, by what of it is in view."""
         self.states += 1
         for atom in atoms:
+            if when == 'start' and len(atom.args) > 1:
+                category = category_of(atom.args[-1])
+                self.categories[atom.predicate, category, 'all'] += 1
+                self.categories[atom.predicate, category, 'true'] += atom in state
             visible = seen.visible_objects
             situations = [ANY]
             if visible is not None:
@@ -79,7 +89,6 @@ class Counts:
             if value:
                 self.effects[action.name, atom.predicate, 'all'] += 1
                 self.effects[action.name, atom.predicate, 'done'] += done[atom]
-
 
     def sight(self, rules: Sequence[SightRule], atoms: Sequence[Atom], seen: Observation,
               state: State) -> None:
@@ -187,7 +196,9 @@ def as_yaml(counts: Counts, answers: Mapping[str, Mapping[str, float]], origin: 
     lines.append(f'rejection: {_rate(refusals["refused"], refusals["applicable"])}')
     lines.append('execution_if_inapplicable: '
                  f'{_rate(refusals["carried out"], refusals["inapplicable"])}')
-    for part, content in (*tables.items(), ('actions', actions), ('answers', answers)):
+    parts = {**tables, 'categories': _never(counts, tables['start']), 'actions': actions,
+             'answers': answers}
+    for part, content in parts.items():
         if content:
             lines.append(f'{part}:')
             for name, row in content.items():
@@ -202,6 +213,18 @@ def as_yaml(counts: Counts, answers: Mapping[str, Mapping[str, float]], origin: 
                                   default_flow_style=True, sort_keys=False, width=10_000)
             lines.append(f'  - {text.strip()}')
     return '\n'.join(lines) + '\n'
+
+
+def _never(counts: Counts, start: Mapping[str, Mapping[str, float]],
+           ) -> dict[str, dict[str, float]]:
+    """By predicate and category what was never true, and is else true much more often."""
+    found: dict[str, dict[str, float]] = {}
+    for predicate, category, what in sorted(counts.categories):
+        cases = counts.categories[predicate, category, 'all']
+        rate = _rate(counts.categories[predicate, category, 'true'], cases)
+        if what == 'all' and cases >= _MANY and rate < _RARE * start[predicate][ANY]:
+            found.setdefault(predicate, {})[category] = rate
+    return found
 
 
 def _rate(cases: int, total: int) -> float:
