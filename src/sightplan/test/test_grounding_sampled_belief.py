@@ -184,7 +184,7 @@ def test_more_than_can_be_true_counts_for_less():
     tracked = SampledBelief(estimator(), MODEL, FilterSettings(k=4000))
     tracked.expect({**PRIOR, INSIDE[0]: 0.9, INSIDE[1]: 0.3})
     found = [tracked.marginals()[atom] for atom in INSIDE]
-    assert found == pytest.approx([0.69, 0.23], abs=0.03)  # 3 to 1, .95 with what is held
+    assert found == pytest.approx([0.61, 0.2], abs=0.03)  # 3 to 1, .85 with what is held
 
 
 def test_a_late_refusal_changes_what_is_thought_of_the_beginning():

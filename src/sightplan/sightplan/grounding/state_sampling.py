@@ -19,7 +19,7 @@ from sightplan.model import Atom
 SWAPS = 0.4  # of the steps exchange a true atom with a false one
 FIRST_STEPS = 150
 _HARDLY = 3.0  # a rule that costs more than this when broken is hardly ever broken [nats]
-_MOST = 0.95  # of what is said of things that exclude each other
+_MOST = 0.85  # of what excludes each other together: a home may be unlike those learned from
 _ORDERS = 4  # in which the first sample is drawn
 
 
