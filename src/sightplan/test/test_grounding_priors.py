@@ -39,6 +39,19 @@ def test_at_the_start_by_situation():
     assert PRIORS.at_start([INSIDE], Observation()) == {INSIDE: 0.3}
 
 
+def test_of_a_category_in_any_situation():
+    """Nothing is inside a window, wherever one looks; of cabinets as of all containers."""
+    priors = PRIORS.model_copy(update={'categories': {'inside': {'window': 0.001}}})
+    window = Atom('inside', ('bowl_1', 'window_12'))
+    for visible in ((), ('bowl_1', 'window_12'), ('window_12',)):
+        seen = Observation(visible_objects=visible)
+        assert priors.at_start([window, INSIDE], seen) == {
+            window: 0.001, INSIDE: PRIORS.at_start([INSIDE], seen)[INSIDE]}
+    assert priors.of_scene([window]) == pytest.approx({window: 0.8 * 0.001 + 0.04})
+    assert read_priors(load_domain('household')).categories == {
+        'inside': {'door': 0.0025, 'window': 0.0012}}
+
+
 def test_of_a_scene_that_may_be_of_another_kind():
     found = PRIORS.of_scene([INSIDE, OPEN, NEXT])
     assert found == pytest.approx({INSIDE: 0.8 * 0.5 + 0.04, OPEN: 0.8 * 0.7 + 0.04})

@@ -42,6 +42,18 @@ def test_states_are_counted_by_what_is_in_view():
     assert counts.states == 2
 
 
+@pytest.mark.parametrize(('seen', 'filled', 'found'), [
+    (300, 0, {'inside': {'window': 0.0017}}), (300, 30, None), (50, 0, None)])
+def test_a_category_of_which_nothing_was_ever_true_is_told_apart(tmp_path, seen, filled, found):
+    counts, window = Counts(), Atom('inside', ('bowl_1', 'window_1'))
+    for number in range(seen):
+        counts.see('start', [INSIDE, window], Observation(), frozenset(
+            {INSIDE} if number % 2 else {window} if number < filled else ()))
+    text = as_yaml(counts, {}, 'made by hand')
+    (tmp_path / FILE).write_text(text)
+    assert read_file(Priors, tmp_path / FILE).categories == (found or {}), text
+
+
 def test_what_became_of_actions():
     """All done; nothing done; half done; an action with nothing to do is none."""
     counts, reach = Counts(), Atom('reachable', ('cabinet_1',))
