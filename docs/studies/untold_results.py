@@ -427,16 +427,15 @@ def useless_against_blind(results: Results) -> str:
 def reliability_rows(results: Results) -> list[tuple[list[str], list[Line]]]:
     """Names and lines of what has an expected calibration error of its own."""
     rows = [([model, ERRORS[errors], _calibration(calibrated)],
-             lines_of(chosen(results.main, method='belief', model=model, errors=errors,
-                            calibrated=calibrated)))
+             lines_of(results.main, method='belief', model=model, errors=errors,
+                      calibrated=calibrated))
             for model in results.models for errors in ERRORS for calibrated in (False, True)]
     rows += [([f'{answers} answers', '', _calibration(calibrated)],
-              lines_of(chosen(results.main, method='belief', model=answers,
-                              calibrated=calibrated)))
+              lines_of(results.main, method='belief', model=answers, calibrated=calibrated))
              for answers in (PERFECT, USELESS) for calibrated in (False, True)]
     rows.append(([EMBEDDED, 'rendered pictures', 'yes'],
-                 lines_of(chosen(results.embedded, privileged='none'))))
-    rows.append((['`blind`', '', 'no'], lines_of(chosen(results.main, method='blind'))))
+                 lines_of(results.embedded, privileged='none')))
+    rows.append((['`blind`', '', 'no'], lines_of(results.main, method='blind')))
     return [(names, lines) for names, lines in rows if lines]
 
 

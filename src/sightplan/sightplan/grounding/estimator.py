@@ -14,6 +14,7 @@ Example::
 from __future__ import annotations
 
 import dataclasses
+import functools
 import heapq
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +28,7 @@ from sightplan.grounding.constraints import Constraints, instantiate, read_const
 from sightplan.grounding.observation_model import ObservationModel
 from sightplan.grounding.priors import Priors, read_priors
 from sightplan.grounding.solver import Bools, Floats, Solutions, StateSolver
-from sightplan.grounding.state_sampling import Rules, sample_states
+from sightplan.grounding.state_sampling import Parts, Rules, sample_states
 from sightplan.grounding.theory import Clause, Theory
 from sightplan.model import (
     Atom,
@@ -182,7 +183,6 @@ class Estimator:
             (np.array([self.number[a] for a in part.atoms], np.intp),
              StateSolver(part, self.settings.seed)) for part in parts]
         self._unasked: dict[int, Solutions] = {}
-        self._rules: dict[int, Rules | None] = {}
         known = priors.of_scene(self.atoms)
         p = np.clip([known.get(atom, 0.5) for atom in self.atoms], FAINT, 1.0 - FAINT)
         self._prior = np.log(p / (1.0 - p))
@@ -191,6 +191,11 @@ class Estimator:
     def parts(self) -> Sequence[tuple[NDArray[np.intp], StateSolver]]:
         """Groups of atoms that nothing ties to each other: columns, and what is possible."""
         return self._parts
+
+    @functools.cached_property
+    def rules(self) -> Parts:
+        """The constraints of the parts, for many states at once."""
+        return [(columns, Rules(solver.theory)) for columns, solver in self._parts]
 
     def estimate(self, evidence: Sequence[Evidence], facts: Mapping[Atom, bool] | None = None,
                  ) -> Estimate:
@@ -284,7 +289,7 @@ class Estimator:
             else:
                 solutions = self._near_best(index, solver, part, fitting)
                 weights = np.exp(solutions.scores - solutions.scores[0])
-                if not solutions.complete and not fitting and self._may_be_empty(index):
+                if not solutions.complete and not fitting and self._may_be_empty[index]:
                     marginals[columns] = self._sampled(index, part)
                 else:
                     marginals[columns] = weights @ solutions.values / weights.sum()
@@ -327,21 +332,16 @@ class Estimator:
             self._unasked[index] = solver.near_best(scores, window, limit)
         return self._unasked[index]
 
-    def _may_be_empty(self, index: int) -> bool:
-        """Whether all atoms of a part may be false, so that its states can be sampled."""
-        if index not in self._rules:
-            rules = Rules(self._parts[index][1].theory)
-            empty = np.zeros((1, len(self._parts[index][0])), np.bool_)
-            self._rules[index] = rules if rules.possible(empty)[0] else None
-        return self._rules[index] is not None
+    @functools.cached_property
+    def _may_be_empty(self) -> list[bool]:
+        """Whether all atoms of each part may be false, so that its states can be sampled."""
+        return [solver.theory.possible(frozenset()) for _, solver in self._parts]
 
     def _sampled(self, index: int, scores: Floats) -> Floats:
         """(m,) marginals of a part that has too many likely states to list."""
-        rules, atoms = self._rules[index], self._parts[index][1].theory.atoms
-        assert rules is not None
         return np.asarray(sample_states(
-            scores, atoms, rules, _SAMPLED, np.random.default_rng(self.settings.seed),
-        ).mean(axis=0))
+            scores, self._parts[index][1].theory.atoms, self.rules[index][1], _SAMPLED,
+            np.random.default_rng(self.settings.seed)).mean(axis=0))
 
     def _product(self, lists: Sequence[tuple[Bools, Floats]]) -> tuple[Bools, Floats]:
         """The k best combinations of one state of each part."""

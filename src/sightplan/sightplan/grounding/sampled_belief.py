@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from sightplan.domains import InstantiatedModel
-from sightplan.grounding.estimator import Estimator, Evidence
+from sightplan.grounding.estimator import FAINT, Estimator, Evidence
 from sightplan.grounding.joint_belief import FilterSettings, JointBelief
 from sightplan.grounding.priors import Priors, situation_of
 from sightplan.grounding.sights import Sights
@@ -26,7 +26,6 @@ from sightplan.grounding.solver import Bools, Floats
 from sightplan.grounding.state_sampling import (
     FIRST_STEPS,
     Proposals,
-    Rules,
     first_sample,
     log_odds_within,
 )
@@ -42,7 +41,6 @@ from sightplan.model import (
 _OUTCOMES = 0.1  # of the steps reconsider what became of an action
 _STEPS = 60
 _SURPRISING = 0.1  # news less likely than this sets all trajectories in motion
-_FAINT = 1e-4  # priors stay this far from 0 and 1
 _MORE_MOVES = 4  # as long as they find likelier ones
 
 
@@ -56,7 +54,7 @@ class SampledBelief(JointBelief):
     def __init__(self, estimator: Estimator, model: InstantiatedModel,
                  settings: FilterSettings | None = None) -> None:
         super().__init__(estimator, model, settings)
-        self._rules = [(columns, Rules(solver.theory)) for columns, solver in estimator.parts]
+        self._rules = estimator.rules
         self._rng = np.random.default_rng(estimator.settings.seed)
         self._trajectories: Trajectories
         self._log_weights: Floats
@@ -111,7 +109,7 @@ class SampledBelief(JointBelief):
             column = self._estimator.number.get(atom)
             if column is not None:
                 p[column], known[column] = value, True
-        log_odds = log_odds_within(np.clip(p, _FAINT, 1.0 - _FAINT), self._rules)
+        log_odds = log_odds_within(np.clip(p, FAINT, 1.0 - FAINT), self._rules)
         self._history.prior[known] = log_odds[known]
         self._begin()
 

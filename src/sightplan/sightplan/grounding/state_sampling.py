@@ -146,7 +146,6 @@ def log_odds_within(p: Floats, parts: Parts) -> Floats:
     Returns:
         (n,) log odds [nats].
     """
-    rest = 1.0 - p
     total = p.copy()
     for columns, rules in parts:
         exclusive = rules.exclusive
@@ -158,8 +157,7 @@ def log_odds_within(p: Floats, parts: Parts) -> Floats:
                     clique.append(int(other))
             total[columns[place]] = p[columns[clique]].sum()
     scale = np.minimum(1.0, _MOST / np.maximum(total, 1e-9))
-    rest = np.where(total > _MOST, 1.0 - _MOST, 1.0 - total)
-    return np.asarray(np.log(p * scale) - np.log(rest))
+    return np.asarray(np.log(p * scale) - np.log(1.0 - np.minimum(total, _MOST)))
 
 
 class Proposals:

@@ -117,7 +117,7 @@ class Trajectories:
     def take(self, chosen: NDArray[np.intp]) -> Trajectories:
         """The trajectories of some rows, in that order; a row may come several times."""
         return Trajectories(self.start[chosen], self.outcomes[chosen], self.values[chosen],
-                       self.log_p[chosen])
+                            self.log_p[chosen])
 
 
 class History:

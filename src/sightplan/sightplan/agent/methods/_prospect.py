@@ -125,7 +125,7 @@ class Prospect:
             left = budget - number
             if kept:
                 candidate = self._best(kept, left, refused | {action}, level + 1,
-                                    plan[number:])
+                                       plan[number:])
                 value += candidate.value
                 mass = sum(kept.values())
                 actions += mass * (number + candidate.actions)
