@@ -67,6 +67,13 @@ from sightplan.model.ports import (
     World,
 )
 from sightplan.model.problem import Problem
+from sightplan.model.region import (
+    Form,
+    MaskSource,
+    Region,
+    Target,
+    TargetMasks,
+)
 from sightplan.model.settings import check_settings, identity_values, param, settings_fields
 from sightplan.model.symbols import Action, Atom, Literal, Plan, State
 from sightplan.model.usage import Usage, used_between
@@ -74,15 +81,14 @@ from sightplan.model.usage import Usage, used_between
 __all__ = [
     'BARE', 'Action', 'Answer', 'AskPurpose', 'Asked', 'Atom', 'BackendError', 'Belief',
     'BeliefUpdated', 'CancelledError', 'Clock', 'DeadlineError', 'DomainError', 'EpisodeEnded',
-    'EpisodeEvent', 'EpisodeSpec', 'EpisodeStarted', 'Feedback', 'FeedbackStatus', 'Grounder',
-    'GroundingPrompt', 'InfrastructureError', 'InputError', 'Literal', 'Observation', 'Observed',
-    'PastStep', 'Plan', 'Planned', 'PlannerError', 'PlanningResult', 'PlanningStatus',
-    'PlanningTask', 'Privileged', 'PrivilegedSource', 'Problem', 'ProblemError', 'Proposal',
-    'ProposalStatus', 'Proposed', 'Question', 'Recorder', 'SightplanError', 'SpendingCapError',
-    'StoppedError', 'UnknownImageError',
-    'State', 'Stepped', 'StopReason', 'SymbolicPlanner', 'TruthSource', 'Usage', 'Verdict',
-    'VisualPlanner', 'VisualTask', 'World', 'WorldError', 'check_settings', 'config_files',
-    'config_folders',
-    'did_you_mean', 'identity_values', 'param', 'prompt_id', 'settings_fields', 'used_between',
-    'user_path',
+    'EpisodeEvent', 'EpisodeSpec', 'EpisodeStarted', 'Feedback', 'FeedbackStatus', 'Form',
+    'Grounder', 'GroundingPrompt', 'InfrastructureError', 'InputError', 'Literal',
+    'MaskSource', 'Observation', 'Observed', 'PastStep', 'Plan', 'Planned', 'PlannerError',
+    'PlanningResult', 'PlanningStatus', 'PlanningTask', 'Privileged', 'PrivilegedSource',
+    'Problem', 'ProblemError', 'Proposal', 'ProposalStatus', 'Proposed', 'Question',
+    'Recorder', 'Region', 'SightplanError', 'SpendingCapError', 'State', 'Stepped',
+    'StopReason', 'StoppedError', 'SymbolicPlanner', 'Target', 'TargetMasks', 'TruthSource',
+    'UnknownImageError', 'Usage', 'Verdict', 'VisualPlanner', 'VisualTask', 'World',
+    'WorldError', 'check_settings', 'config_files', 'config_folders', 'did_you_mean',
+    'identity_values', 'param', 'prompt_id', 'settings_fields', 'used_between', 'user_path',
 ]

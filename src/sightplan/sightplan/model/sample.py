@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model.perception import Question
+from sightplan.model.region import Region, Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,8 @@ class Sample:
         question: the yes/no question about one ground atom, where it is one; then its text is the
             last part, and answers carry probabilities where the backend offers them.
         domain: reference of the domain of the question's atom, '' without.
+        target: what is to be found in the one picture, where the answer is a place in it; then its
+            text is the last part.
         details: plain JSON data for tables (predicate, kind of map, ...): known to everybody.
     """
 
@@ -46,13 +49,14 @@ class Sample:
     parts: tuple[str | Picture, ...]
     question: Question | None = None
     domain: str = ''
+    target: Target | None = None
     details: dict[str, Any] = field(default_factory=dict)
 
     def blind(self) -> Sample:
         """The same without its pictures."""
         texts = tuple(part for part in self.parts if isinstance(part, str))
         return Sample(self.id, self.split, self.cluster, texts, self.question, self.domain,
-                      self.details)
+                      self.target, self.details)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +67,14 @@ class SampleReply:
         text: the reply, as a model wrote it; what a suite's ``read`` takes.
         p_yes: probability of "yes" in [0, 1], None where the backend offers none.
         p_no: likewise of "no".
+        regions: places in the picture, where a place was asked for; None: read them from the text.
+        unread: why the places cannot be used; '' if they can.
         error: why there is no reply (the machinery failed); '' if there is one.
     """
 
     text: str = ''
     p_yes: float | None = None
     p_no: float | None = None
+    regions: tuple[Region, ...] | None = None
+    unread: str = ''
     error: str = ''

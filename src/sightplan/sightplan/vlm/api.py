@@ -1,21 +1,24 @@
 """Requests to and replies from vision-language backends, and how a backend is found.
 
-There are two kinds of request: many yes/no questions about one image, which a backend answers in
-one batch and, where it can, from probabilities without generating text; and a prompt of texts and
-images to which the model replies in free text.
+There are three kinds of request: many yes/no questions about one image, which a backend answers in
+one batch and, where it can, from probabilities without generating text; a prompt of texts and
+images to which the model replies in free text; and a thing to be found in an image (``locating``).
 
 A backend is one module, ``sightplan.vlm.backends.<name>`` or an entry point of another package in
 the group ``sightplan.backends``, holding a frozen settings dataclass
 ``Settings`` and a class ``Backend(settings, truth=None)``; it is chosen by that name, never by
 searching a model's name. Heavy libraries are imported only inside the module. A backend whose
-answers do not depend on the prompt around the questions has ``reads_prompt = False``.
+answers do not depend on the prompt around the questions has ``reads_prompt = False``. One that
+can point has ``locates = True`` and the method ``locate`` (``Locator``); one that can tell whether a
+place is right in a way of its own has a method ``check`` (else ``locating.check`` draws a mark and
+asks a yes/no question).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +35,7 @@ from sightplan.model import (
 )
 from sightplan.model.plugins import Registry
 from sightplan.vlm import backends
+from sightplan.vlm.locating import LocateReply, LocateRequest
 
 GROUP = 'sightplan.backends'
 """Entry points of other packages' backends."""
@@ -144,6 +148,51 @@ class Backend(Protocol):
             DeadlineError: not within the time limit.
             SpendingCapError: a limit on tokens or cost is reached.
         """
+
+
+class Locator(Protocol):
+    """A backend that can point."""
+
+    locates: bool
+    """Whether it can: true."""
+
+    @property
+    def model(self) -> str:
+        """Exact name and version of the model that answers."""
+
+    def locate(self, request: LocateRequest) -> LocateReply:
+        """Find something in a picture.
+
+        A reply that cannot be read is no error: it comes back with its reason (``unread``).
+
+        Raises:
+            InputError: it is not told in which convention the model says places.
+            BackendError: the model could not answer.
+            DeadlineError: not within the time limit.
+            SpendingCapError: a limit on tokens or cost is reached.
+        """
+
+
+def can_locate(backend: object) -> bool:
+    """Whether a backend, or its class, can point."""
+    return bool(getattr(backend, 'locates', False))
+
+
+def locator(name: str, backend: Backend) -> Locator:
+    """A backend as one that points.
+
+    Args:
+        name: of the backend.
+        backend: as ``make_backend`` made it.
+
+    Raises:
+        InputError: it cannot; names those that can.
+    """
+    if can_locate(backend):
+        return cast(Locator, backend)
+    able = [other for other in backend_names() if can_locate(backend_class(other))]
+    raise InputError(f'backend {name!r} cannot point at things; choose one that can: '
+                     f'{", ".join(able) or "none"}')
 
 
 class BackendUser:

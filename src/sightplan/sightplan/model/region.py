@@ -1,0 +1,153 @@
+"""Places in a picture: points, boxes and traces, in one convention.
+
+Everywhere inside sightplan a place is in *unit coordinates*: x to the right and y down, both from
+0 at the picture's left or top edge to 1 at the other edge, whatever the picture's size. Replies
+of models are converted once, by ``sightplan.vlm.coordinates``.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model.errors import InputError
+
+Point = tuple[float, float]
+"""x, y."""
+Mask = NDArray[np.bool_]
+"""(H, W), True where the thing is."""
+
+PIXEL_ROUNDING = 1e-6
+"""Added before a coordinate in pixels is rounded down, so that 0.3 * 10 is pixel 3."""
+
+
+class Form(enum.StrEnum):
+    """What is asked for.
+
+    A *point* is one place, *points* are one or more, a *box* is an upright rectangle, and a
+    *trace* is a polyline from its first to its last point.
+    """
+
+    POINT = 'point'
+    POINTS = 'points'
+    BOX = 'box'
+    TRACE = 'trace'
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A place in a picture.
+
+    Attributes:
+        form: point, box or trace.
+        points: in unit coordinates. One for a point; top left and bottom right corner for a box;
+            two or more for a trace.
+        label: what it is, in words; '' where nobody said.
+        probability: that it is what was asked for; None where nobody offers one.
+    """
+
+    form: Form
+    points: tuple[Point, ...]
+    label: str = ''
+    probability: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no place.
+
+        Raises:
+            ValueError: says what is wrong.
+        """
+        count = len(self.points)
+        if self.form is Form.POINTS:
+            raise ValueError('a region is one point, box or trace; several points are several '
+                             'regions')
+        if (self.form is Form.POINT and count != 1) or (self.form is Form.BOX and count != 2) or (
+                self.form is Form.TRACE and count < 2):
+            raise ValueError(f'a {self.form} cannot have {count} points')
+        if not all(len(point) == 2 and all(map(math.isfinite, point)) for point in self.points):
+            raise ValueError(f'{self.points} must be pairs of finite numbers')
+
+    @property
+    def centre(self) -> Point:
+        """The point, the middle of the box, or the start of the trace."""
+        if self.form is Form.BOX:
+            (x1, y1), (x2, y2) = self.points
+            return (x1 + x2) / 2, (y1 + y2) / 2
+        return self.points[0]
+
+    def pixels(self, width: int, height: int) -> tuple[tuple[int, int], ...]:
+        """Its points as pixels (column, row), rounded down; they may lie beside the picture."""
+        return tuple((pixel(x * width), pixel(y * height)) for x, y in self.points)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON data."""
+        data: dict[str, Any] = {'form': str(self.form),
+                                'points': [list(point) for point in self.points]}
+        if self.label:
+            data['label'] = self.label
+        if self.probability is not None:
+            data['probability'] = self.probability
+        return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Region:
+        """From plain JSON data.
+
+        Raises:
+            InputError: it is not what ``to_json`` gives.
+        """
+        try:
+            chance = data.get('probability')
+            return cls(Form(data['form']), tuple((float(x), float(y)) for x, y in data['points']),
+                       str(data.get('label', '')), None if chance is None else float(chance))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f'{data!r} is no region ({error}); write it as {{"form": "point", '
+                             '"points": [[x, y]]}} with x and y from 0 to 1') from error
+
+
+def pixel(value: float) -> int:
+    """The pixel that a coordinate in pixels lies in."""
+    return math.floor(value + PIXEL_ROUNDING)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is to be found in a picture.
+
+    Attributes:
+        text: in words, such as "the red mug" or "where to grip the pan".
+        form: what is asked for.
+    """
+
+    text: str
+    form: Form = Form.POINT
+
+
+@dataclass(frozen=True, eq=False)
+class TargetMasks:
+    """Where things are in a picture: ground truth.
+
+    Attributes:
+        target: of what is asked for.
+        others: of each other thing.
+    """
+
+    target: Mask
+    others: tuple[Mask, ...] = ()
+
+
+class MaskSource(Protocol):
+    """Ground truth about where things are; for scoring and simulated models only."""
+
+    def masks(self, target: str) -> TargetMasks:
+        """Where a target is in the current picture.
+
+        Raises:
+            InputError: nothing is known of such a target.
+        """

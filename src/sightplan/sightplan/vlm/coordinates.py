@@ -1,0 +1,139 @@
+"""The one place where coordinates in replies become unit coordinates (``model.Region``).
+
+Each family of models says places in its own way, and a reply does not tell which one: whoever
+sets up a backend declares it. Numbers that cannot be meant as declared are refused, with the
+setting that would fit; nothing is clipped but the rounding of a thousandth at the edges, and
+that is counted. The conventions are those of the models' own pages: RoboPoint and RoboRefer
+(unit), Molmo (percent), Molmo 2 and Qwen3-VL (permille), Qwen2.5-VL (pixels of the resized
+picture), Gemini (permille, y first).
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sightplan.model.region import Point
+
+Size = tuple[int, int]
+"""Width and height in pixels."""
+
+ROUNDING = 1e-3
+"""So far beyond an edge, as a fraction of the picture, a number is taken for rounded."""
+
+
+class Coordinates(enum.StrEnum):
+    """A convention: unit, and which of x and y comes first."""
+
+    UNIT_XY = 'unit_xy'
+    PERCENT_XY = 'percent_xy'
+    PIXEL_XY = 'pixel_xy'
+    RESIZED_PIXEL_XY = 'resized_pixel_xy'
+    PERMILLE_XY = 'permille_xy'
+    PERMILLE_YX = 'permille_yx'
+
+    @property
+    def y_first(self) -> bool:
+        """Whether y comes before x."""
+        return self is Coordinates.PERMILLE_YX
+
+
+class Misdeclared(ValueError):
+    """Numbers cannot be meant in the declared convention; the message says why, and what fits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """Numbers as unit coordinates.
+
+    Attributes:
+        points: x, y, each within [0, 1].
+        rounded: how many numbers lay up to a thousandth of the picture beyond an edge and were
+            set to it.
+    """
+
+    points: tuple[Point, ...]
+    rounded: int = 0
+
+
+def to_unit(pairs: Iterable[Sequence[float]], declared: Coordinates, size: Size,
+            resized: Size | None = None) -> Converted:
+    """Convert all points of a reply.
+
+    All numbers of a reply are converted together, because together they show whether they can be
+    meant as declared.
+
+    Args:
+        pairs: two numbers each, in the order of the convention.
+        declared: the convention.
+        size: of the picture as it was sent.
+        resized: of the picture as the model saw it; needed for ``resized_pixel_xy``.
+
+    Raises:
+        Misdeclared: a number is not finite or too large, or all are so small that another unit
+            must be meant.
+    """
+    points = tuple((float(a), float(b)) for a, b in pairs)
+    numbers = [number for point in points for number in point]
+    if not all(map(math.isfinite, numbers)):
+        raise Misdeclared('a coordinate is not a finite number')
+    scale = _scale(declared, size, resized)
+    ordered = tuple((b, a) for a, b in points) if declared.y_first else points
+    _check(ordered, numbers, declared, scale, size)
+    unit = [(x / scale[0], y / scale[1]) for x, y in ordered]
+    rounded = sum(not 0 <= number <= 1 for point in unit for number in point)
+    return Converted(tuple((min(max(x, 0.0), 1.0), min(max(y, 0.0), 1.0)) for x, y in unit),
+                     rounded)
+
+
+def from_unit(points: Iterable[Point], declared: Coordinates, size: Size,
+              resized: Size | None = None) -> list[Point]:
+    """Unit coordinates as numbers of a convention, in its order; see ``to_unit``.
+
+    Raises:
+        Misdeclared: ``resized`` is missing.
+    """
+    width, height = _scale(declared, size, resized)
+    scaled = [(x * width, y * height) for x, y in points]
+    return [(y, x) for x, y in scaled] if declared.y_first else scaled
+
+
+def _scale(declared: Coordinates, size: Size, resized: Size | None) -> tuple[float, float]:
+    """What 1 is in x and in y."""
+    if declared is Coordinates.RESIZED_PIXEL_XY:
+        if resized is None or min(resized) < 1:
+            raise Misdeclared('resized_pixel_xy needs the size of the picture as the model saw it')
+        return resized
+    if declared is Coordinates.PIXEL_XY:
+        return size
+    edge = {Coordinates.UNIT_XY: 1.0, Coordinates.PERCENT_XY: 100.0}.get(declared, 1000.0)
+    return edge, edge
+
+
+def _check(points: Sequence[Point], numbers: Sequence[float], declared: Coordinates,
+           scale: tuple[float, float], size: Size) -> None:
+    for x, y in points:
+        for axis, number, edge in (('x', x, scale[0]), ('y', y, scale[1])):
+            if not -ROUNDING * edge <= number <= (1 + ROUNDING) * edge:
+                raise Misdeclared(f'{axis} = {number:g} is not within 0 and {edge:g}, as '
+                                  f'{declared} has it{_fitting(points, declared, size)}')
+    if declared is not Coordinates.UNIT_XY and numbers and max(numbers) <= 1 and any(
+            not number.is_integer() for number in numbers):
+        raise Misdeclared(f'no number is above 1 ({max(numbers):g} at most), which {declared} '
+                          f'cannot mean; {Coordinates.UNIT_XY} would fit')
+
+
+def _fitting(points: Sequence[Point], declared: Coordinates, size: Size) -> str:
+    """Which convention the numbers would fit, as the end of a sentence."""
+    least = min(number for point in points for number in point)
+    most = max(number for point in points for number in point)
+    fitting = (
+        Coordinates.UNIT_XY if most <= 1 + ROUNDING else
+        Coordinates.PERCENT_XY if most <= 100 else
+        Coordinates.PIXEL_XY if all(x <= size[0] and y <= size[1] for x, y in points) else
+        Coordinates.PERMILLE_XY if most <= 1000 else None)
+    if least < -ROUNDING or fitting in (None, declared):
+        return ''
+    return f'; {fitting} would fit'

@@ -1,0 +1,83 @@
+"""Requests to point at something in a picture, and replies to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model.region import Form, Region, Target
+
+
+@dataclass(frozen=True, eq=False)
+class LocateRequest:
+    """Find something in a picture.
+
+    Attributes:
+        image: (H, W, 3) uint8 RGB.
+        target: what to find, in words, and what is asked for: point, points, box or trace.
+        depth_m: (H, W) float32 distance along the optical axis [m], 0 where unknown; None
+            without.
+        start: first point of a trace in unit coordinates, where it is prescribed.
+        attempt: number of this request about the same thing; a model that draws its replies at
+            random draws another one for each.
+        timeout_s: wall-clock limit [s]; None for the backend's own.
+    """
+
+    image: NDArray[np.uint8]
+    target: Target
+    depth_m: NDArray[np.float32] | None = None
+    start: tuple[float, float] | None = None
+    attempt: int = 0
+    timeout_s: float | None = None
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of the picture."""
+        return self.image.shape[1], self.image.shape[0]
+
+
+@dataclass(frozen=True, slots=True)
+class LocateReply:
+    """Where it is.
+
+    Attributes:
+        regions: in unit coordinates; the first is the best. Empty: the model says that it is not
+            there, or the reply cannot be read (then ``unread`` says why).
+        text: what the model said; '' for a model that does not speak.
+        probability: that the first region is right; None where the backend has none.
+        unread: why the reply cannot be used; '' if it can.
+        rounded: how many coordinates lay just beyond an edge and were set to it.
+    """
+
+    regions: tuple[Region, ...] = ()
+    text: str = ''
+    probability: float | None = None
+    unread: str = ''
+    rounded: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class CheckRequest:
+    """Is a marked place what was looked for?
+
+    Attributes:
+        image: (H, W, 3) uint8 RGB.
+        target: what was looked for.
+        region: the place.
+        mask: (H, W) bool, the piece that is meant, where it is known; it is marked by its
+            outline, else the region is marked.
+        attempt: see ``LocateRequest``.
+        timeout_s: likewise.
+    """
+
+    image: NDArray[np.uint8]
+    target: Target
+    region: Region
+    mask: NDArray[np.bool_] | None = None
+    attempt: int = 0
+    timeout_s: float | None = None
+
+
+__all__ = ['CheckRequest', 'Form', 'LocateReply', 'LocateRequest', 'Region', 'Target']
