@@ -233,7 +233,7 @@ def test_every_answerer_runs(name: str, method: str, data: Callable[[str], Path]
     for line in lines:
         assert {'id', 'suite', 'kind', 'cluster', 'domain', 'split', 'method', 'model', 'seed',
                 'measures', 'cause', 'answer', 'unread', 'error', 'usage', 'seconds', 'reply',
-                'p_yes', 'p_no', 'truth', 'details'} == set(line)
+                'p_yes', 'p_no', 'probability', 'truth', 'details'} == set(line)
         assert line['suite'] == name and line['kind'] == 'sample' and line['method'] == method
 
 

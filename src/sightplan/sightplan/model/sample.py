@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model.perception import Question
-from sightplan.model.region import Region, Target
+from sightplan.model.region import Point, Region, Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +40,8 @@ class Sample:
         domain: reference of the domain of the question's atom, '' without.
         target: what is to be found in the one picture, where the answer is a place in it; then its
             text is the last part.
+        start: first point of a trace that is to be drawn, in unit coordinates, where it is
+            prescribed.
         details: plain JSON data for tables (predicate, kind of map, ...): known to everybody.
     """
 
@@ -50,13 +52,14 @@ class Sample:
     question: Question | None = None
     domain: str = ''
     target: Target | None = None
+    start: Point | None = None
     details: dict[str, Any] = field(default_factory=dict)
 
     def blind(self) -> Sample:
         """The same without its pictures."""
         texts = tuple(part for part in self.parts if isinstance(part, str))
         return Sample(self.id, self.split, self.cluster, texts, self.question, self.domain,
-                      self.target, self.details)
+                      self.target, self.start, self.details)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +71,7 @@ class SampleReply:
         p_yes: probability of "yes" in [0, 1], None where the backend offers none.
         p_no: likewise of "no".
         regions: places in the picture, where a place was asked for; None: read them from the text.
+        probability: that the first of them is right; None where the backend has none.
         unread: why the places cannot be used; '' if they can.
         error: why there is no reply (the machinery failed); '' if there is one.
     """
@@ -76,5 +80,6 @@ class SampleReply:
     p_yes: float | None = None
     p_no: float | None = None
     regions: tuple[Region, ...] | None = None
+    probability: float | None = None
     unread: str = ''
     error: str = ''

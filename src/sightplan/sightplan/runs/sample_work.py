@@ -26,6 +26,8 @@ from sightplan.model import (
     Observation,
     SightplanError,
     State,
+    Target,
+    TargetMasks,
     Usage,
     settings_fields,
     used_between,
@@ -53,8 +55,10 @@ from sightplan.vlm.api import (
     YesNoRequest,
     backend_content,
     backend_settings,
+    locator,
     make_backend,
 )
+from sightplan.vlm.locating import LocateRequest
 
 _LOG = logging.getLogger(__name__)
 _GREY = np.full((480, 480, 3), 128, np.uint8)
@@ -178,8 +182,8 @@ class SampleWork:
             'method': self._settings.method, 'model': backend.model if backend else '',
             'seed': self._settings.seed, **found, 'error': reply.error or None,
             'usage': None if spent is None else dataclasses.asdict(spent), 'seconds': seconds,
-            'reply': reply.text, 'p_yes': reply.p_yes, 'p_no': reply.p_no, 'truth': truth,
-            'details': sample.details}
+            'reply': reply.text, 'p_yes': reply.p_yes, 'p_no': reply.p_no,
+            'probability': reply.probability, 'truth': truth, 'details': sample.details}
 
     def before(self, line: Line) -> None:
         """Nothing else is kept of a sample."""
@@ -216,6 +220,14 @@ class _CurrentTruth:
     def last_outcome(self) -> str:
         return ''
 
+    def masks(self, target: str) -> TargetMasks:
+        """Contract in ``MaskSource``."""
+        source = self._plan.mask_source(self.batch[0]) if self.batch else None
+        if source is None:
+            raise InputError(f'suite {self._plan.suite.name} does not tell where things are in '
+                             'its samples; choose a backend that needs no truth')
+        return source.masks(target)
+
 
 class _Desk:
     """What answerers work with; contract in ``agent.answerer.Desk``."""
@@ -238,8 +250,26 @@ class _Desk:
         for (yes_no, _), shown in itertools.groupby(samples, key=_shown):
             group = tuple(shown)
             replies += (self._ask_questions(group, prompt) if yes_no else
-                        [self._ask_text(sample, suite_prompt) for sample in group])
+                        [self._ask_place(sample, sample.target) if sample.target is not None
+                         else self._ask_text(sample, suite_prompt) for sample in group])
         return replies
+
+    def _ask_place(self, sample: Sample, target: Target) -> SampleReply:
+        """Where something is in the one picture."""
+        name = self._plan.settings.backend
+        picture = next((part for part in sample.parts if isinstance(part, Picture)), None)
+        if picture is None and self._model().needs_truth:
+            raise self._never_blind()
+        found = locator(name, self._model()).locate(LocateRequest(
+            _GREY if picture is None else picture.load(), target,
+            start=sample.start, timeout_s=self._plan.settings.propose_timeout_s))
+        return SampleReply(found.text, regions=found.regions, unread=found.unread,
+                           probability=found.probability)
+
+    def _never_blind(self) -> InputError:
+        return InputError(f'backend {self._plan.settings.backend!r} answers from the truth '
+                          'whatever is shown, so that nothing is blind about it; choose another '
+                          'backend or method')
 
     def _model(self) -> Backend:
         if self._backend is None:
@@ -255,9 +285,7 @@ class _Desk:
         questions = [sample.question for sample in samples if sample.question is not None]
         if picture is None:
             if backend.needs_truth:
-                raise InputError(f'backend {self._plan.settings.backend!r} answers from the truth '
-                                 'whatever is shown, so that nothing is blind about it; choose '
-                                 'another backend or method')
+                raise self._never_blind()
             if backend.generates:
                 texts = [(prompt.before_image, prompt.after_image, prompt.ask(question.text))
                          for question in questions]

@@ -21,6 +21,7 @@ from sightplan.metrics.measures import scored
 from sightplan.model import (
     Atom,
     InputError,
+    MaskSource,
     State,
     TruthSource,
     identity_values,
@@ -49,6 +50,8 @@ class Samples:
         skipped: what cannot be used, and why, for people.
         truth_source: the state that a sample's question is about, for the backend
             ``noisy_oracle``; None where there is none.
+        mask_source: where things are in a sample's picture, for the backend ``noisy_locator``;
+            likewise.
     """
 
     items: Sequence[Sample]
@@ -56,6 +59,7 @@ class Samples:
     identity: Mapping[str, Any]
     skipped: Sequence[str] = ()
     truth_source: Callable[[Sample], TruthSource | None] = lambda sample: None
+    mask_source: Callable[[Sample], MaskSource | None] = lambda sample: None
 
 
 class KnownState:
@@ -97,8 +101,13 @@ def read_reply(suite: Suite, sample: Sample, reply: SampleReply) -> tuple[Any, s
     """What a suite reads from a reply.
 
     Returns:
-        the answer, plain JSON data, None if it cannot be read; and why not, '' if it can.
+        the answer, plain JSON data, None if it cannot be read; and why not, '' if it can. Where a
+        place was asked for and the backend read it, these are its regions.
     """
+    if reply.unread:
+        return None, reply.unread
+    if reply.regions is not None:
+        return [region.to_json() for region in reply.regions], ''
     try:
         return suite.module('reading').read(reply.text, sample), ''
     except Unread as unread:
@@ -201,6 +210,10 @@ class SamplePlan:
         """The state that a sample's question is about; for the backend ``noisy_oracle``."""
         return self._of[sample.id].truth_source(sample)
 
+    def mask_source(self, sample: Sample) -> MaskSource | None:
+        """Where things are in a sample's picture; for the backend ``noisy_locator``."""
+        return self._of[sample.id].mask_source(sample)
+
     def identity(self, model: str | None) -> dict[str, Any]:
         """Contract in ``work.Plan``."""
         settings, cls = self.settings, answerer_class(self.settings.method)
@@ -224,7 +237,7 @@ class SamplePlan:
                 backend_settings(settings.backend, options))}
             identity['prompt'] = {'name': cls.prompt, 'sha256': {
                 domain.name: domain.prompt_hash(cls.prompt) for domain in asked}}
-            if any(sample.question is None for sample in self.items):
+            if any(sample.question is None and sample.target is None for sample in self.items):
                 prompt = suite_prompt(self.suite, cls.suite_prompt)
                 identity['suite_prompt'] = {'name': cls.suite_prompt, 'sha256': hashlib.sha256(
                     prompt.model_dump_json().encode()).hexdigest()[:12]}

@@ -9,9 +9,9 @@ the group ``sightplan.backends``, holding a frozen settings dataclass
 ``Settings`` and a class ``Backend(settings, truth=None)``; it is chosen by that name, never by
 searching a model's name. Heavy libraries are imported only inside the module. A backend whose
 answers do not depend on the prompt around the questions has ``reads_prompt = False``. One that
-can point has ``locates = True`` and the method ``locate`` (``Locator``); one that can tell in a way
-of its own whether a place is right has a method ``check`` (else ``locating.check`` draws a mark
-and asks a yes/no question).
+can point has ``locates = True`` and the method ``locate`` (``Locator``); one that can tell in its
+own way whether a place is right has a method ``check`` (else ``locating.check`` draws a mark and
+asks a yes/no question).
 """
 
 from __future__ import annotations

@@ -290,7 +290,7 @@ def _as_samples(rows: Sequence[Row],
         states.setdefault(row.picture, set()).update({question.atom} if row.truth else ())
         items.append(Sample(
             row.id, row.split, row.picture, (pictures[row.picture], row.question), question,
-            row.domain, {'predicate': question.atom.predicate, 'atom': row.atom}))
+            row.domain, details={'predicate': question.atom.predicate, 'atom': row.atom}))
         truths[row.id] = row.truth
     known = {picture: KnownState(frozenset(state)) for picture, state in states.items()}
     return Samples(tuple(items), truths.__getitem__,
