@@ -35,7 +35,7 @@ ROOMS_OF_THE_CORE = {
     'commands': (*_RUNS, 'report', 'sweeps', 'replay', 'labelling', 'graphs'),
     'cli': ('commands',),
     # Found by name or path, as those from outside: nothing imports one.
-    'suites': (*_RUNS, 'report', 'commands'),
+    'suites': (*_RUNS, 'report', 'labelling', 'commands'),
 }
 """Every room; ``cli`` is the one module that is in none."""
 
@@ -76,7 +76,7 @@ HEAVY = {
     'safetensors': ('sightplan.vlm.backends',),
     'openai': ('sightplan.vlm.backends',),
     'PIL': ('sightplan.vlm.backends', 'sightplan.records', 'sightplan.report',
-            'sightplan_arm.camera_files'),
+            'sightplan.suites.point_it_out', 'sightplan_arm.camera_files'),
     'unified_planning': ('sightplan.domains', 'sightplan.planning'),
     'up_fast_downward': ('sightplan.planning',),
     'fast_downward': ('sightplan.planning',),
@@ -93,7 +93,8 @@ HEAVY = {
     'rosbags': ('sightplan.records', 'sightplan_nodes'),
     'pybullet': ('sightplan_sim',),
     'pybullet_data': ('sightplan_sim',),
-    'cv2': ('sightplan_sim', 'sightplan_arm', 'sightplan.report'),
+    'cv2': ('sightplan_sim', 'sightplan_arm', 'sightplan.grounding.pointing', 'sightplan.report',
+            'sightplan.suites.point_it_out'),
     'pinocchio': ('sightplan_arm',),
     'coal': ('sightplan_arm',),  # collision distances, part of Pinocchio
 }

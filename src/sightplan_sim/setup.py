@@ -23,8 +23,11 @@ setup(
     install_requires=['setuptools'],
     extras_require={'test': ['pytest']},
     # A world is found by the name of the domain it shows.
-    entry_points={'sightplan.worlds': [
-        'blocksworld = sightplan_sim.blocksworld:make_world',
-        'household = sightplan_sim.household:make_world',
-    ]},
+    entry_points={
+        'sightplan.worlds': [
+            'blocksworld = sightplan_sim.blocksworld:make_world',
+            'household = sightplan_sim.household:make_world',
+        ],
+        'sightplan.scenes': ['tabletop = sightplan_sim.tabletop:make_source'],
+    },
 )

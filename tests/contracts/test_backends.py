@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,10 +20,14 @@ import pytest
 
 from sightplan.model import (
     Atom,
+    Form,
     GroundingPrompt,
     InputError,
     Observation,
     Question,
+    Region,
+    Target,
+    TargetMasks,
     Usage,
     check_settings,
     settings_fields,
@@ -37,12 +42,18 @@ from sightplan.vlm.api import (
     backend_class,
     backend_names,
     backend_settings,
+    can_locate,
+    locator,
     make_backend,
 )
+from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest, check
+from sightplan.vlm.pointing import FOLDER
 
 sys.path.append(str(Path(__file__).parents[2] / 'src/sightplan/test'))
 
 NAMES = backend_names()
+LOCATORS = tuple(name for name in NAMES if can_locate(backend_class(name)))
+ANSWERING = tuple(name for name in NAMES if getattr(backend_class(name), 'answers', True))
 PROMPT = GroundingPrompt('contract', 'You see blocks.', 'Look:', '', 'Question: {question}',
                          max_tokens=8)
 ATOMS = tuple(Atom('on', (block, below)) for block in ('red', 'green', 'blue')
@@ -55,11 +66,28 @@ IMAGE = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
 TEXT = TextRequest('You plan.', ('Look:', IMAGE, 'What next?'), 8)
 
 
+TARGET = 'the red block'
+THING = np.zeros(IMAGE.shape[:2], bool)
+THING[10:30, 20:40] = True
+OTHER = THING[:, ::-1].copy() & ~THING
+PLACE = Region(Form.POINT, ((0.4, 0.4),))
+
+
 class Truth:
-    """Always the same state."""
+    """Always the same state, and the same places."""
 
     def state(self, stamp_ns: int) -> frozenset[Atom]:
         return TRUE
+
+    def masks(self, target: str) -> TargetMasks:
+        return TargetMasks(THING, (OTHER,))
+
+
+def find(form: Form = Form.POINT, attempt: int = 0, **more: Any) -> LocateRequest:
+    return LocateRequest(IMAGE, Target(TARGET, form), attempt=attempt, timeout_s=120.0, **more)
+
+
+ALL_FORMS = tuple(find(form, attempt) for form in Form for attempt in (0, 1, 5))
 
 
 def ask(questions: Any = QUESTIONS) -> YesNoRequest:
@@ -70,8 +98,9 @@ def _scripted(folder: Path) -> dict[str, Any]:
     path = folder / 'script.json'
     path.write_text(json.dumps({
         'replies': ['So.'], 'repeat': 'last',
+        'locate': {TARGET: ['[(0.4, 0.4), (0.5, 0.6)]', '[]', 'I do not know.']},
         'answers': {q.text: {'text': 'Yes' if q.atom in TRUE else 'No', 'p_yes': 0.1 * n}
-                    for n, q in enumerate(QUESTIONS)}}))
+                    for n, q in enumerate(QUESTIONS)} | {'default': 'No'}}))
     return {'script': str(path)}
 
 
@@ -82,6 +111,9 @@ def _replay(folder: Path) -> dict[str, Any]:
     for question in QUESTIONS:
         backend.answer(ask([question]))
     backend.generate(TEXT)
+    for request in ALL_FORMS:
+        backend.locate(request)
+    check(backend, CheckRequest(IMAGE, Target(TARGET), PLACE))
     backend.close()
     return {'path': str(path)}
 
@@ -90,7 +122,11 @@ def _transformers(folder: Path) -> dict[str, Any]:
     pytest.importorskip('torch')
     pytest.importorskip('transformers')
     from tiny_models import make_tiny_vlm
-    return {'model': str(make_tiny_vlm(folder)), 'device': 'cpu', 'threads': 1}
+    family = folder / 'short.yaml'
+    family.write_text(re.sub('max_tokens: .*', 'max_tokens: 24',
+                             (FOLDER / 'list_unit.yaml').read_text()))
+    return {'model': str(make_tiny_vlm(folder)), 'device': 'cpu', 'threads': 1,
+            'pointing': str(family)}
 
 
 def _embedded(folder: Path) -> dict[str, Any]:
@@ -101,7 +137,8 @@ def _embedded(folder: Path) -> dict[str, Any]:
 
 SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     'scripted': _scripted, 'replay': _replay, 'transformers': _transformers,
-    'embedded': _embedded, 'noisy_oracle': lambda folder: {}}
+    'embedded': _embedded, 'noisy_oracle': lambda folder: {},
+    'noisy_locator': lambda folder: {}}
 
 
 @pytest.fixture(scope='module')
@@ -110,6 +147,12 @@ def server() -> Iterator[Any]:
     from fake_openai import FakeServer, Reply, chat
 
     def behave(body: dict[str, Any], number: int) -> Reply:
+        if 'response_format' in body:
+            place = {'x': 0.4, 'y': 0.4}
+            places = {'point': place, 'points': [place], 'trajectory': [place, place],
+                      'box': {'min_x': 0.3, 'min_y': 0.2, 'max_x': 0.6, 'max_y': 0.6}}
+            schema = body['response_format']['json_schema']['schema']
+            return chat(json.dumps({name: places.get(name, '') for name in schema['required']}))
         asked = body['messages'][-1]['content'][-1]['text']
         fraction = 0.1 + 0.01 * (sum(asked.encode()) % 80)
         return chat('Yes', logprobs=[('Yes', {'Yes': fraction, 'No': 1 - fraction})])
@@ -138,6 +181,8 @@ def made(tmp_path_factory: Any, request: Any) -> Iterator[Callable[[str], Any]]:
 
 
 every_backend = pytest.mark.parametrize('name', NAMES)
+every_answering = pytest.mark.parametrize('name', ANSWERING)
+every_locator = pytest.mark.parametrize('name', LOCATORS)
 
 
 def same(one: list[YesNoReply], other: list[YesNoReply]) -> bool:
@@ -149,7 +194,8 @@ def same(one: list[YesNoReply], other: list[YesNoReply]) -> bool:
 
 
 def test_there_are_backends() -> None:
-    assert {'embedded', 'openai', 'replay', 'scripted', 'transformers'} <= set(NAMES)
+    assert {'embedded', 'openai', 'replay', 'scripted', 'transformers'} <= set(ANSWERING)
+    assert {'noisy_locator', 'openai', 'replay', 'scripted', 'transformers'} <= set(LOCATORS)
 
 
 @every_backend
@@ -201,7 +247,10 @@ def test_the_model_has_a_name_and_usage_grows(made: Any, name: str) -> None:
     assert isinstance(backend.model, str) and backend.model.strip() == backend.model != ''
     assert backend.model.isprintable()
     before = backend.usage
-    backend.answer(ask())
+    if name in ANSWERING:
+        backend.answer(ask())
+    else:
+        backend.locate(find())
     after = backend.usage
     assert (before is None) is (after is None)
     if before is not None:
@@ -211,7 +260,7 @@ def test_the_model_has_a_name_and_usage_grows(made: Any, name: str) -> None:
         assert after.requests > before.requests
 
 
-@every_backend
+@every_answering
 def test_replies_come_in_the_order_of_the_questions(made: Any, name: str) -> None:
     backend = made(name)
     replies = backend.answer(ask())
@@ -242,7 +291,7 @@ def test_free_text_or_the_names_of_those_that_can(made: Any, name: str) -> None:
     assert name not in able
 
 
-@every_backend
+@every_answering
 def test_several_threads_at_once(made: Any, name: str) -> None:
     backend = made(name)
     batches = [QUESTIONS[start:start + size] for size in (1, 3) for start in range(4)]
@@ -253,3 +302,85 @@ def test_several_threads_at_once(made: Any, name: str) -> None:
     assert all(map(same, together, alone))
     if before is not None:
         assert (backend.usage - before).requests == sum(map(len, batches))
+
+
+@pytest.mark.parametrize('name', sorted({*NAMES} - {*ANSWERING}))
+def test_what_answers_no_questions_names_those_that_do(made: Any, name: str) -> None:
+    with pytest.raises(InputError, match='yes/no') as caught:
+        made(name).answer(ask())
+    assert str(caught.value).rpartition(': ')[2].split(', ') == list(ANSWERING)
+
+
+@pytest.mark.parametrize('name', sorted({*NAMES} - {*LOCATORS}))
+def test_what_cannot_point_is_refused_with_those_that_can(made: Any, name: str) -> None:
+    with pytest.raises(InputError, match='cannot point') as caught:
+        locator(name, made(name))
+    assert str(caught.value).rpartition(': ')[2].split(', ') == list(LOCATORS)
+
+
+def located(backend: Any, request: LocateRequest) -> LocateReply | None:
+    """The reply; None if the backend says that it does not know this form; all know points."""
+    form = request.target.form
+    try:
+        return backend.locate(request)
+    except InputError as error:
+        if form is Form.POINT or str(form) not in str(error):
+            raise
+        return None
+
+
+@every_locator
+def test_places_are_regions_of_the_picture_or_have_a_reason(made: Any, name: str) -> None:
+    backend = locator(name, made(name))
+    for request in ALL_FORMS:
+        reply = located(backend, request)
+        if reply is None:
+            continue
+        assert isinstance(reply, LocateReply) and isinstance(reply.text, str)
+        assert not (reply.regions and reply.unread)
+        asked = Form.POINT if request.target.form is Form.POINTS else request.target.form
+        for region in reply.regions:
+            assert region.form is asked
+            assert all(0 <= number <= 1 for point in region.points for number in point)
+        assert reply.probability is None or 0 <= reply.probability <= 1
+
+
+@every_locator
+def test_askings_have_their_numbers_so_that_their_order_does_not_matter(
+        made: Any, name: str) -> None:
+    backend = made(name)
+    forwards = [located(backend, request) for request in ALL_FORMS]
+    assert [located(backend, request) for request in ALL_FORMS[::-1]] == forwards[::-1]
+
+
+@every_locator
+def test_several_threads_point_at_once(made: Any, name: str) -> None:
+    backend, before = made(name), made(name).usage
+    alone = [backend.locate(find(attempt=attempt)) for attempt in (0, 1, 5)]
+    once = None if before is None else backend.usage - before
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda attempt: backend.locate(find(attempt=attempt)),
+                                 (0, 1, 5)))
+    assert together == alone
+    if before is not None and name != 'replay':  # a recording tells what its model spent
+        assert once.requests == 3 and (backend.usage - before).requests == 6
+
+
+@every_locator
+def test_recorded_places_are_replayed(made: Any, name: str, tmp_path: Path) -> None:
+    path = tmp_path / 'replies.jsonl'
+    recorded = recording.RecordingBackend(made(name), path)
+    assert can_locate(recorded)
+    asked = [find(attempt=attempt) for attempt in (0, 1, 5)]
+    places = [recorded.locate(request) for request in asked]
+    right = check(recorded, CheckRequest(IMAGE, Target(TARGET), PLACE))
+    recorded._journal.close()
+    again = make_backend('replay', {'path': str(path)})
+    assert [again.locate(request) for request in asked] == places
+    assert check(again, CheckRequest(IMAGE, Target(TARGET), PLACE)) == right
+
+
+@every_locator
+def test_a_place_can_be_checked(made: Any, name: str) -> None:
+    reply = check(made(name), CheckRequest(IMAGE, Target(TARGET), PLACE))
+    assert isinstance(reply, YesNoReply) and reply.text

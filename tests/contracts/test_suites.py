@@ -18,13 +18,14 @@ from hypothesis import strategies as st
 
 from sightplan import cli
 from sightplan.agent import answerer_class, answerer_names, make_answerer
-from sightplan.model import Observation, Usage
+from sightplan.model import Form, Observation, Region, Usage
 from sightplan.model.sample import Picture, SampleReply
 from sightplan.records import RunStore
 from sightplan.runs import OpenRun, RunSettings, Suite, load_suite, run, sample_work, suite_names
 from sightplan.runs.samples import Samples, load_samples, score_reply
 from sightplan.runs.suite import EPISODES, SAMPLES, Unread
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
+from sightplan.vlm.locating import LocateReply, LocateRequest
 
 NAMES = suite_names()
 OF_SAMPLES = [name for name in NAMES if load_suite(name).kind == SAMPLES]
@@ -68,6 +69,17 @@ class Model:
         seen = ' '.join(part if isinstance(part, str) else Observation(part).image_id
                         for part in request.parts)
         return TextReply(self._reply(seen) or self._yes_no(seen).text)
+
+    locates = True
+
+    def locate(self, request: LocateRequest) -> LocateReply:
+        self.requests += 1
+        rng = random.Random(f'{Observation(request.image).image_id} {request.target.text}')
+        form = request.target.form
+        low, high = (tuple(sorted((rng.random(), rng.random()))) for _ in 'xy')
+        corners = tuple(zip(low, high, strict=True))
+        region = Region(form, corners[:1] if form is Form.POINT else corners)
+        return LocateReply((region,), json.dumps([region.to_json()]), rng.random())
 
     def _yes_no(self, key: str) -> YesNoReply:
         fraction = random.Random(key).random()
@@ -252,7 +264,7 @@ def test_samples_about_one_picture_go_in_one_request(name: str, data: Callable[[
 def test_scoring_again_equals_live(name: str, data: Callable[[str], Path], tmp_path: Path,
                                    capsys: Any) -> None:
     summary, lines = execute(name, 'ask', tmp_path / 'run', data(name))
-    assert len({line['answer'] for line in lines}) > 1
+    assert len({json.dumps(line['answer']) for line in lines}) > 1
     path = tmp_path / 'predictions.jsonl'
     path.write_text(''.join(json.dumps({
         'id': line['id'], 'answer': line['reply'], 'p_yes': line['p_yes'],
@@ -352,6 +364,7 @@ class Spy:
 
         watch(plan, 'truth', leak('truth'))
         watch(plan, 'truth_source', leak('truth_source'))
+        watch(plan, 'mask_source', leak('mask_source'))
         watch(port, 'reply', lambda: self.granted.append(self.answering))
 
     def watched(self, method: str, answerer: Any) -> Any:

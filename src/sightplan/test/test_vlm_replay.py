@@ -24,13 +24,16 @@ from sightplan.model import (
     Atom,
     BackendError,
     DeadlineError,
+    Form,
     GroundingPrompt,
     InfrastructureError,
     InputError,
     Observation,
     Question,
+    Region,
     SightplanError,
     SpendingCapError,
+    Target,
     Usage,
     param,
 )
@@ -43,8 +46,10 @@ from sightplan.vlm.api import (
     YesNoReply,
     YesNoRequest,
     backend_class,
+    can_locate,
     make_backend,
 )
+from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest, check
 
 
 def image(seed: int) -> Any:
@@ -637,3 +642,110 @@ def test_every_method_of_the_paper_is_replayed(tmp_path: Path, method: str) -> N
              for line in lines(tmp_path / out / recording.NAME)
              if line['kind'] != 'recording'] for out in ('first', 'again')]
     assert kept[0] == kept[1] and len(kept[0]) > 3
+
+
+class Pointing(Counting):
+    """Another place for each call; fails on request."""
+
+    locates = True
+
+    def locate(self, request: LocateRequest) -> LocateReply:
+        self.calls += 1
+        self._spend(1)
+        if request.target.text == 'nothing':
+            raise DeadlineError('too slow')
+        place = Region(Form.POINT, ((self.calls / 100, 0.5),), 'mug', 0.25)
+        return LocateReply((place, Region(Form.BOX, ((0.1, 0.2), (0.3, 0.4)))),
+                           f'here {self.calls} \ud800', 0.75, rounded=2)
+
+
+class Checking(Pointing):
+    """With a way of its own to check places."""
+
+    def check(self, request: CheckRequest) -> YesNoReply:
+        self.calls += 1
+        self._spend(1)
+        return YesNoReply(f'Yes {self.calls}', 0.5, 0.25)
+
+
+def find(text: str = 'the mug', seed: int = 0, **more: Any) -> LocateRequest:
+    return LocateRequest(image(seed), Target(text, more.pop('form', Form.POINT)), **more)
+
+
+PLACE = Region(Form.POINT, ((0.5, 0.5),))
+
+
+def test_places_come_back_in_order_with_what_they_cost(tmp_path: Path) -> None:
+    backend: Any = recording.recorded(Checking(), tmp_path / 'r.jsonl', images=True)
+    asked = [find(), find(attempt=1), find(), find(form=Form.BOX), find(start=(0.1, 0.2)),
+             find(seed=1), find(depth_m=np.ones((6, 8), np.float32))]
+    checks = [CheckRequest(image(0), Target('the mug'), PLACE, mask, attempt)
+              for mask in (None, np.ones((6, 8), bool)) for attempt in (0, 1)]
+    backend.start_episode('e')
+    said = [backend.locate(request) for request in asked]
+    said += [check(backend, request) for request in checks]
+    with pytest.raises(DeadlineError, match='too slow'):
+        backend.locate(find('nothing'))
+    spent = backend.usage
+    backend.close()
+    assert can_locate(backend) and len(set(map(repr, said))) == len(asked) + len(checks)
+    again = replay(tmp_path / 'r.jsonl')
+    again.start_episode('e')
+    assert [again.locate(request) for request in asked] == said[:len(asked)]
+    assert [check(again, request) for request in checks] == said[len(asked):]
+    with pytest.raises(DeadlineError, match='too slow'):
+        again.locate(find('nothing'))
+    assert again.usage == spent
+    for other in (CheckRequest(image(0), Target('the mug'), PLACE, np.zeros((6, 8), bool)),
+                  CheckRequest(image(0), Target('the mug'), Region(Form.POINT, ((0.5, 0.6),)))):
+        with pytest.raises(BackendError, match="whether a place is 'the mug'"):
+            check(again, other)
+    assert {path.stem for path in (tmp_path / 'images').iterdir()} == {
+        recording.part_id(image(seed)) for seed in (0, 1)}
+
+
+def test_what_was_not_asked_is_refused(tmp_path: Path) -> None:
+    backend: Any = recording.recorded(Pointing(), tmp_path / 'r.jsonl')
+    backend.start_episode('e')
+    backend.locate(find())
+    backend.close()
+    again = replay(tmp_path / 'r.jsonl')
+    again.start_episode('e')
+    for request in (find('the pan'), find(attempt=1), find(form=Form.BOX), find(start=(0, 0)),
+                    find(seed=1), find(depth_m=np.zeros((6, 8), np.float32))):
+        with pytest.raises(BackendError, match='holds no reply to the request to find'):
+            again.locate(request)
+    again.locate(find())
+    with pytest.raises(BackendError, match='less often'):
+        again.locate(find())
+
+
+def test_a_model_without_a_way_to_check_is_asked_a_question_in_replay_too(tmp_path: Path) -> None:
+    backend: Any = recording.recorded(Pointing(), tmp_path / 'r.jsonl')
+    picture = np.full((60, 80, 3), 90, np.uint8)
+    request = CheckRequest(picture, Target('the mug'), PLACE)
+    reply = check(backend, request)
+    backend.close()
+    assert [line['kind'] for line in lines(tmp_path / 'r.jsonl')] == [
+        'recording', 'prompt', 'yes_no']
+    assert check(replay(tmp_path / 'r.jsonl'), request) == reply
+
+
+def test_a_model_that_cannot_point_is_recorded_as_one_that_cannot(tmp_path: Path) -> None:
+    backend: Any = recording.recorded(Counting(), tmp_path / 'r.jsonl')
+    assert not can_locate(backend) and not hasattr(backend, 'check')
+    backend.close()
+
+
+@pytest.mark.parametrize(('field', 'value'), [
+    ('regions', 3), ('regions', [{'form': 'dot', 'points': []}]), ('regions', ['x']),
+    ('rounded', 'two'), ('probability', 'high'), ('unread', None), ('image', 3)])
+def test_a_damaged_line_of_a_place_is_named(tmp_path: Path, field: str, value: Any) -> None:
+    path = tmp_path / 'r.jsonl'
+    backend: Any = recording.recorded(Pointing(), path)
+    backend.locate(find())
+    backend.close()
+    header, line = lines(path)
+    path.write_text(json.dumps(header) + '\n' + json.dumps({**line, field: value}) + '\n')
+    with pytest.raises(InputError, match=r'r.jsonl:2: is not a line of a recording'):
+        replay(path)

@@ -5,12 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
-from sightplan.model import Atom, BackendError, InputError, Observation, Question, Usage
+from sightplan.model import (
+    Atom,
+    BackendError,
+    Form,
+    InputError,
+    Observation,
+    Question,
+    Target,
+    Usage,
+)
 from sightplan.runs import RunSettings, run
 from sightplan.vlm.api import (
     TextRequest,
@@ -19,6 +29,7 @@ from sightplan.vlm.api import (
     backend_class,
     make_backend,
 )
+from sightplan.vlm.locating import LocateReply, LocateRequest
 
 
 @pytest.fixture
@@ -135,3 +146,60 @@ def test_a_run_by_the_script(tmp_path: Path) -> None:
                   world=MemoryWorld(), planner=SearchPlanner())
     assert summary['scored'] == 1 and summary['solved'] == 0
     assert summary['unparsed'] == summary['questions'] > 0
+
+
+def located(backend: Any, target: str, attempt: int = 0, form: Form = Form.POINT) -> LocateReply:
+    image = np.zeros((480, 640, 3), np.uint8)
+    reply: LocateReply = backend.locate(LocateRequest(image, Target(target, form),
+                                                      attempt=attempt))
+    return reply
+
+
+PLACES = '''
+locate:
+  the mug: '[(160, 240)]'
+  the pan: ['[(160, 240)]', {bbox_2d: [0, 0, 320, 240]}, 'I do not see it.']
+  default: '[]'
+coordinates: pixel_xy
+'''
+
+
+def test_places_are_found_by_target_and_attempt_and_read_as_declared(scripted: Any) -> None:
+    backend = scripted(PLACES)
+    assert located(backend, 'the mug').regions[0].points == ((0.25, 0.5),)
+    assert located(backend, 'the pan', 2).unread
+    assert located(backend, 'the pan', 0).regions[0].points == ((0.25, 0.5),)
+    assert located(backend, 'the pan', 1, Form.BOX).regions[0].points == ((0, 0), (0.5, 0.5))
+    assert located(backend, 'the unicorn') == LocateReply(text='[]')
+    assert backend.usage == Usage(5)
+    with pytest.raises(BackendError, match=r"locate\['the pan'\] has 3 replies, and attempt 3"):
+        located(backend, 'the pan', 3)
+    backend = scripted(PLACES + 'repeat: last')
+    assert located(backend, 'the mug', 7).regions and located(backend, 'the pan', 7).unread
+
+
+def test_resized_pixels_need_a_size(scripted: Any) -> None:
+    text = "{locate: {default: '[(161, 238)]'}, coordinates: resized_pixel_xy"
+    with pytest.raises(InputError, match='resized is missing'):
+        scripted(text + '}')
+    assert located(scripted(text + ', resized: [644, 476]}'), 'x').regions[0].points == (
+        (0.25, 0.5),)
+
+
+@pytest.mark.parametrize(('text', 'reason'), [
+    ('locate: 3', 'mapping of targets'), ('locate: {a: 3}', r"locate\['a'\]: 3 must be a text"),
+    ('locate: {a: [[0.1, 0.2], 0.3]}', 'must be a text'),
+    ('{locate: {}, coordinates: unit}', "coordinates = 'unit' must be one of unit_xy"),
+    ('{locate: {}, coordinates: []}', 'coordinates = '),
+    ('{locate: {}, resized: [1]}', 'must be a width and a height'),
+    ('{locate: {}, resized: [true, 3]}', 'must be a width and a height')])
+def test_a_wrong_file_of_places(scripted: Any, text: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        scripted(text)
+
+
+def test_no_place_for_a_target(scripted: Any) -> None:
+    with pytest.raises(BackendError, match="no entry 'the mug'; add it, or an entry 'default'"):
+        located(scripted('{locate: {a: "[]"}}'), 'the mug')
+    with pytest.raises(BackendError, match='has 0 replies'):
+        located(scripted('{locate: {default: []}, repeat: last}'), 'the mug')

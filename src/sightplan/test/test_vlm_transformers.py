@@ -632,7 +632,8 @@ def test_speed_is_no_part_of_a_runs_identity() -> None:
     from sightplan.model import identity_values
     names = set(identity_values(backend_settings('transformers', {'model': 'x/y'})))
     assert names == {'model', 'revision', 'device', 'dtype', 'attention', 'quantisation',
-                     'trust_remote_code', 'max_image_pixels', 'template_options'}
+                     'trust_remote_code', 'max_image_pixels', 'template_options', 'pointing',
+                     'coordinates', 'axis_ticks'}
 
 
 @pytest.mark.parametrize(('values', 'reason'), [

@@ -9,6 +9,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,9 @@ from sightplan_nodes.ports import RosTruth, TruthSettings
 from sightplan_nodes.work import Worker, WorkerService
 
 _SPENDING_PERIOD_S = 0.5
+
+Work = Callable[[Any, Any, Any, float], None]
+"""What answers requests, see ``BackendNode.work``."""
 
 
 class _Ledger:
@@ -98,18 +102,18 @@ class BackendSettings:
 
 
 class BackendNode(LifecycleNode):
-    """A lifecycle node with a model and one service that asks it.
+    """A lifecycle node with a model and services that ask it.
 
     *configure* loads the model, which may take long or fail (the log says why); *activate* opens
-    the service, *deactivate* closes it: while the service is there, it answers. A model that needs
-    depth gets that of ``camera/depth/image_raw`` with the picture's stamp. The model works in
-    a thread of its own, so lifecycle and parameter services answer meanwhile. The parameters
+    the services, *deactivate* closes them: while a service is there, it answers. A model that
+    needs depth gets that of ``camera/depth/image_raw`` with the picture's stamp. The model works
+    in a thread of its own, so lifecycle and parameter services answer meanwhile. The parameters
     ``model``, ``model_domain`` and ``backend_settings``, read-only, show what is in use. The
     service ``~/carry_over`` (CarryOver) tells a model with a limit on spending what its run has
     spent so far; from then on ``~/spending`` says what the run spends, twice a second and with
     every reply. ``heartbeat`` says that the node is alive.
 
-    A subclass says how the model is used: ``use``, ``work``.
+    A subclass says how the model is used: ``use``, ``work``, ``other_services``.
     """
 
     def __init__(self, name: str, settings: type[BackendSettings], service: type,
@@ -119,9 +123,8 @@ class BackendNode(LifecycleNode):
         Args:
             name: of the node.
             settings: settings dataclass of the parameters.
-            service: type of the service; its requests have an observation, ``timeout_s``,
-                ``episode_id``, ``split`` and ``new_episode``, its responses the error
-                fields and ``usage``.
+            service: type of the service; its requests have ``timeout_s``, ``episode_id``,
+                ``split`` and ``new_episode``, its responses the error fields and ``usage``.
             service_name: of the service.
             **node_arguments: passed on to rclpy's LifecycleNode.
         """
@@ -169,6 +172,22 @@ class BackendNode(LifecycleNode):
             limit_s: wall-clock limit [s].
         """
 
+    def other_services(self) -> tuple[tuple[type, str, Work], ...]:
+        """Further services that ask the model: type (as that of the first), name, and work."""
+        return ()
+
+    def subscribe(self, backend: Backend) -> None:
+        """Listen to what is wanted beside requests; undone by ``unsubscribe``."""
+        if getattr(backend, 'needs_depth', False):
+            self._depth = DepthImages(self)
+            self.observations.depth_at = self._depth.at
+
+    def unsubscribe(self) -> None:
+        """Listen no more."""
+        if self._depth is not None:
+            self._depth.close()
+            self._depth = self.observations.depth_at = None
+
     def reasoning(self) -> bool | None:
         """Whether the model will be asked for its reasons; None: not known beforehand."""
         return None
@@ -203,9 +222,7 @@ class BackendNode(LifecycleNode):
             options = self._options()
             backend = make_backend(name, options, self._truth_for(name))
             served = getattr(backend, 'domain', '')
-            if getattr(backend, 'needs_depth', False):
-                self._depth = DepthImages(self)
-                self.observations.depth_at = self._depth.at
+            self.subscribe(backend)
             if self.settings.record:
                 # Each node has a file of its own; replay takes the folder with all of them.
                 backend = recorded(
@@ -266,17 +283,18 @@ class BackendNode(LifecycleNode):
                                ignore_override=True)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Open the service."""
+        """Open the services."""
+        asking = ((self._service_type, self._service_name, self.work), *self.other_services())
         offered: tuple[tuple[Any, str, Callable[..., None]], ...] = (
             (CarryOver, '~/carry_over', self._carry_over),
-            (self._service_type, self._service_name, self._answer))
+            *((kind, name, partial(self._answer, work)) for kind, name, work in asking))
         self._offered = [WorkerService(self, kind, name, self._worker, answer,
                                        self.settings.timeout_s)
                          for kind, name, answer in offered]
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Close the service."""
+        """Close the services."""
         self._close_services()
         return super().on_deactivate(state)
 
@@ -286,7 +304,7 @@ class BackendNode(LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Forget service and model."""
+        """Forget services and model."""
         self._close_services()
         self._forget()
         return TransitionCallbackReturn.SUCCESS
@@ -310,7 +328,7 @@ class BackendNode(LifecycleNode):
             carry_over(priced - (self._backend.usage or Usage()))
             self._ledger.open(self._backend, request.out)
 
-    def _answer(self, request: Any, response: Any, limit_s: float) -> None:
+    def _answer(self, work: Work, request: Any, response: Any, limit_s: float) -> None:
         backend, user = self._backend, self._user
         assert backend is not None, 'the service is there only while active'
         new = request.new_episode or request.episode_id != self._episode_id
@@ -319,16 +337,14 @@ class BackendNode(LifecycleNode):
             user.start_episode(request.episode_id, request.split)
         before = backend.usage
         try:
-            self.work(user, request, response, limit_s)
+            work(user, request, response, limit_s)
         finally:
             self._ledger.publish()
         response.usage = MESSAGES.usage_to_msg(used_between(before, backend.usage))
 
     def _forget(self) -> None:
         self._ledger.close()
-        if self._depth is not None:
-            self._depth.close()
-            self._depth = self.observations.depth_at = None
+        self.unsubscribe()
         backend, self._backend, self._user = self._backend, None, None
         close = getattr(backend, 'close', None)
         if close is not None:

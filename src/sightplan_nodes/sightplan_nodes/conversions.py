@@ -20,21 +20,26 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import Image
 from sightplan_interfaces import msg
 
+from sightplan.grounding import Found, PointerSettings
 from sightplan.model import (
     BARE,
     Answer,
     Atom,
     Feedback,
+    Form,
     GroundingPrompt,
     InputError,
     Observation,
     PastStep,
     Problem,
     Question,
+    Region,
+    Target,
     UnknownImageError,
     Verdict,
     VisualTask,
 )
+from sightplan.model.region import Point
 from sightplan.records import messages
 from sightplan.records.messages import text
 
@@ -117,6 +122,10 @@ def fill_observation(request: Any, observation: Observation, with_image: bool = 
     return request
 
 
+DepthAt = Callable[[int], NDArray[np.float32] | None]
+"""Gives the depth of a picture, (H, W) [m], by the picture's stamp [ns]; None: there is none."""
+
+
 class RequestedObservations:
     """The observations in requests to a model: an image is sent once, then named by its id.
 
@@ -128,7 +137,7 @@ class RequestedObservations:
         """Keep the images that were sent last, up to a size; the newest in any case."""
         self._most_bytes = most_bytes
         self._kept: OrderedDict[str, Observation] = OrderedDict()
-        self.depth_at: Callable[[int], NDArray[np.float32] | None] | None = None
+        self.depth_at: DepthAt | None = None
 
     def read(self, request: Any) -> Observation:
         """The observation of a request.
@@ -137,20 +146,37 @@ class RequestedObservations:
             UnknownImageError: its image was not sent, or is not kept any more.
             InputError: its image cannot be read.
         """
+        return messages.with_view(self.picture(request), request.view, request.privileged_facts)
+
+    def picture(self, request: Any, depth_at: DepthAt | None = None) -> Observation:
+        """The picture of a request, without what else is known about the observation.
+
+        Args:
+            request: with ``image`` and ``image_id``. A picture that is named by its id without a
+                stamp has the stamp that it was sent with.
+            depth_at: gives its depth, where it has none yet; None: as the attribute says, of a
+                picture that is sent.
+
+        Raises:
+            UnknownImageError: it was not sent, or is not kept any more.
+            InputError: it cannot be read.
+        """
         if request.image.data or not request.image_id:
             seen = messages.observation_from_msg(request.image)
-            if self.depth_at is not None:
-                seen = dataclasses.replace(seen, depth_m=self.depth_at(seen.stamp_ns))
-            self._keep(seen)
+            depth_at = depth_at or self.depth_at
         elif request.image_id in self._kept:
-            self._kept.move_to_end(request.image_id)
-            stamp = request.image.header
-            seen = dataclasses.replace(self._kept[request.image_id], frame_id=stamp.frame_id,
-                                       stamp_ns=messages.time_from_msg(stamp.stamp))
+            seen = self._kept[request.image_id]
+            stamp_ns = messages.time_from_msg(request.image.header.stamp)
+            if stamp_ns or request.image.header.frame_id:
+                seen = dataclasses.replace(seen, frame_id=request.image.header.frame_id,
+                                           stamp_ns=stamp_ns)
         else:
             raise UnknownImageError(f'image {request.image_id!r} is not known here (any more); '
                                     'send it with the request')
-        return messages.with_view(seen, request.view, request.privileged_facts)
+        if depth_at is not None and seen.depth_m is None:
+            seen = dataclasses.replace(seen, depth_m=depth_at(seen.stamp_ns))
+        self._keep(seen)
+        return seen
 
     def _keep(self, seen: Observation) -> None:
         self._kept[seen.image_id] = seen
@@ -221,6 +247,101 @@ def answers_from_response(response: Any, questions: Sequence[Question]) -> list[
                    reply, messages.probability_from_msg(p_unknown))
             for question, verdict, p_yes, p_no, reply, p_unknown in zip(
                 questions, *fields, strict=True)]
+
+
+def region_to_msg(region: Region) -> msg.Region:
+    """A place in a picture as a message."""
+    return msg.Region(
+        form=messages.numbers(Form)[region.form], x=[x for x, _ in region.points],
+        y=[y for _, y in region.points], label=text(region.label),
+        probability=messages.probability_to_msg(region.probability))
+
+
+def region_from_msg(message: msg.Region) -> Region:
+    """A message's place in a picture.
+
+    Raises:
+        InputError: an unknown form, or points that do not go with it.
+    """
+    try:
+        return Region(form_from_msg(message.form), tuple(zip(message.x, message.y, strict=True)),
+                      message.label, messages.probability_from_msg(message.probability))
+    except ValueError as error:
+        raise InputError(f'region: {error}') from error
+
+
+def form_from_msg(value: int) -> Form:
+    """The form that a number stands for; 0 stands for a point.
+
+    Raises:
+        InputError: the number stands for nothing.
+    """
+    forms: dict[int, Form] = {number: form for form, number in messages.numbers(Form).items()}
+    forms[0] = Form.POINT
+    if value not in forms:
+        raise InputError(f'form = {value} is not one of ' + ', '.join(
+            f'{number} ({form})' for form, number in messages.numbers(Form).items()))
+    return forms[value]
+
+
+def fill_targets(request: Any, targets: Sequence[Target], settings: PointerSettings | None = None,
+                 start: Point | None = None) -> Any:
+    """Write what to find into a request of Locate; returns it.
+
+    Args:
+        request: what to fill.
+        targets: what to find, all of one form.
+        settings: how long the model is asked (max_askings, accept); None: as the node has it.
+        start: where a trace is to begin.
+
+    Raises:
+        InputError: there are targets of different forms.
+    """
+    forms = {target.form for target in targets}
+    if len(forms) > 1:
+        raise InputError(f'a request asks for one form, not for {", ".join(sorted(forms))}: send '
+                         'one for each')
+    request.targets = [text(target.text) for target in targets]
+    request.form = next((messages.numbers(Form)[form] for form in forms), 0)
+    request.start = list(start or ())
+    if settings is not None:
+        request.max_askings, request.accept = settings.max_askings, settings.accept
+    return request
+
+
+def targets_from_request(request: Any) -> list[Target]:
+    """What to find by a request of Locate.
+
+    Raises:
+        InputError: its form is unknown.
+    """
+    form = form_from_msg(request.form)
+    return [Target(words, form) for words in request.targets]
+
+
+def fill_found(response: Any, found: Sequence[Found]) -> Any:
+    """Write where things are into a response of Locate; returns it."""
+    response.found = [msg.Located(
+        target=text(thing.target.text), regions=[region_to_msg(r) for r in thing.regions],
+        probability=messages.probability_to_msg(thing.probability), sure=thing.sure,
+        unread=text(thing.unread), text=text(thing.text), askings=thing.askings,
+        checks=thing.checks) for thing in found]
+    return response
+
+
+def found_from_response(response: Any, targets: Sequence[Target]) -> list[Found]:
+    """Where things are, by a response of Locate.
+
+    Raises:
+        InputError: there is not one place per target, or a region cannot be read.
+    """
+    if len(response.found) != len(targets):
+        raise InputError(f'{len(targets)} targets have {len(response.found)} places')
+    return [Found(target, tuple(region_from_msg(region) for region in located.regions),
+                  messages.probability_from_msg(located.probability), bool(located.sure),
+                  located.unread, located.text, int(located.askings), int(located.checks),
+                  response.model)
+            for target, located in zip(targets, response.found, strict=True)]
 
 
 def prompt_to_msg(prompt: GroundingPrompt) -> msg.GroundingPrompt:

@@ -1,22 +1,32 @@
-"""The node ``grounder``: which atoms hold in an image, asked of a vision-language model."""
+"""The node ``grounder``: what holds in an image, and where things are, asked of a model."""
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sightplan_interfaces.srv import Ground
+import numpy as np
+from numpy.typing import NDArray
+from sightplan_interfaces.srv import Ground, Locate
 
-from sightplan.grounding import PARSERS, BackendGrounder
-from sightplan.model import param
+from sightplan.grounding import PARSERS, BackendGrounder, BackendLocator, PointerSettings
+from sightplan.model import Observation, param
 from sightplan.records import messages
 from sightplan.runs import asks_for_reasons
-from sightplan.vlm.api import Backend
+from sightplan.vlm.api import Backend, can_locate
 from sightplan_nodes import conversions, names
-from sightplan_nodes.backend_node import BackendNode, BackendSettings
+from sightplan_nodes.backend_node import BackendNode, BackendSettings, Work
+from sightplan_nodes.camera_topics import Intrinsics, next_picture
+from sightplan_nodes.conversions import MESSAGES
+from sightplan_nodes.depth import DepthImages
+from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.spin import main as run_main
+
+_RESERVE = 0.1
+"""Of the time limit of ~/locate: so that what is known when asking has to end is still sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +41,46 @@ class GrounderSettings(BackendSettings):
                             "answers to the method's prompt; empty: to the prompt of each request")
 
 
-class GrounderNode(BackendNode):
-    """Answers questions about images by the service ``~/ground`` (Ground), while active.
+@dataclass(frozen=True, slots=True)
+class LocateSettings(PointerSettings):
+    """Parameters of ``~/locate``."""
 
-    Parameters: see GrounderSettings. For the rest see BackendNode.
+    depth: bool = param(True, 'Whether depth is used, where somebody publishes any')
+
+
+class GrounderNode(BackendNode):
+    """Answers questions about images, and says where things are in them, while active.
+
+    Services: ``~/ground`` (Ground) and ``~/locate`` (Locate). Of a backend that cannot point,
+    ``~/locate`` replies with an error that names those that can. A request without a picture is
+    about the next one of ``camera/image_raw``. Depth of the picture is taken from
+    ``camera/depth/image_raw``, by its stamp, and its calibration from ``camera/camera_info``,
+    where somebody publishes any.
+
+    Parameters: see GrounderSettings, and LocateSettings with the prefix ``locate.``. For the rest
+    see BackendNode.
     """
 
     settings: GrounderSettings
 
     def __init__(self, **node_arguments: Any) -> None:
         super().__init__(names.GROUNDER, GrounderSettings, Ground, '~/ground', **node_arguments)
+        self._locate_settings = declare_settings(self, LocateSettings, 'locate.')
+        self._locator: BackendLocator | None = None
+        self._intrinsics = Intrinsics(self)
 
     def check_backend(self, name: str) -> None:
         """Every backend answers questions."""
+
+    def other_services(self) -> tuple[tuple[type, str, Work], ...]:
+        """Also of a backend that cannot point, so that a client is told why there is no place."""
+        return ((Locate, '~/locate', self._locate),)
+
+    def subscribe(self, backend: Backend) -> None:
+        """Also to depth that a backend points better with."""
+        super().subscribe(backend)
+        if self._depth is None and self._locate_settings.depth and can_locate(backend):
+            self._depth = DepthImages(self)
 
     def reasoning(self) -> bool | None:
         """As the prompt of the method has it, if the node was told the method."""
@@ -57,6 +94,8 @@ class GrounderNode(BackendNode):
 
     def use(self, backend: Backend) -> BackendGrounder:
         """Let the core's grounder ask the backend."""
+        self._locator = BackendLocator(self.settings.backend, backend) if can_locate(
+            backend) else None
         return BackendGrounder(backend, PARSERS[self.settings.answers])
 
     def work(self, user: BackendGrounder, request: Ground.Request, response: Ground.Response,
@@ -70,6 +109,49 @@ class GrounderNode(BackendNode):
         conversions.fill_answers(response, answers)
         response.model, response.image_id = messages.text(user.model), observation.image_id
         response.seconds = time.monotonic() - started
+
+    def _locate(self, user: BackendGrounder, request: Locate.Request, response: Locate.Response,
+                limit_s: float) -> None:
+        """Say where things are; contract of ``work``."""
+        started = time.monotonic()
+        assert self._backend is not None, 'the service is there only while active'
+        # One that cannot point is refused in words by the class.
+        asked = self._locator or BackendLocator(self.settings.backend, self._backend)
+        targets = conversions.targets_from_request(request)
+        seen = self._picture(request, limit_s)
+        assert seen.image is not None, 'a picture has one'
+        usual = self._locate_settings
+        settings = dataclasses.replace(usual, max_askings=request.max_askings or usual.max_askings,
+                                       accept=request.accept or usual.accept)
+        depth_m = self._aligned(seen)
+        height, width = seen.image.shape[:2]
+        left_s = (1 - _RESERVE) * limit_s - (time.monotonic() - started)
+        found = asked.locate(
+            seen.image, targets, settings, depth_m=depth_m,
+            camera=None if depth_m is None else self._intrinsics.of(width, height),
+            start=tuple(request.start) or None, timeout_s=left_s)
+        conversions.fill_found(response, found)
+        response.header = MESSAGES.header(seen.stamp_ns, seen.frame_id)
+        response.model, response.image_id = messages.text(asked.model), seen.image_id
+        response.seconds = time.monotonic() - started
+
+    def _picture(self, request: Locate.Request, limit_s: float) -> Observation:
+        """The picture of a request; the camera's next one, if it has none."""
+        if not request.image.data and not request.image_id:
+            request.image = next_picture(self, limit_s)
+        return self.observations.picture(
+            request, None if self._depth is None else self._depth.at)
+
+    def _aligned(self, seen: Observation) -> NDArray[np.float32] | None:
+        """Depth of a picture, 0 where unknown; None without, and if it is not aligned with it."""
+        if seen.depth_m is None or seen.image is None:
+            return None
+        if seen.depth_m.shape != seen.image.shape[:2]:
+            self.get_logger().warning(
+                f'{names.CAMERA_DEPTH}: depth of shape {seen.depth_m.shape} is not aligned with a '
+                f'picture of shape {seen.image.shape[:2]}; things are located without it')
+            return None
+        return np.nan_to_num(seen.depth_m, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def main(args: Sequence[str] | None = None) -> None:

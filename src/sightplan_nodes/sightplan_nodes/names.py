@@ -38,6 +38,7 @@ ONLY_SIMULATED = frozenset({GET_STATE, PROVIDE_FACTS, CLOCK})
 """All that sim_bridge offers and arm_bridge does not: ground truth, and a clock of its own."""
 EXECUTE_SKILL = 'execute_skill'
 GROUND = f'{GROUNDER}/ground'
+LOCATE = f'{GROUNDER}/locate'
 PLAN = f'{SYMBOLIC_PLANNER}/plan'
 PROPOSE_PLAN = f'{VLM_PLANNER}/plan'
 RUN_EPISODE = f'{AGENT}/run_episode'

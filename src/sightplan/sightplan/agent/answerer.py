@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from sightplan.grounding.pointing import PointerSettings
 from sightplan.model.sample import Sample, SampleReply
 
 
@@ -29,6 +30,20 @@ class Desk(Protocol):
 
         Raises:
             InputError: the model cannot reply to such samples; the message says what can.
+            BackendError: the model could not answer.
+            DeadlineError: not within the time limit.
+            SpendingCapError: a limit on tokens or cost is reached.
+        """
+
+    def locate(self, sample: Sample, settings: PointerSettings) -> SampleReply:
+        """Let the model find what a sample asks for, in several askings.
+
+        Args:
+            sample: one with a ``target``.
+            settings: how long it is asked.
+
+        Raises:
+            InputError: the model cannot point; names those that can.
             BackendError: the model could not answer.
             DeadlineError: not within the time limit.
             SpendingCapError: a limit on tokens or cost is reached.

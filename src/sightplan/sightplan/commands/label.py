@@ -22,7 +22,7 @@ from sightplan.commands.progress import EpisodeBar
 from sightplan.model import AskPurpose, InputError
 
 if TYPE_CHECKING:
-    from sightplan.labelling.server import LabelServer
+    from sightplan.labelling.local_page import LocalServer
     from sightplan.labelling.tasks import Tasks
 
 _PORTS = range(65536)
@@ -139,7 +139,7 @@ def _label(arguments: argparse.Namespace) -> Result:
             note(f'{tasks.questions} questions about {len(tasks.images)} pictures; '
                  f'{session.labelled} labelled by {arguments.who or "you"} already\n'
                  f'open {server.url}\nCtrl-C ends')
-            _serve(server, browser=not arguments.no_browser)
+            serve(server, browser=not arguments.no_browser)
         note(f'\n{session.labelled} of {tasks.questions} questions are labelled: {file.path}')
         return {'labelled': session.labelled, 'questions': tasks.questions,
                 'images': len(tasks.images), 'who': arguments.who, 'file': str(file.path)}, DONE
@@ -174,7 +174,13 @@ class _Counter:
                   flush=True)
 
 
-def _serve(server: LabelServer, browser: bool) -> None:
+def serve(server: LocalServer, browser: bool) -> None:
+    """Serve a page until a person interrupts.
+
+    Args:
+        server: that listens.
+        browser: whether to open the page, where there is a screen.
+    """
     import threading
     import webbrowser
     with stop_flag('') as stop:

@@ -87,14 +87,16 @@ def _add_verbs(parser: argparse.ArgumentParser, name: str) -> None:
                       'has (default: %(default)s)')
     verb.add_argument('--seed', type=int, default=0, metavar='S',
                       help='one seed always gives the same files (default: %(default)s)')
-    verb = add_command(verbs, 'score', functools.partial(score, suite),
+    own = suite.module('commands') if suite.has('commands') else None
+    verb = add_command(verbs, 'score', functools.partial(getattr(own, 'score', score), suite),
                        'score answers that came from elsewhere; no model is needed', exits=_VERBS)
     _add_data(verb)
     verb.add_argument('--predictions', type=Path, required=True, metavar='FILE',
                       help='JSON lines: {"id": ..., "answer": the text of the reply}; of '
-                      'episodes the answer is the list of the actions')
-    if suite.has('commands'):
-        suite.module('commands').add_parsers(verbs)
+                      'episodes the answer is the list of the actions; the README of a suite '
+                      'says what else it takes')
+    if own is not None:
+        own.add_parsers(verbs)
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:

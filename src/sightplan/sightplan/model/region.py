@@ -106,9 +106,9 @@ class Region:
             chance = data.get('probability')
             return cls(Form(data['form']), tuple((float(x), float(y)) for x, y in data['points']),
                        str(data.get('label', '')), None if chance is None else float(chance))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f'{data!r} is no region ({error}); write it as {{"form": "point", '
-                             '"points": [[x, y]]}} with x and y from 0 to 1') from error
+                             '"points": [[x, y]]} with x and y from 0 to 1') from error
 
 
 def pixel(value: float) -> int:

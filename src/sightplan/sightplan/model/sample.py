@@ -20,10 +20,15 @@ class Picture:
     Attributes:
         name: unique within its suite, such as the path below the data folder.
         load: gives (H, W, 3) uint8 RGB; may raise InputError naming the file.
+        load_depth: gives (H, W) float32, distance along the optical axis [m], 0 where unknown;
+            None without.
+        camera: (fx, fy, cx, cy) in pixels, from the top left pixel's corner; None if not known.
     """
 
     name: str
     load: Callable[[], NDArray[np.uint8]]
+    load_depth: Callable[[], NDArray[np.float32]] | None = None
+    camera: tuple[float, float, float, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)

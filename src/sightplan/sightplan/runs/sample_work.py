@@ -19,6 +19,8 @@ import numpy as np
 from sightplan.agent import make_answerer
 from sightplan.domains import load_domain
 from sightplan.grounding import BackendGrounder
+from sightplan.grounding.locate_picture import BackendLocator
+from sightplan.grounding.pointing import PointerSettings
 from sightplan.model import (
     BackendError,
     CancelledError,
@@ -26,7 +28,6 @@ from sightplan.model import (
     Observation,
     SightplanError,
     State,
-    Target,
     TargetMasks,
     Usage,
     settings_fields,
@@ -55,14 +56,13 @@ from sightplan.vlm.api import (
     YesNoRequest,
     backend_content,
     backend_settings,
-    locator,
     make_backend,
 )
-from sightplan.vlm.locating import LocateRequest
 
 _LOG = logging.getLogger(__name__)
 _GREY = np.full((480, 480, 3), 128, np.uint8)
 """What a blind method shows to a backend that replies to pictures only."""
+_ONCE = PointerSettings(max_askings=1)
 
 
 class SampleWork:
@@ -250,21 +250,25 @@ class _Desk:
         for (yes_no, _), shown in itertools.groupby(samples, key=_shown):
             group = tuple(shown)
             replies += (self._ask_questions(group, prompt) if yes_no else
-                        [self._ask_place(sample, sample.target) if sample.target is not None
+                        [self.locate(sample, _ONCE) if sample.target is not None
                          else self._ask_text(sample, suite_prompt) for sample in group])
         return replies
 
-    def _ask_place(self, sample: Sample, target: Target) -> SampleReply:
-        """Where something is in the one picture."""
-        name = self._plan.settings.backend
+    def locate(self, sample: Sample, settings: PointerSettings) -> SampleReply:
+        """Contract in ``agent.answerer.Desk``."""
+        target, backend = sample.target, self._model()
+        assert target is not None, 'only a sample that asks for a place is located'
         picture = next((part for part in sample.parts if isinstance(part, Picture)), None)
-        if picture is None and self._model().needs_truth:
+        if picture is None and backend.needs_truth:
             raise self._never_blind()
-        found = locator(name, self._model()).locate(LocateRequest(
-            _GREY if picture is None else picture.load(), target,
-            start=sample.start, timeout_s=self._plan.settings.propose_timeout_s))
-        return SampleReply(found.text, regions=found.regions, unread=found.unread,
-                           probability=found.probability)
+        depth = None if picture is None or picture.load_depth is None else picture.load_depth
+        found = BackendLocator(self._plan.settings.backend, backend).locate(
+            _GREY if picture is None else picture.load(), [target], settings,
+            depth_m=None if depth is None else depth(),
+            camera=None if picture is None else picture.camera, start=sample.start,
+            timeout_s=self._plan.settings.propose_timeout_s)[0]
+        return SampleReply(found.text, regions=found.regions, probability=found.probability,
+                           unread=found.unread)
 
     def _never_blind(self) -> InputError:
         return InputError(f'backend {self._plan.settings.backend!r} answers from the truth '

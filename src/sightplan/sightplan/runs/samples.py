@@ -33,6 +33,7 @@ from sightplan.records import RunStore
 from sightplan.runs.settings import ALL_SPLITS, RunSettings
 from sightplan.runs.suite import SAMPLES, Scored, Suite, Unread
 from sightplan.vlm.api import (
+    backend_content,
     backend_reads_prompt,
     backend_settings,
     resolved_options,
@@ -237,6 +238,8 @@ class SamplePlan:
                 backend_settings(settings.backend, options))}
             identity['prompt'] = {'name': cls.prompt, 'sha256': {
                 domain.name: domain.prompt_hash(cls.prompt) for domain in asked}}
+            if any(sample.target is not None for sample in self.items):
+                identity['pointing'] = backend_content(settings.backend, options)
             if any(sample.question is None and sample.target is None for sample in self.items):
                 prompt = suite_prompt(self.suite, cls.suite_prompt)
                 identity['suite_prompt'] = {'name': cls.suite_prompt, 'sha256': hashlib.sha256(

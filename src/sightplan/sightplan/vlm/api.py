@@ -11,7 +11,7 @@ searching a model's name. Heavy libraries are imported only inside the module. A
 answers do not depend on the prompt around the questions has ``reads_prompt = False``. One that
 can point has ``locates = True`` and the method ``locate`` (``Locator``); one that can tell in its
 own way whether a place is right has a method ``check`` (else ``locating.check`` draws a mark and
-asks a yes/no question).
+asks a yes/no question). One that only points has ``answers = False``, and ``answer`` raises.
 """
 
 from __future__ import annotations

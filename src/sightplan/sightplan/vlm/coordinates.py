@@ -22,6 +22,13 @@ Size = tuple[int, int]
 
 ROUNDING = 1e-3
 """So far beyond an edge, as a fraction of the picture, a number is taken for rounded."""
+RESIZE_MULTIPLE = 28
+"""Edges of a picture that Qwen2.5-VL has resized are multiples of it."""
+RESIZE_MIN_PIXELS = 56 * 56
+"""Fewest pixels of such a picture."""
+RESIZE_MAX_PIXELS = 16384 * RESIZE_MULTIPLE ** 2
+"""Most pixels of such a picture, as the published checkpoints have it."""
+_MOST_ELONGATED = 200
 
 
 class Coordinates(enum.StrEnum):
@@ -75,7 +82,10 @@ def to_unit(pairs: Iterable[Sequence[float]], declared: Coordinates, size: Size,
         Misdeclared: a number is not finite or too large, or all are so small that another unit
             must be meant.
     """
-    points = tuple((float(a), float(b)) for a, b in pairs)
+    try:
+        points = tuple((float(a), float(b)) for a, b in pairs)
+    except OverflowError:
+        raise Misdeclared('a coordinate has too many digits') from None
     numbers = [number for point in points for number in point]
     if not all(map(math.isfinite, numbers)):
         raise Misdeclared('a coordinate is not a finite number')
@@ -100,6 +110,40 @@ def from_unit(points: Iterable[Point], declared: Coordinates, size: Size,
     return [(y, x) for x, y in scaled] if declared.y_first else scaled
 
 
+def resized_size(size: Size, multiple: int = RESIZE_MULTIPLE, min_pixels: int = RESIZE_MIN_PIXELS,
+                 max_pixels: int = RESIZE_MAX_PIXELS) -> Size:
+    """The size to which the image processor of Qwen2.5-VL brings a picture.
+
+    Both edges are rounded to multiples. A picture that then has too many or too few pixels is
+    scaled to the limit, its proportions kept, and its edges are rounded down or up. Servers of
+    such models have ``multiple``, ``min_pixels`` and ``max_pixels`` in the checkpoint's
+    ``preprocessor_config.json``.
+
+    Args:
+        size: of the picture as it was sent.
+        multiple: each edge is a multiple of it: patch size times merge size [px].
+        min_pixels: fewest pixels.
+        max_pixels: most pixels.
+
+    Raises:
+        Misdeclared: the picture is so narrow that the processor refuses it.
+    """
+    width, height = size
+    if max(size) > _MOST_ELONGATED * min(size):
+        raise Misdeclared(f'a picture of {width}x{height} pixels is too narrow: one edge may be '
+                          f'{_MOST_ELONGATED} times the other at most')
+    rounded = tuple(round(edge / multiple) * multiple for edge in size)
+    pixels = rounded[0] * rounded[1]
+    if pixels > max_pixels:
+        shrink = math.sqrt(width * height / max_pixels)
+        rounded = tuple(max(multiple, math.floor(edge / shrink / multiple) * multiple)
+                        for edge in size)
+    elif pixels < min_pixels:
+        grow = math.sqrt(min_pixels / (width * height))
+        rounded = tuple(math.ceil(edge * grow / multiple) * multiple for edge in size)
+    return rounded[0], rounded[1]
+
+
 def _scale(declared: Coordinates, size: Size, resized: Size | None) -> tuple[float, float]:
     """What 1 is in x and in y."""
     if declared is Coordinates.RESIZED_PIXEL_XY:
@@ -119,10 +163,11 @@ def _check(points: Sequence[Point], numbers: Sequence[float], declared: Coordina
             if not -ROUNDING * edge <= number <= (1 + ROUNDING) * edge:
                 raise Misdeclared(f'{axis} = {number:g} is not within 0 and {edge:g}, as '
                                   f'{declared} has it{_fitting(points, declared, size)}')
-    if declared is not Coordinates.UNIT_XY and numbers and max(numbers) <= 1 and any(
+    most = max(numbers, default=math.inf)
+    if declared is not Coordinates.UNIT_XY and most <= 1 + ROUNDING and any(
             not number.is_integer() for number in numbers):
-        raise Misdeclared(f'no number is above 1 ({max(numbers):g} at most), which {declared} '
-                          f'cannot mean; {Coordinates.UNIT_XY} would fit')
+        raise Misdeclared(f'the largest number is {most:g}, which {declared} cannot mean; '
+                          f'{Coordinates.UNIT_XY} would fit')
 
 
 def _fitting(points: Sequence[Point], declared: Coordinates, size: Size) -> str:

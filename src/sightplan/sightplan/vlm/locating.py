@@ -1,13 +1,25 @@
-"""Requests to point at something in a picture, and replies to them."""
+"""Requests to point at something in a picture, and replies to them.
+
+A place can be checked, too: is it what was looked for? A backend with a way of its own has a
+method ``check``; any other one that answers yes/no questions is shown the place with a red mark
+(:func:`check`).
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan.model.perception import Observation, Question
 from sightplan.model.region import Form, Region, Target
+from sightplan.model.symbols import Atom
+
+if TYPE_CHECKING:
+    from sightplan.vlm.api import Backend, YesNoReply
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +32,8 @@ class LocateRequest:
         depth_m: (H, W) float32 distance along the optical axis [m], 0 where unknown; None
             without.
         start: first point of a trace in unit coordinates, where it is prescribed.
-        attempt: number of this request about the same thing; a model that draws its replies at
-            random draws another one for each.
+        attempt: number of this request about the same thing, from 0; each has a wording of its
+            own, and a model that draws its replies at random draws another one for each.
         timeout_s: wall-clock limit [s]; None for the backend's own.
     """
 
@@ -80,4 +92,42 @@ class CheckRequest:
     timeout_s: float | None = None
 
 
-__all__ = ['CheckRequest', 'Form', 'LocateReply', 'LocateRequest', 'Region', 'Target']
+def check(backend: Backend, request: CheckRequest) -> YesNoReply:
+    """Ask a backend whether a marked place is what was looked for.
+
+    Without a way of its own, the backend is shown the surroundings of the place, enlarged if they
+    are small, with a red mark: the outline of the mask, a frame around the box, or a cross whose
+    strokes leave the point itself free. ``attempt`` chooses the wording of the question.
+
+    Args:
+        backend: any that answers yes/no questions.
+        request: the place.
+
+    Raises:
+        InputError: the place is a trace, or the mask is of another size than the picture.
+        BackendError: the model could not answer.
+        DeadlineError: not within the time limit.
+        SpendingCapError: a limit on tokens or cost is reached.
+    """
+    own = getattr(backend, 'check', None)
+    if own is not None:
+        reply: YesNoReply = own(request)
+        return reply
+    from sightplan.vlm.api import YesNoRequest
+    from sightplan.vlm.backends._marks import marked
+    from sightplan.vlm.pointing import check_question
+
+    picture, mark = marked(request)
+    text, prompt = check_question(request.target.text.strip(), mark, request.attempt)
+    [answer] = backend.answer(YesNoRequest(
+        Observation(picture), (Question(Atom('located', (_slug(request.target.text),)), text),),
+        request.timeout_s, prompt))
+    return answer
+
+
+def _slug(text: str) -> str:
+    """A text as a name of PDDL."""
+    return re.sub(r'[^a-z0-9]+', '-', text.lower()).strip('-') or 'target'
+
+
+__all__ = ['CheckRequest', 'Form', 'LocateReply', 'LocateRequest', 'Region', 'Target', 'check']

@@ -8,6 +8,8 @@ A recording is a file of JSON lines, written as the replies come:
 * ``prompt``: the words around yes/no questions, once per file and session; ``yes_no`` lines name
   it by its hash;
 * ``yes_no``: one question about one image, and the reply; ``text``: a prompt and its reply;
+* ``locate``: a request to point, and the reply; ``check``: whether a place is right, of a backend
+  that tells so in a way of its own (another one is asked a question, which is a ``yes_no`` line);
 * ``failure``: a call that ended with an error of sightplan: its keys, name and message of the
   error (without keys and passwords).
 
@@ -30,11 +32,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sightplan.model import (
     GroundingPrompt,
     InfrastructureError,
     InputError,
     Observation,
+    Region,
     SightplanError,
     Usage,
     errors,
@@ -53,7 +59,9 @@ from sightplan.vlm.api import (
     TextRequest,
     YesNoReply,
     YesNoRequest,
+    can_locate,
 )
+from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest
 
 FORMAT = 2
 NAME = 'replies.jsonl'
@@ -84,6 +92,27 @@ def text_key(request: TextRequest) -> str:
                     'max_tokens': request.max_tokens})
 
 
+def locate_key(request: LocateRequest) -> str:
+    """The key of a request to point: see the module."""
+    return _digest({'kind': 'locate', 'start': request.start, 'depth': array_id(request.depth_m),
+                    **_asked(request)})
+
+
+def check_key(request: CheckRequest) -> str:
+    """The key of a place to be checked: see the module."""
+    return _digest({'kind': 'check', 'region': request.region.to_json(),
+                    'mask': array_id(request.mask), **_asked(request)})
+
+
+def array_id(array: NDArray[Any] | None) -> str:
+    """Hash of an array's shape, type and bytes; '' for none."""
+    if array is None:
+        return ''
+    digest = hashlib.sha256(f'{array.shape} {array.dtype}'.encode())
+    digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
+
+
 def has_image(request: YesNoRequest | TextRequest) -> bool:
     """Whether a request shows an image, so that its key tells situations apart."""
     if isinstance(request, YesNoRequest):
@@ -111,6 +140,7 @@ class RecordingBackend(BackendUser):
         self.needs_truth = backend.needs_truth
         self.needs_pixels = backend.needs_pixels
         self.generates = backend.generates
+        self.locates = can_locate(backend)
         self.reads_prompt = bool(getattr(backend, 'reads_prompt', True))
         super().__init__(backend)
         self._images = images
@@ -124,6 +154,8 @@ class RecordingBackend(BackendUser):
             'settings': {} if settings is None else dataclasses.asdict(settings),
             'counted': backend.usage is not None},
             {} if settings is None else identity_values(settings))
+        if hasattr(backend, 'check'):
+            self.check = self._check
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
         """Note the episode, and tell the wrapped backend if it cares."""
@@ -168,6 +200,39 @@ class RecordingBackend(BackendUser):
                 'system': request.system, 'parts': _parts(request),
                 'max_tokens': request.max_tokens, 'text': reply.text,
                 'truncated': reply.truncated}], before, request.parts)
+        return reply
+
+    def locate(self, request: LocateRequest) -> LocateReply:
+        """Find something in a picture, and write it down; contract in ``Locator``.
+
+        Raises:
+            InfrastructureError: the file cannot be written (disk full).
+        """
+        backend: Any = self._backend
+        with self._lock:
+            before, key = backend.usage, locate_key(request)
+            with self._failures([key], before, [request.image]):
+                reply: LocateReply = backend.locate(request)
+            self._commit([{
+                'kind': 'locate', 'episode': self._episode, 'key': key, **_asked(request),
+                'start': request.start, 'depth': array_id(request.depth_m),
+                'regions': [region.to_json() for region in reply.regions], 'text': reply.text,
+                'probability': _number(reply.probability), 'unread': reply.unread,
+                'rounded': reply.rounded}], before, [request.image])
+        return reply
+
+    def _check(self, request: CheckRequest) -> YesNoReply:
+        """Whether a place is right, in the backend's own way, and write it down."""
+        backend: Any = self._backend
+        with self._lock:
+            before, key = backend.usage, check_key(request)
+            with self._failures([key], before, [request.image]):
+                reply: YesNoReply = backend.check(request)
+            self._commit([{
+                'kind': 'check', 'episode': self._episode, 'key': key, **_asked(request),
+                'region': request.region.to_json(), 'mask': array_id(request.mask),
+                'text': reply.text, 'p_yes': _number(reply.p_yes), 'p_no': _number(reply.p_no),
+                'p_unknown': _number(reply.p_unknown)}], before, [request.image])
         return reply
 
     def carry_over(self, spent: Usage) -> None:
@@ -270,14 +335,16 @@ class Entry:
         question: text of the question, '' for a prompt.
         usage: what the call cost whose last reply this is; None if nobody counted.
         error: with which the call failed.
+        checks: whether it answers whether a place is right, in the backend's own way.
     """
 
     key: str
-    reply: YesNoReply | TextReply | None
+    reply: YesNoReply | TextReply | LocateReply | None
     images: tuple[str, ...] = ()
     question: str = ''
     usage: Usage | None = None
     error: SightplanError | None = None
+    checks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,11 +411,13 @@ def _entries(lines: Iterable[Line]) -> dict[str, list[Entry]]:
                 episodes.setdefault(_typed(data, 'episode', str), []).append(_yes_no(data))
             elif kind == 'text':
                 episodes.setdefault(_typed(data, 'episode', str), []).append(_text(data))
+            elif kind in _PLACES:
+                episodes.setdefault(_typed(data, 'episode', str), []).append(_PLACES[kind](data))
             elif kind == 'failure':
                 episodes.setdefault(_typed(data, 'episode', str), []).extend(_failed(data))
             elif kind != 'prompt':
                 raise ValueError(f'unknown kind {kind!r}')
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, InputError) as error:
             raise InputError(f'{where}: is not a line of a recording '
                              f'({type(error).__name__}: {error}); remove it by hand') from error
     return episodes
@@ -367,6 +436,23 @@ def _text(data: Mapping[str, Any]) -> Entry:
                    if not isinstance(part, str))
     reply = TextReply(_typed(data, 'text', str), _typed(data, 'truncated', bool))
     return Entry(_typed(data, 'key', str), reply, images, '', _usage(data))
+
+
+def _located(data: Mapping[str, Any]) -> Entry:
+    reply = LocateReply(tuple(map(Region.from_json, _typed(data, 'regions', list))),
+                        _typed(data, 'text', str), _number(data['probability']),
+                        _typed(data, 'unread', str), _typed(data, 'rounded', int))
+    return Entry(_typed(data, 'key', str), reply, (_typed(data, 'image', str),), '', _usage(data))
+
+
+def _checked(data: Mapping[str, Any]) -> Entry:
+    reply = YesNoReply(_typed(data, 'text', str), _number(data['p_yes']), _number(data['p_no']),
+                       _number(data['p_unknown']))
+    return Entry(_typed(data, 'key', str), reply, (_typed(data, 'image', str),), '', _usage(data),
+                 checks=True)
+
+
+_PLACES = {'locate': _located, 'check': _checked}
 
 
 def _failed(data: Mapping[str, Any]) -> list[Entry]:
@@ -402,6 +488,12 @@ def _usage(data: Mapping[str, Any]) -> Usage | None:
 
 def _number(value: float | None) -> float | None:
     return None if value is None else float(value)
+
+
+def _asked(request: LocateRequest | CheckRequest) -> dict[str, Any]:
+    """What requests about places have in common."""
+    return {'image': part_id(request.image), 'target': request.target.text,
+            'form': str(request.target.form), 'attempt': request.attempt}
 
 
 def _prompt_content(prompt: GroundingPrompt) -> dict[str, Any]:

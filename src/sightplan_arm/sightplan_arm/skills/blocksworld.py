@@ -39,9 +39,10 @@ from sightplan.model import (
 from sightplan_arm.columns import column_order
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.geometry import hand_down
-from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, JointState, Vector
+from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, Vector
 from sightplan_arm.perception import Arrangement, Cube, block_colours, see_table
 from sightplan_arm.skills import report as causes
+from sightplan_arm.skills.arm_use import ArmUse
 from sightplan_arm.skills.motions import (
     Motion,
     MotionSequence,
@@ -62,8 +63,6 @@ _ANYWHERE = ('missing', 'twice', 'not_a_cube')  # warnings that tell of obstacle
 _ASIDE = ('between_columns', 'out_of_row')  # warnings about a block that may be fetched yet
 _OBSERVE_AGAIN = (causes.NOT_FOUND, causes.UNCLEAR)
 _OBSERVE_AGAIN_S = 0.3
-_OPEN_SLACK_M = 0.005  # fingers that opened to within this are open
-_SLACK = 0.1  # part of the fingers' way by which open and closed ones may be off
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +222,7 @@ class MovePlanner:
         return Moves(fetch, bring, sequence.take(), escape.take())
 
 
-class BlocksworldSkills:
+class BlocksworldSkills(ArmUse):
     """See the protocol ``Skills``.
 
     Raises:
@@ -233,9 +232,12 @@ class BlocksworldSkills:
     def __init__(self, robot: RobotConfig, arm: Arm, camera: Camera, gate: Gate,
                  kinematics: Kinematics, settings: SkillSettings) -> None:
         check_settings(settings)
-        self._robot, self._arm, self._camera = robot, arm, camera
-        self._gate, self._kinematics, self._settings = gate, kinematics, settings
+        self._camera, self._settings = camera, settings
         self._planner = MovePlanner(robot, kinematics, settings)
+        table = robot.table
+        super().__init__(robot, arm, gate, self._planner.paths, settle_s=settings.settle_s,
+                         over_m=table.max_level * table.block_m + table.block_m
+                         + settings.clearance_m)
         self._colours: dict[str, str] = {}
         self._columns: tuple[str, ...] = ()
         self._column_x_m: tuple[float, ...] = ()
@@ -490,79 +492,6 @@ class BlocksworldSkills:
                 return (f'something else has changed: {name} stands {1e3 * off:.0f} mm from where '
                         'it was')
         return ''
-
-    # --- the arm ------------------------------------------------------------------------------
-
-    def _follow(self, motions: Sequence[Motion], watch: Stopwatch) -> None:
-        for motion in motions:
-            with watch.phase(motion.phase):
-                self._gate.follow(motion.trajectory, motion.what)
-
-    def _open(self, watch: Stopwatch) -> None:
-        gripper = self._robot.gripper
-        with watch.phase('release'):
-            reached = self._gate.grip(gripper.open_m, gripper.force_n, 'open the fingers')
-            if not self._gate.status().dry_run and not reached >= gripper.open_m - _OPEN_SLACK_M:
-                raise WorldError(
-                    f'the fingers opened to {1e3 * reached:.0f} mm instead of '
-                    f'{1e3 * gripper.open_m:.0f} mm, and may still hold something: look what '
-                    f'is in their way and whether the gripper takes commands, and reset')
-            self._arm.wait(self._settings.settle_s)
-
-    def _arm_state(self) -> JointState:
-        state = self._arm.state()
-        if state is None:
-            raise WorldError('nothing is known of the arm: there are no joint states '
-                             f'({self._robot.arm.joint_states}); start its driver')
-        return state
-
-    def _opening(self) -> float:
-        return self._arm_state().opening_m
-
-    def _check_fingers(self) -> None:
-        """Check that the hand is empty.
-
-        Raises:
-            WorldError: it is not.
-        """
-        opening, gripper = self._opening(), self._robot.gripper
-        slack = _SLACK * gripper.open_m
-        if slack < opening < gripper.open_m - slack:
-            raise WorldError(
-                f'the fingers are {1e3 * opening:.0f} mm apart, so they hold something, or are '
-                f'not where they were left: take it out, open them (to '
-                f'{1e3 * gripper.open_m:.0f} mm), and reset')
-
-    def _park(self, watch: Stopwatch) -> None:
-        """Get out of the camera's view, straight up first, with open fingers; if need be."""
-        with watch.phase('park'):
-            sequence = MotionSequence(self._planner.paths, self._arm_state().positions)
-            away = float(np.abs(sequence.posture - self._robot.arm.park).max())
-            if away > 0.5 * self._robot.safety.start_tolerance_rad:  # all else begins there
-                self._rise(sequence)
-                sequence.joints('park', 'park', self._robot.arm.park)
-        gripper = self._robot.gripper
-        closed = self._opening() < gripper.open_m - _OPEN_SLACK_M
-        if closed or sequence.motions:
-            with self._gate.skill('park'):
-                if closed:
-                    self._open(watch)
-                self._follow(sequence.motions, watch)
-
-    def _rise(self, sequence: MotionSequence) -> None:
-        """Lift the hand above all that can stand on the table, as far as it goes."""
-        table, pose = self._robot.table, self._planner.paths.pose(sequence.posture)
-        top = table.max_level * table.block_m + table.block_m + self._settings.clearance_m
-        top = min(top, float(self._robot.safety.box_max_m[2]) - 0.02)
-        while top - pose[2, 3] > 0.02:
-            higher = pose.copy()
-            higher[2, 3] = top
-            try:
-                sequence.straight('park', 'up', higher)
-            except UnreachableError:
-                top = (top + float(pose[2, 3])) / 2  # at least some of the way
-            else:
-                return
 
     # --- seeing -------------------------------------------------------------------------------
 

@@ -1,12 +1,14 @@
-"""How far the arm keeps from blocks: the shapes of its URDF against boxes.
+"""How far the arm keeps from blocks and other things: the shapes of its URDF against boxes.
 
-Fingers are left out: whether they fit around a block is a matter of its neighbours (``hand_yaw``).
+Fingers are left out: whether they fit around a thing is a matter of its neighbours (``hand_yaw``
+of blocks, ``grasps`` of everything else).
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import coal
 import numpy as np
@@ -18,12 +20,31 @@ from sightplan_arm.geometry import make_pose, rotation_from_rpy
 from sightplan_arm.hardware import Vector
 from sightplan_arm.perception import Cube
 
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """An upright box on the table that the arm keeps clear of.
+
+    Attributes:
+        centre_m: (3,) in the table's frame.
+        size_m: (3,) its extents before it is turned.
+        yaw_rad: turn about z.
+    """
+
+    centre_m: Vector
+    size_m: Vector
+    yaw_rad: float = 0.0
+
+
+Obstacle = Cube | Box
+"""What stands on the table: a block, whose size the robot's file has, or a box of any size."""
+
 _FAR_M = 10.0
 _STEP_RAD = 0.06  # greatest turn of a joint between postures that are looked at
 
 
 class Clearance:
-    """Distances between the links of an arm and blocks on the table.
+    """Distances between the links of an arm and what stands on the table.
 
     Only links that can come near the table count: those that hang on the last four joints and
     are not fingers.
@@ -55,7 +76,6 @@ class Clearance:
         arm = [self._shapes.addGeometryObject(shape) for shape in reduced.geometryObjects
                if shape.parentJoint in near]
         self._links = arm
-        self._box = coal.Box(*[robot.table.block_m] * 3)
         self._boxes: list[int] = []
         self._data = self._model.createData()
         data = self._model.createData()
@@ -63,12 +83,13 @@ class Clearance:
         pinocchio.framesForwardKinematics(self._model, data, pinocchio.neutral(self._model))
         self._table = data.oMf[base].homogeneous @ robot.table.pose
 
-    def least_m(self, path: Vector, blocks: Sequence[Cube], enough_m: float = np.inf) -> float:
-        """Least distance from any block on a way.
+    def least_m(self, path: Vector, blocks: Sequence[Obstacle],
+                enough_m: float = np.inf) -> float:
+        """Least distance from any block or box on a way.
 
         Args:
             path: (K, N) postures, between which joints move straight [rad].
-            blocks: that stand on the table.
+            blocks: what stands on the table.
             enough_m: what is farther than this need not be known.
 
         Returns:
@@ -79,9 +100,12 @@ class Clearance:
         self._make_boxes(len(blocks))
         for box in self._boxes:
             self._shapes.geometryObjects[box].placement = pinocchio.SE3(_away())
-        for box, cube in zip(self._boxes, blocks, strict=False):
-            pose = make_pose(cube.centre_m, rotation_from_rpy((0.0, 0.0, cube.yaw_rad)))
-            self._shapes.geometryObjects[box].placement = pinocchio.SE3(self._table @ pose)
+        side = np.full(3, self._robot.table.block_m)
+        for box, block in zip(self._boxes, blocks, strict=False):
+            pose = make_pose(block.centre_m, rotation_from_rpy((0.0, 0.0, block.yaw_rad)))
+            shape = self._shapes.geometryObjects[box]
+            shape.placement = pinocchio.SE3(self._table @ pose)
+            shape.geometry = coal.Box(block.size_m if isinstance(block, Box) else side)
         geometry = self._shapes.createData()
         least = enough_m
         for posture in _filled(np.asarray(path, dtype=np.float64)):
@@ -94,7 +118,8 @@ class Clearance:
         """Have at least so many boxes."""
         while len(self._boxes) < count:
             box = self._shapes.addGeometryObject(pinocchio.GeometryObject(
-                f'block {len(self._boxes)}', 0, pinocchio.SE3(_away()), self._box))
+                f'block {len(self._boxes)}', 0, pinocchio.SE3(_away()),
+                coal.Box(*[self._robot.table.block_m] * 3)))
             self._boxes.append(box)
             for link in self._links:
                 self._shapes.addCollisionPair(pinocchio.CollisionPair(link, box))

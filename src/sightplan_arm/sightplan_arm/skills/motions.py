@@ -16,12 +16,11 @@ import numpy as np
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.geometry import between, distance, inverse
 from sightplan_arm.hardware import JointTrajectory, Vector
-from sightplan_arm.skills.clearance import Clearance
+from sightplan_arm.skills.clearance import Clearance, Obstacle
 from sightplan_arm.trajectories import UnreachableError, cartesian, joint_line, timed
 
 if TYPE_CHECKING:
     from sightplan_arm.kinematics import Kinematics
-    from sightplan_arm.perception import Cube
 
 _Thing = TypeVar('_Thing')
 
@@ -74,7 +73,7 @@ class PathPlanner:
         """Of the tip in a posture."""
         return inverse(self.robot.table.pose) @ self.kinematics.fk(posture)
 
-    def rise(self, low: Vector, high: Vector, blocks: Sequence[Cube]) -> list[Vector]:
+    def rise(self, low: Vector, high: Vector, blocks: Sequence[Obstacle]) -> list[Vector]:
         """Straight paths (K, N) up from a pose among blocks, the roomiest first.
 
         Raises:
@@ -99,7 +98,7 @@ class PathPlanner:
             raise NoRoomError(f'the arm would come to {1e3 * found[0][0]:.0f} mm from a block')
         return [path for room, path in found if room >= _LEAST_M]
 
-    def _postures(self, pose: Vector, blocks: Sequence[Cube]) -> list[Vector]:
+    def _postures(self, pose: Vector, blocks: Sequence[Obstacle]) -> list[Vector]:
         """Postures with the tip at a pose, the roomiest first, as many as had to be tried."""
         found: list[tuple[float, Vector]] = []
         for turn in TURNS_RAD:
@@ -149,7 +148,7 @@ class PathPlanner:
                                    f'jump by {jump:.1f} rad')
         return np.stack(path)
 
-    def is_clear(self, path: Vector, blocks: Sequence[Cube], room_m: float) -> bool:
+    def is_clear(self, path: Vector, blocks: Sequence[Obstacle], room_m: float) -> bool:
         """Whether the whole hand, fingers included, keeps a distance from blocks and table."""
         heights = self.kinematics.fk_many(
             np.linspace(path[0], path[-1], 20) if len(path) == 2 else path,
@@ -197,7 +196,7 @@ class MotionSequence:
         """Move all joints to a posture along a straight line in joint space."""
         self.along(phase, what, joint_line(self.posture, posture))
 
-    def out(self, phase: str, what: str, posture: Vector, blocks: Sequence[Cube],
+    def out(self, phase: str, what: str, posture: Vector, blocks: Sequence[Obstacle],
             room_m: float) -> None:
         """To a posture above the table: at once if nothing is in the way, else via ``ready``.
 
@@ -212,7 +211,7 @@ class MotionSequence:
         self.joints(phase, 'to above the table', ready)
         self.along(phase, what, self._paths.across(ready, posture))
 
-    def home(self, phase: str, blocks: Sequence[Cube], room_m: float) -> None:
+    def home(self, phase: str, blocks: Sequence[Obstacle], room_m: float) -> None:
         """To ``park`` from above the table: at once if nothing is in the way, else via ``ready``.
 
         Raises:

@@ -27,10 +27,11 @@ BELIEF_MISMATCH = 'belief_mismatch'
 NO_ROOM = 'no_room'
 UNREACHABLE = 'unreachable'
 OCCUPIED = 'occupied'
+NO_GRASP = 'no_grasp'
 
 CAUSES = (DONE, DRY_RUN, STOPPED, FAILED, MISSED_GRASP, DROPPED, MISPLACED, DISTURBED, UNKNOWN,
           NOT_FOUND, UNCLEAR, COVERED, ALREADY_THERE, COLUMN_FULL, BELIEF_MISMATCH, NO_ROOM,
-          UNREACHABLE, OCCUPIED)
+          UNREACHABLE, OCCUPIED, NO_GRASP)
 """What can become of an action.
 
 ``done``: carried out. ``dry_run``: planned, nothing was sent. ``stopped``: the gate refused or
@@ -41,7 +42,8 @@ it was. The others say why nothing moved: ``unknown`` action or object; ``not_fo
 not seen; ``unclear``: what is seen cannot be, or something is there of which it is not known what
 or where it is; ``covered``, ``already_there``, ``column_full``: no sense in what is seen;
 ``belief_mismatch``: the agent is sure of something else; ``no_room`` for the hand;
-``unreachable``; ``occupied``: the hand is not empty.
+``unreachable``; ``occupied``: the hand is not empty; ``no_grasp``: nothing of the thing fits
+between the fingers.
 """
 
 ILLEGAL = (UNKNOWN, COVERED, ALREADY_THERE)

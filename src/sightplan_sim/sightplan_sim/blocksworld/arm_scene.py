@@ -87,7 +87,7 @@ class ArmScene(BlocksScene):
                              f'have sides of {BLOCK_M:g} m')
         super().__init__(width, height, fov_deg=fov_deg, supersampling=supersampling)
         self._robot, self._table, self._settings = robot, robot.table, settings
-        self._camera = _displaced(nominal_camera(robot, self.optics), settings)
+        self._camera = displaced(nominal_camera(robot, self.optics), settings)
         self._link_bodies = make_link_bodies(self._bullet, PARKED_M)
         self._half: ArmScene | None = None
 
@@ -316,7 +316,7 @@ def check_view(robot: RobotConfig, width: int, height: int) -> None:
         f"{remedy}correct that file's camera.pose, table.max_columns or table.max_level")
 
 
-def _displaced(camera: Camera, s: HardwareSettings) -> Camera:
+def displaced(camera: Camera, s: HardwareSettings) -> Camera:
     """A camera that does not hang where it is thought to."""
     rng = np.random.default_rng([s.calibration_seed, 0x63616D])
     aside, axis = rng.standard_normal((2, 3))

@@ -34,7 +34,7 @@ def draw(together: float, atom: Atom, picture: tuple[str, ...]) -> float:
         In [0, 1], uniform over keys.
     """
     if not together:
-        return _hash(*picture[:-1], str(atom), picture[-1]) / 2.0 ** 56
+        return uniform(*picture[:-1], str(atom), picture[-1])
     things = sorted(set(atom.args))
     by_picture = together * PICTURE
     by_thing = together - by_picture if things else 0.0
@@ -43,6 +43,11 @@ def draw(together: float, atom: Atom, picture: tuple[str, ...]) -> float:
         z += math.sqrt(by_thing / len(things)) * _normal(*picture, 'thing', thing)
     own = 1.0 - by_picture - by_thing
     return _NORMAL.cdf(z + math.sqrt(own) * _normal(*picture, 'own', str(atom)))
+
+
+def uniform(*key: str) -> float:
+    """A draw in [0, 1] that is its key's alone, uniform over keys."""
+    return _hash(*key) / 2.0 ** 56
 
 
 def _normal(*key: str) -> float:

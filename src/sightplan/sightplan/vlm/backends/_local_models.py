@@ -36,6 +36,8 @@ from sightplan.model import (
     param,
 )
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
+from sightplan.vlm.coordinates import Size
+from sightplan.vlm.pointing import AXIS_TICKS, CONVENTIONS, DEFAULT_FAMILY
 from sightplan.vlm.replies import answer_place, begins_unknown, is_answered
 
 _LOG = logging.getLogger(__name__)
@@ -99,6 +101,12 @@ class Settings:
                                   '{"enable_thinking": false}; the template tells their names')
     threads: int = param(0, 'CPU threads of torch in this process; 0: as many as it likes',
                          low=0, high=1024, identity=False)
+    pointing: str = param(DEFAULT_FAMILY, 'How the model is asked to point: a family of prompts '
+                          'of sightplan.vlm.pointing_prompts, or a .yaml file of yours')
+    coordinates: str = param('', 'Convention in which the model says places; empty: that of the '
+                             'family', choices=CONVENTIONS)
+    axis_ticks: str = param('auto', 'Whether scales are drawn along the edges of pictures in '
+                            'which it points; auto: as the family says', choices=AXIS_TICKS)
 
 
 def load(label: str, options: Settings, *, pixels: str = '', setting: str = 'model',
@@ -273,6 +281,26 @@ class LocalModel:
                                           deadline=deadline)
             self._count(1, inputs['input_ids'].shape[1], len(reply.tokens))
         return TextReply(_opened(text) + self._text(reply.tokens), not reply.finished)
+
+    def resized(self, image: NDArray[np.uint8]) -> Size:
+        """Width and height to which the processor brings a picture [px].
+
+        Raises:
+            InputError: the processor does not tell.
+            BackendError: it refuses the picture.
+        """
+        processor = self._processor.image_processor
+        with self._running():
+            made = processor(images=[self._picture(self._checked(image))], return_tensors='pt')
+        grid, patch = made.get('image_grid_thw'), getattr(processor, 'patch_size', None)
+        if grid is None or not isinstance(patch, int):
+            raise InputError(
+                f'{self._label}: the processor of {self.name} does not tell the size to which it '
+                'brings pictures, so that resized_pixel_xy cannot be read; set coordinates to the '
+                'convention of the model: unit_xy, percent_xy, permille_xy, permille_yx or, for '
+                'pixels of the picture as it is, pixel_xy')
+        _, rows, columns = (int(number) for number in grid[0])
+        return columns * patch, rows * patch
 
     @contextlib.contextmanager
     def _running(self) -> Iterator[None]:

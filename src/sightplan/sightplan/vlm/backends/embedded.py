@@ -5,16 +5,21 @@ by the same code as the backend ``transformers``; another small image-text-to-te
 named in ``model_dir``. They were made for bare questions, so the words of a prompt around them are
 left out. A model whose pictures have four channels is given depth as the fourth, where an
 observation has any.
+
+Things are found in pictures by another network, whatever the domain (``_embedded_locator``):
+``../embedded_model/locator``, if one is shipped, or that of the setting ``locator_dir``. It is
+loaded when something is to be located for the first time.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +32,20 @@ from sightplan.vlm.api import (
 )
 from sightplan.vlm.backends import _local_models
 from sightplan.vlm.backends._depth import depth_channel
+from sightplan.vlm.locating import LocateReply, LocateRequest
+
+if TYPE_CHECKING:
+    from sightplan.vlm.backends._embedded_locator import EmbeddedLocator
 
 SHIPPED = Path(__file__).resolve().parent.parent / 'embedded_model'
 """Folder of the models that come with the package, one folder a domain."""
+LOCATOR = 'locator'
+"""Name of the folder beside them of the network that locates."""
+
+
+def locator_is_shipped() -> bool:
+    """Whether a network that locates comes with the package."""
+    return any((SHIPPED / LOCATOR).glob('*.safetensors'))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +57,8 @@ class Settings:
                         'a run the first that has one', identity=False)
     depth: bool = param(True, 'Whether a model that was made for depth, too, is given that of '
                         'observations; else it is told that depth is not known')
+    locator_dir: str = param('', 'folder of the network that locates things; empty for the one '
+                             'that is shipped, if any')
     threads: int = param(1, 'CPU threads of the model', low=1, high=256)
     memory_gb: float = param(0.0, 'bound on the memory of one pass [GiB]; 0: 2', low=0.0,
                              high=1e4, identity=False)
@@ -73,6 +91,8 @@ class Backend(AnswersOnly, _local_models.LocalModel):
     needs_truth = False
     reads_prompt = False
     needs_pixels = True
+    locates = locator_is_shipped()
+    """Whether it can point; of one that was made with ``locator_dir``: true."""
 
     def __init__(self, settings: Settings | None = None) -> None:
         own = settings or Settings()
@@ -87,6 +107,11 @@ class Backend(AnswersOnly, _local_models.LocalModel):
         vision = getattr(model.config, 'vision_config', None)
         self._channels = int(getattr(vision, 'num_channels', 3))
         self._depth = own.depth
+        self._locator_folder = (Path(own.locator_dir).expanduser() if own.locator_dir
+                                else SHIPPED / LOCATOR).resolve()
+        self.locates = bool(own.locator_dir) or locator_is_shipped()
+        self._locator: EmbeddedLocator | None = None
+        self._loading = threading.Lock()
         if self.has_depth and not own.depth:
             name += ' depth=false'
         super().__init__('embedded', name, model, processor, options)
@@ -120,6 +145,42 @@ class Backend(AnswersOnly, _local_models.LocalModel):
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
         """Answer all questions about one image; contract in the protocol."""
         return super().answer(dataclasses.replace(request, prompt=BARE))
+
+    def locate(self, request: LocateRequest) -> LocateReply:
+        """Find something in a picture; contract in the protocol ``api.Locator``.
+
+        It gives points and boxes with calibrated probabilities, no traces. Another attempt at the
+        same target is another view of the picture: mirrored, smaller, moved.
+
+        Raises:
+            InputError: no network that locates is shipped and none is named, a trace is asked
+                for, or the image is none.
+            BackendError: torch or the locator's folder is missing or unfit.
+            DeadlineError: not within the time limit.
+        """
+        return self._loaded_locator().locate(request, self._depth)
+
+    @property
+    def locator_model(self) -> str:
+        """Name and hash of the network that locates, ``embedded_model/locator@0f3a5c...``.
+
+        Raises:
+            InputError: none is shipped and none is named.
+            BackendError: its folder is missing or unfit.
+        """
+        return self._loaded_locator().model
+
+    def _loaded_locator(self) -> EmbeddedLocator:
+        if not self.locates:
+            raise InputError("backend 'embedded' cannot point at things: this version comes "
+                             'without the weights of a locator; train one (training/README.md) '
+                             'and name its folder as locator_dir, or choose another backend')
+        with self._loading:
+            if self._locator is None:
+                from sightplan.vlm.backends._embedded_locator import EmbeddedLocator
+
+                self._locator = EmbeddedLocator(self._locator_folder)
+            return self._locator
 
     def _seen_depth(self, seen: Observation) -> NDArray[np.float32] | None:
         """The depth that the model is to see, (H, W) [m]; None for none."""

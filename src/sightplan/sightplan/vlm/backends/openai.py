@@ -5,6 +5,10 @@ to the byte (system text, image, then the question), and the first request is aw
 others are sent, so that the server's prefix cache holds the image. Probabilities are those the
 server reports for the answer's token; a server that reports none gets none: they are never made
 up. A key comes from the environment and goes nowhere but into the requests.
+
+It points as the settings ``pointing`` and ``coordinates`` declare (``vlm.pointing``): the prompt's
+family brings a JSON schema where there is one, to which the server holds the model if it can; one
+that refuses it is asked without from then on.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ import math
 import os
 import re
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -40,6 +44,24 @@ from sightplan.vlm.backends import _openai_server
 from sightplan.vlm.backends._event_loop import EventLoop
 from sightplan.vlm.backends._images import MEDIA, encode
 from sightplan.vlm.backends._openai_server import DEFAULT_VARIABLE, SHORTEST_SECRET, TOKEN_FIELDS
+from sightplan.vlm.coordinates import (
+    RESIZE_MAX_PIXELS,
+    RESIZE_MIN_PIXELS,
+    RESIZE_MULTIPLE,
+    Misdeclared,
+    Size,
+    resized_size,
+)
+from sightplan.vlm.locating import LocateReply, LocateRequest
+from sightplan.vlm.pointing import (
+    AXIS_TICKS,
+    CONVENTIONS,
+    DEFAULT_FAMILY,
+    Pointing,
+    PointingPrompt,
+    family_hash,
+    locate_by_text,
+)
 from sightplan.vlm.recording import part_id
 from sightplan.vlm.replies import after_thoughts, answer_place, begins_unknown
 
@@ -59,6 +81,8 @@ _Token = tuple[str, tuple[tuple[str, float], ...]]
 _FEW_LOGPROBS = 5
 _MEDIA_KEPT = 8
 _OURS = ('model', 'messages', 'n', 'stream')
+_NO_SCHEMA = re.compile(r'response_format|schema|structured|guided|grammar')
+"""Words with which servers refuse structured output."""
 _FILTERED = ('content_filter', 'content_policy_violation')
 
 
@@ -94,6 +118,23 @@ class Settings:
                         'empty: not sent')
     extra_body: str = param('', 'Further fields of each request, as a JSON object, such as '
                             '{"chat_template_kwargs": {"enable_thinking": false}}')
+    pointing: str = param(DEFAULT_FAMILY, 'How the model is asked to point: a family of prompts '
+                          'of sightplan.vlm.pointing_prompts, or a .yaml file of yours')
+    coordinates: str = param('', 'Convention in which the model says places; empty: that of the '
+                             'family', choices=CONVENTIONS)
+    axis_ticks: str = param('auto', 'Whether scales are drawn along the edges of pictures in '
+                            'which it points; auto: as the family says', choices=AXIS_TICKS)
+    structured: str = param('auto', 'Structured output of places, by the JSON schema of the '
+                            'family: auto (if the server has it), on (an error if not), off',
+                            choices=('auto', 'on', 'off'))
+    resize_multiple: int = param(RESIZE_MULTIPLE, "For resized_pixel_xy: the model's processor "
+                                 'makes edges of pictures multiples of this (patch size times '
+                                 'merge size) [px]', low=1, high=4096)
+    min_pixels: int = param(RESIZE_MIN_PIXELS, 'Likewise: enlarges pictures with fewer pixels, as '
+                            'min_pixels (or size.shortest_edge) of preprocessor_config.json says',
+                            low=1)
+    max_pixels: int = param(RESIZE_MAX_PIXELS, 'Likewise: makes pictures with more pixels '
+                            'smaller, as max_pixels (or size.longest_edge) says', low=1)
     concurrency: int = param(8, 'Most requests at a time', low=1, high=1024, identity=False)
     timeout_s: float = param(120.0, 'Limit of one request [s]', low=0.1, high=3600.0,
                              identity=False)
@@ -142,6 +183,11 @@ class Settings:
                                  f'into an environment variable and name that with api_key_env')
 
 
+def content(settings: Settings) -> str:
+    """Hash of the prompts with which it points; see ``api.backend_content``."""
+    return family_hash(settings.pointing)
+
+
 @dataclass(frozen=True, slots=True)
 class _Dialect:
     """What the server turned out to understand."""
@@ -149,6 +195,26 @@ class _Dialect:
     token_field: str
     top_logprobs: int
     stop: bool = True
+    structured: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a request wants beyond its messages.
+
+    Attributes:
+        limit: most tokens of the reply.
+        scored: whether the probabilities of its tokens.
+        reasoning: whether reasons first, and then an answer in a tag.
+        json_schema: schema that the reply is to follow, None without.
+        draw: number of the request about the same thing; changes the seed of sampling.
+    """
+
+    limit: int
+    scored: bool = False
+    reasoning: bool = False
+    json_schema: Mapping[str, Any] | None = None
+    draw: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +239,7 @@ class Backend:
     needs_truth = False
     needs_pixels = True
     generates = True
+    locates = True
 
     def __init__(self, settings: Settings) -> None:
         """Make the client; nothing is sent yet.
@@ -186,6 +253,10 @@ class Backend:
             raise InputError('backend openai: model is missing; name it with --backend-option '
                              'model=...')
         self._extra = _extra_body(s.extra_body)
+        self._pointing = Pointing.declared(s.pointing, s.coordinates, s.axis_ticks)
+        if s.min_pixels > s.max_pixels:
+            raise InputError(f'backend openai: min_pixels = {s.min_pixels} is above max_pixels = '
+                             f'{s.max_pixels}; lower it')
         prices = _openai_server.Prices(s.price_in, None if s.price_cached < 0 else s.price_cached,
                                        s.price_out, s.max_cost_usd, s.max_tokens_total)
         if s.max_cost_usd and not prices.known:
@@ -196,7 +267,8 @@ class Backend:
             timeout_s=s.timeout_s, retries=s.retries, backoff_s=s.backoff_s, prices=prices)
         self._dialect = _Dialect(TOKEN_FIELDS[0] if s.token_field == 'auto' else s.token_field,
                                  0 if s.logprobs == 'off' else s.top_logprobs,
-                                 stop=not s.thinking_tokens)
+                                 stop=not s.thinking_tokens,
+                                 structured=s.structured != 'off')
         self._offered = False
         self._without = 0
         self._images: dict[str, dict[str, Any]] = {}
@@ -241,7 +313,8 @@ class Backend:
         bodies = [{'messages': [*system, {'role': 'user', 'content': [
             *shared, {'type': 'text', 'text': prompt.ask(question.text)}]}]}
             for question in request.questions]
-        messages = self._call(functools.partial(self._ask_all, bodies, limit, prompt.reasoning),
+        wanted = _Wanted(limit, True, prompt.reasoning)
+        messages = self._call(functools.partial(self._ask_all, bodies, wanted),
                               request.timeout_s, f'{len(bodies)} questions')
         return [_reply(message, prompt.unknown) for message in messages]
 
@@ -249,9 +322,31 @@ class Backend:
         """Reply in free text; contract in ``vlm.api.Backend``."""
         body = {'messages': [*_system(request.system), {
             'role': 'user', 'content': self._parts(request.parts)}]}
-        found = self._call(functools.partial(self._ask, body, request.max_tokens, False, False),
+        found = self._call(functools.partial(self._ask, body, _Wanted(request.max_tokens)),
                            request.timeout_s, 'a prompt')
         return TextReply(found.text, found.truncated)
+
+    def locate(self, request: LocateRequest) -> LocateReply:
+        """Find something in a picture; contract in ``vlm.api.Locator``."""
+        def generate(prompt: PointingPrompt) -> TextReply:
+            body = {'messages': [*_system(prompt.system), {
+                'role': 'user', 'content': self._parts([prompt.image, prompt.text])}]}
+            wanted = _Wanted(prompt.max_tokens, json_schema=prompt.json_schema,
+                             draw=request.attempt)
+            found = self._call(functools.partial(self._ask, body, wanted), request.timeout_s,
+                               'a request to point')
+            return TextReply(found.text, found.truncated)
+
+        return locate_by_text(request, self._pointing, generate,
+                              functools.partial(self._resized, request.size))
+
+    def _resized(self, size: Size) -> Size:
+        """The size of a picture as the model sees it, by the rule of its processor."""
+        s = self._settings
+        try:
+            return resized_size(size, s.resize_multiple, s.min_pixels, s.max_pixels)
+        except Misdeclared as error:
+            raise BackendError(f'{self.model}: {error}') from error
 
     def _call(self, work: Callable[[float | None], Coroutine[Any, Any, T]],
               timeout_s: float | None, what: str) -> T:
@@ -273,11 +368,10 @@ class Backend:
                 pass
         raise BackendError(f'{self.model}: the backend is closed')
 
-    async def _ask_all(self, bodies: Sequence[dict[str, Any]], limit: int, reasoning: bool,
+    async def _ask_all(self, bodies: Sequence[dict[str, Any]], wanted: _Wanted,
                        deadline: float | None) -> list[_Message]:
-        first = await self._ask(bodies[0], limit, True, reasoning, deadline)
-        tasks = [asyncio.create_task(self._ask(body, limit, True, reasoning, deadline))
-                 for body in bodies[1:]]
+        first = await self._ask(bodies[0], wanted, deadline)
+        tasks = [asyncio.create_task(self._ask(body, wanted, deadline)) for body in bodies[1:]]
         try:
             return [first, *await _gathered(tasks)]
         finally:
@@ -285,7 +379,7 @@ class Backend:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _ask(self, body: dict[str, Any], limit: int, scored: bool, reasoning: bool,
+    async def _ask(self, body: dict[str, Any], wanted: _Wanted,
                    deadline: float | None) -> _Message:
         """Send one request, and read the reply."""
         dialect = self._dialect
@@ -293,38 +387,41 @@ class Backend:
         def compose() -> dict[str, Any]:
             nonlocal dialect
             dialect = self._dialect
-            return {**body, **self._fields(dialect, limit, scored, reasoning)}
+            return {**body, **self._fields(dialect, wanted)}
 
         while True:
             reply = await self._server.complete(compose, deadline)
             if not isinstance(reply, _openai_server.Failure):
-                if not (reasoning and dialect.stop and self._stopped_in_thoughts(reply)):
-                    return self._read(reply, dialect, scored, reasoning)
+                if not (wanted.reasoning and dialect.stop and self._stopped_in_thoughts(reply)):
+                    return self._read(reply, dialect, wanted.scored, wanted.reasoning)
             elif reply.code in _FILTERED:
                 return _Message(WITHHELD)
             elif dialect == self._dialect:  # else another request has found out more
-                self._dialect = await self._learn(dialect, reply)
+                self._dialect = await self._learn(dialect, reply, wanted)
 
-    def _fields(self, dialect: _Dialect, limit: int, scored: bool,
-                reasoning: bool) -> dict[str, Any]:
+    def _fields(self, dialect: _Dialect, wanted: _Wanted) -> dict[str, Any]:
         s = self._settings
         fields: dict[str, Any] = {'model': s.model,
-                                  dialect.token_field: limit + s.thinking_tokens}
+                                  dialect.token_field: wanted.limit + s.thinking_tokens}
         if s.temperature >= 0:
             fields['temperature'] = s.temperature
         if s.temperature > 0:
-            fields['seed'] = s.seed
+            fields['seed'] = s.seed + wanted.draw
         if s.reasoning_effort:
             fields['reasoning_effort'] = s.reasoning_effort
-        if scored and dialect.top_logprobs:
+        if wanted.scored and dialect.top_logprobs:
             fields |= {'logprobs': True, 'top_logprobs': dialect.top_logprobs}
-        if reasoning and dialect.stop:
+        if wanted.reasoning and dialect.stop:
             fields['stop'] = [_CLOSE]
+        if wanted.json_schema is not None and dialect.structured:
+            fields['response_format'] = {'type': 'json_schema', 'json_schema': {
+                'name': 'place', 'strict': True, 'schema': wanted.json_schema}}
         if self._extra:
             fields['extra_body'] = self._extra
         return fields
 
-    async def _learn(self, dialect: _Dialect, failure: _openai_server.Failure) -> _Dialect:
+    async def _learn(self, dialect: _Dialect, failure: _openai_server.Failure,
+                     wanted: _Wanted) -> _Dialect:
         """How to say it so that the server may understand.
 
         Raises:
@@ -350,6 +447,13 @@ class Backend:
                                    f'probabilities')
             if dialect.stop and _names(text, 'stop'):
                 return dataclasses.replace(dialect, stop=False)
+            if wanted.json_schema is not None and dialect.structured and _NO_SCHEMA.search(text):
+                if s.structured == 'auto':
+                    _LOG.warning('%s: the server has no structured output (%s): replies are read '
+                                 'as free text', self.model, failure.message)
+                    return dataclasses.replace(dialect, structured=False)
+                raise BackendError(f'{self.model}: the server refuses structured output '
+                                   f'({failure.message}); set structured=auto to do without')
         raise BackendError(f'{self.model}: {failure.kind.value} ({failure.message}); '
                            f'{await self._remedy(failure, text)}')
 

@@ -19,10 +19,13 @@ from typing import cast
 
 from sightplan.model import BackendError, InputError, Usage, param, user_path
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
+from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest
 from sightplan.vlm.recording import (
     Entry,
     Recording,
+    check_key,
     has_image,
+    locate_key,
     part_id,
     read_recording,
     text_key,
@@ -69,6 +72,7 @@ class Backend:
     needs_truth = False
     needs_pixels = False
     generates = True
+    locates = True
 
     def __init__(self, settings: Settings) -> None:
         """Read the recording.
@@ -97,6 +101,8 @@ class Backend:
         self._usage = (Usage() if any(recording.counted for recording in recordings) else None)
         self._episode = ''
         self._lock = threading.Lock()
+        if any(entry.checks for entry in every):
+            self.check = self._check
 
     @property
     def model(self) -> str:
@@ -145,6 +151,28 @@ class Backend:
                                  if not isinstance(part, str)])
         return cast(TextReply, _reply(entry))
 
+    def locate(self, request: LocateRequest) -> LocateReply:
+        """Give the recorded reply.
+
+        Raises:
+            BackendError: it was not recorded.
+            SightplanError: the recorded error.
+        """
+        entry = self._find(locate_key(request), image=True)
+        if entry is None:
+            raise self._missing(f'the request to find {request.target.text!r} '
+                                f'({request.target.form}, attempt {request.attempt})',
+                                [part_id(request.image)])
+        return cast(LocateReply, _reply(entry))
+
+    def _check(self, request: CheckRequest) -> YesNoReply:
+        """The recorded answer of a model that checked places in its own way."""
+        entry = self._find(check_key(request), image=True)
+        if entry is None:
+            raise self._missing(f'the question whether a place is {request.target.text!r} '
+                                f'(attempt {request.attempt})', [part_id(request.image)])
+        return cast(YesNoReply, _reply(entry))
+
     def _find(self, key: str, image: bool) -> Entry | None:
         with self._lock:
             entry = None
@@ -171,7 +199,7 @@ class Backend:
                             f'{self._episode or "(none)"}: {why}; {_REMEDY}')
 
 
-def _reply(entry: Entry) -> YesNoReply | TextReply | None:
+def _reply(entry: Entry) -> YesNoReply | TextReply | LocateReply | None:
     if entry.error is not None:
         raise type(entry.error)(*entry.error.args)
     return entry.reply

@@ -10,9 +10,16 @@ The file is YAML or JSON::
       'Is the red block on top of the green block?': 'Yes'
       'Is the red block the topmost of its column?': {text: 'Yes', p_yes: 0.9, p_no: 0.1}
       default: 'No'
+    locate:                      # to requests to point, by what is to be found
+      the red mug: '[(0.31, 0.42)]'
+      the handle of the pan: ['[(0.5, 0.6)]', 'I do not see it.']     # one for each attempt
+      default: '[]'
+    coordinates: unit_xy         # convention of these replies; unit_xy is the default
+    resized: [644, 476]          # width and height that resized_pixel_xy counts in
 
 ``replies`` may also be a mapping of episodes to lists: by episode id, by the name of the problem,
-or ``default``. A file that is a list holds replies alone.
+or ``default``. A file that is a list holds replies alone. What comes after the end of a list of
+``locate`` is for ``repeat`` to say, too.
 """
 
 from __future__ import annotations
@@ -28,8 +35,11 @@ import yaml
 
 from sightplan.model import BackendError, InputError, Usage, param, user_path
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
+from sightplan.vlm.coordinates import Coordinates, Size
+from sightplan.vlm.locating import LocateReply, LocateRequest
+from sightplan.vlm.pointing_replies import read_regions
 
-_KEYS = ('replies', 'repeat', 'answers')
+_KEYS = ('replies', 'repeat', 'answers', 'locate', 'coordinates', 'resized')
 _CHANCES = ('p_yes', 'p_no', 'p_unknown')
 _DEFAULT = 'default'
 
@@ -53,6 +63,7 @@ class Backend:
     needs_truth = False
     needs_pixels = False
     generates = True
+    locates = True
 
     def __init__(self, settings: Settings) -> None:
         """Read the file.
@@ -73,6 +84,12 @@ class Backend:
                              f'{", ".join(_KEYS)}')
         self._lists = _lists(data.get('replies', []), where)
         self._answers = _answers(data.get('answers', {}), where)
+        self._places = _places(data.get('locate', {}), where)
+        self._coordinates = _coordinates(data.get('coordinates', Coordinates.UNIT_XY), where)
+        self._resized = _size(data.get('resized'), where)
+        if self._coordinates is Coordinates.RESIZED_PIXEL_XY and self._resized is None:
+            raise InputError(f'{where}: resized is missing; {self._coordinates} counts in the '
+                             'pixels of a picture of that width and height')
         if data.get('repeat', 'error') not in ('error', 'last'):
             raise InputError(f'{where}: repeat must be error or last, not {data["repeat"]!r}')
         self._repeats = data.get('repeat') == 'last'
@@ -132,6 +149,26 @@ class Backend:
         self._requests += 1
         return TextReply(text)
 
+    def locate(self, request: LocateRequest) -> LocateReply:
+        """The reply to a target and an attempt, read in the file's convention.
+
+        Raises:
+            BackendError: the file has none for the target, and no default, or none left.
+        """
+        target = request.target.text
+        name = target if target in self._places else _DEFAULT
+        replies = self._places.get(name)
+        if replies is None:
+            raise BackendError(f'{self._path}: locate has no entry {target!r}; add it, or an '
+                               f'entry {_DEFAULT!r}')
+        if request.attempt >= len(replies) and not (self._repeats and replies):
+            raise BackendError(f'{self._path}: locate[{name!r}] has {len(replies)} replies, and '
+                               f'attempt {request.attempt} (counted from 0) was asked for; add '
+                               'more, or "repeat: last"')
+        self._requests += 1
+        return read_regions(replies[min(request.attempt, len(replies) - 1)], request.target.form,
+                            self._coordinates, request.size, self._resized)
+
 
 def _names(episode_id: str) -> Iterator[str]:
     """Names of an episode's list, the most telling first."""
@@ -170,6 +207,31 @@ def _answers(data: Any, where: str) -> dict[str, YesNoReply]:
         raise InputError(f'{where}: answers must be a mapping of questions to replies')
     return {str(question): _answer(value, f'{where}: answers[{question!r}]')
             for question, value in data.items()}
+
+
+def _places(data: Any, where: str) -> dict[str, list[str]]:
+    if not isinstance(data, dict):
+        raise InputError(f'{where}: locate must be a mapping of targets to replies')
+    return {str(target): [_text(item, f'{where}: locate[{target!r}]') for item in (
+        value if isinstance(value, list) else [value])] for target, value in data.items()}
+
+
+def _coordinates(value: Any, where: str) -> Coordinates:
+    try:
+        return Coordinates(value)
+    except ValueError:
+        raise InputError(f'{where}: coordinates = {value!r} must be one of '
+                         f'{", ".join(Coordinates)}') from None
+
+
+def _size(value: Any, where: str) -> Size | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != 2 or not all(
+            type(edge) is int and edge > 0 for edge in value):
+        raise InputError(f'{where}: resized = {value!r} must be a width and a height in pixels, '
+                         'such as [644, 476]')
+    return value[0], value[1]
 
 
 def _answer(value: Any, where: str) -> YesNoReply:

@@ -4,17 +4,28 @@ The model comes from a folder or by its hub name and is used through its own pro
 template. Yes/no questions are scored, not generated: system text and image are encoded once, all
 questions run against that shared prompt, and the probabilities are sums over all spellings of yes
 and no (``_shared_prefix`` tells how, and which models cannot). Answers with reasons and free texts
-are generated greedily.
+are generated greedily; so are places in pictures, as the settings ``pointing`` and ``coordinates``
+declare (``vlm.pointing``).
 """
 
 from __future__ import annotations
 
+import functools
+
 from sightplan.model import GroundingPrompt, InputError
+from sightplan.vlm.api import TextReply, TextRequest
 from sightplan.vlm.backends._local_models import LocalModel, load
 from sightplan.vlm.backends._local_models import Settings as Settings
+from sightplan.vlm.locating import LocateReply, LocateRequest
+from sightplan.vlm.pointing import Pointing, PointingPrompt, family_hash, locate_by_text
 
 _PROBE = GroundingPrompt('probe', system='Answer with one word, Yes or No.',
                          question='Question: {question}')
+
+
+def content(settings: Settings) -> str:
+    """Hash of the prompts with which it points; see ``api.backend_content``."""
+    return family_hash(settings.pointing)
 
 
 class Backend(LocalModel):
@@ -24,8 +35,8 @@ class Backend(LocalModel):
         settings: see Settings.
 
     Raises:
-        InputError: no model is named, the device's name is none, or the template's options are no
-            JSON object.
+        InputError: no model is named, the device's name is none, the template's options are no
+            JSON object, or there are no such prompts for pointing.
         BackendError: a library, the model, the device or memory is missing, or the model is
             unfit; says what to do.
     """
@@ -33,6 +44,7 @@ class Backend(LocalModel):
     needs_truth = False
     needs_pixels = True
     generates = True
+    locates = True
 
     def __init__(self, settings: Settings) -> None:
         if not settings.model:
@@ -43,4 +55,15 @@ class Backend(LocalModel):
                 kind == 'cuda' and number.isdecimal())):
             raise InputError(f'backend transformers: device = {settings.device!r} must be auto, '
                              'cuda, cuda:N or cpu')
+        self._pointing = Pointing.declared(settings.pointing, settings.coordinates,
+                                           settings.axis_ticks)
         super().__init__('transformers', *load('transformers', settings), settings, _PROBE)
+
+    def locate(self, request: LocateRequest) -> LocateReply:
+        """Find something in a picture; contract in ``vlm.api.Locator``."""
+        def generate(prompt: PointingPrompt) -> TextReply:
+            return self.generate(TextRequest(prompt.system, (prompt.image, prompt.text),
+                                             prompt.max_tokens, request.timeout_s))
+
+        return locate_by_text(request, self._pointing, generate,
+                              functools.partial(self.resized, request.image))

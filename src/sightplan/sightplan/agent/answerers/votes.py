@@ -1,0 +1,29 @@
+"""``votes``: where a place is asked for, the model is asked several times, and checked.
+
+See ``sightplan.grounding.pointing``. All other samples are asked as by ``ask``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sightplan.agent.answerer import Desk
+from sightplan.agent.answerers import ask
+from sightplan.grounding.pointing import PointerSettings
+from sightplan.model.sample import Sample, SampleReply
+
+Settings = PointerSettings
+
+
+class Answerer(ask.Answerer):
+    """Weigh several askings about each place."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Keep how long the model is asked."""
+        self._settings = settings
+
+    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+        """Ask the model, each sample by itself where it asks for a place."""
+        return [reply for sample in samples for reply in (
+            [desk.locate(sample, self._settings)] if sample.target is not None
+            else desk.ask([sample], self.prompt, self.suite_prompt))]

@@ -1,0 +1,328 @@
+"""Asking a model that points until it is clear where a target is.
+
+Example::
+
+    pointer = Pointer(backend, lambda request: check(backend, request))
+    found = pointer.locate(LocateRequest(image, Target('the red mug'), depth_m), camera)
+    if found.sure:
+        grasp(found.regions[0])
+    pointer.learn(found, right=lifted_the_right_thing)
+
+Each asking has a number, and so words of its own; askings show the whole picture and closer views
+in turn. A model that answers from ground truth (``needs_truth``) is always shown the whole
+picture, because that is what its truth is about.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sightplan.grounding.parsing import parse_yes_no
+from sightplan.grounding.pointing.choosing import POINT, Asking, next_asking
+from sightplan.grounding.pointing.depth_pieces import Camera
+from sightplan.grounding.pointing.pieces import Pieces, propose_pieces
+from sightplan.grounding.pointing.places import Places
+from sightplan.grounding.pointing.reliability import Reliability
+from sightplan.grounding.pointing.votes import ABSENT, Answers, Belief, Check, believe
+from sightplan.grounding.pointing.windows import Window, windows
+from sightplan.model import (
+    BackendError,
+    DeadlineError,
+    Form,
+    Region,
+    Target,
+    Verdict,
+    check_settings,
+    param,
+)
+from sightplan.model.region import Mask
+from sightplan.vlm.api import Locator, YesNoReply
+from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest
+
+Checker = Callable[[CheckRequest], YesNoReply]
+"""Tells whether a marked place is right."""
+
+_MOST_UNREAD = 2
+"""So many unreadable replies in a row, and the same is not asked again."""
+_MOST_CHECKS = 2
+"""So often one place is checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class PointerSettings:
+    """How long a model is asked."""
+
+    max_askings: int = param(9, 'Most askings about one target, to point and to check together; '
+                             '1: the model points once', low=1, high=1000)
+    accept: float = param(0.95, 'Probability from which a place counts as sure, and asking ends',
+                          low=0.0, high=1.0)
+    least: float = param(0.5, 'With a lower probability one had better do nothing', low=0.0,
+                         high=1.0)
+    checks: bool = param(True, 'Whether the model is asked if marked places are right')
+    mark: str = param('piece', 'What is marked for a check: the piece (for things), or a point on '
+                      'it (for parts of things and places to act on)', choices=('piece', 'point'))
+    views: bool = param(True, 'Whether the model is also shown closer views of all pieces')
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One asking.
+
+    Attributes:
+        asking: what was asked.
+        reply: of the model; places are in coordinates of the whole picture.
+        unread: why it is no evidence; '' if it is.
+    """
+
+    asking: Asking
+    reply: LocateReply | YesNoReply
+    unread: str = ''
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """Where a target is.
+
+    Attributes:
+        target: what was looked for.
+        regions: in unit coordinates, the best first; none: it is not there, or nothing that was
+            said could be read (``unread``).
+        probability: that the right piece or spot was chosen; that the target is not there, if
+            there are no regions. It says nothing about which part of a piece is meant. 0 if
+            ``unread``.
+        sure: whether that is as much as was to be accepted.
+        abstained: whether it is so little that one had better do nothing.
+        place: index of the piece or spot (from the number of pieces), or ABSENT; None if
+            ``unread``.
+        mask: (H, W) bool, the piece; None if it is none of the pieces.
+        belief: about all places.
+        asked: all askings, in order.
+        unread: why nothing can be said; '' if something can.
+    """
+
+    target: Target
+    regions: tuple[Region, ...]
+    probability: float
+    sure: bool
+    abstained: bool
+    place: int | None
+    mask: Mask | None
+    belief: Belief
+    asked: tuple[Asked, ...]
+    unread: str = ''
+
+    @property
+    def askings(self) -> int:
+        """How often the model was asked to point."""
+        return sum(not asked.asking.is_check for asked in self.asked)
+
+    @property
+    def checks(self) -> int:
+        """How often it was asked whether a place is right."""
+        return sum(asked.asking.is_check for asked in self.asked)
+
+    def to_reply(self) -> LocateReply:
+        """As a reply to the request, with what the model said at first."""
+        text = next((asked.reply.text for asked in self.asked), '')
+        return LocateReply(self.regions, text, None if self.unread else self.probability,
+                           self.unread)
+
+
+class Pointer:
+    """Locates targets by asking a model several times.
+
+    Args:
+        backend: points.
+        check: tells whether a marked place is right; None: nobody does, only votes count.
+        settings: how long it is asked.
+        reliability: of the model; None: nothing is known of it.
+        clock: tells the time [s].
+
+    Raises:
+        InputError: a setting is out of bounds.
+    """
+
+    def __init__(self, backend: Locator, check: Checker | None = None,
+                 settings: PointerSettings | None = None,
+                 reliability: Reliability | None = None,
+                 clock: Callable[[], float] = time.monotonic) -> None:
+        self.reliability = reliability or Reliability.default()
+        self._settings = settings or PointerSettings()
+        check_settings(self._settings)
+        self._backend = backend
+        self._check = check if self._settings.checks else None
+        self._clock = clock
+
+    def locate(self, request: LocateRequest, camera: Camera | None = None,
+               pieces: Pieces | None = None) -> Located:
+        """Locate a target.
+
+        A trace is asked for once: which of several is right, no vote tells.
+
+        Args:
+            request: what to find; ``timeout_s`` is the limit of all askings together. When it is
+                reached, what is known by then is the answer. Its ``attempt`` is the number of the
+                first asking.
+            camera: intrinsics of image and depth (fx, fy, cx, cy) [px].
+            pieces: of the picture, if they are known; ``propose_pieces`` makes them.
+
+        Raises:
+            InputError: depth and picture do not fit together, or the backend refuses.
+            BackendError: the model could not answer, or broke its contract.
+            DeadlineError: not even one answer came within the time limit.
+            SpendingCapError: a limit on tokens or cost is reached.
+        """
+        end = None if request.timeout_s is None else self._clock() + request.timeout_s
+        if pieces is None:
+            pieces = propose_pieces(request.image, request.depth_m, camera)
+        dialogue = _Dialogue(self._backend, self._check, request, pieces, self._settings)
+        trace = request.target.form is Form.TRACE
+        left = 1 if trace else self._settings.max_askings
+        belief = believe(dialogue.answers, self.reliability)
+        while left and not (dialogue.answered and belief.probability >= self._settings.accept):
+            options = dialogue.options()
+            asking = POINT if not dialogue.asked else next_asking(belief, options, left)
+            if asking is None:
+                break
+            left_s = None if end is None else end - self._clock()
+            try:
+                dialogue.ask(asking, left_s)
+            except DeadlineError:
+                if not dialogue.answered:
+                    raise
+                break
+            left -= 1
+            belief = believe(dialogue.answers, self.reliability)
+        return dialogue.located(belief)
+
+    def learn(self, located: Located, right: bool | None = None) -> None:
+        """Learn from a target how reliable the model is; call it once for each target.
+
+        Args:
+            located: the target.
+            right: whether the place that was chosen turned out to be right; None: nobody knows,
+                so that only answers that agree or not teach something.
+        """
+        chosen = () if located.place is None else (located.place,)
+        belief = believe(located.belief.answers, self.reliability)
+        truth = chosen[0] if right and chosen else None
+        self.reliability = belief.learned(truth, chosen if right is False else ())
+
+
+class _Dialogue:
+    """What is asked and answered about one target."""
+
+    def __init__(self, backend: Locator, check: Checker | None, request: LocateRequest,
+                 pieces: Pieces, settings: PointerSettings) -> None:
+        self.answers = Answers(pieces.count)
+        self.asked: list[Asked] = []
+        self._backend = backend
+        self._check = check
+        self._request = request
+        self._settings = settings
+        self._places = Places(pieces)
+        height, width = request.image.shape[:2]
+        whole = [Window.whole(width, height)]
+        one_view = not settings.views or getattr(backend, 'needs_truth', False)
+        self._windows = whole if one_view else windows(pieces)
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is any evidence."""
+        return bool(self.answers.votes or self.answers.checks)
+
+    def options(self) -> list[Asking]:
+        """What may be asked next."""
+        wanted = [POINT]
+        if self._check is not None:
+            wanted += [Asking(place) for place in range(self.answers.places)
+                       if self._number(Asking(place)) < _MOST_CHECKS]
+        return [asking for asking in wanted if self._is_readable(asking)]
+
+    def ask(self, asking: Asking, left_s: float | None) -> None:
+        """Ask the model.
+
+        Raises:
+            DeadlineError: no time is left, or the model took too long.
+        """
+        if left_s is not None and left_s <= 0:
+            raise DeadlineError(f'{self._request.target.text!r} was not located within '
+                                f'{self._request.timeout_s:g} s; allow more time')
+        self.asked.append(self._ask_where(left_s) if asking.place is None
+                          else self._ask_whether(asking.place, left_s))
+
+    def located(self, belief: Belief) -> Located:
+        """The answer."""
+        target, settings = self._request.target, self._settings
+        if not self.answered:
+            unread = next((asked.unread for asked in self.asked if asked.unread), 'nothing asked')
+            return Located(target, (), 0.0, False, True, None, None, belief, tuple(self.asked),
+                           unread)
+        place, chance = belief.best, belief.probability
+        regions = tuple(dataclasses.replace(region, probability=chance, label=region.label
+                                            or target.text)
+                        for region in self._places.regions(place, target.form))
+        pieces = self._places.pieces
+        mask = pieces.mask(place) if 0 <= place < pieces.count else None
+        return Located(target, regions, chance, chance >= settings.accept, chance < settings.least,
+                       place, mask, belief, tuple(self.asked))
+
+    def _ask_where(self, left_s: float | None) -> Asked:
+        number = self._number(POINT)
+        window = self._windows[number % len(self._windows)]
+        request = dataclasses.replace(self._request, timeout_s=left_s,
+                                      attempt=self._request.attempt + number)
+        reply = window.reply(self._backend.locate(window.request(request)))
+        if reply.probability is not None and not 0.0 <= reply.probability <= 1.0:
+            raise BackendError(f'{self._backend.model} gave probability = {reply.probability!r} '
+                               f'for {request.target.text!r}; a probability lies in [0, 1]')
+        vote = self._places.vote(reply, request.target.form)
+        if vote is not None:
+            self.answers = self.answers.voted(vote)
+        return Asked(POINT, reply, reply.unread)
+
+    def _ask_whether(self, place: int, left_s: float | None) -> Asked:
+        assert self._check is not None
+        asking, request, places = Asking(place), self._request, self._places
+        is_piece = self._settings.mark == 'piece' and place < places.pieces.count
+        region = places.mark(place) if is_piece else Region(Form.POINT, (places.point(place),))
+        reply = self._check(CheckRequest(
+            request.image, request.target, region, places.pieces.mask(place) if is_piece else None,
+            request.attempt + self._number(asking), left_s))
+        yes = probability_of_yes(reply)
+        if yes is None:
+            return Asked(asking, reply, f'{reply.text!r} is neither yes nor no')
+        self.answers = self.answers.checked(Check(place, yes))
+        return Asked(asking, reply)
+
+    def _number(self, asking: Asking) -> int:
+        """How often it was asked already."""
+        return sum(asked.asking == asking for asked in self.asked)
+
+    def _is_readable(self, asking: Asking) -> bool:
+        """Whether the last replies to it could be read."""
+        last = [asked for asked in self.asked if asked.asking == asking][-_MOST_UNREAD:]
+        return len(last) < _MOST_UNREAD or not all(asked.unread for asked in last)
+
+
+def probability_of_yes(reply: YesNoReply) -> float | None:
+    """How much a reply to a check is a "yes".
+
+    A model's probabilities count where it gives them, else its words do.
+
+    Returns:
+        None: neither yes nor no.
+    """
+    if reply.p_yes is not None and reply.p_no is not None and reply.p_yes + reply.p_no > 0:
+        return reply.p_yes / (reply.p_yes + reply.p_no)
+    verdict = parse_yes_no(reply.text)
+    if verdict in (Verdict.YES, Verdict.NO):
+        return float(verdict is Verdict.YES)
+    return None
+
+
+__all__ = ['ABSENT', 'Asked', 'Checker', 'Located', 'Pointer', 'PointerSettings',
+           'probability_of_yes']

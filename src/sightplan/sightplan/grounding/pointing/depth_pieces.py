@@ -1,0 +1,291 @@
+"""Things on a table, from depth and colour.
+
+The table is the plane that most of the picture lies on (random sample consensus; Fischler and
+Bolles 1981). What rises from it within its outline, and is connected without a step in depth, is a
+heap. A heap is cut where two surfaces meet in a crease *and* their colours differ, as things do
+that touch each other (creases: Stein et al. 2014, locally convex connected patches). Parts too
+thin to be things, such as handles, go back to what they border on, and heaps that lie flat are not
+cut, because tools have parts of two materials and seldom touch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model.region import Mask
+
+Camera = tuple[float, float, float, float]
+"""fx, fy, cx, cy in pixels, from the top left pixel's corner."""
+Floats = NDArray[np.floating[Any]]
+Labels = NDArray[np.int32]
+"""(H, W), index of the part of each pixel; -1 for none."""
+
+_LEAST_KNOWN = 0.2
+"""Depth of so much of the picture must be known."""
+_LEAST_TABLE = 0.1
+"""So much of that must lie on the table."""
+_HOLE_PX = 7
+"""Holes that are not wider have the depth beside them."""
+_SAMPLES, _TRIALS, _REFINEMENTS = 3000, 300, 3
+_ON_PLANE_M = 0.005
+_LEAST_HEIGHT_M = 0.004
+"""Lower things are taken for the table."""
+_NOISE = 4.0
+"""What is not higher than so many standard deviations of the depth on the table, neither."""
+_BEYOND_M = 0.02
+"""Things may stand out beyond the edge of the table by so much."""
+_STEP = 0.02
+"""Neighbouring pixels whose depths differ by more than this fraction are not connected."""
+_LEAST_PX, _MOST = 2e-4, 0.5
+"""Least and greatest size of a piece, as a fraction of the picture."""
+_FLAT_M = 0.05
+"""Lower heaps are not cut."""
+_THIN_M = 0.02
+"""A part that holds no disc of this radius is no thing."""
+_BESIDE_PX, _SMOOTH_PX = 3, 5
+_CREASE_DEG = 20.0
+_COLOUR = 18.0
+"""Difference of colours, as a distance in Lab with lightness at ``_LIGHTNESS``."""
+_LIGHTNESS = 0.6  # shading changes it
+
+
+@dataclass(frozen=True, eq=False)
+class _Plane:
+    """normal @ x + offset = 0; heights are positive on the camera's side."""
+
+    normal: Floats
+    offset: float
+
+    def heights(self, points: Floats) -> Floats:
+        found: Floats = points @ self.normal + self.offset
+        return found
+
+
+def depth_labels(image: NDArray[np.uint8], depth_m: NDArray[np.float32],
+                 camera: Camera | None = None) -> Labels | None:
+    """The things of a picture.
+
+    Args:
+        image: (H, W, 3) uint8 RGB.
+        depth_m: (H, W) distance along the optical axis [m]; 0 or not finite where unknown.
+        camera: None: a focal length as long as the longer edge, and the middle of the picture.
+
+    Returns:
+        None: too little depth is known, or there is no table.
+    """
+    depth: Floats = np.where(np.isfinite(depth_m) & (depth_m > 0), depth_m, 0).astype(np.float64)
+    known = depth > 0
+    if known.sum() < max(_LEAST_KNOWN * known.size, 3):
+        return None
+    depth = _without_holes(depth)
+    known = depth > 0
+    height, width = depth.shape
+    camera = camera or (max(height, width), max(height, width), width / 2, height / 2)
+    points = _points(depth, camera)
+    plane = _table(points[known])
+    if plane is None:
+        return None
+    heights = plane.heights(points)
+    on_table = known & (np.abs(heights) < _ON_PLANE_M)
+    if on_table.sum() < max(_LEAST_TABLE * known.sum(), 3):
+        return None
+    noise = 1.4826 * float(np.median(np.abs(heights[on_table])))
+    above = known & (heights > max(_LEAST_HEIGHT_M, _NOISE * noise)) & _over(
+        points, on_table, plane.normal)
+    return _numbered(_cut(image, points, depth, heights, above, camera))
+
+
+def _without_holes(depth: Floats) -> Floats:
+    """Depth whose small holes have the depth beside them; 0 where it stays unknown."""
+    import cv2
+    from scipy.ndimage import distance_transform_edt
+
+    known = depth > 0
+    closed = cv2.morphologyEx(known.astype(np.uint8), cv2.MORPH_CLOSE,
+                              np.ones((_HOLE_PX, _HOLE_PX), np.uint8)) > 0
+    if np.array_equal(closed, known):
+        return depth
+    nearest = distance_transform_edt(~known, return_distances=False, return_indices=True)
+    filled: Floats = np.where(closed, depth[tuple(nearest)], depth)
+    return filled
+
+
+def _points(depth: Floats, camera: Camera) -> Floats:
+    """(H, W, 3), in the optical frame [m]."""
+    fx, fy, cx, cy = camera
+    height, width = depth.shape
+    x = (np.arange(width) + 0.5 - cx) / fx
+    y = (np.arange(height) + 0.5 - cy) / fy
+    return np.stack([x * depth, y[:, None] * depth, depth], axis=-1)
+
+
+def _table(points: Floats) -> _Plane | None:
+    """The plane that most of (N, 3) points lie on; None if they are all on one line."""
+    rng = np.random.default_rng(0)
+    sample = points[rng.permutation(len(points))[:_SAMPLES]]
+    corners = sample[rng.integers(len(sample), size=(_TRIALS, 3))]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    lengths = np.linalg.norm(normals, axis=1)
+    proper = lengths > 1e-9
+    if not proper.any():
+        return None
+    normals = normals[proper] / lengths[proper, None]
+    offsets = -(normals * corners[proper, 0]).sum(axis=1)
+    near = (np.abs(sample @ normals.T + offsets) < _ON_PLANE_M).sum(axis=0)
+    plane = _Plane(normals[near.argmax()], float(offsets[near.argmax()]))
+    for _ in range(_REFINEMENTS):
+        inliers = sample[np.abs(plane.heights(sample)) < _ON_PLANE_M]
+        middle = inliers.mean(axis=0)
+        normal = np.linalg.svd(inliers - middle, full_matrices=False)[2][-1]
+        plane = _Plane(normal, float(-normal @ middle))
+    return plane if plane.offset > 0 else _Plane(-plane.normal, -plane.offset)
+
+
+def _over(points: Floats, on_table: Mask, normal: Floats) -> Mask:
+    """Which points are over the table: within the convex outline of what lies on it."""
+    import cv2
+
+    across = np.cross(normal, np.eye(3)[np.abs(normal).argmin()])
+    across /= np.linalg.norm(across)
+    flat = np.stack([points @ across, points @ np.cross(normal, across)], axis=-1)
+    outline = cv2.convexHull(np.ascontiguousarray(flat[on_table], np.float32)).reshape(-1, 2)
+    edges = np.roll(outline, -1, axis=0) - outline
+    turn = np.sign(cv2.contourArea(outline, oriented=True)) or 1.0
+    over = np.ones(on_table.shape, bool)
+    for (x, y), (dx, dy) in zip(outline, edges, strict=True):
+        side = turn * (dx * (flat[..., 1] - y) - dy * (flat[..., 0] - x))
+        over &= side >= -_BEYOND_M * np.hypot(dx, dy)
+    return over
+
+
+def _cut(image: NDArray[np.uint8], points: Floats, depth: Floats, heights: Floats, above: Mask,
+         camera: Camera) -> list[Mask]:
+    """Heaps, cut into things."""
+    steps = _steps(depth)
+    least = _LEAST_PX * above.size
+    heaps = _parts(above, steps, least)
+    parts = _parts(above & ~_borders(image, points), steps, least)
+    labels = np.full(above.shape, -1, np.int32)
+    for index, part in enumerate(parts):
+        labels[part] = index
+    radius_m = depth / camera[0]  # of a pixel
+    found = []
+    for heap in heaps:
+        if np.count_nonzero(heap) > _MOST * heap.size:
+            continue
+        found += ([heap] if heights[heap].max() < _FLAT_M
+                  else _things(heap, labels, radius_m))
+    return found
+
+
+def _steps(depth: Floats) -> tuple[Mask, Mask]:
+    """Where a pixel is not connected with its right, and with its lower neighbour."""
+    most = _STEP * depth
+    return (np.abs(np.diff(depth, axis=1)) > most[:, 1:],
+            np.abs(np.diff(depth, axis=0)) > most[1:])
+
+
+def _parts(mask: Mask, steps: tuple[Mask, Mask], least: float) -> list[Mask]:
+    """The connected parts of a mask that have at least so many pixels."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    number = np.full(mask.shape, -1)
+    number[mask] = np.arange(np.count_nonzero(mask))
+    right = mask[:, 1:] & mask[:, :-1] & ~steps[0]
+    down = mask[1:] & mask[:-1] & ~steps[1]
+    ends = [np.concatenate([number[:, :-1][right], number[:-1][down]]),
+            np.concatenate([number[:, 1:][right], number[1:][down]])]
+    count = int(np.count_nonzero(mask))
+    if not count:
+        return []
+    graph = coo_matrix((np.ones(len(ends[0]), bool), ends), (count, count))
+    of_pixel = connected_components(graph, directed=False)[1]
+    labels = np.full(mask.shape, -1)
+    labels[mask] = of_pixel
+    return [labels == label for label, size in enumerate(np.bincount(of_pixel)) if size >= least]
+
+
+def _borders(image: NDArray[np.uint8], points: Floats) -> Mask:
+    """Where two things may touch: in a crease between different colours."""
+    import cv2
+
+    smooth = cv2.blur(points, (_SMOOTH_PX, _SMOOTH_PX))
+    normals = np.cross(*(np.gradient(smooth, axis=axis) for axis in (1, 0)))
+    normals = normals / (np.linalg.norm(normals, axis=-1, keepdims=True) + 1e-12)
+    normals = -np.sign((normals * points).sum(axis=-1, keepdims=True)) * normals
+    colours = np.asarray(cv2.cvtColor(cv2.medianBlur(image, 5).astype(np.float32) / 255,
+                                      cv2.COLOR_RGB2Lab)) * np.array([_LIGHTNESS, 1, 1])
+    crease, change = (np.zeros(image.shape[:2], np.uint8) for _ in range(2))
+    for axis in (0, 1):
+        (a, b), middle = _beside(axis)
+        turn = (normals[a] * normals[b]).sum(axis=-1) < np.cos(np.radians(_CREASE_DEG))
+        inward = ((normals[a] - normals[b]) * (points[a] - points[b])).sum(axis=-1) < 0
+        crease[middle] |= turn & inward
+        change[middle] |= np.linalg.norm(colours[a] - colours[b], axis=-1) > _COLOUR
+    wide = np.ones((3, 3), np.uint8)
+    found: Mask = np.logical_and(cv2.dilate(crease, wide), cv2.dilate(change, wide))
+    return found
+
+
+def _beside(axis: int) -> tuple[tuple[tuple[slice, slice], tuple[slice, slice]],
+                                tuple[slice, slice]]:
+    """The pixels on both sides of each pixel along an axis, and the pixels in between."""
+    ends = slice(None, -2 * _BESIDE_PX), slice(2 * _BESIDE_PX, None)
+    middle = slice(_BESIDE_PX, -_BESIDE_PX)
+    every = slice(None)
+    if axis == 0:
+        return ((ends[0], every), (ends[1], every)), (middle, every)
+    return ((every, ends[0]), (every, ends[1])), (every, middle)
+
+
+def _things(heap: Mask, labels: Labels, radius_m: Floats) -> list[Mask]:
+    """Grow the parts of a heap until they fill it; thin ones join a neighbour."""
+    import cv2
+    from scipy.ndimage import distance_transform_edt
+
+    rows, columns = np.flatnonzero(heap.any(axis=1)), np.flatnonzero(heap.any(axis=0))
+    window = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+    inside = heap[window]
+    seeds = np.where(inside, labels[window], -1)
+    if len(np.unique(seeds[seeds >= 0])) < 2:
+        return [heap]
+    nearest = distance_transform_edt(seeds < 0, return_distances=False, return_indices=True)
+    grown = np.where(inside, seeds[tuple(nearest)], -1)
+    parts = [grown == label for label in np.unique(grown[inside])]
+    sizes = [_radius(part, radius_m[window]) for part in parts]
+    while len(parts) > 1 and min(sizes) < _THIN_M:
+        thin = int(np.argmin(sizes))
+        part = parts.pop(thin)
+        sizes.pop(thin)
+        around = cv2.dilate(part.astype(np.uint8), np.ones((3, 3), np.uint8)).astype(bool)
+        joined = int(np.argmax([np.count_nonzero(around & other) for other in parts]))
+        parts[joined] |= part
+        sizes[joined] = _radius(parts[joined], radius_m[window])
+    found = []
+    for part in parts:
+        mask = np.zeros_like(heap)
+        mask[window] = part
+        found.append(mask)
+    return found
+
+
+def _radius(part: Mask, radius_m: Floats) -> float:
+    """Radius of the largest disc within a part [m]."""
+    import cv2
+
+    inner = cv2.distanceTransform(np.pad(part, 1).astype(np.uint8), cv2.DIST_L2, 5)
+    return float(inner.max() * np.median(radius_m[part]))
+
+
+def _numbered(masks: list[Mask]) -> Labels | None:
+    if not masks:
+        return None
+    labels = np.full(masks[0].shape, -1, np.int32)
+    for index, mask in enumerate(masks):
+        labels[mask] = index
+    return labels

@@ -1,0 +1,214 @@
+"""How far a model is to be believed that points at things and that checks marked ones.
+
+Its rates are uncertain, so they are a weighted grid: all that is believed is integrated over it,
+and each target changes its weights, whether or not anybody tells what was right.
+
+Without anything learned the hit rate is about that of one of 13 published models, each as likely
+as the others; of persistence and of checking little is known, and the weights are even.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model import InputError
+
+Floats = NDArray[np.float64]
+
+PUBLISHED = {
+    'claude-3.7': 0.122, 'gemini-2.0-flash': 0.232, 'gemini-2.5-flash': 0.192,
+    'gemini-2.5-pro': 0.301, 'gpt-4o': 0.151, 'gpt-4o-mini': 0.093, 'gpt-o3': 0.170,
+    'gpt-o4-mini': 0.111, 'molmo-7b': 0.533, 'qwen2.5-vl': 0.409, 'robobrain': 0.033,
+    'robopoint': 0.342, 'roborefer': 0.581}
+"""Average of S1 of Point-It-Out (arXiv 2509.25794, Table 7).
+
+Molmo, RoboPoint and RoboRefer point: theirs are hit rates. The others draw boxes: theirs are mean
+normalised IoUs, which are a little below the rate at which a box is around the right thing.
+"""
+
+_PSEUDO_ASKINGS = 10.0
+"""What a published rate is worth for the pictures of somebody else [askings]."""
+
+_LEAST_WEIGHT = 1e-6
+"""Rates that have become so much less likely than the likeliest ones are dropped."""
+
+_PLACES = np.array([48.0, 1.5, 0.5])
+"""Before anything is learned: 96 of 100 targets are pieces, 3 were missed, 1 is absent."""
+
+_HIT = np.linspace(0.025, 0.975, 20)
+_REPEAT = np.append(np.linspace(0.0, 0.9, 10), 0.95)
+_CONFUSABLE = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+_CORRECT = np.array([0.55, 0.65, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98])
+_CHECK_REPEAT = np.array([0.0, 0.25, 0.5, 0.8, 0.95])
+
+
+@dataclass(frozen=True, eq=False)
+class PointerRates:
+    """How a model points: rates with their weights.
+
+    Attributes:
+        hit: (C,) probability that a place is on what was asked for.
+        repeat: (C,) probability that an asking gets the answer of the asking before it, whatever
+            that was; else the answer is drawn afresh.
+        confusable: (C,) probability that a miss is on another piece.
+        weight: (C,) probability of these three, in sum 1.
+    """
+
+    hit: Floats
+    repeat: Floats
+    confusable: Floats
+    weight: Floats
+
+    @classmethod
+    def default(cls) -> Self:
+        """Nothing is known of this model but that it is like the published ones."""
+        hit, repeat, confusable = _grid(_HIT, _REPEAT, _CONFUSABLE)
+        rates = np.array(list(PUBLISHED.values()))[:, None]
+        densities = hit ** (_PSEUDO_ASKINGS * rates) * (1 - hit) ** (_PSEUDO_ASKINGS * (1 - rates))
+        weight = (densities / densities.sum(axis=1, keepdims=True)).mean(axis=0)
+        return cls(hit, repeat, confusable, weight)
+
+    @classmethod
+    def known(cls, hit: float, repeat: float, confusable: float = 0.5) -> Self:
+        """The rates of a model that are beyond doubt."""
+        return cls(*(np.array([value]) for value in (hit, repeat, confusable, 1.0)))
+
+    def means(self) -> dict[str, float]:
+        """Expected rates."""
+        return {name: float(self.weight @ getattr(self, name))
+                for name in ('hit', 'repeat', 'confusable')}
+
+
+@dataclass(frozen=True, eq=False)
+class CheckerRates:
+    """How a model answers whether a marked place is right: rates with their weights.
+
+    Attributes:
+        yes_right: (C,) probability of "yes" about the right place.
+        no_wrong: (C,) probability of "no" about a wrong place.
+        repeat: (C,) probability that it answers as at the last time about the same place.
+        weight: (C,) probability of these three, in sum 1.
+    """
+
+    yes_right: Floats
+    no_wrong: Floats
+    repeat: Floats
+    weight: Floats
+
+    @classmethod
+    def default(cls) -> Self:
+        """Nothing is known but that it is better than chance."""
+        yes_right, no_wrong, repeat = _grid(_CORRECT, _CORRECT, _CHECK_REPEAT)
+        return cls(yes_right, no_wrong, repeat, np.full(len(repeat), 1 / len(repeat)))
+
+    @classmethod
+    def known(cls, yes_right: float, no_wrong: float, repeat: float) -> Self:
+        """The rates of a model that are beyond doubt."""
+        return cls(*(np.array([value]) for value in (yes_right, no_wrong, repeat, 1.0)))
+
+    def means(self) -> dict[str, float]:
+        """Expected rates."""
+        return {name: float(self.weight @ getattr(self, name))
+                for name in ('yes_right', 'no_wrong', 'repeat')}
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """What is known of a model.
+
+    Attributes:
+        pointer: of its pointing.
+        checker: of its checking.
+        places: (3,) how many targets are taken to have been one of the pieces, elsewhere in the
+            picture (a piece was missed), and not in the picture: a Dirichlet distribution.
+    """
+
+    pointer: PointerRates
+    checker: CheckerRates
+    places: Floats
+
+    @classmethod
+    def default(cls) -> Self:
+        """Nothing was learned yet."""
+        return cls(PointerRates.default(), CheckerRates.default(), _PLACES.copy())
+
+    def after(self, pointer: Floats, checker: Floats, places: Floats) -> Self:
+        """After one more target.
+
+        Args:
+            pointer: (C,) weights of the pointer's rates.
+            checker: (D,) of the checker's.
+            places: (3,) probability of each kind of place.
+        """
+        return dataclasses.replace(self, pointer=_likely(self.pointer, pointer),
+                                   checker=_likely(self.checker, checker),
+                                   places=self.places + places)
+
+    def means(self) -> dict[str, dict[str, float]]:
+        """Expected rates, for people."""
+        piece, missed, absent = (self.places / self.places.sum()).tolist()
+        return {'pointer': self.pointer.means(), 'checker': self.checker.means(),
+                'places': {'piece': piece, 'missed': missed, 'absent': absent}}
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON data."""
+        return {'pointer': {name: getattr(self.pointer, name).tolist() for name in _POINTER},
+                'checker': {name: getattr(self.checker, name).tolist() for name in _CHECKER},
+                'places': self.places.tolist()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """From plain JSON data.
+
+        Raises:
+            InputError: it is not what ``to_json`` gives.
+        """
+        try:
+            places = np.asarray(data['places'], dtype=np.float64)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f'reliability: places is not readable ({error!r}); it needs three '
+                             'numbers') from error
+        if places.shape != (3,) or not bool(np.all((places > 0) & np.isfinite(places))):
+            raise InputError('reliability: places needs three numbers above 0: of targets that '
+                             'were pieces, missed and absent')
+        return cls(PointerRates(*_columns(data, 'pointer', _POINTER)),
+                   CheckerRates(*_columns(data, 'checker', _CHECKER)), places)
+
+
+_Rates = TypeVar('_Rates', PointerRates, CheckerRates)
+_POINTER = ('hit', 'repeat', 'confusable', 'weight')
+_CHECKER = ('yes_right', 'no_wrong', 'repeat', 'weight')
+
+
+def _grid(*axes: Floats) -> list[Floats]:
+    """All combinations of values, a column for each axis."""
+    return list(np.array(list(itertools.product(*axes))).T)
+
+
+def _likely(rates: _Rates, weight: Floats) -> _Rates:
+    """Rates with new weights, without those that are as good as excluded."""
+    keep = weight > _LEAST_WEIGHT * weight.max()
+    kept = {field.name: getattr(rates, field.name)[keep] for field in dataclasses.fields(rates)}
+    return dataclasses.replace(rates, **{**kept, 'weight': weight[keep] / weight[keep].sum()})
+
+
+def _columns(data: Mapping[str, Any], part: str, names: tuple[str, ...]) -> list[Floats]:
+    try:
+        columns = [np.asarray(data[part][name], dtype=np.float64) for name in names]
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f'reliability: {part} is not readable ({error!r}); it needs a list of '
+                         f'numbers for each of {", ".join(names)}') from error
+    weight = columns[-1]
+    if weight.ndim != 1 or not len(weight) or any(c.shape != weight.shape for c in columns):
+        raise InputError(f'reliability: {part} needs lists of one length for {", ".join(names)}')
+    if not all(bool(np.all((c >= 0) & (c <= 1))) for c in columns) or abs(weight.sum() - 1) > 1e-6:
+        raise InputError(f'reliability: numbers of {part} must lie in [0, 1], and weights sum to '
+                         '1')
+    return columns

@@ -1,0 +1,405 @@
+"""The network of the ``embedded`` locator: a picture and words to where in the picture they point.
+
+A picture is encoded once (``Network.look``): a residual network, attention over its coarsest map,
+a pyramid back up, and the likeliest centres of things, each of which becomes a token with its
+place and size (CenterNet, arXiv 1904.07850). Each target's words then go through a few layers of
+attention among themselves and the things, and to the coarse map (``Network.point``). What comes
+out is one vector a target, whose products with what is known of each pixel are the heat maps, as
+in MaskFormer (arXiv 2107.06278): the picture costs the same for one target as for ten.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F  # noqa: N812 (its usual name)
+from torch import Tensor, nn
+
+WIDTH, HEIGHT = 320, 240
+"""Of the picture that the network sees [px]."""
+CHANNELS = 5
+"""Red, green, blue, relative depth, whether depth is known."""
+MAP = HEIGHT // 2, WIDTH // 2
+"""Rows and columns of the heat maps."""
+COARSE = HEIGHT // 4, WIDTH // 4
+"""Rows and columns of the map on which the centres of things are found."""
+_FREQUENCIES = 6
+CODE = 4 * _FREQUENCIES
+"""Numbers that say where a point is; see ``code``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Size of a network.
+
+    Attributes:
+        words: known words, with the one that stands for all others.
+        categories: of things; used while it learns only.
+        grams: pieces of words that are told apart.
+        width: of tokens.
+        heads: of attention.
+        mlp: of the layer between attentions.
+        stem: channels of the first map (stride 2).
+        channels: of the maps of strides 4, 8 and 16.
+        blocks: residual blocks of each of those.
+        vision_layers, text_layers, layers: of attention within the coarsest map, among a target's
+            words, and among words, things and the map.
+        things: most things of a picture.
+        pixel: numbers that are known of each place of the map of stride 4, beside where it is.
+        fine: likewise of the heat map's.
+    """
+
+    words: int
+    categories: int
+    grams: int = 4096
+    width: int = 128
+    heads: int = 4
+    mlp: int = 256
+    stem: int = 16
+    channels: tuple[int, int, int] = (40, 80, 128)
+    blocks: tuple[int, int, int] = (1, 2, 2)
+    vision_layers: int = 2
+    text_layers: int = 1
+    layers: int = 3
+    things: int = 20
+    pixel: int = 32
+    fine: int = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Encoded pictures.
+
+    Attributes:
+        fine: (B, fine, *MAP) what is known of each place of the heat map.
+        pixel: (B, pixel + CODE, *COARSE) likewise of the coarser map: the code is that of the
+            centre of the thing that is there.
+        grid: (B, N, width) tokens of the coarsest map.
+        things: (B, K, width) tokens of the likeliest things.
+        at: (B, K) where their centres are in the flattened map of stride 4.
+        dense: (B, 5 + categories, *COARSE) whether a thing's centre is there (logit), offset to
+            the centre and size of the thing that is there (x, y, in widths and heights of the
+            picture), logits of its category.
+    """
+
+    fine: Tensor
+    pixel: Tensor
+    grid: Tensor
+    things: Tensor
+    at: Tensor
+    dense: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Pointed:
+    """Where targets are.
+
+    Attributes:
+        mask: (B, T, *MAP) logits that a place belongs to what is meant; of an inner layer
+            (B, T, *COARSE).
+        point: the same shape, logits of the places to point at, to be normalised together with
+            ``absent``.
+        absent: (B, T) logit that what is meant is not in the picture.
+        chosen: (B, T, K) logits of the things that may be meant.
+        meant: (B, T, L, K) logits that a word names a thing.
+    """
+
+    mask: Tensor
+    point: Tensor
+    absent: Tensor
+    chosen: Tensor
+    meant: Tensor
+
+
+def code(x: Tensor, y: Tensor) -> Tensor:
+    """Sines and cosines of places in unit coordinates, (...,) each to (..., CODE)."""
+    frequency = math.pi * 2.0 ** torch.arange(_FREQUENCIES, device=x.device, dtype=x.dtype)
+    phase = torch.cat([x[..., None] * frequency, y[..., None] * frequency], -1)
+    return torch.cat([phase.sin(), phase.cos()], -1)
+
+
+def places(rows: int, columns: int) -> tuple[Tensor, Tensor]:
+    """Of the middles of a map's cells, x and y in unit coordinates, (rows, columns) each."""
+    y, x = torch.meshgrid((torch.arange(rows) + 0.5) / rows,
+                          (torch.arange(columns) + 0.5) / columns, indexing='ij')
+    return x, y
+
+
+class Convolution(nn.Sequential):
+    """Convolution, normalisation, rectification."""
+
+    def __init__(self, inner: int, outer: int, side: int = 3, stride: int = 1) -> None:
+        super().__init__(nn.Conv2d(inner, outer, side, stride, side // 2, bias=False),
+                         nn.BatchNorm2d(outer), nn.ReLU(inplace=True))
+
+
+class Block(nn.Module):
+    """Two convolutions around which there is a way."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.first = Convolution(channels, channels)
+        self.second = nn.Sequential(nn.Conv2d(channels, channels, 3, 1, 1, bias=False),
+                                    nn.BatchNorm2d(channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, C, H, W) to the same."""
+        return F.relu(x + self.second(self.first(x)))
+
+
+class Attention(nn.Module):
+    """Attention with several heads."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query, self.out = nn.Linear(width, width), nn.Linear(width, width)
+        self.memory = nn.Linear(width, 2 * width)
+
+    def keys(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values of what is attended to: (B, N, width) to (B, heads, N, part)."""
+        both = self.memory(memory).unflatten(-1, (2, self.heads, -1))
+        key, value = both.permute(2, 0, 3, 1, 4)
+        return key, value
+
+    def forward(self, x: Tensor, keys: tuple[Tensor, Tensor], hidden: Tensor | None = None,
+                ) -> Tensor:
+        """(B, M, width) to the same; ``hidden``: (B, N) what is not to be attended to."""
+        query = self.query(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        weight = query @ keys[0].transpose(-1, -2) / math.sqrt(query.shape[-1])
+        if hidden is not None:
+            weight = weight.masked_fill(hidden[:, None, None], -1e4)
+        out: Tensor = self.out((weight.softmax(-1) @ keys[1]).transpose(1, 2).flatten(2))
+        return out
+
+
+class Layer(nn.Module):
+    """Attention of tokens to each other and, for some, to other tokens; then each by itself."""
+
+    def __init__(self, shape: Shape, memory: bool = False) -> None:
+        super().__init__()
+        self.own = Attention(shape.width, shape.heads)
+        self.own_norm = nn.LayerNorm(shape.width)
+        self.other = Attention(shape.width, shape.heads) if memory else None
+        self.other_norm = nn.LayerNorm(shape.width) if memory else None
+        self.each = nn.Sequential(nn.LayerNorm(shape.width), nn.Linear(shape.width, shape.mlp),
+                                  nn.GELU(), nn.Linear(shape.mlp, shape.width))
+
+    def forward(self, x: Tensor, hidden: Tensor | None = None) -> Tensor:
+        """(B, N, width) to the same; ``hidden``: (B, N) tokens that nobody attends to."""
+        normal = self.own_norm(x)
+        x = x + self.own(normal, self.own.keys(normal), hidden)
+        out: Tensor = x + self.each(x)
+        return out
+
+    def with_memory(self, x: Tensor, hidden: Tensor, memory: tuple[Tensor, Tensor], first: int,
+                    ) -> Tensor:
+        """The same for the tokens of targets, (B, T, N, width).
+
+        The first ``first`` tokens also attend to the keys and values of ``memory``, which a
+        picture's targets share.
+        """
+        assert self.other is not None and self.other_norm is not None
+        batch, targets = x.shape[:2]
+        flat = x.flatten(0, 1)
+        normal = self.own_norm(flat)
+        x = x + self.own(normal, self.own.keys(normal), hidden.flatten(0, 1)).view_as(x)
+        asking = self.other_norm(x[:, :, :first]).flatten(1, 2)
+        heard = self.other(asking, memory).view(batch, targets, first, -1)
+        x = torch.cat([x[:, :, :first] + heard, x[:, :, first:]], 2)
+        out: Tensor = x + self.each(x)
+        return out
+
+
+class Vision(nn.Module):
+    """Pictures to what is known of their places."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        four, eight, sixteen = shape.channels
+        width = shape.width
+        self.shape = shape
+        self.stem = Convolution(CHANNELS, shape.stem, 5, 2)
+        self.four = nn.Sequential(Convolution(shape.stem, four, 3, 2),
+                                  *(Block(four) for _ in range(shape.blocks[0])))
+        self.eight = nn.Sequential(Convolution(four, eight, 3, 2),
+                                   *(Block(eight) for _ in range(shape.blocks[1])))
+        self.sixteen = nn.Sequential(Convolution(eight, sixteen, 3, 2),
+                                     *(Block(sixteen) for _ in range(shape.blocks[2])))
+        self.token = nn.Linear(sixteen + CODE, width)
+        self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.vision_layers))
+        self.norm = nn.LayerNorm(width)
+        self.down_sixteen = nn.Conv2d(width, eight, 1)
+        self.mix_eight = Convolution(eight, eight)
+        self.down_eight = nn.Conv2d(eight, four, 1)
+        self.mix_four = Convolution(four, four)
+        self.dense = nn.Conv2d(four, 5 + shape.categories, 1)
+        self.pixel = nn.Conv2d(four, shape.pixel, 1)
+        self.finer = nn.Conv2d(four, 4 * shape.fine, 1)
+        self.finest = nn.Conv2d(shape.stem, shape.fine, 1)
+        self.fine = nn.Sequential(nn.ReLU(), nn.Conv2d(shape.fine, shape.fine, 1))
+        self.thing = nn.Sequential(nn.Linear(four + eight + CODE + 5, width), nn.GELU(),
+                                   nn.Linear(width, width))
+        x, y = places(*COARSE)
+        self.register_buffer('at', torch.stack([x, y]), persistent=False)
+        x, y = places(HEIGHT // 16, WIDTH // 16)
+        self.register_buffer('grid', code(x, y).flatten(0, 1), persistent=False)
+        nn.init.constant_(self.dense.bias[:1], -4.0)  # type: ignore[index]
+
+    at: Tensor
+    grid: Tensor
+
+    def forward(self, picture: Tensor) -> Seen:
+        """(B, CHANNELS, HEIGHT, WIDTH), colours and depth from -1 to 1."""
+        batch = len(picture)
+        stem = self.stem(picture)
+        four = self.four(stem)
+        eight = self.eight(four)
+        sixteen = self.sixteen(eight)
+        tokens = sixteen.flatten(2).transpose(1, 2)
+        tokens = self.token(torch.cat([tokens, self.grid.to(tokens.dtype).expand(
+            batch, -1, -1)], -1))
+        for layer in self.layers:
+            tokens = layer(tokens)
+        tokens = self.norm(tokens)
+        coarse = tokens.transpose(1, 2).unflatten(2, sixteen.shape[2:])
+        eight = self.mix_eight(F.relu(eight + _double(self.down_sixteen(coarse))))
+        four = self.mix_four(F.relu(four + _double(self.down_eight(eight))))
+        dense = self.dense(four).float()
+        centre = self.at + dense[:, 1:3]
+        pixel = torch.cat([self.pixel(four).float(),
+                           code(centre[:, 0], centre[:, 1]).permute(0, 3, 1, 2)], 1)
+        fine = self.fine(F.pixel_shuffle(self.finer(four), 2) + self.finest(stem))
+        at = peaks(dense[:, 0], self.shape.things)
+        return Seen(fine.float(), pixel, tokens, self._things(four, eight, dense, at), at, dense)
+
+    def _things(self, four: Tensor, eight: Tensor, dense: Tensor, at: Tensor) -> Tensor:
+        """The tokens of what has its centre at some places of the map of stride 4."""
+        columns = COARSE[1]
+        coarser = at // columns // 2 * (columns // 2) + at % columns // 2
+        said = _take(dense[:, :5], at)
+        x, y = (self.at.flatten(1)[:, at] + said.permute(2, 0, 1)[1:3]).detach()
+        known = torch.cat([_take(four, at).float(), _take(eight, coarser).float(), code(x, y),
+                           said[..., :1].sigmoid(), torch.stack([x, y], -1), said[..., 3:5]], -1)
+        return self.thing(known)  # type: ignore[no-any-return]
+
+
+def _double(x: Tensor) -> Tensor:
+    return F.interpolate(x, scale_factor=2, mode='nearest')
+
+
+def _take(maps: Tensor, at: Tensor) -> Tensor:
+    """What (B, C, H, W) maps say at (B, K) places: (B, K, C)."""
+    flat = maps.flatten(2)
+    return flat.gather(2, at[:, None].expand(-1, flat.shape[1], -1)).transpose(1, 2)
+
+
+def peaks(heat: Tensor, count: int) -> Tensor:
+    """The highest local maxima of (B, H, W) maps: (B, count) places in the flattened map."""
+    heat = heat.detach()
+    top = F.max_pool2d(heat[:, None], 5, 1, 2)[:, 0]
+    return heat.masked_fill(heat < top, -torch.inf).flatten(1).topk(count, 1).indices
+
+
+class Network(nn.Module):
+    """The whole."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        width = shape.width
+        self.shape = shape
+        self.vision = Vision(shape)
+        self.word = nn.Embedding(shape.words, width)
+        self.gram = nn.EmbeddingBag(shape.grams, width, mode='mean')
+        self.order = nn.Embedding(128, width)
+        self.text = nn.ModuleList(Layer(shape) for _ in range(shape.text_layers))
+        self.question = nn.Parameter(torch.zeros(width))
+        self.kind = nn.Parameter(torch.zeros(3, width))
+        self.layers = nn.ModuleList(Layer(shape, memory=True) for _ in range(shape.layers))
+        self.norm = nn.LayerNorm(width)
+        self.grid_norm = nn.LayerNorm(width)
+        self.choose, self.offer = nn.Linear(width, width), nn.Linear(width, width)
+        self.name, self.named = nn.Linear(width, width), nn.Linear(width, width)
+        self.value = nn.Linear(width, width)
+        numbers = shape.pixel + CODE + shape.fine + CODE + 1
+        self.out = nn.Sequential(nn.Linear(width, width), nn.GELU(),
+                                 nn.Linear(width, 2 * numbers))
+        x, y = places(*MAP)
+        self.register_buffer('at', code(x, y).permute(2, 0, 1), persistent=False)
+        nn.init.normal_(self.word.weight, 0.0, 0.05)
+        nn.init.normal_(self.gram.weight, 0.0, 0.05)
+        nn.init.normal_(self.order.weight, 0.0, 0.02)
+        nn.init.normal_(self.kind, 0.0, 0.02)
+        last = self.out[-1]
+        assert isinstance(last, nn.Linear)
+        with torch.no_grad():
+            last.weight.mul_(0.3)
+            last.bias.zero_()
+            last.bias[numbers - 1] = -3.0
+
+    at: Tensor
+
+    def look(self, picture: Tensor) -> Seen:
+        """Encode pictures, (B, CHANNELS, HEIGHT, WIDTH)."""
+        return self.vision(picture)  # type: ignore[no-any-return]
+
+    def words(self, word: Tensor, grams: Tensor, starts: Tensor) -> Tensor:
+        """Vectors of words: ids (U,), pieces of all one after another, where each's begin (U,)."""
+        return self.word(word) + self.gram(grams, starts)  # type: ignore[no-any-return]
+
+    def point(self, seen: Seen, text: Tensor, padding: Tensor, all_layers: bool = False,
+              ) -> list[Pointed]:
+        """Where targets are in encoded pictures.
+
+        Args:
+            seen: the pictures.
+            text: (B, T, L, width) vectors of the targets' words; see ``words``.
+            padding: (B, T, L) bool, where there is no word.
+            all_layers: whether to tell what the second layer would say, too, for learning.
+
+        Returns:
+            What the last layer says, last.
+        """
+        batch, targets, length = padding.shape
+        text = text + self.order.weight[:length]
+        flat, apart = text.flatten(0, 1), padding.flatten(0, 1)
+        for layer in self.text:
+            flat = layer(flat, apart)
+        things = seen.things[:, None].expand(-1, targets, -1, -1)
+        x = torch.cat([(self.question + self.kind[0]).expand(batch, targets, 1, -1),
+                       flat.view_as(text) + self.kind[1], things + self.kind[2]], 2)
+        hidden = torch.cat([padding.new_zeros(batch, targets, 1), padding,
+                            padding.new_zeros(batch, targets, things.shape[2])], 2)
+        grid = self.grid_norm(seen.grid)
+        replies = []
+        for number, layer in enumerate(self.layers, 1):
+            assert isinstance(layer, Layer) and layer.other is not None
+            x = layer.with_memory(x, hidden, layer.other.keys(grid), 1 + length)
+            last = number == len(self.layers)
+            if last or (all_layers and number == 2):
+                replies.append(self._pointed(seen, x, length, last))
+        return replies
+
+    def _pointed(self, seen: Seen, x: Tensor, length: int, whole: bool) -> Pointed:
+        x = self.norm(x)
+        question, words, things = x[:, :, 0], x[:, :, 1:1 + length], x[:, :, 1 + length:]
+        scale = 1 / math.sqrt(x.shape[-1])
+        chosen = (self.offer(things) @ self.choose(question)[..., None]).squeeze(-1) * scale
+        meant = self.name(words) @ self.named(things).transpose(-1, -2) * scale
+        picked = (chosen.softmax(-1)[..., None] * self.value(things)).sum(2)
+        both = self.out(question + picked).float().unflatten(-1, (2, -1))
+        sizes = (self.shape.pixel + CODE, self.shape.fine, CODE, 1)
+        pixel, fine, at, bias = both.split(sizes, -1)
+        batch, targets = question.shape[:2]
+        coarse = (pixel.flatten(1, 2) @ seen.pixel.flatten(2)).view(batch, 2 * targets, *COARSE)
+        known, places = seen.fine, self.at
+        if whole:
+            coarse = F.interpolate(coarse, scale_factor=2, mode='bilinear')
+        else:
+            known, places = F.avg_pool2d(known, 2), F.avg_pool2d(places, 2)
+        finer = fine.flatten(1, 2) @ known.flatten(2) + at.flatten(1, 2) @ places.flatten(1)
+        maps = (coarse + finer.view_as(coarse)).unflatten(1, (targets, 2))
+        return Pointed(maps[:, :, 0] + bias[:, :, 0, :, None], maps[:, :, 1], bias[:, :, 1, 0],
+                       chosen.float(), meant.float())

@@ -1,0 +1,313 @@
+"""How models that write text are asked to point: families of prompts, and what becomes of replies.
+
+A family is one file of the folder ``pointing_prompts``, or a YAML file of a user's: the words for
+each form, the convention of coordinates that they ask for, a JSON schema where structured output
+can be had, and whether scales are drawn along the edges of the picture. ``common.yaml`` holds the
+sentences that ask, for all families. Which family and which convention a model needs is declared
+in the settings of its backend; nothing follows from a model's name.
+
+Askings about the same thing are numbered (``attempt``), and each number has a wording of its own,
+ten for places and five for traces; then they begin anew.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AfterValidator, Field
+
+from sightplan.model.errors import InputError, did_you_mean
+from sightplan.model.paths import user_path
+from sightplan.model.perception import GroundingPrompt
+from sightplan.model.reading import Record, read_file
+from sightplan.model.region import Form
+from sightplan.vlm.api import TextReply
+from sightplan.vlm.coordinates import Coordinates, Size, from_unit
+from sightplan.vlm.locating import LocateReply, LocateRequest
+from sightplan.vlm.pointing_replies import read_regions
+
+FOLDER = Path(__file__).parent / 'pointing_prompts'
+COMMON = FOLDER / 'common.yaml'
+DEFAULT_FAMILY = 'schema_unit'
+CONVENTIONS = ('', *(str(convention) for convention in Coordinates))
+"""Values of the setting ``coordinates`` of backends; empty: as the family says."""
+AXIS_TICKS = ('auto', 'on', 'off')
+"""Values of the setting ``axis_ticks`` of backends; auto: as the family says."""
+
+_PLACEHOLDER = re.compile(r'\{(ask|target|width|height|start)\}')
+_SENTENCE_ENDS = ('?', '.', '!')
+_DECIMALS = {Coordinates.UNIT_XY: 3, Coordinates.PERCENT_XY: 1}
+
+
+def _with_ask(text: str) -> str:
+    if '{ask}' not in text:
+        raise ValueError('must hold {ask}, which stands for the sentence that asks')
+    return text
+
+
+_Wordings = Annotated[tuple[str, ...], Field(min_length=1)]
+_Text = Annotated[str, AfterValidator(_with_ask)]
+
+
+class _Asks(Record):
+    """Sentences that ask."""
+
+    point: _Wordings
+    points: _Wordings
+    box: _Wordings
+    sentence: _Wordings
+    trace: _Wordings
+    trace_anywhere: _Wordings
+
+
+class _Check(Record):
+    """Words of the question whether a marked place is right."""
+
+    system: str
+    answer: str
+    max_tokens: Annotated[int, Field(gt=0)]
+    mask: _Wordings
+    box: _Wordings
+    point: _Wordings
+    mask_sentence: _Wordings
+    box_sentence: _Wordings
+    point_sentence: _Wordings
+
+
+class _Common(Record):
+    asks: _Asks
+    ticks: str
+    check: _Check
+
+
+class _Texts(Record):
+    """The text of each form."""
+
+    point: _Text
+    points: _Text
+    box: _Text
+    trace: _Text
+
+
+class PointingFamily(Record):
+    """How models of a kind are asked for places.
+
+    Attributes:
+        name: of the family.
+        coordinates: the convention that the texts ask for.
+        max_tokens: most tokens of a reply.
+        axis_ticks: whether scales are drawn along the top and left edge of the picture.
+        box_as_point: whether a box counts as its centre where a point was asked for.
+        system: text of the system role, '' for none.
+        text: what the user says after the picture, by form. ``{ask}`` stands for the sentence that
+            asks, ``{width}`` and ``{height}`` for the size of the picture in pixels (as the model
+            sees it where coordinates are counted in that), ``{start}`` for the start of a trace.
+        json_schema: schema of the reply, by form, where structured output can be had.
+    """
+
+    name: Annotated[str, Field(min_length=1)]
+    coordinates: Coordinates
+    max_tokens: Annotated[int, Field(gt=0)]
+    axis_ticks: bool = False
+    box_as_point: bool = False
+    system: str = ''
+    text: _Texts
+    json_schema: dict[Form, dict[str, Any]] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pointing:
+    """How one backend points: a family of prompts, and what its settings change about it.
+
+    Attributes:
+        family: the prompts.
+        coordinates: the convention that the model is declared to use.
+        axis_ticks: whether scales are drawn.
+    """
+
+    family: PointingFamily
+    coordinates: Coordinates
+    axis_ticks: bool
+
+    @classmethod
+    def declared(cls, family: str, coordinates: str = '', axis_ticks: str = 'auto') -> Self:
+        """From the settings of a backend, whose values these are.
+
+        Raises:
+            InputError: there is no such family, or its file is wrong.
+        """
+        found = load_family(family)
+        return cls(found, Coordinates(coordinates) if coordinates else found.coordinates,
+                   found.axis_ticks if axis_ticks == 'auto' else axis_ticks == 'on')
+
+
+@dataclass(frozen=True, eq=False)
+class PointingPrompt:
+    """What a model is shown: the picture, then the text.
+
+    Attributes:
+        system: text of the system role, '' for none.
+        image: (H, W, 3) uint8 RGB.
+        text: what is asked, and how to reply.
+        max_tokens: most tokens of the reply.
+        json_schema: schema of the reply, for backends that can hold a model to it; None without.
+    """
+
+    system: str
+    image: NDArray[np.uint8]
+    text: str
+    max_tokens: int
+    json_schema: Mapping[str, Any] | None = None
+
+
+def family_names() -> tuple[str, ...]:
+    """Families that come with the package."""
+    return tuple(sorted(path.stem for path in FOLDER.glob('*.yaml') if path != COMMON))
+
+
+def load_family(name: str) -> PointingFamily:
+    """A family by its name, or by the path of a user's YAML file.
+
+    Raises:
+        InputError: there is none; names those that come with the package. Or its file is wrong.
+    """
+    path = _family_path(name)
+    return _read_family(path, path.stat().st_mtime_ns if path.is_file() else 0)
+
+
+def family_hash(name: str) -> str:
+    """Hash of all words that a family asks with, first 12 hex digits.
+
+    Raises:
+        InputError: there is no such family.
+        OSError: its file cannot be read.
+    """
+    files = (_family_path(name), COMMON)
+    return hashlib.sha256(b'\0'.join(path.read_bytes() for path in files)).hexdigest()[:12]
+
+
+def locate_by_text(request: LocateRequest, pointing: Pointing,
+                   generate: Callable[[PointingPrompt], TextReply],
+                   resized: Callable[[], Size]) -> LocateReply:
+    """Ask a model that writes text to point, and read its reply.
+
+    Args:
+        request: what to find.
+        pointing: how the model is asked.
+        generate: asks the model.
+        resized: tells the size of the picture as the model sees it; called only where coordinates
+            are counted in that.
+    """
+    seen = resized() if pointing.coordinates is Coordinates.RESIZED_PIXEL_XY else None
+    prompt = compose(request, pointing, seen)
+    reply = generate(prompt)
+    if reply.truncated:
+        return LocateReply(text=reply.text, unread=(
+            f'the reply was cut off after {prompt.max_tokens} tokens, the limit of the pointing '
+            f'family {pointing.family.name}'))
+    return read_regions(reply.text, request.target.form, pointing.coordinates, request.size, seen,
+                        centre_of_box=pointing.family.box_as_point)
+
+
+def compose(request: LocateRequest, pointing: Pointing, resized: Size | None) -> PointingPrompt:
+    """What a model is shown.
+
+    Args:
+        request: what to find.
+        pointing: how the model is asked.
+        resized: size of the picture as the model sees it, where coordinates are counted in that.
+    """
+    family, form = pointing.family, request.target.form
+    width, height = resized or request.size
+    target = request.target.text.strip()
+    words = {'target': target.rstrip('.') if form is Form.TRACE else target,
+             'width': str(width), 'height': str(height),
+             'start': _start(request, pointing.coordinates, resized)}
+    text = _filled(getattr(family.text, form.value), {**words, 'ask': _filled(_ask(request),
+                                                                              words)})
+    image = request.image
+    if pointing.axis_ticks:
+        from sightplan.vlm.backends._marks import with_axis_ticks
+
+        image = with_axis_ticks(image, pointing.coordinates, resized)
+        text = f'{text}\n{_common().ticks}'
+    return PointingPrompt(family.system, image, text, family.max_tokens,
+                          family.json_schema.get(form))
+
+
+def check_question(target: str, mark: str, attempt: int) -> tuple[str, GroundingPrompt]:
+    """The question whether a marked place is the right one, and the words around it.
+
+    Args:
+        target: what was looked for.
+        mark: what is drawn: ``mask`` (an outline), ``box`` or ``point`` (a cross).
+        attempt: number of the asking.
+    """
+    check = _common().check
+    wordings = getattr(check, f'{mark}_sentence' if _is_sentence(target) else mark)
+    question = _filled(_of_attempt(wordings, attempt), {'target': target})
+    digest = hashlib.sha256(COMMON.read_bytes()).hexdigest()[:12]
+    return question, GroundingPrompt('check', check.system, question='{question} ' + check.answer,
+                                     max_tokens=check.max_tokens, sha256=digest)
+
+
+def _ask(request: LocateRequest) -> str:
+    """The sentence that asks, with its placeholders."""
+    asks, form = _common().asks, request.target.form
+    if form is Form.TRACE:
+        kind = 'trace_anywhere' if request.start is None else 'trace'
+    else:
+        kind = 'sentence' if _is_sentence(request.target.text) else form.value
+    return _of_attempt(getattr(asks, kind), request.attempt)
+
+
+def _is_sentence(target: str) -> bool:
+    """Whether a target is a question or an instruction of its own, and no name of a thing."""
+    return target.rstrip().endswith(_SENTENCE_ENDS)
+
+
+def _of_attempt(wordings: tuple[str, ...], attempt: int) -> str:
+    return wordings[attempt % len(wordings)]
+
+
+def _start(request: LocateRequest, coordinates: Coordinates, resized: Size | None) -> str:
+    """The start of a trace in numbers of a convention, '' without."""
+    if request.start is None:
+        return ''
+    [point] = from_unit([request.start], coordinates, request.size, resized)
+    decimals = _DECIMALS.get(coordinates, 0)
+    return f'({point[0]:.{decimals}f}, {point[1]:.{decimals}f})'
+
+
+def _filled(text: str, words: Mapping[str, str]) -> str:
+    """A text with what its placeholders stand for; braces in what is filled in are left alone."""
+    return _PLACEHOLDER.sub(lambda found: words.get(found[1], found[0]), text)
+
+
+def _family_path(name: str) -> Path:
+    if name in family_names():
+        return FOLDER / f'{name}.yaml'
+    if name.endswith(('.yaml', '.yml')):
+        return user_path(name)
+    raise InputError(f'there is no pointing family {name!r}; name one of '
+                     f'{", ".join(family_names())}, or a .yaml file of yours'
+                     f'{did_you_mean(name, family_names())}')
+
+
+@functools.lru_cache(maxsize=64)
+def _read_family(path: Path, changed_ns: int) -> PointingFamily:
+    """The family of a file; ``changed_ns``: when it was last changed."""
+    return read_file(PointingFamily, path)
+
+
+@functools.cache
+def _common() -> _Common:
+    return read_file(_Common, COMMON)

@@ -1,0 +1,125 @@
+"""Checking a place: what is drawn, and what is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightplan.model import Form, InputError, Region, Target
+from sightplan.vlm.api import YesNoReply, YesNoRequest
+from sightplan.vlm.backends._marks import marked
+from sightplan.vlm.locating import CheckRequest, check
+
+GREY = 120
+IMAGE = np.full((480, 640, 3), GREY, np.uint8)
+MASK = np.zeros((480, 640), bool)
+MASK[200:260, 300:380] = True
+POINT = Region(Form.POINT, ((0.53, 0.48),))
+BOX = Region(Form.BOX, ((300 / 640, 200 / 480), (380 / 640, 260 / 480)))
+
+
+def request(region: Region = POINT, mask: Any = None, text: str = 'the red mug',
+            attempt: int = 0, image: Any = IMAGE) -> CheckRequest:
+    return CheckRequest(image, Target(text), region, mask, attempt, 5.0)
+
+
+class Answering:
+    """Notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[YesNoRequest] = []
+
+    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+        self.asked.append(request)
+        return [YesNoReply('Yes', 0.7, 0.2)]
+
+
+def test_a_backend_without_a_way_of_its_own_is_asked_about_a_marked_picture() -> None:
+    backend: Any = Answering()
+    assert check(backend, request(mask=MASK)) == YesNoReply('Yes', 0.7, 0.2)
+    assert check(backend, request(BOX, attempt=1)).text == 'Yes'
+    assert check(backend, request(text='Where to grip it?')).text == 'Yes'
+    outline, frame, cross = backend.asked
+    assert outline.questions[0].text == 'Is the thing inside the red outline the red mug?'
+    assert str(outline.questions[0].atom) == 'located the-red-mug'
+    assert 'rectangle' in frame.questions[0].text and 'red cross' in cross.questions[0].text
+    assert outline.timeout_s == 5.0 and 'Yes or No' in outline.prompt.question
+    pictures = [asked.observation.image for asked in backend.asked]
+    assert all(picture.dtype == np.uint8 and red(picture).any() for picture in pictures)
+
+
+def test_a_way_of_its_own_comes_first() -> None:
+    class Own(Answering):
+        def check(self, request: CheckRequest) -> YesNoReply:
+            return YesNoReply('No')
+
+    backend: Any = Own()
+    assert check(backend, request()).text == 'No' and not backend.asked
+
+
+def red(picture: Any) -> Any:
+    return (picture[..., 0] > 200) & (picture[..., 1] < 60)
+
+
+def test_the_outline_runs_around_the_piece_and_leaves_it_free() -> None:
+    image = IMAGE.copy()
+    image[MASK] = (0, 0, 255)
+    picture, mark = marked(request(mask=MASK, image=image))
+    assert mark == 'mask' and max(picture.shape) >= 384
+    inside = picture[..., 2] > 200
+    white = picture.min(2) > 200
+    rows, columns = np.nonzero(inside & ~white)
+    line = np.nonzero(red(picture))
+    assert line[0].min() < rows.min() and line[0].max() > rows.max()
+    assert line[1].min() < columns.min() and line[1].max() > columns.max()
+    scale = 384 / (80 + 2 * 51)
+    assert (inside & ~white).sum() == pytest.approx(80 * 60 * scale ** 2, rel=0.05)
+
+
+def test_the_cross_leaves_its_middle_free() -> None:
+    picture, mark = marked(request(Region(Form.POINT, ((0.5, 0.5),))))
+    height, width = picture.shape[:2]
+    assert mark == 'point'
+    middle = picture[height // 2 - 6:height // 2 + 6, width // 2 - 6:width // 2 + 6]
+    assert (middle == GREY).all()
+    rows, columns = np.nonzero(red(picture))
+    assert rows.mean() == pytest.approx(height / 2, abs=1)
+    assert columns.mean() == pytest.approx(width / 2, abs=1)
+
+
+def test_the_frame_runs_around_the_box() -> None:
+    picture, mark = marked(request(BOX))
+    rows, columns = np.nonzero(red(picture))
+    scale = picture.shape[1] / (80 + 2 * 51)
+    assert mark == 'box'
+    assert columns.max() - columns.min() == pytest.approx(80 * scale, abs=12)
+    assert rows.max() - rows.min() == pytest.approx(60 * scale, abs=12)
+
+
+def test_an_empty_mask_marks_the_region() -> None:
+    assert marked(request(mask=np.zeros_like(MASK)))[1] == 'point'
+
+
+def test_what_cannot_be_marked_is_refused() -> None:
+    with pytest.raises(InputError, match='trace cannot be checked'):
+        marked(request(Region(Form.TRACE, ((0, 0), (1, 1)))))
+    with pytest.raises(InputError, match='4x3 pixels, the picture 640x480'):
+        marked(request(mask=np.ones((3, 4), bool)))
+
+
+FRACTION = st.floats(-0.1, 1.1)
+
+
+@given(x=st.tuples(FRACTION, FRACTION), y=st.tuples(FRACTION, FRACTION),
+       width=st.integers(1, 200), height=st.integers(1, 200))
+def test_any_place_in_any_picture_can_be_marked(x: Any, y: Any, width: int, height: int) -> None:
+    image = np.full((height, width, 3), GREY, np.uint8)
+    regions = [Region(Form.POINT, ((x[0], y[0]),)),
+               Region(Form.BOX, tuple(zip(sorted(x), sorted(y), strict=True)))]
+    for region in regions:
+        picture, _ = marked(request(region, image=image))
+        assert picture.ndim == 3 and picture.size

@@ -1,0 +1,110 @@
+"""What all skills do with arm and fingers: follow planned motions, open, park; all by the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sightplan.model import WorldError
+from sightplan_arm.config import RobotConfig
+from sightplan_arm.hardware import Arm, JointState
+from sightplan_arm.skills.motions import Motion, MotionSequence, PathPlanner
+from sightplan_arm.skills.report import Stopwatch
+from sightplan_arm.trajectories import UnreachableError
+
+if TYPE_CHECKING:
+    from sightplan_arm.gate import Gate
+
+OPEN_SLACK_M = 0.005
+"""Fingers that opened to within this are open."""
+_SLACK = 0.1  # part of the fingers' way by which open and closed ones may be off
+
+
+class ArmUse:
+    """An arm with fingers, through its gate.
+
+    Args:
+        robot: its configuration.
+        arm: what is moved.
+        gate: through which every motion goes.
+        paths: plans them.
+        settle_s: how long to wait after the fingers have opened, on the arm's clock.
+        over_m: height of the tip above all that can stand on the table.
+    """
+
+    def __init__(self, robot: RobotConfig, arm: Arm, gate: Gate, paths: PathPlanner, *,
+                 settle_s: float, over_m: float) -> None:
+        self._robot, self._arm, self._gate, self._paths = robot, arm, gate, paths
+        self._settle_s, self._over_m = settle_s, over_m
+
+    def _follow(self, motions: Sequence[Motion], watch: Stopwatch) -> None:
+        for motion in motions:
+            with watch.phase(motion.phase):
+                self._gate.follow(motion.trajectory, motion.what)
+
+    def _open(self, watch: Stopwatch) -> None:
+        gripper = self._robot.gripper
+        with watch.phase('release'):
+            reached = self._gate.grip(gripper.open_m, gripper.force_n, 'open the fingers')
+            if not self._gate.status().dry_run and not reached >= gripper.open_m - OPEN_SLACK_M:
+                raise WorldError(
+                    f'the fingers opened to {1e3 * reached:.0f} mm instead of '
+                    f'{1e3 * gripper.open_m:.0f} mm, and may still hold something: look what '
+                    f'is in their way and whether the gripper takes commands, and reset')
+            self._arm.wait(self._settle_s)
+
+    def _arm_state(self) -> JointState:
+        state = self._arm.state()
+        if state is None:
+            raise WorldError('nothing is known of the arm: there are no joint states '
+                             f'({self._robot.arm.joint_states}); start its driver')
+        return state
+
+    def _opening(self) -> float:
+        return self._arm_state().opening_m
+
+    def _check_fingers(self) -> None:
+        """Check that the hand is empty.
+
+        Raises:
+            WorldError: it is not.
+        """
+        opening, gripper = self._opening(), self._robot.gripper
+        slack = _SLACK * gripper.open_m
+        if slack < opening < gripper.open_m - slack:
+            raise WorldError(
+                f'the fingers are {1e3 * opening:.0f} mm apart, so they hold something, or are '
+                f'not where they were left: take it out, open them (to '
+                f'{1e3 * gripper.open_m:.0f} mm), and reset')
+
+    def _park(self, watch: Stopwatch) -> None:
+        """Get out of the camera's view, straight up first, with open fingers; if need be."""
+        with watch.phase('park'):
+            sequence = MotionSequence(self._paths, self._arm_state().positions)
+            away = float(np.abs(sequence.posture - self._robot.arm.park).max())
+            if away > 0.5 * self._robot.safety.start_tolerance_rad:  # all else begins there
+                self._rise(sequence)
+                sequence.joints('park', 'park', self._robot.arm.park)
+        gripper = self._robot.gripper
+        closed = self._opening() < gripper.open_m - OPEN_SLACK_M
+        if closed or sequence.motions:
+            with self._gate.skill('park'):
+                if closed:
+                    self._open(watch)
+                self._follow(sequence.motions, watch)
+
+    def _rise(self, sequence: MotionSequence) -> None:
+        """Lift the hand above all that can stand on the table, as far as it goes."""
+        pose = self._paths.pose(sequence.posture)
+        top = min(self._over_m, float(self._robot.safety.box_max_m[2]) - 0.02)
+        while top - pose[2, 3] > 0.02:
+            higher = pose.copy()
+            higher[2, 3] = top
+            try:
+                sequence.straight('park', 'up', higher)
+            except UnreachableError:
+                top = (top + float(pose[2, 3])) / 2  # at least some of the way
+            else:
+                return

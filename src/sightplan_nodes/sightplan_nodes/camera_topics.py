@@ -1,0 +1,92 @@
+"""The camera's topics, for a node that looks now and then."""
+
+from __future__ import annotations
+
+import queue
+from typing import Any
+
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from sensor_msgs.msg import CameraInfo, Image
+
+from sightplan.grounding.pointing.depth_pieces import Camera
+from sightplan.model import DeadlineError
+from sightplan_nodes import names, qos
+from sightplan_nodes.calls import run_in_executor
+
+_WAIT_S = 5.0
+"""For a picture, which cameras send many times a second [s]."""
+_INFO_WAIT_S = 1.0
+"""For the calibration, which comes as often as pictures [s]."""
+
+
+def next_message(node: Node, kind: type, topic: str, timeout_s: float) -> Any | None:
+    """The next message on a topic; not for the thread that spins the node.
+
+    Args:
+        node: whose executor spins in another thread.
+        kind: type of the messages.
+        topic: its name.
+        timeout_s: wall-clock limit [s].
+
+    Returns:
+        None: none came in time.
+
+    Raises:
+        InfrastructureError: the node is not spinning.
+    """
+    arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    subscription = run_in_executor(
+        node, lambda: node.create_subscription(kind, topic, arrived.put, qos.SENSOR,
+                                               callback_group=ReentrantCallbackGroup()),
+        timeout_s, node.destroy_subscription)
+    try:
+        return arrived.get(timeout=timeout_s)
+    except queue.Empty:
+        return None
+    finally:
+        run_in_executor(node, lambda: node.destroy_subscription(subscription), timeout_s)
+
+
+def next_picture(node: Node, timeout_s: float) -> Image:
+    """The camera's next picture; not for the thread that spins the node.
+
+    Raises:
+        DeadlineError: none came within the limit [s], or within five seconds.
+        InfrastructureError: the node is not spinning.
+    """
+    picture = next_message(node, Image, names.CAMERA_IMAGE, min(timeout_s, _WAIT_S))
+    if picture is None:
+        raise DeadlineError(f'no picture came on {node.resolve_topic_name(names.CAMERA_IMAGE)}; '
+                            'send one with the request, or start the camera')
+    return picture
+
+
+class Intrinsics:
+    """The camera's calibration, waited for once for each size of pictures.
+
+    Args:
+        node: whose executor spins in another thread than the one that asks.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._known: dict[tuple[int, int], Camera] = {}
+
+    def of(self, width: int, height: int) -> Camera | None:
+        """Those of pictures of a size.
+
+        Returns:
+            fx, fy, cx, cy in pixels, from the top left pixel's corner; None: nobody publishes
+            any, or they are not known, or of pictures of another size.
+
+        Raises:
+            InfrastructureError: the node is not spinning.
+        """
+        size = width, height
+        if size not in self._known and self._node.count_publishers(names.CAMERA_INFO):
+            info = next_message(self._node, CameraInfo, names.CAMERA_INFO, _INFO_WAIT_S)
+            if info is not None and (info.width, info.height) == size and info.k[0] > 0:
+                # ROS counts from the middle of the top left pixel.
+                self._known[size] = (info.k[0], info.k[4], info.k[2] + 0.5, info.k[5] + 0.5)
+        return self._known.get(size)

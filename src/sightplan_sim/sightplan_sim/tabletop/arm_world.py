@@ -1,0 +1,146 @@
+"""A simulated arm at a table with household things: what is pointed at is taken, or not.
+
+What is true is read from where the things are. Nothing of it reaches the skills: they know the
+camera and the joints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sightplan.model import InputError, check_settings, param
+from sightplan_arm.config import load_robot
+from sightplan_arm.gate import Gate
+from sightplan_arm.kinematics import Kinematics
+from sightplan_arm.skills.pointing import make_skills
+from sightplan_sim.arm.settings import HardwareSettings
+from sightplan_sim.closing import Closing
+from sightplan_sim.pinhole import Pinhole
+from sightplan_sim.tabletop.arm_scene import TableArm, TableCamera, TableScene
+from sightplan_sim.tabletop.meshes import Floats
+from sightplan_sim.tabletop.render import Frame
+from sightplan_sim.tabletop.shapes import Thing
+from sightplan_sim.tabletop.table import Table
+
+SETTLE_S = 0.75
+"""Simulated time in which things that were put down by a reset come to rest."""
+LIFTED_M = 0.05
+"""What is held is lifted if its lowest point is at least so high above the table."""
+DISPLACED_M = 0.02
+"""What was moved by more than this was displaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(HardwareSettings):
+    """How the world behaves and looks at itself."""
+
+    robot: str = param('panda_tabletop', 'robot: a name in config/robots/, or a file')
+    friction: float = param(0.7, 'friction coefficient of the things', low=0.0, high=2.0)
+    width: int = param(640, 'width of the picture [px]', low=160, high=2048)
+    height: int = param(480, 'height of the picture [px]', low=120, high=2048)
+    fov_deg: float = param(45.0, 'vertical field of view of the camera [deg]', low=8.0, high=90.0)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What has become of the things since the reset.
+
+    Attributes:
+        lifted: names of those that are held with their lowest point at least ``LIFTED_M`` high.
+        displaced: names of the others that stand more than ``DISPLACED_M`` from where they stood.
+    """
+
+    lifted: tuple[str, ...]
+    displaced: tuple[str, ...]
+
+
+class TabletopArmWorld(Closing):
+    """A table with an arm.
+
+    The same settings, table and actions give the same bits, as long as ``realtime_factor`` is 0.
+
+    Attributes:
+        settings: as given.
+        robot: its configuration: what skills and gate know of the set-up.
+        arm: implements the protocol Arm.
+        camera: implements the protocol Camera.
+        gate: through which every motion of the skills goes.
+        skills: that take things.
+
+    Raises:
+        InputError: a setting is out of bounds, or the robot's file is wrong.
+    """
+
+    def __init__(self, settings: Settings | None = None,
+                 skill_settings: Mapping[str, Any] | None = None) -> None:
+        self.settings = settings or Settings()
+        check_settings(self.settings)
+        s = self.settings
+        self.robot = load_robot(s.robot)
+        with ExitStack() as stack:
+            self._scene = stack.enter_context(TableScene(
+                self.robot, s, Pinhole(s.width, s.height, s.fov_deg)))
+            self.arm = stack.enter_context(TableArm(self.robot, s))
+            self.camera = TableCamera(self._scene, self.arm.poses)
+            self._kinematics = Kinematics(self.robot)
+            self.gate = Gate(self.arm, self.robot, self._kinematics)
+            self.skills = make_skills(self.robot, self.arm, self.camera, self.gate,
+                                      self._kinematics, **(skill_settings or {}))
+            if s.realtime_factor > 0:
+                self.arm.run()
+            stack.pop_all()
+        self._table: Table | None = None
+        self._start: dict[str, Floats] = {}
+
+    def close(self) -> None:
+        """Give the simulators back."""
+        self.gate.close()
+        self.arm.close()
+        self.camera.close()
+
+    def reset(self, table: Table) -> None:
+        """Park the arm, lay the table, and begin an episode.
+
+        The camera is off by the calibration's error in a direction that the table's seed draws.
+
+        Raises:
+            ArmStoppedError: the gate has stopped, and nobody has re-armed it.
+        """
+        self.gate.rearm('reset of the simulation')
+        self.gate.end_episode()
+        self._table = table
+        self.arm.lay(table.things, table.seed)
+        self._scene.show(table, self.settings.calibration_seed + table.seed)
+        self.arm.wait(SETTLE_S)
+        self._start = {name: at for name, (at, _) in self.arm.places().items()}
+        self.skills.reset()
+
+    def frame(self) -> Frame:
+        """A picture of now with the truth about who is where; its depth has no errors."""
+        return self._scene.shoot(self.arm.poses())
+
+    def truth(self) -> Truth:
+        """What has become of the things."""
+        low, held = self.arm.lowest_m(), self.arm.held()
+        lifted = tuple(name for name in held if low[name] >= LIFTED_M)
+        displaced = tuple(
+            name for name, (at, _) in self.arm.places().items() if name not in lifted
+            and float(np.linalg.norm(at - self._start[name])) > DISPLACED_M)
+        return Truth(lifted, displaced)
+
+    def thing(self, name: str) -> Thing:
+        """A thing of this table by its name.
+
+        Raises:
+            InputError: there is none.
+        """
+        try:
+            assert self._table is not None
+            return self._table.named(name).thing
+        except KeyError as error:
+            raise InputError(f'there is no {name!r} on this table') from error

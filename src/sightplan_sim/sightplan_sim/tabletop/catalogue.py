@@ -1,0 +1,89 @@
+"""All categories: how each is made, in which colours, and what it is easily taken for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sightplan_sim.tabletop import goods, vessels
+from sightplan_sim.tabletop.draw import COLOURS, Draw
+from sightplan_sim.tabletop.shapes import Thing
+
+_ALL = tuple(COLOURS)
+_BRIGHT = tuple(colour for colour in _ALL if colour not in ('brown', 'black', 'grey'))
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A kind of thing.
+
+    Attributes:
+        make: draws one of a colour.
+        colours: it comes in.
+        family: those of one family are look-alikes.
+        also: words for other categories that may mean it, too.
+        natural: whether its colours are given by nature, so that no combination is held out.
+        likely: weight with which it is drawn.
+    """
+
+    make: Callable[[Draw, str], Thing]
+    colours: tuple[str, ...] = _ALL
+    family: str = ''
+    also: tuple[str, ...] = ()
+    natural: bool = False
+    likely: float = 1.0
+
+
+CATEGORIES: Mapping[str, Category] = {
+    'mug': Category(vessels.mug, family='cups', also=('cup',), likely=2.0),
+    'cup': Category(vessels.cup, family='cups'),
+    'bowl': Category(vessels.bowl, family='dishes', likely=1.5),
+    'plate': Category(vessels.plate, family='dishes'),
+    'pan': Category(vessels.pan, family='pans'),
+    'pot': Category(vessels.pot, family='pans'),
+    'kettle': Category(vessels.kettle, family='pourers'),
+    'teapot': Category(vessels.teapot, family='pourers'),
+    'jug': Category(vessels.jug, family='pourers'),
+    'bottle': Category(vessels.bottle, family='bottles', likely=1.5),
+    'can': Category(vessels.can, family='cans', likely=1.5),
+    'jar': Category(vessels.jar, family='cans'),
+    'tray': Category(vessels.tray, family='trays'),
+    'knife': Category(goods.knife, family='cutlery'),
+    'fork': Category(goods.fork, family='cutlery'),
+    'spoon': Category(goods.spoon, family='cutlery'),
+    'spatula': Category(goods.spatula, family='cutlery'),
+    'screwdriver': Category(goods.screwdriver, family='tools'),
+    'hammer': Category(goods.hammer, family='tools'),
+    'brush': Category(goods.brush, family='tools'),
+    'scissors': Category(goods.scissors, family='scissors'),
+    'book': Category(goods.book, family='books'),
+    'box': Category(goods.box, family='boxes', likely=1.5),
+    'drawer box': Category(goods.drawer_box, family='chests', also=('box',)),
+    'banana': Category(goods.banana, ('yellow',), 'bananas', natural=True),
+    'apple': Category(goods.apple, ('red', 'green', 'yellow'), 'round things', natural=True),
+    'ball': Category(goods.ball, _BRIGHT, 'round things'),
+}
+"""By the word for it."""
+
+HELD_OUT_COLOURS = 3
+"""Colours of each category that no training scene shows."""
+
+
+def colours_of(category: str, held_out: bool) -> tuple[str, ...]:
+    """Colours that a category has in held-out scenes, or in those for training.
+
+    The two have none in common, but for things whose colours are nature's. Every third colour or
+    so is held out, beginning elsewhere for each category, so that each colour is trained often.
+    """
+    kind = CATEGORIES[category]
+    if kind.natural:
+        return kind.colours
+    start, count = 2 * list(CATEGORIES).index(category), len(kind.colours)
+    kept = {(start + 4 * k) % count for k in range(HELD_OUT_COLOURS)}
+    return tuple(colour for k, colour in enumerate(kind.colours) if (k in kept) == held_out)
+
+
+def make_thing(draw: Draw, category: str, colour: str) -> Thing:
+    """Draw one of a category and a colour."""
+    draw.start()
+    return CATEGORIES[category].make(draw, colour)
