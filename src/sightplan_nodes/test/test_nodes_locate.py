@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from lifecycle_msgs.msg import Transition
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
-from rosidl_runtime_py import set_message_fields
 from sensor_msgs.msg import CameraInfo, Image
 from sightplan_interfaces import msg
 from sightplan_interfaces.srv import Ground, Locate
@@ -325,8 +324,7 @@ def test_the_call_of_the_documentation_is_one(
     page = (Path(__file__).resolve().parents[3] / 'docs' / 'locate.md').read_text()
     name, kind, fields = re.search(r'ros2 service call (\S+) (\S+) "(.*)"', page).groups()
     assert (name, kind) == (f'/{names.LOCATE}', 'sightplan_interfaces/srv/Locate')
-    request = Locate.Request()
-    set_message_fields(request, yaml.safe_load(fields))
+    request = Locate.Request(**yaml.safe_load(fields))
     assert list(request.targets) == ['the red block', 'the green block']
     with made() as client:
         assert client.service(request, LIMIT_S).error_code == DeadlineError.code, 'no camera'

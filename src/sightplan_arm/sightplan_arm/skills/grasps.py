@@ -44,11 +44,11 @@ class GraspSettings:
     spare_m: float = param(0.009, 'How much wider than the thing the fingers open on each side, '
                            'if they can [m]', low=0.002, high=0.03)
     least_spare_m: float = param(0.0035, 'The least of that [m]', low=0.0, high=0.03)
-    table_m: float = param(0.004, 'Height of the finger ends above the table, at least [m]',
+    table_m: float = param(0.003, 'Height of the finger ends above the table, at least [m]',
                            low=0.0, high=0.05)
     deep_m: float = param(0.030, 'How far the fingers reach down beside a thing, if they can [m]',
                           low=0.005, high=0.08)
-    least_deep_m: float = param(0.0065, 'The least of that [m]', low=0.002, high=0.05)
+    least_deep_m: float = param(0.005, 'The least of that [m]', low=0.002, high=0.05)
     palm_m: float = param(0.004, "Room between the hand's body and what is under it [m]",
                           low=0.0, high=0.03)
     steep: float = param(0.7, 'Greatest lean of the sides that are pressed, as a tangent',

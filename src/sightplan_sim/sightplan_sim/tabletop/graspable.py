@@ -30,7 +30,7 @@ def is_graspable(thing: Thing) -> bool:
     middle = _middle_of_mass(thing)
     sliding = {part.name for part in thing.parts if part.slide}
     for part in thing.parts:
-        if part.name in sliding or part.parent in sliding:
+        if not part.solid or part.name in sliding or part.parent in sliding:
             continue
         pieces = [(one,) for one in part.solid if isinstance(one, Tube)]
         for piece in (part.solid, *pieces):

@@ -32,6 +32,7 @@ from sightplan.model.region import Mask, Point
 from sightplan.model.scene import PointingScene
 from sightplan.suites.point_it_out import masks
 from sightplan.suites.point_it_out.masks import Size
+from sightplan.vlm.backends._depth_files import read_depth
 from sightplan.vlm.backends._images import read_image
 from sightplan.vlm.coordinates import Coordinates, Misdeclared, to_unit
 
@@ -68,6 +69,19 @@ class Unusable(Exception):
     def __init__(self, file: str, reason: str) -> None:
         super().__init__(f'{file}: {reason}')
         self.file, self.reason = file, reason
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is known of how a picture was taken.
+
+    Attributes:
+        depth: name of the file of its depth.
+        camera: (fx, fy, cx, cy) in pixels.
+    """
+
+    depth: str
+    camera: tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +151,16 @@ class Dataset:
         items: what can be used, in the order of the files.
         skipped: what cannot.
         pieces: all things in a picture, by its name, where they are known.
+        views: depth and camera of a picture, by its name, where they are known.
         folder: of the pictures' files.
-        held: content of the pictures that are in no folder, by name.
+        held: content of the files that are in no folder, by name.
     """
 
     where: str
     items: tuple[Item, ...]
     skipped: tuple[Skipped, ...] = ()
     pieces: Mapping[str, tuple[Outline, ...]] = field(default_factory=dict)
+    views: Mapping[str, View] = field(default_factory=dict)
     folder: Path | None = None
     held: Mapping[str, bytes] = field(default_factory=dict)
 
@@ -173,6 +189,19 @@ class Dataset:
         from PIL import Image
         with Image.open(io.BytesIO(self.held[picture])) as image:
             return np.asarray(image.convert('RGB'))
+
+    def load_depth(self, picture: str) -> NDArray[np.float32]:
+        """Depth of a picture that has a view, (H, W) float32 [m], 0 where unknown.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        name = self.views[picture].depth
+        if self.folder is not None:
+            return read_depth(self.folder / name)
+        from PIL import Image
+        with Image.open(io.BytesIO(self.held[name])) as image:
+            return np.asarray(image).astype(np.float32) * np.float32(1e-3)
 
 
 # ------------------------------------------------------------------------------------- reading
@@ -232,8 +261,8 @@ def read_official(folder: Path) -> Dataset:
                          f'with them, and with the pictures in images_{PLACES} and '
                          f'images_{TRACES}')
     items = [item for kind in there for item in reader.items(kind)]
-    pieces = reader.pieces()
-    return Dataset(str(folder), tuple(items), tuple(reader.skipped), pieces, folder)
+    pieces, views = reader.scenes()
+    return Dataset(str(folder), tuple(items), tuple(reader.skipped), pieces, views, folder)
 
 
 class _Reader:
@@ -255,21 +284,24 @@ class _Reader:
             except Unusable as wrong:
                 self.skipped.append(Skipped(name, wrong.file, wrong.reason))
 
-    def pieces(self) -> dict[str, tuple[Outline, ...]]:
-        """Things by picture, as ``scenes.json`` has them; none without that file."""
+    def scenes(self) -> tuple[dict[str, tuple[Outline, ...]], dict[str, View]]:
+        """Things and views by picture, as ``scenes.json`` has them; none without that file."""
         path = self._folder / SCENES_FILE
         found: dict[str, tuple[Outline, ...]] = {}
-        if not path.is_file():
-            return found
-        for index, scene in enumerate(self._entries(path)):
+        views: dict[str, View] = {}
+        for index, scene in enumerate(self._entries(path) if path.is_file() else ()):
             try:
                 pieces = tuple(Outline(str(piece['name']), _rings(piece['polygon'], str(path)))
                                for piece in scene['pieces'])
-                found.update({str(picture): pieces for picture in scene['pictures']})
+                names = [str(picture) for picture in scene['pictures']]
+                view = _view(scene)
             except (KeyError, TypeError, ValueError, OverflowError, Unusable) as error:
                 self.skipped.append(Skipped('', f'{path}: scene {index}', (
                     f'cannot be used ({error!r}), so that its things are not known')))
-        return found
+                continue
+            found.update(dict.fromkeys(names, pieces))
+            views.update(dict.fromkeys(names, view))
+        return found, views
 
     def _entries(self, path: Path) -> list[Any]:
         try:
@@ -452,6 +484,15 @@ def _rings(polygon: Any, where: str) -> tuple[tuple[float, ...], ...]:
 # ------------------------------------------------------------------------------------- writing
 
 
+def _view(scene: Mapping[str, Any]) -> View:
+    """The view of an entry of ``scenes.json``."""
+    fx, fy, cx, cy = (float(number) for number in scene['camera'])
+    name = PurePosixPath(str(scene['depth']))
+    if name.is_absolute() or '..' in name.parts:
+        raise ValueError(f'depth = {str(name)!r} must be a path below the folder')
+    return View(str(name), (fx, fy, cx, cy))
+
+
 @dataclass(frozen=True)
 class SceneEntries:
     """A scene as the files have it.
@@ -510,11 +551,13 @@ def drawn(scenes: Iterable[PointingScene], source: str) -> Dataset:
     items: list[Item] = []
     held: dict[str, bytes] = {}
     pieces: dict[str, tuple[Outline, ...]] = {}
+    views: dict[str, View] = {}
     traces: list[Item] = []
     for number, scene in enumerate(scenes):
         entries = scene_entries(scene, number, source)
         size = scene.image.shape[1], scene.image.shape[0]
-        held.update(entries.pictures)
+        held.update({**entries.pictures, entries.depth: _depth_file(scene)})
+        views.update(dict.fromkeys(entries.pictures, _view(entries.scene)))
         pieces.update(dict.fromkeys(entries.pictures, tuple(
             Outline(piece['name'], _rings(piece['polygon'], scene.id))
             for piece in entries.scene['pieces'])))
@@ -531,7 +574,7 @@ def drawn(scenes: Iterable[PointingScene], source: str) -> Dataset:
             x, y = (float(number) for number in match.groups() if number is not None)
             traces.append(Item(f'{TRACES}/{len(traces)}', TRACES, entry['lang'], name, size,
                                source, start=(x, y), task=entry['task']))
-    return Dataset(source, (*items, *traces), pieces=pieces, held=held)
+    return Dataset(source, (*items, *traces), pieces=pieces, views=views, held=held)
 
 
 def write_official(folder: Path, scenes: Iterable[PointingScene], source: str = 'tabletop',

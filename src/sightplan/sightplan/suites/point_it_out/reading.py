@@ -106,6 +106,6 @@ def _region(entry: Any) -> Region:
     try:
         region = Region.from_json(entry)
         points: tuple[Point, ...] = to_unit(region.points, Coordinates.UNIT_XY, _UNIT).points
-    except (InputError, Misdeclared, OverflowError) as error:
+    except (InputError, Misdeclared) as error:
         raise Unread(str(error)[:200]) from error
     return Region(region.form, points, region.label, region.probability)

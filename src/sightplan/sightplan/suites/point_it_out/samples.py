@@ -184,7 +184,10 @@ def _picture(data: Dataset, name: str, ticks: bool) -> Picture:
     def load() -> NDArray[np.uint8]:
         image = data.load(name)
         return draw_ticks(image) if ticks else image
-    return Picture(name, load)
+    view = data.views.get(name)
+    if view is None:
+        return Picture(name, load)
+    return Picture(name, load, functools.partial(data.load_depth, name), view.camera)
 
 
 class KnownMasks:
