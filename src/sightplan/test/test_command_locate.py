@@ -46,11 +46,10 @@ class Settings:
     eyes: int = param(2, 'How many')
 
 
-class Finger:
-    """A backend that points by the text of the target."""
+class Mute:
+    """A backend that cannot point."""
 
     needs_truth = needs_pixels = generates = False
-    locates = True
     model = 'finger-1'
     usage = Usage()
     requests: ClassVar[list] = []
@@ -58,6 +57,12 @@ class Finger:
 
     def __init__(self, settings):
         self.made.append(settings)
+
+
+class Finger(Mute):
+    """A backend that points by the text of the target."""
+
+    locates = True
 
     def locate(self, request):
         self.requests.append(request)
@@ -68,15 +73,21 @@ class Oracle(Finger):
     needs_truth = True
 
 
-class Mute(Finger):
+class Perhaps(Finger):
+    """One that can point if its settings say so."""
+
     locates = False
+
+    def __init__(self, settings):
+        super().__init__(settings)
+        self.locates = settings.eyes > 0
 
 
 @pytest.fixture(autouse=True)
 def backends(monkeypatch):
     """Entry points as if a package had these backends."""
     points = []
-    for kind in (Finger, Oracle, Mute):
+    for kind in (Finger, Oracle, Mute, Perhaps):
         name = kind.__name__.lower()
         module = types.ModuleType(f'{name}_of_a_test')
         module.Settings, module.Backend = Settings, kind
@@ -207,6 +218,12 @@ def test_those_that_can_are_named_for_a_backend_that_cannot(picture, capsys):
     able = capsys.readouterr().err.partition('that can: ')[2].strip().split(', ')
     assert {'finger', 'oracle'} <= set(able) and 'mute' not in able
     assert not Finger.made, 'before its weights are loaded'
+
+
+def test_settings_may_decide_whether_a_backend_can(picture):
+    assert locate(picture, ['the pan'], backend='perhaps', max_askings=1)[0].regions == (PAN,)
+    with pytest.raises(InputError, match="'perhaps' cannot point at things"):
+        locate(picture, ['the pan'], backend='perhaps', backend_options={'eyes': 0})
 
 
 def test_the_same_from_python(picture):

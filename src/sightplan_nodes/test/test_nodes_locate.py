@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import math
 import re
@@ -12,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from lifecycle_msgs.msg import Transition
@@ -300,7 +300,7 @@ def test_depth_goes_with_the_calibration_to_the_pieces(
 
         def arrived() -> bool:
             assert client.locate('the mug', max_askings=2).error_code == 0
-            return None not in cut[-1]
+            return all(part is not None for part in cut[-1])
         eventually(arrived, 'depth and calibration')
     _, depth_m, camera = cut[-1]
     assert depth_m.shape == (4, 6) and camera == (5.0, 4.0, 3.0, 2.0)
@@ -322,9 +322,10 @@ def test_the_call_of_the_documentation_is_one(
         made: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(camera_topics, '_WAIT_S', 0.2)
     page = (Path(__file__).resolve().parents[3] / 'docs' / 'locate.md').read_text()
-    name, kind, fields = re.search(r'ros2 service call (\S+) (\S+) "(.*)"', page).groups()
+    name, kind, field, values = re.search(
+        r'ros2 service call (\S+) (\S+) "{(\w+): (.*)}"', page).groups()
     assert (name, kind) == (f'/{names.LOCATE}', 'sightplan_interfaces/srv/Locate')
-    request = Locate.Request(**yaml.safe_load(fields))
+    request = Locate.Request(**{field: ast.literal_eval(values)})
     assert list(request.targets) == ['the red block', 'the green block']
     with made() as client:
         assert client.service(request, LIMIT_S).error_code == DeadlineError.code, 'no camera'

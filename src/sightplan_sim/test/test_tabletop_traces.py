@@ -159,6 +159,16 @@ def test_a_trace_may_begin_anywhere_on_the_thing(follower, laid, task):
     assert follower.follow(laid, task, (*begun, *rest))['done'] is True
 
 
+def test_a_trace_may_begin_under_a_thing_that_is_hidden_there(follower):
+    table = cases.table({'can 1': (cases.thing('can', 'red'), 0.0, 0.0),
+                         'box 1': (cases.thing('box', 'blue'), 0.0, -0.09),
+                         'plate 1': (cases.thing('plate', 'white'), 0.26, 0.0),
+                         'cup 1': (cases.thing('cup', 'green'), -0.26, 0.0)})
+    task = TraceTask('', (0.0, 0.0), (), 'can 1', {
+        'next_to': 'plate 1', 'reach_m': 0.05, 'avoid': ['box 1', 'cup 1']})
+    assert follower.follow(table, task, drawn(table, (0.0, 0), (0.125, 0)))['done'] is True
+
+
 def test_it_stops_where_the_trace_leaves_the_table(follower, laid, task):
     found = follower.follow(laid, task, drawn(laid, (-0.22, 0), (-0.3, 0.1), (-0.9, 0.1),
                                               (0.105, 0.02)))

@@ -116,8 +116,7 @@ def _numbers(text: str | None, flag: str, names: Sequence[str]) -> Any:
 def _draw(path: str, image: NDArray[np.uint8], found: Sequence[Found]) -> None:
     from sightplan.report.marks import Mark, draw_marks
     from sightplan.report.picture import save_png
-    marks = [Mark(' '.join(filter(None, (thing.target.text, _chance(thing.probability, '')))),
-                  _shown(thing)) for thing in found]
+    marks = [Mark(_label(thing), _shown(thing)) for thing in found]
     try:
         save_png(str(user_path(path)), draw_marks(image, marks))
     except OSError as error:
@@ -130,8 +129,14 @@ def _shown(thing: Found) -> tuple[Region, ...]:
     return thing.regions if thing.target.form is Form.POINTS else thing.regions[:1]
 
 
-def _chance(value: float | None, absent: str = '-') -> str:
-    return absent if value is None else f'{value:.3f}'
+def _label(thing: Found) -> str:
+    """What stands beside a mark."""
+    text = thing.target.text
+    return text if thing.probability is None else f'{text} {thing.probability:.2f}'
+
+
+def _chance(value: float | None) -> str:
+    return '-' if value is None else f'{value:.3f}'
 
 
 def show(found: Sequence[Found], size: tuple[int, int]) -> None:

@@ -226,7 +226,8 @@ def locate(picture: str | Path | NDArray[np.uint8], targets: Sequence[str | Targ
     check_settings(settings)
     _check(image, wanted, depth, camera, start)
     kind = backend_class(backend)
-    locator(backend, cast(Backend, kind))
+    if not hasattr(kind, 'locate'):
+        locator(backend, cast(Backend, kind))  # refused in words before it is loaded
     if kind.needs_truth:
         raise InputError(f'backend {backend!r} points by the truth, which nobody knows of a '
                          'picture; choose one that looks at it')

@@ -10,7 +10,7 @@ above z. A run of the wanted thing is a grasp at this level, if
 - it is narrow enough for the open fingers, and high enough above z for them to hold it;
 - on both sides there is room for a finger from above down to z;
 - nothing under the hand's body is higher than the fingers are long;
-- its sides are steep enough there to be pressed.
+- its sides are steep enough there to be pressed, and nearly parallel.
 
 So the wall of a bowl is a run as well as a whole can, a knob, or a handle that lies flat. What the
 camera does not see is taken to be free, and costs a grasp some of its rank.
@@ -30,9 +30,13 @@ from sightplan.model import param
 from sightplan_arm.config import GripperConfig
 from sightplan_arm.geometry import hand_down
 from sightplan_arm.hardware import Vector
-from sightplan_arm.skills.surface import CELL_M, Heights, Mask, Surface
+from sightplan_arm.skills.surface import CELL_M, Mask, Surface
 
+_OFF_BALANCE, _OFF_POINTED = 6.0, 250.0  # what a metre beside the wanted place costs
+_OVER_M = 0.001  # what is not higher than this over a level does not reach above it
+_EASY_M = 0.008  # room on each side of a thing from which on a grasp is not tight
 _MARGIN_M = 0.14  # around the thing, for the hand
+_TAPER_ROWS = 3
 _PAD_ROWS = 2  # lines of cells on both sides of a finger's middle that it has to touch
 
 
@@ -53,6 +57,10 @@ class GraspSettings:
                           low=0.0, high=0.03)
     steep: float = param(0.7, 'Greatest lean of the sides that are pressed, as a tangent',
                          low=0.05, high=2.0)
+    taper: float = param(0.9, 'Greatest growth of the width along the fingers, as a tangent: what '
+                         'tapers more is squeezed out', low=0.1, high=5.0)
+    aside: float = param(1.0, 'Greatest slant of the sides to the fingers, as a tangent: a thing '
+                         'turns between them until it is straight', low=0.1, high=5.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +130,29 @@ def _unlike(grasps: list[Grasp], most: int = 24) -> list[Grasp]:
     return kept
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What reaches above a level, along the line on which the fingers open.
+
+    Attributes:
+        row: of the turned heights.
+        start, end: columns, half-open.
+        level: where the finger ends are.
+        free_m: room on the side where there is less.
+    """
+
+    row: int
+    start: int
+    end: int
+    level: float
+    free_m: float
+
+    @property
+    def width_m(self) -> float:
+        """Its length."""
+        return CELL_M * (self.end - self.start)
+
+
 class _Turned:
     """Heights around a thing, turned so that the fingers open along the columns."""
 
@@ -156,7 +187,8 @@ class _Turned:
         self._strip = cv2.dilate(self._top, strip)
         self._thing_top = np.where(self._thing, self._top, np.float32(0))
         self._strip_thing = cv2.dilate(self._thing_top, strip)
-        self._strip_other = cv2.dilate(np.where(self._thing, np.float32(0), self._top), strip)
+        fringe = cv2.dilate(self._thing.astype(np.uint8), np.ones((5, 5), np.uint8)) > 0
+        self._strip_other = cv2.dilate(np.where(fringe, np.float32(0), self._top), strip)
         self._strip_hidden = cv2.boxFilter(self._hidden.astype(np.float32), -1, (1, side))
         body = np.ones((2 * round(hand.half_width_m / CELL_M) + 1,
                         2 * round(hand.half_length_m / CELL_M) + 1), np.uint8)
@@ -165,74 +197,108 @@ class _Turned:
     def grasps(self, settings: GraspSettings, wanted: Vector, size_m: float,
                exact: bool) -> Iterator[Grasp]:
         """All grasps at this turn."""
+        off_cost = _OFF_POINTED if exact else _OFF_BALANCE + 1.0 / max(size_m, 0.05)
         goal = np.array([wanted @ self._across, wanted @ self._along])
         for row in np.nonzero(self._thing.any(axis=1))[0][::2]:
-            tallest = float(self._strip_thing[row].max())
-            level = settings.table_m
-            while level < tallest - settings.least_deep_m:
-                yield from self._at_level(int(row), level, settings, goal, size_m, exact)
-                level += 0.006 if tallest < 0.05 else 0.01
+            for run in self._runs(int(row), settings):
+                at = self._low + CELL_M * np.array([(run.start + run.end) / 2, row + 0.5])
+                cost = self._cost(run, settings)
+                if cost is not None:
+                    off = off_cost * float(np.linalg.norm(at - goal))
+                    yield self._grasp(run, at, settings, -cost - off)
 
-    def _at_level(self, row: int, level: float, settings: GraspSettings, goal: Vector,
-                  size_m: float, exact: bool) -> Iterator[Grasp]:
-        """The grasps of one strip with the finger ends at one height."""
-        gripper, hand = self._gripper, self._gripper.hand
-        heights = self._strip[row]
-        high = heights > level + 0.001
-        edges = np.diff(high.astype(np.int8), prepend=0, append=0)
-        starts, ends = np.nonzero(edges > 0)[0], np.nonzero(edges < 0)[0]
-        fingers = hand.fingers_m
-        widest = gripper.open_m - 2 * settings.least_spare_m
-        for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
-            width = CELL_M * (end - start)
-            if width > widest:
-                continue
-            pads = self._thing_top[max(0, row - _PAD_ROWS):row + _PAD_ROWS + 1, start:end]
-            deep = float(pads.max(axis=1).min()) - level  # of the least high line under the pads
-            if deep < settings.least_deep_m:
-                continue
-            if float(self._strip_other[row, start:end].max()) > level + 0.001:
-                continue  # something else would be between the fingers, too
-            before = CELL_M * (start - (ends[number - 1] if number else 0))
-            after = CELL_M * ((starts[number + 1] if number + 1 < len(starts) else len(heights))
-                              - end)
-            spare = min(settings.spare_m, (gripper.open_m - width) / 2,
-                        min(before, after) - hand.finger_thickness_m)
-            if spare < settings.least_spare_m:
-                continue
-            middle = (start + end) / 2
-            column = min(int(middle), len(heights) - 1)
-            if float(self._under_hand[row, column]) > level + fingers - settings.palm_m:
-                continue
-            lean = self._lean(row, int(start), int(end), level, min(deep, 0.02))
-            if lean > settings.steep:
-                continue
-            at = np.array([self._low[0] + CELL_M * middle, self._low[1] + CELL_M * (row + 0.5)])
-            away = float(np.linalg.norm(at - goal))
-            reach = round((spare + hand.finger_thickness_m) / CELL_M)
-            slots = np.r_[self._strip_hidden[row, max(0, start - reach):start],
-                          self._strip_hidden[row, end:end + reach]]
-            hidden = float(slots.mean()) if len(slots) else 0.0
-            score = (1.0 * min(deep, settings.deep_m) / settings.deep_m
-                     - (12.0 if exact else 1.0) * away / (0.05 if exact else max(size_m, 0.05))
-                     - 6.0 * away
-                     - 0.6 * lean - 0.35 * hidden
-                     - 0.4 * max(0.0, 0.008 - spare) / 0.008
-                     - 0.15 * max(0.0, deep - settings.deep_m) / settings.deep_m)
-            xy = at[0] * self._across + at[1] * self._along
-            tip = np.array([*xy, level + hand.below_tip_m])
-            yield Grasp(hand_down(tip, self._yaw), self._yaw, float(width),
-                        float(min(gripper.open_m, width + 2 * spare)), deep, score)
+    def _runs(self, row: int, settings: GraspSettings) -> Iterator[_Run]:
+        """What of a strip fits between the fingers, at all levels."""
+        tallest = float(self._strip_thing[row].max())
+        widest = self._gripper.open_m - 2 * settings.least_spare_m
+        level = settings.table_m
+        while level < tallest - settings.least_deep_m:
+            high = self._strip[row] > level + _OVER_M
+            edges = np.diff(high.astype(np.int8), prepend=0, append=0)
+            starts, ends = np.nonzero(edges > 0)[0], np.nonzero(edges < 0)[0]
+            for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
+                free = min(start - (ends[number - 1] if number else 0),
+                           (starts[number + 1] if number + 1 < len(starts) else len(high)) - end)
+                run = _Run(row, int(start), int(end), level, CELL_M * float(free))
+                if run.width_m <= widest and self._is_the_things(run):
+                    yield run
+            level += 0.006 if tallest < 0.05 else 0.01
 
-    def _lean(self, row: int, start: int, end: int, level: float, deep: float) -> float:
+    def _is_the_things(self, run: _Run) -> bool:
+        """Whether a run belongs to the thing, and to nothing else."""
+        place = np.s_[run.row, run.start:run.end]
+        return bool(self._strip_thing[place].max() > run.level
+                    and self._strip_other[place].max() <= run.level + _OVER_M)
+
+    def _cost(self, run: _Run, settings: GraspSettings) -> float | None:
+        """How bad it is to take a run there; None: it cannot be taken."""
+        hand, open_m = self._gripper.hand, self._gripper.open_m
+        deep, spare = self._deep_m(run), self._spare_m(run, settings)
+        middle = min((run.start + run.end) // 2, self._top.shape[1] - 1)
+        palm = run.level + hand.fingers_m - settings.palm_m
+        if (deep < settings.least_deep_m or spare < settings.least_spare_m
+                or self._under_hand[run.row, middle] > palm):
+            return None
+        lean = self._lean(run, min(deep, 0.02))
+        taper, aside = self._sides(run)
+        if lean > settings.steep or taper > settings.taper or aside > settings.aside:
+            return None
+        shallow = 1.0 - min(deep, settings.deep_m) / settings.deep_m
+        too_deep = max(0.0, deep - settings.deep_m) / settings.deep_m
+        tight = max(0.0, _EASY_M - spare) / _EASY_M
+        hidden = self._hidden_part(run, spare + hand.finger_thickness_m)
+        return (shallow + 0.15 * too_deep + 0.6 * lean + 0.4 * taper + 0.15 * aside + 0.4 * tight
+                + 0.35 * hidden + 0.25 * run.width_m / open_m)
+
+    def _grasp(self, run: _Run, at: Vector, settings: GraspSettings, score: float) -> Grasp:
+        """The grasp of a run, at a place (2,) across and along."""
+        x, y = at[0] * self._across + at[1] * self._along
+        tip = np.array([x, y, run.level + self._gripper.hand.below_tip_m])
+        return Grasp(hand_down(tip, self._yaw), self._yaw, run.width_m,
+                     min(self._gripper.open_m, run.width_m + 2 * self._spare_m(run, settings)),
+                     self._deep_m(run), score)
+
+    def _spare_m(self, run: _Run, settings: GraspSettings) -> float:
+        """How much wider than a run the fingers can open on each side."""
+        return min(settings.spare_m, (self._gripper.open_m - run.width_m) / 2,
+                   run.free_m - self._gripper.hand.finger_thickness_m)
+
+    def _deep_m(self, run: _Run) -> float:
+        """How far the fingers reach down beside a run: beside the lowest line under the pads."""
+        rows = slice(max(0, run.row - _PAD_ROWS), run.row + _PAD_ROWS + 1)
+        pads = self._thing_top[rows, run.start:run.end]
+        return float(pads.max(axis=1).min()) - run.level
+
+    def _hidden_part(self, run: _Run, finger_m: float) -> float:
+        """Part of the places of both fingers that is not seen."""
+        reach, hidden = round(finger_m / CELL_M), self._strip_hidden[run.row]
+        return float(np.r_[hidden[max(0, run.start - reach):run.start],
+                           hidden[run.end:run.end + reach]].mean())
+
+    def _sides(self, run: _Run) -> tuple[float, float]:
+        """How what is between the fingers changes along them, as tangents.
+
+        Returns:
+            how fast its width grows, and how fast its middle moves aside: 0 for sides that are
+            parallel, and for sides that face the fingers squarely.
+        """
+        lines = slice(max(0, run.row - _TAPER_ROWS), run.row + _TAPER_ROWS + 1)
+        inside = self._thing_top[lines, run.start:run.end] > run.level
+        widths = inside.sum(axis=1)
+        rows = np.arange(len(widths)) - (len(widths) - 1) / 2
+        taper = float(abs(rows @ widths) / (rows @ rows))
+        shown = widths > 0
+        if shown.sum() < 3:
+            return taper, 0.0
+        middles = (inside[shown] @ np.arange(run.end - run.start)) / widths[shown]
+        rows = rows[shown] - rows[shown].mean()
+        return taper, float(abs(rows @ middles) / (rows @ rows))
+
+    def _lean(self, run: _Run, deep_m: float) -> float:
         """How far the sides lean, as a tangent: 0 for upright ones."""
-        upper = np.nonzero(self._strip_thing[row, start:end] > level + 0.75 * deep)[0]
+        heights = self._strip_thing[run.row, run.start:run.end]
+        upper = np.nonzero(heights > run.level + 0.75 * deep_m)[0]
         if not len(upper):
             return math.inf
-        inset = CELL_M * max(int(upper[0]), end - start - 1 - int(upper[-1]))
-        return float(max(0.0, inset - 0.5 * CELL_M) / (0.75 * deep))
-
-
-def heights_of(surface: Surface, thing: Mask) -> Heights:
-    """Heights of a thing's cells."""
-    return np.asarray(surface.top_m[thing])
+        inset = CELL_M * max(int(upper[0]), len(heights) - 1 - int(upper[-1]))
+        return float(max(0.0, inset - 0.5 * CELL_M) / (0.75 * deep_m))

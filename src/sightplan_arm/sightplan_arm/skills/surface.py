@@ -51,6 +51,8 @@ class Surface:
         labels: (rows, columns) int32, number of the piece from 1; 0 where none is.
         plane: (3,) by how much the table's plane was corrected: height at the origin [m], and
             slopes along x and y.
+        eye_m: (3,) optical centre, corrected.
+        rays: (H, W, 3) from there through each pixel, per metre of depth, corrected.
     """
 
     points_m: NDArray[np.float32]
@@ -60,6 +62,8 @@ class Surface:
     cells: NDArray[np.int64]
     labels: NDArray[np.int32]
     plane: Vector
+    eye_m: Vector
+    rays: NDArray[np.float32]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -103,10 +107,20 @@ class Surface:
                                   np.ones((3, 3), np.uint8))
         return np.asarray(filled > 0)
 
-    def at(self, point_m: Vector) -> tuple[int, int]:
-        """Row and column of the cell of a point; they may lie outside."""
-        column, row = np.floor((np.asarray(point_m)[:2] - self.low_m) / CELL_M)
-        return int(row), int(column)
+    def on_table(self, column: int, row: int) -> Vector | None:
+        """(2,) where the table is seen through a pixel, whatever is in front of it; None: nowhere.
+
+        Raises:
+            InputError: the pixel is beside the picture.
+        """
+        height, width = self.shape
+        if not (0 <= row < height and 0 <= column < width):
+            raise InputError(f'pixel ({column}, {row}) is beside the picture of {width} x '
+                             f'{height}: places are in unit coordinates, from 0 to 1')
+        ray = self.rays[row, column].astype(np.float64)
+        if ray[2] > -1e-3:
+            return None
+        return np.asarray((self.eye_m - ray * self.eye_m[2] / ray[2])[:2])
 
     def boxes(self, without: Mask | None = None) -> list[Box]:
         """What stands on the table as upright boxes: a tile each, as high as what is in it.
@@ -149,9 +163,11 @@ def see_surface(rgbd: Rgbd, camera_pose_table: Vector, half_m: tuple[float, floa
         raise InputError(f'depth of shape {rgbd.depth_m.shape} for a picture of '
                          f'{rgbd.rgb.shape[:2]}: take the depth that is aligned to the colour '
                          'picture')
-    points = _points(rgbd, camera_pose_table)
-    eye = np.asarray(camera_pose_table, dtype=np.float64)[:3, 3]
-    points, plane = _level(points, eye, half_m)
+    pose = np.asarray(camera_pose_table, dtype=np.float64)
+    depth, rays = _sight(rgbd)
+    correction, plane = _level(_placed(depth, rays, pose), pose[:3, 3], half_m)
+    pose = correction @ pose
+    points = _placed(depth, rays, pose)
     low = -np.array(half_m)
     shape = tuple(math.ceil(2 * half / CELL_M) for half in half_m[::-1])
     with np.errstate(invalid='ignore'):
@@ -161,20 +177,27 @@ def see_surface(rgbd: Rgbd, camera_pose_table: Vector, half_m: tuple[float, floa
     cells = np.where(inside, index[:, :, 1] * shape[1] + index[:, :, 0], -1)
     top = np.full(shape[0] * shape[1], -np.inf, np.float32)
     np.maximum.at(top, cells[inside], points[:, :, 2][inside])
-    top = np.where(np.isinf(top), np.nan, top).reshape(shape).astype(np.float32)
-    top = _filled(top)
-    return Surface(points, rgbd.rgb, low, top, cells, _pieces(top), plane)
+    heights = _filled(np.where(np.isinf(top), np.nan, top).reshape(shape).astype(np.float32))
+    return Surface(points, rgbd.rgb, low, heights, cells, _pieces(heights), plane,
+                   pose[:3, 3].copy(),
+                   rays @ pose[:3, :3].T.astype(np.float32))
 
 
-def _points(rgbd: Rgbd, pose: Vector) -> NDArray[np.float32]:
+def _sight(rgbd: Rgbd) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Depth (H, W) with less noise, NaN where unknown, and rays (H, W, 3) of the optical frame."""
     matrix, distortion = checked_camera(rgbd.matrix, rgbd.distortion)
     rays = _rays(rgbd.depth_m.shape, matrix.tobytes(), distortion.tobytes())
     depth = np.nan_to_num(rgbd.depth_m).astype(np.float32)
     for _ in range(2):
         depth = _median(depth)
-    rotation = np.asarray(pose, np.float64)[:3, :3].astype(np.float32)
-    depth = np.where(depth > 0, depth, np.nan)[:, :, None]
-    return np.asarray(depth * (rays @ rotation.T) + np.asarray(pose[:3, 3], np.float32))
+    return np.where(depth > 0, depth, np.float32(np.nan)), rays
+
+
+def _placed(depth: NDArray[np.float32], rays: NDArray[np.float32],
+            pose: Vector) -> NDArray[np.float32]:
+    """(H, W, 3) points in the frame in which the camera has a pose."""
+    turned = rays @ pose[:3, :3].T.astype(np.float32)
+    return np.asarray(depth[:, :, None] * turned + pose[:3, 3].astype(np.float32))
 
 
 def _median(depth: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -198,8 +221,11 @@ def _rays(shape: tuple[int, int], matrix: bytes, distortion: bytes) -> NDArray[n
 
 
 def _level(points: NDArray[np.float32], eye_m: Vector, half_m: tuple[float, float],
-           ) -> tuple[NDArray[np.float32], Vector]:
-    """Points turned about the camera and lifted so that the table's plane is z = 0.
+           ) -> tuple[Vector, Vector]:
+    """What turns points about the camera and lifts them so that the table's plane is z = 0.
+
+    Returns:
+        (4, 4) the correction, and (3,) the plane before: height at the origin and slopes.
 
     Raises:
         InputError: too little of the table is in view.
@@ -223,8 +249,7 @@ def _level(points: NDArray[np.float32], eye_m: Vector, half_m: tuple[float, floa
     turned = make_pose(eye_m - turn @ eye_m, turn)
     foot = turned[:3, :3] @ np.array([0.0, 0.0, plane[0]]) + turned[:3, 3]
     turned[2, 3] -= foot[2]
-    moved = points @ turned[:3, :3].T.astype(np.float32) + turned[:3, 3].astype(np.float32)
-    return moved.astype(np.float32), plane
+    return turned, plane
 
 
 def _filled(top: Heights) -> Heights:

@@ -13,6 +13,7 @@ import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import cv2
 import numpy as np
@@ -45,6 +46,9 @@ from sightplan_sim.blocksworld.scene import (
 from sightplan_sim.blocksworld.table import Picture
 from sightplan_sim.bullet import one_thread
 from sightplan_sim.episodes import Pose7
+from sightplan_sim.pinhole import View
+
+Placed = TypeVar('Placed', bound=View[Any])
 
 ARM_ID = len(COLOURS) + 1
 """The arm in a segmentation."""
@@ -316,7 +320,7 @@ def check_view(robot: RobotConfig, width: int, height: int) -> None:
         f"{remedy}correct that file's camera.pose, table.max_columns or table.max_level")
 
 
-def displaced(camera: Camera, s: HardwareSettings) -> Camera:
+def displaced(camera: Placed, s: HardwareSettings) -> Placed:
     """A camera that does not hang where it is thought to."""
     rng = np.random.default_rng([s.calibration_seed, 0x63616D])
     aside, axis = rng.standard_normal((2, 3))

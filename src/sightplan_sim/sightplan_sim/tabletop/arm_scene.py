@@ -41,6 +41,7 @@ from sightplan_sim.tabletop.table import Table
 
 TABLE_Y_M = (-0.50, 0.80)
 """Front and back edge of the table in physics; the robot stands on it."""
+_NOTE_STEPS = 8
 _BODY_BITS = (1 << 24) - 1
 
 
@@ -66,7 +67,9 @@ class TableArm(SimulatedArm):
     def __init__(self, robot: RobotConfig, settings: HardwareSettings) -> None:
         self._placed: tuple[Placed, ...] = ()
         self._bodies: dict[str, Body] = {}
+        self._highest_m: dict[str, float] = {}
         super().__init__(robot, settings, block_m=robot.table.block_m, table_y_m=TABLE_Y_M)
+        self._after_step.append(self._note_heights)
 
     def lay(self, things: tuple[Placed, ...], seed: int = 0) -> None:
         """Begin anew: the arm parked and open, the things where they are placed, all at rest."""
@@ -98,6 +101,11 @@ class TableArm(SimulatedArm):
                                                     strict=True) if part.solid)
                     for name, body in self._bodies.items()}
 
+    def highest_m(self) -> dict[str, float]:
+        """The most that the origin of each thing's frame was above the table since the start."""
+        with self._lock:
+            return dict(self._highest_m)
+
     def held(self) -> tuple[str, ...]:
         """The things that both fingers touch now."""
         with self._lock:
@@ -108,6 +116,12 @@ class TableArm(SimulatedArm):
 
     def _thing(self, name: str) -> Thing:
         return next(one.thing for one in self._placed if one.name == name)
+
+    def _note_heights(self) -> None:
+        if self._steps % _NOTE_STEPS == 0:
+            for name, body in self._bodies.items():
+                height = float(pose_of(self._bullet, body)[0][2])
+                self._highest_m[name] = max(height, self._highest_m.get(name, -math.inf))
 
     def _build(self, blocks: Mapping[str, Pose7]) -> None:
         super()._build({})
@@ -120,6 +134,7 @@ class TableArm(SimulatedArm):
                         body.id, link, lateralFriction=self.settings.friction)
             self._bodies[placed.name] = body
         self._blocks = {name: body.id for name, body in self._bodies.items()}
+        self._highest_m = {}
 
 
 class TableScene(Painter):
@@ -138,13 +153,20 @@ class TableScene(Painter):
         self.nominal = View(optics, pose[:3, 3].copy(), pose[:3, :3].copy())
         self.view = self.nominal
         self._table: Table | None = None
+        self._start_s = 0.0
 
-    def show(self, table: Table, calibration_seed: int) -> None:
-        """Begin an episode: the things, their look, and how far the camera is off."""
+    def show(self, table: Table, calibration_seed: int, start_s: float = 0.0) -> None:
+        """Begin an episode.
+
+        Args:
+            table: the things, and their look.
+            calibration_seed: draws how the camera is off.
+            start_s: the arm's clock; the depth's noise counts time from there.
+        """
         self.view = displaced(self.nominal, dataclasses.replace(
             self._settings, calibration_seed=calibration_seed))
         self._bullet.resetSimulation()
-        self._table = table
+        self._table, self._start_s = table, start_s
         self._shown = {one.name: add_thing(self._bullet, one.thing, one.pose, moves=False,
                                            solid=False) for one in table.things}
         self._links = make_link_bodies(self._bullet, (0.0, 0.0, -9.0))
@@ -183,11 +205,15 @@ class TableScene(Painter):
                      ground.table & ~shown)
 
     def take(self, poses: TablePoses) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-        """Colours (H, W, 3) and depth (H, W) [m] as the camera's sensors give them."""
-        assert self._table is not None
+        """Colours (H, W, 3) and depth (H, W) [m] as the camera's sensors give them.
+
+        Raises:
+            WorldError: no table is shown.
+        """
         frame = self.shoot(poses)
-        return frame.rgb, sense_depth(frame.depth_m, self._settings,
-                                      (self._table.seed, f'{poses.stamp_s:.4f}'))
+        assert self._table is not None
+        return frame.rgb, sense_depth(frame.depth_m, self._settings, (
+            self._table.seed, f'{poses.stamp_s - self._start_s:.4f}'))
 
     def _now(self, poses: TablePoses) -> Table:
         """The table with the things where they cast their shadows."""

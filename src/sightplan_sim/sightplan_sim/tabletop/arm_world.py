@@ -52,10 +52,12 @@ class Truth:
 
     Attributes:
         lifted: names of those that are held with their lowest point at least ``LIFTED_M`` high.
+        dropped: names of those that were raised by so much, and are not lifted now.
         displaced: names of the others that stand more than ``DISPLACED_M`` from where they stood.
     """
 
     lifted: tuple[str, ...]
+    dropped: tuple[str, ...]
     displaced: tuple[str, ...]
 
 
@@ -115,7 +117,7 @@ class TabletopArmWorld(Closing):
         self.gate.end_episode()
         self._table = table
         self.arm.lay(table.things, table.seed)
-        self._scene.show(table, self.settings.calibration_seed + table.seed)
+        self._scene.show(table, self.settings.calibration_seed + table.seed, self.arm.now_s())
         self.arm.wait(SETTLE_S)
         self._start = {name: at for name, (at, _) in self.arm.places().items()}
         self.skills.reset()
@@ -128,10 +130,12 @@ class TabletopArmWorld(Closing):
         """What has become of the things."""
         low, held = self.arm.lowest_m(), self.arm.held()
         lifted = tuple(name for name in held if low[name] >= LIFTED_M)
+        dropped = tuple(name for name, height in self.arm.highest_m().items()
+                        if height - self._start[name][2] >= LIFTED_M and name not in lifted)
         displaced = tuple(
             name for name, (at, _) in self.arm.places().items() if name not in lifted
             and float(np.linalg.norm(at - self._start[name])) > DISPLACED_M)
-        return Truth(lifted, displaced)
+        return Truth(lifted, dropped, displaced)
 
     def thing(self, name: str) -> Thing:
         """A thing of this table by its name.

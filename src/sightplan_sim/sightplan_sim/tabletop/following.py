@@ -109,15 +109,15 @@ class Follower(Closing):
         return _Scene(bodies, {name: pose_of(bullet, body)[0] for name, body in bodies.items()})
 
     def _begins_on(self, table: Table, scene: _Scene, moved: Placed, start: Point) -> bool:
-        """Whether a point of the picture is on a thing, or on the table close by."""
+        """Whether a point of the picture is on a thing, or on the table under it or close by."""
         view = table.look.view()
+        at = to_table(view, (start,))
+        if np.isfinite(at).all() and convex_gap(at, self._outline(scene, moved)) < GRIP_M:
+            return True
         ray, = rays_of(view, (start,))
         hit = self._bullet.rayTest(view.position_m.tolist(),
                                    (view.position_m + 5.0 * ray).tolist())[0]
-        if hit[0] == scene.bodies[moved.name].id:
-            return True
-        at = np.array([hit[3][:2]])
-        return hit[0] >= 0 and convex_gap(at, self._outline(scene, moved)) < GRIP_M
+        return bool(hit[0] == scene.bodies[moved.name].id)
 
     def _way(self, table: Table, trace: tuple[Point, ...]) -> list[Floats]:
         """The trace's points but the first on the table, up to where it leaves that."""

@@ -4,7 +4,11 @@ Its rates are uncertain, so they are a weighted grid: all that is believed is in
 and each target changes its weights, whether or not anybody tells what was right.
 
 Without anything learned the hit rate is about that of one of 13 published models, each as likely
-as the others; of persistence and of checking little is known, and the weights are even.
+as the others; of persistence nothing is known; and a checker is better than chance, and rather
+alike about right and about wrong places.
+
+Where nobody tells what was right, how often a model says "yes" to a wrong place is what answers
+tell least about, because asking ends when they agree. Outcomes or labelled targets settle it.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit
 
 from sightplan.model import InputError
 
@@ -43,10 +48,12 @@ _PLACES = np.array([48.0, 1.5, 0.5])
 """Before anything is learned: 96 of 100 targets are pieces, 3 were missed, 1 is absent."""
 
 _HIT = np.linspace(0.025, 0.975, 20)
-_REPEAT = np.append(np.linspace(0.0, 0.9, 10), 0.95)
+_REPEAT = np.linspace(0.0, 0.95, 20)
 _CONFUSABLE = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
-_CORRECT = np.array([0.55, 0.65, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98])
+_CORRECT = np.array([0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.825, 0.85, 0.875, 0.9, 0.925, 0.95, 0.975])
 _CHECK_REPEAT = np.array([0.0, 0.25, 0.5, 0.8, 0.95])
+_ALIKE = 0.7
+"""Standard deviation of the difference between a checker's two rates [logits]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +111,10 @@ class CheckerRates:
 
     @classmethod
     def default(cls) -> Self:
-        """Nothing is known but that it is better than chance."""
+        """Nothing is known but that it is better than chance, and its rates rather alike."""
         yes_right, no_wrong, repeat = _grid(_CORRECT, _CORRECT, _CHECK_REPEAT)
-        return cls(yes_right, no_wrong, repeat, np.full(len(repeat), 1 / len(repeat)))
+        weight = np.exp(-0.5 * ((logit(yes_right) - logit(no_wrong)) / _ALIKE) ** 2)
+        return cls(yes_right, no_wrong, repeat, weight / weight.sum())
 
     @classmethod
     def known(cls, yes_right: float, no_wrong: float, repeat: float) -> Self:

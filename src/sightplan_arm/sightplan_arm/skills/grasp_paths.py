@@ -1,0 +1,253 @@
+"""The motions with which a thing is taken, lifted, carried and put down: planned, not made."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import cv2
+import numpy as np
+
+from sightplan_arm.config import RobotConfig
+from sightplan_arm.geometry import inverse, make_pose, rotation_from_vector
+from sightplan_arm.hardware import ArmStoppedError, JointTrajectory, Vector
+from sightplan_arm.skills.clearance import Box
+from sightplan_arm.skills.grasps import Grasp
+from sightplan_arm.skills.motions import (
+    Motion,
+    MotionSequence,
+    NoRoomError,
+    PathPlanner,
+    first_that_works,
+)
+from sightplan_arm.skills.seen import Thing
+from sightplan_arm.skills.surface import CELL_M, Mask
+from sightplan_arm.trajectories import UnreachableError
+
+_Planned = TypeVar('_Planned')
+
+_LIFTS = (1.0, 0.8, 0.6)  # parts of the lift that are tried where the arm does not reach as high
+_TILTS_RAD = (0.0, 0.25, 0.4)  # of the hand towards the robot's foot, for what is far away
+_LEAST_M = 0.003  # distance below which a path is not taken
+_STEP_M = 0.01
+_DROP_M = 0.002  # height above where it was at which a thing is let go
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """The planned motions of a grasp.
+
+    Attributes:
+        grasp: what they are for.
+        fetch: to the thing.
+        lift: up with it.
+        escape: from the thing back to where the camera sees everything, with an empty hand.
+        put_back: down again from where the lift ends.
+    """
+
+    grasp: Grasp
+    fetch: tuple[Motion, ...]
+    lift: tuple[Motion, ...]
+    escape: tuple[Motion, ...]
+    put_back: tuple[Motion, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Carry:
+    """The planned motions of carrying a thing along a way.
+
+    Attributes:
+        grasp: with which it is taken.
+        fetch: to the thing.
+        bring: up a little, along the way, and down.
+        leave: back to where the camera sees everything.
+        escape: the same from where the thing was.
+        end_m: (2,) where the thing's middle will be.
+    """
+
+    grasp: Grasp
+    fetch: tuple[Motion, ...]
+    bring: tuple[Motion, ...]
+    leave: tuple[Motion, ...]
+    escape: tuple[Motion, ...]
+    end_m: Vector
+
+
+class GraspPlanner:
+    """Plans motions around grasps.
+
+    Args:
+        robot: its configuration.
+        paths: finds paths among boxes.
+        check: raises ArmStoppedError for a trajectory that the gate would refuse.
+        lift_m: how far things are lifted.
+        carry_speed: part of the speed with a thing in the hand or close to others.
+        room_m: distance kept to things on the way.
+    """
+
+    def __init__(self, robot: RobotConfig, paths: PathPlanner,
+                 check: Callable[[JointTrajectory], None], *, lift_m: float, carry_speed: float,
+                 room_m: float) -> None:
+        self._robot, self._paths, self._check = robot, paths, check
+        self._lift_m, self._slow, self._room_m = lift_m, carry_speed, room_m
+        self._base_m = inverse(robot.table.pose)[:3, 3]
+
+    def lift(self, thing: Thing, grasp: Grasp) -> Moves:
+        """The motions with which a thing is taken and lifted.
+
+        Raises:
+            NoRoomError: the arm would come too near to things.
+            UnreachableError: the arm cannot do it.
+        """
+        boxes = thing.surface.boxes()
+        return self._first(thing, grasp, functools.partial(self._lift, grasp, boxes))
+
+    def carry(self, thing: Thing, grasp: Grasp, way: Sequence[Vector], low_m: float) -> Carry:
+        """The motions with which a thing is taken and carried along a way.
+
+        Args:
+            thing: what is carried.
+            grasp: how it is taken.
+            way: (2,) points of the table to which its middle goes one after the other.
+            low_m: how high it is carried.
+
+        Raises:
+            NoRoomError: the arm would come too near to things, or the thing would.
+            UnreachableError: the arm cannot do it.
+        """
+        boxes = thing.surface.boxes()
+        _check_way(thing, way, low_m)
+        return self._first(thing, grasp, functools.partial(
+            self._carry, thing, grasp, way, low_m, boxes))
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _first(self, thing: Thing, grasp: Grasp, plan: Callable[[Vector], _Planned]) -> _Planned:
+        """The first plan that works, of all ways to put the hand around a thing.
+
+        Args:
+            thing: what is taken.
+            grasp: how.
+            plan: of a path (K, N) straight up from the grasp.
+        """
+        others = thing.surface.boxes(without=thing.cells)
+        return first_that_works([
+            functools.partial(self._above, self._leaning(grasp.pose, turn, tilt),
+                              part * self._lift_m, others, plan)
+            for tilt in _TILTS_RAD for part in _LIFTS for turn in (0.0, math.pi)],
+            'the place cannot be reached')
+
+    def _leaning(self, pose: Vector, turn: float, tilt: float) -> Vector:
+        """A pose of the tip, turned about the vertical, with the hand tilted to the robot."""
+        out = pose[:3, 3] - self._base_m
+        axis = np.array([-out[1], out[0], 0.0]) / max(float(np.hypot(*out[:2])), 1e-6)
+        rotation = rotation_from_vector(-tilt * axis) @ rotation_from_vector((0.0, 0.0, turn))
+        half = self._robot.gripper.hand.finger_half_width_m
+        tip = pose[:3, 3] + (0.0, 0.0, half * math.sin(tilt))  # the lower edge stays where it was
+        return make_pose(tip, rotation @ pose[:3, :3])
+
+    def _above(self, low: Vector, lift_m: float, others: Sequence[Box],
+               plan: Callable[[Vector], _Planned]) -> _Planned:
+        """A plan from a pose of the tip around a thing."""
+        high = low.copy()
+        high[2, 3] += lift_m
+        ready, to_base = self._robot.arm.ready, self._robot.table.pose
+        for pose in (low, high):  # out of reach is found out faster here than by ``rise``
+            if self._paths.kinematics.ik(to_base @ pose, ready) is None:
+                raise UnreachableError('the arm does not reach x {:.2f}, y {:.2f}, z {:.2f} m'
+                                       .format(*pose[:3, 3]))
+        return first_that_works([functools.partial(plan, path)
+                                 for path in self._paths.rise(low, high, others)],
+                                'no way is found over the table')
+
+    def _lift(self, grasp: Grasp, boxes: Sequence[Box], path: Vector) -> Moves:
+        """The motions along a path up from a thing."""
+        sequence = self._approach(boxes, path)
+        fetch = sequence.take()
+        back = sequence.branch()
+        sequence.along('lift', 'up with the thing', path, self._slow)
+        lift = sequence.take()
+        down = sequence.branch()
+        down.along('place', 'down with the thing', path[::-1], self._slow)
+        back.along('retreat', 'up from the thing', path, self._slow)
+        back.home('retreat', boxes, self._room_m)
+        moves = Moves(grasp, fetch, lift, back.take(), down.take())
+        self._check_all((*moves.fetch, *moves.lift, *moves.escape, *moves.put_back))
+        return moves
+
+    def _carry(self, thing: Thing, grasp: Grasp, way: Sequence[Vector], low_m: float,
+               boxes: Sequence[Box], path: Vector) -> Carry:
+        """The motions along a way, from a path up from a thing."""
+        sequence = self._approach(boxes, path)
+        fetch = sequence.take()
+        back = sequence.branch()
+        back.along('retreat', 'up from the thing', path, self._slow)
+        back.home('retreat', boxes, self._room_m)
+        heights = [float(self._paths.pose(posture)[2, 3]) for posture in path]
+        over = next((k for k, height in enumerate(heights) if height >= heights[0] + low_m),
+                    len(path) - 1)
+        sequence.along('lift', 'up with the thing', path[:over + 1], self._slow)
+        start = self._paths.pose(sequence.posture)
+        others = thing.surface.boxes(without=thing.cells)
+        for number, point in enumerate(way, 1):
+            pose = start.copy()
+            pose[:2, 3] += np.asarray(point) - thing.centre_m
+            self._line(sequence, 'transfer', f'to point {number} of the way', pose, others)
+        placed = self._paths.pose(sequence.posture)
+        placed[2, 3] = heights[0] + _DROP_M
+        self._line(sequence, 'place', 'down with the thing', placed, others)
+        bring = sequence.take()
+        raised = placed.copy()
+        raised[2, 3] = heights[-1]
+        self._line(sequence, 'retreat', 'up from the thing', raised, others)
+        sequence.home('retreat', boxes, self._room_m)
+        carry = Carry(grasp, fetch, bring, sequence.take(), back.take(),
+                      np.asarray(way[-1], np.float64))
+        self._check_all((*carry.fetch, *carry.bring, *carry.leave, *carry.escape))
+        return carry
+
+    def _approach(self, boxes: Sequence[Box], path: Vector) -> MotionSequence:
+        sequence = MotionSequence(self._paths, self._robot.arm.park)
+        sequence.out('approach', 'to above the thing', path[-1], boxes, self._room_m)
+        sequence.along('approach', 'down to the thing', path[::-1], self._slow)
+        return sequence
+
+    def _line(self, sequence: MotionSequence, phase: str, what: str, pose: Vector,
+              others: Sequence[Box]) -> None:
+        """Move the tip straight to a pose, if the arm keeps clear of the other things."""
+        path = self._paths.straight(sequence.posture, pose)
+        room = self._paths.clearance.least_m(path, others, _LEAST_M)
+        if room < _LEAST_M:
+            raise NoRoomError(f'the arm would come to {1e3 * room:.0f} mm from a thing')
+        sequence.along(phase, what, path, self._slow)
+
+    def _check_all(self, motions: Sequence[Motion]) -> None:
+        for motion in motions:
+            try:
+                self._check(motion.trajectory)
+            except ArmStoppedError as error:
+                raise UnreachableError(f'{error} ({error.cause})') from error
+
+
+def _check_way(thing: Thing, way: Sequence[Vector], low_m: float) -> None:
+    """Check that a thing does not run into others on its way, as far as they are seen.
+
+    Raises:
+        NoRoomError: it would.
+    """
+    own = cv2.dilate(thing.cells.astype(np.uint8), np.ones((5, 5), np.uint8)) > 0
+    high: Mask = (np.nan_to_num(thing.surface.top_m) > low_m) & ~own
+    rows, columns = np.nonzero(thing.cells)
+    last = np.asarray(thing.centre_m)
+    for point in way:
+        length = float(np.linalg.norm(np.asarray(point) - last))
+        for part in np.linspace(0.0, 1.0, max(2, math.ceil(length / _STEP_M))):
+            shift = np.round((last + part * (np.asarray(point) - last) - thing.centre_m) / CELL_M)
+            r, c = rows + int(shift[1]), columns + int(shift[0])
+            inside = (r >= 0) & (r < high.shape[0]) & (c >= 0) & (c < high.shape[1])
+            if high[r[inside], c[inside]].any():
+                raise NoRoomError('on its way the thing would run into another one')
+        last = np.asarray(point)

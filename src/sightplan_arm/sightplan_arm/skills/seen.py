@@ -1,0 +1,153 @@
+"""Things on a table as the camera shows them: found where somebody points, and found again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sightplan.model import Form, InputError, Region
+from sightplan_arm.hardware import Vector
+from sightplan_arm.skills.surface import CELL_M, Mask, Surface
+
+UNCHANGED_M = 0.010
+"""Cells whose height changed by less have not changed; of low things by less yet."""
+_STILL = 0.4  # part of a thing's cells; if more have not changed it is still there
+_SAME = 0.7  # and if so many have not, it did not move at all
+_STRAYED_M = 0.10  # so far may a thing have been pushed by a grasp that failed
+_STRAYED_RGB = 60.0
+
+
+class NothingThereError(Exception):
+    """Nothing stands where it was pointed, or where a thing was."""
+
+
+@dataclass(frozen=True, eq=False)
+class Thing:
+    """What is to be taken, as seen.
+
+    Attributes:
+        surface: in which it is seen.
+        cells: (rows, columns) of the height map.
+        centre_m: (2,) the middle of its cells.
+        rgb: (3,) mean colour.
+        near_m: (2,) where it shall be taken; None: where it is in balance.
+    """
+
+    surface: Surface
+    cells: Mask
+    centre_m: Vector
+    rgb: Vector
+    near_m: Vector | None = None
+
+
+def find(surface: Surface, where: Region | Mask, part: bool = False) -> Thing:
+    """What a region, or some pixels, show.
+
+    A point, or the start of a trace, means all that hangs together there, seen from above; a box
+    means what is in it of the piece that shows most.
+
+    Args:
+        surface: what is seen.
+        where: a region in unit coordinates, or pixels (H, W).
+        part: whether it shall be taken just there.
+
+    Raises:
+        InputError: the pixels are of another size than the picture.
+        NothingThereError: nothing stands there.
+    """
+    if not isinstance(where, Region):
+        if where.shape != surface.shape:
+            raise InputError(f'pixels of shape {where.shape} for a picture of {surface.shape}')
+        pixels, middle = np.asarray(where, bool), None
+    else:
+        pixels = _pixels(surface, where)
+        middle = where.centre
+    ys, xs = np.nonzero(pixels & surface.raised)
+    if not len(ys):
+        raise NothingThereError('nothing stands on the table where it was pointed')
+    if not part:
+        return _thing(surface, pixels)
+    height, width = surface.shape
+    x, y = (xs.mean(), ys.mean()) if middle is None else (middle[0] * width, middle[1] * height)
+    nearest = int(np.argmin(np.hypot(xs - x, ys - y)))
+    return _thing(surface, pixels,
+                  surface.points_m[ys[nearest], xs[nearest], :2].astype(np.float64))
+
+
+def _pixels(surface: Surface, region: Region) -> Mask:
+    height, width = surface.shape
+    if region.form is not Form.BOX:
+        (column, row), = Region(Form.POINT, (region.centre,)).pixels(width, height)
+        label = surface.label_at(column, row)
+        return surface.pixels_of(label) if label else np.zeros(surface.shape, bool)
+    (x1, y1), (x2, y2) = region.pixels(width, height)
+    inside = np.zeros(surface.shape, bool)
+    inside[max(0, y1):max(0, y2 + 1), max(0, x1):max(0, x2 + 1)] = True
+    labels = surface.labels.ravel()[surface.cells[inside & surface.raised]]
+    labels = labels[labels > 0]
+    return (surface.pixels_of(int(np.bincount(labels).argmax())) & inside if len(labels)
+            else np.zeros(surface.shape, bool))
+
+
+def _thing(surface: Surface, pixels: Mask, near_m: Vector | None = None) -> Thing:
+    cells = surface.cells_of(pixels)
+    rows, columns = np.nonzero(cells)
+    middle = surface.low_m + CELL_M * (np.array([columns.mean(), rows.mean()]) + 0.5)
+    colours = surface.rgb[pixels & surface.raised]
+    return Thing(surface, cells, middle, colours.mean(axis=0).astype(np.float64), near_m)
+
+
+def find_again(surface: Surface, thing: Thing, near_m: Vector | None = None) -> Thing:
+    """A thing where it was, or a little beside: after a grasp that failed, or a push.
+
+    Args:
+        surface: what is seen now.
+        thing: as it was.
+        near_m: (2,) where its middle should be; None: where it was.
+
+    Raises:
+        NothingThereError: nothing like it is there.
+    """
+    if near_m is None and float(_unchanged(surface, thing).mean()) > _SAME:
+        shown = np.zeros(surface.shape, bool)
+        inside = surface.cells >= 0
+        shown[inside] = thing.cells.ravel()[surface.cells[inside]]
+        if (shown & surface.raised).any():
+            return _thing(surface, shown, thing.near_m)
+    middle = thing.centre_m if near_m is None else near_m
+    best: tuple[float, Thing] | None = None
+    for label in np.unique(surface.labels[surface.labels > 0]):
+        pixels = surface.pixels_of(int(label))
+        if not pixels.any():
+            continue
+        one = _thing(surface, pixels)
+        away = float(np.linalg.norm(one.centre_m - middle))
+        unlike = float(np.linalg.norm(one.rgb - thing.rgb))
+        if away < _STRAYED_M and unlike < _STRAYED_RGB:
+            cost = away / _STRAYED_M + unlike / _STRAYED_RGB
+            if best is None or cost < best[0]:
+                best = (cost, one)
+    if best is None:
+        raise NothingThereError('it is not found again')
+    return best[1]
+
+
+def is_gone(surface: Surface, thing: Thing) -> bool:
+    """Whether a thing is no longer where it was, as far as the camera sees that place.
+
+    What is lifted straight up is still over its place: it is gone if little of it is as high as
+    before.
+    """
+    return bool(_unchanged(surface, thing).mean() < _STILL)
+
+
+def _unchanged(surface: Surface, thing: Thing) -> Mask:
+    """(N,) which of a thing's cells are as high as they were; what is hidden now is not."""
+    before, now = thing.surface.top_m[thing.cells], surface.top_m[thing.cells]
+    known = np.isfinite(before)
+    if not known.any():
+        return np.zeros(1, bool)
+    before, now = before[known], now[known]
+    with np.errstate(invalid='ignore'):
+        return np.asarray(np.abs(now - before) < np.clip(0.4 * before, 0.003, UNCHANGED_M))
