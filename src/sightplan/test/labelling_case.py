@@ -87,20 +87,29 @@ def three_pictures():
 
 
 @contextlib.contextmanager
+def running(server):
+    """A server of a local page, while it serves in a thread of its own."""
+    thread = threading.Thread(target=server.serve_forever, kwargs={'poll_interval': 0.02})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@contextlib.contextmanager
 def serving(path, recorded, who='ann', port=0, **options):
     """A labelling server for an episode that a bag would hold; labels go to ``path``."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tasks_module, 'read_episodes', lambda bag: iter([recorded]))
         file = LabelFile(path)
         server = LabelServer(LabellingSession(collect([recorded]), file, who, **options), port)
-        thread = threading.Thread(target=server.serve_forever, kwargs={'poll_interval': 0.02})
-        thread.start()
         try:
-            yield server
+            with running(server):
+                yield server
         finally:
-            server.shutdown()
-            thread.join()
-            server.server_close()
             file.close()
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import io
 import json
 import os
-import threading
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from labelling_case import running
 from sightplan import cli
 from sightplan.commands import label
 from sightplan.model import InfrastructureError, InputError
@@ -31,19 +30,6 @@ def shown(item, model, load=lambda: GREY):
 TRACES = [shown(f's3/{item}', model) for item in range(6) for model in ('a', 'b')]
 
 
-@contextlib.contextmanager
-def serving(session, **more):
-    server = RatingServer(session, **more)
-    thread = threading.Thread(target=server.serve_forever, kwargs={'poll_interval': 0.02})
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / 'ratings.jsonl'
@@ -51,7 +37,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def server(path):
-    with serving(RatingSession(TRACES, path, 'ann')) as found:
+    with running(RatingServer(RatingSession(TRACES, path, 'ann'))) as found:
         yield found
 
 
@@ -159,7 +145,7 @@ def test_only_who_has_the_address_is_served(server):
 def test_a_picture_that_cannot_be_read_is_said(path):
     def gone():
         raise InputError('a.png: is missing')
-    with serving(RatingSession([shown('s3/0', 'a', gone)], path, 'ann')) as server:
+    with running(RatingServer(RatingSession([shown('s3/0', 'a', gone)], path, 'ann'))) as server:
         status, _, body = ask(server, 'pictures/0')
         assert status == 404 and b'a.png: is missing' in body
 

@@ -12,8 +12,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import cv2
+import numpy as np
+from numpy.typing import NDArray
 
 from sightplan.model import WorldError
+
+Floats = NDArray[np.float64]
 
 _LOCK = threading.Lock()
 _threads: list[int] = []  # how many OpenCV had, for each who is in `one_thread`; the first counts
@@ -79,3 +83,40 @@ def one_thread() -> Iterator[None]:
     finally:
         with _LOCK:
             cv2.setNumThreads(_threads.pop())  # 1 until the last one is done
+
+
+class Scratch:
+    """Lists that are filled again for every mesh.
+
+    PyBullet 3.2.7 never lets go of the lists it is given nor of their rows (createVisualShape
+    takes two references and returns none), so every mesh gets the same ones.
+
+    Attributes:
+        lock: to be held from filling them until PyBullet has read them.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._rows: list[list[list[float]]] = [[], [], []]
+        self._lists: list[list[list[float]]] = [[], [], []]
+        self._numbers: list[int] = []
+        self._indices: list[int] = []
+
+    def fill(self, vertices: Floats, normals: Floats, uvs: Floats, indices: NDArray[np.int64],
+             ) -> tuple[list[list[float]], list[list[float]], list[list[float]], list[int]]:
+        """Lists with these values, good until the next call."""
+        for rows, out, values in zip(self._rows, self._lists, (vertices, normals, uvs),
+                                     strict=True):
+            while len(rows) < len(values):
+                rows.append([])
+            for row, value in zip(rows, values.tolist(), strict=False):
+                row[:] = value
+            out[:] = rows[:len(values)]
+        self._numbers += range(len(self._numbers), len(vertices))
+        numbers = self._numbers
+        self._indices[:] = [numbers[index] for index in indices.tolist()]
+        one, two, three = self._lists
+        return one, two, three, self._indices
+
+
+SCRATCH = Scratch()

@@ -227,12 +227,12 @@ def test_memory_does_not_grow_with_homes(painter):
     """PyBullet keeps what it is given; the painter gives it the same lists again."""
     home = small_home()
     painter.build(home)
-    lists = [len(rows) for rows in render._SCRATCH._rows]
-    first = [id(rows[0]) for rows in render._SCRATCH._rows]
+    lists = [len(rows) for rows in render.SCRATCH._rows]
+    first = [id(rows[0]) for rows in render.SCRATCH._rows]
     for _ in range(3):
         painter.build(home)
-    assert [len(rows) for rows in render._SCRATCH._rows] == lists
-    assert [id(rows[0]) for rows in render._SCRATCH._rows] == first
+    assert [len(rows) for rows in render.SCRATCH._rows] == lists
+    assert [id(rows[0]) for rows in render.SCRATCH._rows] == first
 
 
 THREADS = '''

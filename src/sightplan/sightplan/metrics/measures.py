@@ -158,6 +158,15 @@ def mean_of(name: str) -> Statistic:
     return mean
 
 
+def grouped(lines: Iterable[Mapping[str, Any]], key: Callable[[Mapping[str, Any]], str],
+            measures: Sequence[Measure]) -> dict[str, Any]:
+    """The measures by group of lines: group to ``aggregates``, in alphabetical order."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for line in lines:
+        groups.setdefault(key(line), []).append(line)
+    return {name: aggregates(groups[name], measures) for name in sorted(groups)}
+
+
 def numbered(groups: Iterable[Hashable]) -> tuple[NDArray[np.int64], int]:
     """Of each item the number of its group, by first appearance, (N,); how many groups."""
     numbers: dict[Hashable, int] = {}

@@ -107,8 +107,8 @@ class Region:
             return cls(Form(data['form']), tuple((float(x), float(y)) for x, y in data['points']),
                        str(data.get('label', '')), None if chance is None else float(chance))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise InputError(f'{data!r} is no region ({error}); write it as {{"form": "point", '
-                             '"points": [[x, y]]} with x and y from 0 to 1') from error
+            raise InputError(f'is no region ({error}); write it as {{"form": "point", "points": '
+                             f'[[x, y]]}} with x and y from 0 to 1: {data!r}') from error
 
 
 def pixel(value: float) -> int:

@@ -261,11 +261,10 @@ class _Desk:
         picture = next((part for part in sample.parts if isinstance(part, Picture)), None)
         if picture is None and backend.needs_truth:
             raise self._never_blind()
-        depth = None if picture is None or picture.load_depth is None else picture.load_depth
         found = BackendLocator(self._plan.settings.backend, backend).locate(
             _GREY if picture is None else picture.load(), [target], settings,
-            depth_m=None if depth is None else depth(),
-            camera=None if picture is None else picture.camera, start=sample.start,
+            depth_m=picture.load_depth() if picture and picture.load_depth else None,
+            camera=picture.camera if picture else None, start=sample.start,
             timeout_s=self._plan.settings.propose_timeout_s)[0]
         return SampleReply(found.text, regions=found.regions, probability=found.probability,
                            unread=found.unread)

@@ -17,18 +17,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import pydantic
 
 from sightplan.metrics.measures import Measure
-from sightplan.model import InputError, Privileged, plugins
+from sightplan.model import InputError, Privileged, check_settings, plugins, settings_fields
 from sightplan.model.reading import Record, read_file
 
 GROUP = 'sightplan.suites'
 MARKER = 'suite.yaml'
 EPISODES, SAMPLES = 'episodes', 'samples'
 _PACKAGE = 'sightplan.suites'
+T = TypeVar('T')
 
 Count = Annotated[int, pydantic.Field(gt=0, le=10_000)]
 """A budget of actions."""
@@ -364,6 +365,26 @@ def read_suite(folder: Path) -> Suite:
     except OSError as error:
         raise InputError(f'{path}: cannot be read ({error.strerror})') from error
     return _read(folder, changed_ns)
+
+
+def suite_settings(name: str, cls: type[T], options: Mapping[str, Any]) -> T:
+    """Settings of a suite from its options (``--suite-option``).
+
+    Args:
+        name: of the suite.
+        cls: dataclass of its settings.
+        options: as given.
+
+    Raises:
+        InputError: an unknown option or a bad value.
+    """
+    known = [found.name for found in settings_fields(cls)]
+    for option in options:
+        if option not in known:
+            raise InputError(f'suite {name} has no option {option!r}; it has {", ".join(known)}')
+    settings = cls(**options)
+    check_settings(settings, f'suite {name}')
+    return settings
 
 
 def suite_for(domain: str, split: str) -> Suite | None:

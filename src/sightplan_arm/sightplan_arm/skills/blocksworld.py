@@ -50,7 +50,7 @@ from sightplan_arm.skills.motions import (
     PathPlanner,
     first_that_works,
 )
-from sightplan_arm.skills.report import SkillReport, SkillResult, Stopwatch
+from sightplan_arm.skills.report import Refused, SkillReport, SkillResult, Stopwatch
 from sightplan_arm.trajectories import UnreachableError
 
 if TYPE_CHECKING:
@@ -91,14 +91,6 @@ class SkillSettings:
                                low=0.01, high=1.0)
     settle_s: float = param(0.2, 'How long to wait before the fingers close and after they have '
                             "opened, on the arm's clock [s]", low=0.0, high=5.0)
-
-
-class _Refused(Exception):
-    """The action is not begun, or not gone on with: no block has been moved by it."""
-
-    def __init__(self, cause: str, message: str) -> None:
-        super().__init__(message)
-        self.cause, self.message = cause, message
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,7 +270,7 @@ class BlocksworldSkills(ArmUse):
             self._gate.check_armed()
             try:
                 cause, message = self._carry_out(action, watch)
-            except _Refused as error:
+            except Refused as error:
                 cause, message = error.cause, error.message
                 self._gate.check_armed()  # meanwhile it may have been stopped
         except ArmStoppedError as error:
@@ -300,7 +292,7 @@ class BlocksworldSkills(ArmUse):
         try:
             self._check_fingers()
         except WorldError as error:
-            raise _Refused(causes.OCCUPIED, str(error)) from error
+            raise Refused(causes.OCCUPIED, str(error)) from error
         self._park(watch)
         task, moves = self._prepare(block, column, watch)
         with self._gate.skill(str(action), since=epoch):
@@ -310,7 +302,7 @@ class BlocksworldSkills(ArmUse):
                     break
                 try:
                     task, moves = self._prepare(block, column, watch)
-                except _Refused as error:
+                except Refused as error:
                     return cause, f'{message}, and then: {error.message}'
                 cause, message = self._move(task, moves, watch)
         if cause == causes.DONE and self._settings.verify:
@@ -322,7 +314,7 @@ class BlocksworldSkills(ArmUse):
         """Look, judge and plan.
 
         Raises:
-            _Refused: the action is not to be carried out.
+            Refused: the action is not to be carried out.
         """
         with watch.phase('perceive'):
             task = self._perceive(block, column)
@@ -333,22 +325,22 @@ class BlocksworldSkills(ArmUse):
                     self._gate.limits.check(motion.trajectory)  # not with a block in the hand
             except UnreachableError as error:
                 cause = causes.NO_ROOM if isinstance(error, NoRoomError) else causes.UNREACHABLE
-                raise _Refused(cause, str(error)) from error
+                raise Refused(cause, str(error)) from error
             except ArmStoppedError as error:
-                raise _Refused(causes.UNREACHABLE, f'{error} ({error.cause})') from error
+                raise Refused(causes.UNREACHABLE, f'{error} ({error.cause})') from error
             return task, moves
 
     def _perceive(self, block: str, column: str) -> Task:
         """Look, and look again before something odd is taken for true: a hand may have been there.
 
         Raises:
-            _Refused: the action makes no sense, or contradicts what the agent is sure of.
+            Refused: the action makes no sense, or contradicts what the agent is sure of.
         """
         for left in range(self._settings.observations - 1, -1, -1):
             seen = self._observe()
             try:
                 task = self._task(block, column, seen)
-            except _Refused as error:
+            except Refused as error:
                 if error.cause not in _OBSERVE_AGAIN or not left:
                     raise
                 self._arm.wait(_OBSERVE_AGAIN_S)
@@ -360,29 +352,29 @@ class BlocksworldSkills(ArmUse):
     def _check_action(self, action: Action) -> tuple[str, str]:
         """Block and column of an action; nothing else ever leads to a motion."""
         if action.name != ACTION or len(action.args) != 2:
-            raise _Refused(causes.UNKNOWN, f'unknown action {action}: this robot knows '
-                           f'{ACTION}(block, column)')
+            raise Refused(causes.UNKNOWN, f'unknown action {action}: this robot knows '
+                          f'{ACTION}(block, column)')
         block, column = action.args
         if block not in self._colours:
-            raise _Refused(causes.UNKNOWN, f'{block} is not a block of this problem')
+            raise Refused(causes.UNKNOWN, f'{block} is not a block of this problem')
         if column not in self._columns:
-            raise _Refused(causes.UNKNOWN, f'{column} is not a column of this problem')
+            raise Refused(causes.UNKNOWN, f'{column} is not a column of this problem')
         return block, column
 
     def _task(self, block: str, column: str, seen: Arrangement) -> Task:
         """What to move where.
 
         Raises:
-            _Refused: the move makes no sense in what is seen.
+            Refused: the move makes no sense in what is seen.
         """
         side, table = self._robot.table.block_m, self._robot.table
         cube = seen.cubes.get(block)
         if cube is None:
-            raise _Refused(causes.NOT_FOUND, f'the camera does not find {block} '
-                           f'({self._colours[block]})')
+            raise Refused(causes.NOT_FOUND, f'the camera does not find {block} '
+                          f'({self._colours[block]})')
         source, target = seen.column(block), self._columns.index(column)
         if source is None:
-            raise _Refused(causes.UNCLEAR, f'{block} stands in no column')
+            raise Refused(causes.UNCLEAR, f'{block} stands in no column')
         matter = {*seen.stacks[source], *seen.stacks[target]}
         near = abs(cube.centre_m[1]) <= table.spacing_m / 2
         aside = [c for c in seen.warnings if near and block in c.blocks
@@ -390,19 +382,19 @@ class BlocksworldSkills(ArmUse):
         wrong = [c for c in seen.warnings if c not in aside
                  and (not c.blocks or c.kind in _ANYWHERE or matter & set(c.blocks))]
         if wrong:
-            raise _Refused(causes.UNCLEAR, f'the camera sees what cannot be: {wrong[0]}')
+            raise Refused(causes.UNCLEAR, f'the camera sees what cannot be: {wrong[0]}')
         above = seen.stacks[source][seen.stacks[source].index(block) + 1:]
         if aside:
             above = tuple(name for name in seen.cubes if name != block
                           and _covers(seen.cubes[name], cube, side))
         if above:
-            raise _Refused(causes.COVERED, f'{above[0]} is on {block}')
+            raise Refused(causes.COVERED, f'{above[0]} is on {block}')
         if source == target and not aside:
-            raise _Refused(causes.ALREADY_THERE, f'{block} is in {column} already')
+            raise Refused(causes.ALREADY_THERE, f'{block} is in {column} already')
         under = [name for name in seen.stacks[target] if name != block]
         if len(under) >= table.max_level:
-            raise _Refused(causes.COLUMN_FULL, f'{column} is full: {table.max_level} blocks are '
-                           f'as high as this robot reaches')
+            raise Refused(causes.COLUMN_FULL, f'{column} is full: {table.max_level} blocks are '
+                          f'as high as this robot reaches')
         place = np.array([self._column_x_m[target], 0.0, (len(under) + 0.5) * side])
         if under:  # a stack that leans: stay well supported
             top = seen.cubes[under[-1]].centre_m[:2]
@@ -414,7 +406,7 @@ class BlocksworldSkills(ArmUse):
         """Refuse what contradicts the agent's belief about the block and where it shall be.
 
         Raises:
-            _Refused: of an atom that matters the agent is sure, and the camera sees otherwise.
+            Refused: of an atom that matters the agent is sure, and the camera sees otherwise.
         """
         if self._belief is None:
             return
@@ -426,9 +418,9 @@ class BlocksworldSkills(ArmUse):
                 continue
             believed = probability > 0.5
             if believed is not (atom in true) and max(probability, 1 - probability) > sure:
-                raise _Refused(causes.BELIEF_MISMATCH, f'the agent takes "{atom}" to be '
-                               f'{"true" if believed else "false"} (P = {probability:.2f}), but '
-                               f'the camera sees otherwise')
+                raise Refused(causes.BELIEF_MISMATCH, f'the agent takes "{atom}" to be '
+                              f'{"true" if believed else "false"} (P = {probability:.2f}), but '
+                              f'the camera sees otherwise')
 
     def _move(self, task: Task, moves: Moves, watch: Stopwatch) -> tuple[str, str]:
         """Fetch, grasp, bring, let go, leave."""

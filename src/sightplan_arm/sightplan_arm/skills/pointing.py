@@ -35,7 +35,7 @@ from sightplan_arm.skills.arm_use import ArmUse
 from sightplan_arm.skills.grasp_paths import Carry, GraspPlanner, Moves
 from sightplan_arm.skills.grasps import Grasp, GraspSettings, propose
 from sightplan_arm.skills.motions import NoRoomError, PathPlanner, first_that_works
-from sightplan_arm.skills.report import SkillReport, SkillResult, Stopwatch
+from sightplan_arm.skills.report import Refused, SkillReport, SkillResult, Stopwatch
 from sightplan_arm.skills.seen import NothingThereError, Thing, find, find_again, is_gone
 from sightplan_arm.skills.surface import Mask, Surface, see_surface
 from sightplan_arm.trajectories import UnreachableError
@@ -78,14 +78,6 @@ class PointingSettings(GraspSettings):
                                low=0.01, high=1.0)
     settle_s: float = param(0.2, 'How long to wait before the fingers close and after they have '
                             "opened, on the arm's clock [s]", low=0.0, high=5.0)
-
-
-class _Refused(Exception):
-    """Nothing is done, or nothing more."""
-
-    def __init__(self, cause: str, message: str) -> None:
-        super().__init__(message)
-        self.cause, self.message = cause, message
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +206,7 @@ class PointingSkills(ArmUse):
             self._gate.check_armed()
             try:
                 cause, message = carry_out(action, watch)
-            except _Refused as error:
+            except Refused as error:
                 cause, message = error.cause, error.message
                 self._gate.check_armed()  # meanwhile it may have been stopped
         except ArmStoppedError as error:
@@ -242,7 +234,7 @@ class PointingSkills(ArmUse):
                     with watch.phase('perceive'):
                         thing = find_again(self._see(), thing)
                     moves = self._plan(thing, tried, self._planner.lift, watch)
-                except (NothingThereError, _Refused) as error:
+                except (NothingThereError, Refused) as error:
                     return cause, f'{message}, and then: {error}'
                 cause, message = self._take(thing, moves, watch)
         return cause, message
@@ -272,7 +264,7 @@ class PointingSkills(ArmUse):
     def _put_back(self, action: Action, watch: Stopwatch) -> tuple[str, str]:
         held = self.held
         if held is None:
-            raise _Refused(causes.UNKNOWN, 'nothing is held')
+            raise Refused(causes.UNKNOWN, 'nothing is held')
         with self._gate.skill(str(action)):
             self._follow(held.moves.put_back, watch)
             self._open(watch)
@@ -322,11 +314,11 @@ class PointingSkills(ArmUse):
         """Check that the hand is empty, and park; returns the gate's epoch."""
         epoch = self._gate.epoch
         if self.held is not None:
-            raise _Refused(causes.OCCUPIED, 'something is in the hand: put it back first')
+            raise Refused(causes.OCCUPIED, 'something is in the hand: put it back first')
         try:
             self._check_fingers()
         except WorldError as error:
-            raise _Refused(causes.OCCUPIED, str(error)) from error
+            raise Refused(causes.OCCUPIED, str(error)) from error
         self._park(watch)
         return epoch
 
@@ -339,7 +331,7 @@ class PointingSkills(ArmUse):
             try:
                 return find(self._see(), where, part)
             except NothingThereError as error:
-                raise _Refused(causes.NOT_FOUND, str(error)) from error
+                raise Refused(causes.NOT_FOUND, str(error)) from error
 
     def _way(self, surface: Surface, trace: Region) -> list[Vector]:
         """Where the table is seen through the points of a trace, but for the first."""
@@ -349,7 +341,7 @@ class PointingSkills(ArmUse):
         for column, row in trace.pixels(width, height)[1:]:
             point = surface.on_table(column, row)
             if point is None or (np.abs(point) > half).any():
-                raise _Refused(causes.UNREACHABLE, 'the trace leaves the table')
+                raise Refused(causes.UNREACHABLE, 'the trace leaves the table')
             way.append(point)
         return way
 
@@ -358,22 +350,22 @@ class PointingSkills(ArmUse):
         """What is to be done with the best grasp that the arm can carry out.
 
         Raises:
-            _Refused: there is none.
+            Refused: there is none.
         """
         with watch.phase('plan'):
             found = [grasp for grasp in propose(
                 thing.surface, thing.cells, self._robot.gripper, self.settings, thing.near_m)
                 if not any(_alike(grasp, other) for other in tried)]
             if not found:
-                raise _Refused(causes.NO_GRASP, 'no way to take it is seen: nothing of it fits '
-                               f'between fingers that open to '
-                               f'{1e3 * self._robot.gripper.open_m:.0f} mm, with room for them')
+                raise Refused(causes.NO_GRASP, 'no way to take it is seen: nothing of it fits '
+                              f'between fingers that open to '
+                              f'{1e3 * self._robot.gripper.open_m:.0f} mm, with room for them')
             try:
                 return first_that_works([functools.partial(plan, thing, grasp)
                                          for grasp in found[:_PLANNED]], 'it cannot be taken')
             except UnreachableError as error:
                 cause = causes.NO_ROOM if isinstance(error, NoRoomError) else causes.UNREACHABLE
-                raise _Refused(cause, str(error)) from error
+                raise Refused(cause, str(error)) from error
 
     def _close_around(self, moves: Moves | Carry, watch: Stopwatch) -> float:
         """Go to the thing and close the fingers; returns how far they are apart then [m]."""

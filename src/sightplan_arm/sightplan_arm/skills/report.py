@@ -54,6 +54,19 @@ told EXECUTED with the message, as of a motion that came to nothing, and finds o
 """
 
 
+class Refused(Exception):
+    """An action is not begun, or not gone on with.
+
+    Args:
+        cause: one of ``CAUSES``.
+        message: for people.
+    """
+
+    def __init__(self, cause: str, message: str) -> None:
+        super().__init__(message)
+        self.cause, self.message = cause, message
+
+
 @dataclass(frozen=True)
 class SkillReport:
     """What the message SkillReport carries.

@@ -11,7 +11,6 @@ import contextlib
 import math
 import os
 import tempfile
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 
 from sightplan.model import WorldError
 from sightplan_arm.geometry import rotation_from_rpy, rpy_from_rotation
-from sightplan_sim.bullet import Bullet, one_thread
+from sightplan_sim.bullet import SCRATCH, Bullet, one_thread
 from sightplan_sim.closing import Closing
 from sightplan_sim.household.camera import Camera
 from sightplan_sim.household.meshes import mesh_of
@@ -170,8 +169,8 @@ class Painter(Closing):
             return []
         bullet = self._bullet
         baked = palette.bake(parts)
-        with _SCRATCH.lock:
-            vertices, normals, uvs, indices = _SCRATCH.fill(*baked)
+        with SCRATCH.lock:
+            vertices, normals, uvs, indices = SCRATCH.fill(*baked)
             shape = bullet.createVisualShape(
                 bullet.GEOM_MESH, vertices=vertices, normals=normals, uvs=uvs, indices=indices,
                 rgbaColor=(1.0, 1.0, 1.0, 1.0), specularColor=(0.0, 0.0, 0.0))
@@ -262,43 +261,6 @@ class _Palette:
                 np.concatenate([mesh.normals for mesh in meshes]), np.repeat(uvs, counts, axis=0),
                 np.concatenate([mesh.triangles.ravel() + start
                                 for mesh, start in zip(meshes, starts, strict=True)]))
-
-
-class _Scratch:
-    """Lists that are filled again for every mesh.
-
-    PyBullet 3.2.7 never lets go of the lists it is given nor of their rows (createVisualShape
-    takes two references and returns none), so every mesh gets the same ones.
-
-    Attributes:
-        lock: to be held from filling them until PyBullet has read them.
-    """
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self._rows: list[list[list[float]]] = [[], [], []]
-        self._lists: list[list[list[float]]] = [[], [], []]
-        self._numbers: list[int] = []
-        self._indices: list[int] = []
-
-    def fill(self, vertices: Floats, normals: Floats, uvs: Floats, indices: NDArray[np.int64],
-             ) -> tuple[list[list[float]], list[list[float]], list[list[float]], list[int]]:
-        """Lists with these values, good until the next call."""
-        for rows, out, values in zip(self._rows, self._lists, (vertices, normals, uvs),
-                                     strict=True):
-            while len(rows) < len(values):
-                rows.append([])
-            for row, value in zip(rows, values.tolist(), strict=False):
-                row[:] = value
-            out[:] = rows[:len(values)]
-        self._numbers += range(len(self._numbers), len(vertices))
-        numbers = self._numbers
-        self._indices[:] = [numbers[index] for index in indices.tolist()]
-        one, two, three = self._lists
-        return one, two, three, self._indices
-
-
-_SCRATCH = _Scratch()
 
 
 def _byte(rgb: Rgb) -> tuple[int, int, int]:

@@ -31,10 +31,10 @@ from sightplan_sim.tabletop.meshes import Floats
 from sightplan_sim.tabletop.render import (
     NOTHING,
     Frame,
+    Ground,
     Painter,
-    _develop,
-    _Ground,
-    _soften,
+    develop,
+    soften,
 )
 from sightplan_sim.tabletop.shapes import Placed, Pose, Thing
 from sightplan_sim.tabletop.table import Table
@@ -197,10 +197,10 @@ class TableScene(Painter):
             body_of = np.where(mask < 0, len(self._owner) - 1, mask & _BODY_BITS)
             things = self._owner[body_of]
             parts = np.where(things < 0, NOTHING, mask >> 24).astype(np.int16)
-            ground = _Ground(self._now(poses), self.view)
+            ground = Ground(self._now(poses), self.view)
             shown = mask >= 0
             rgb = np.where(shown[:, :, None], colour, ground.rgb)
-            rgb = _develop(_soften(rgb, things, parts), look)
+            rgb = develop(soften(rgb, things, parts), look)
         return Frame(rgb, np.where(shown, depth, ground.depth_m), things, parts,
                      ground.table & ~shown)
 

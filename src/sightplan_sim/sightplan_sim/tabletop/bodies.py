@@ -13,8 +13,7 @@ import numpy as np
 
 from sightplan.model import WorldError
 from sightplan_arm.geometry import quaternion_from_rotation, rotation_from_rpy
-from sightplan_sim.bullet import Bullet
-from sightplan_sim.household.render import _SCRATCH
+from sightplan_sim.bullet import SCRATCH, Bullet
 from sightplan_sim.tabletop.meshes import Floats, hulls_of, mesh_of
 from sightplan_sim.tabletop.shapes import Part, Pose, Thing
 
@@ -121,8 +120,8 @@ def _centre(part: Part) -> Floats:
 
 def _visual(client: Bullet, part: Part, centre: Floats) -> int:
     mesh = mesh_of(part.seen)
-    with _SCRATCH.lock:
-        vertices, normals, uvs, indices = _SCRATCH.fill(
+    with SCRATCH.lock:
+        vertices, normals, uvs, indices = SCRATCH.fill(
             mesh.vertices - centre, mesh.normals, np.zeros((len(mesh.vertices), 2)),
             mesh.triangles.ravel())
         shape: int = client.createVisualShape(

@@ -75,10 +75,10 @@ class Painter(Closing):
             body_of = np.where(mask < 0, len(owner) - 1, mask & ((1 << 24) - 1))
             things = owner[body_of]
             parts = np.where(mask < 0, NOTHING, mask >> 24).astype(np.int16)
-            ground = _Ground(table, view)
+            ground = Ground(table, view)
             shown = things >= 0
             rgb = np.where(shown[:, :, None], colour, ground.rgb)
-            rgb = _develop(_soften(rgb, things, parts), table.look)
+            rgb = develop(soften(rgb, things, parts), table.look)
         return Frame(rgb, np.where(shown, depth, ground.depth_m), things, parts,
                      ground.table & ~shown)
 
@@ -107,7 +107,7 @@ def _projection(optics: Pinhole) -> list[float]:
             0.0, 0.0, (FAR_M + NEAR_M) / depth, -1.0, 0.0, 0.0, 2 * FAR_M * NEAR_M / depth, 0.0]
 
 
-class _Ground:
+class Ground:
     """Table, shadows on it and floor.
 
     Attributes:
@@ -270,7 +270,7 @@ def _grown(coarse: Texture) -> Texture:
                                  interpolation=cv2.INTER_CUBIC), np.float32)
 
 
-def _soften(rgb: NDArray[np.uint8], things: NDArray[np.int16],
+def soften(rgb: NDArray[np.uint8], things: NDArray[np.int16],
             parts: NDArray[np.int16]) -> NDArray[np.uint8]:
     """Blend pixels at the edges of things and parts with their neighbours."""
     ids = (things.astype(np.int32) * 64 + parts + 65).astype(np.uint16)
@@ -280,7 +280,7 @@ def _soften(rgb: NDArray[np.uint8], things: NDArray[np.int16],
     return out
 
 
-def _develop(rgb: NDArray[np.uint8], look: Look) -> NDArray[np.uint8]:
+def develop(rgb: NDArray[np.uint8], look: Look) -> NDArray[np.uint8]:
     """Lens blur, exposure and sensor noise."""
     if look.blur_px > 0.2:
         rgb = np.asarray(cv2.GaussianBlur(rgb, (0, 0), look.blur_px), np.uint8)

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.model import Form, InputError, Target, TargetMasks, check_settings, param, user_path
+from sightplan.model import Form, InputError, Target, TargetMasks, param, user_path
 from sightplan.model.region import Mask
 from sightplan.model.sample import Picture, Sample
 from sightplan.runs.samples import Samples
-from sightplan.runs.suite import CheckReport
+from sightplan.runs.suite import CheckReport, suite_settings
 from sightplan.suites.point_it_out import masks, official, scenes
 from sightplan.suites.point_it_out.official import Dataset, Item, Skipped
 from sightplan.suites.point_it_out.ticks import draw_ticks
@@ -52,7 +52,7 @@ def samples(split: str, options: Mapping[str, Any]) -> Samples:
         InputError: an unknown option or a bad value, no maker of scenes, or data that cannot be
             used.
     """
-    settings = _settings(options)
+    settings = suite_settings('point_it_out', Settings, options)
     data = _data(settings, split)
     items = [item for item in data.items if item.split == split]
     if settings.data and not data.items:
@@ -103,7 +103,7 @@ def generate(out: Path, count: int, seed: int) -> dict[str, Any]:
         InputError: the folder holds data already or cannot be written, a bad number, or no maker
             of scenes is installed.
     """
-    settings = _settings({'count': count, 'seed': seed})
+    settings = suite_settings('point_it_out', Settings, {'count': count, 'seed': seed})
     left_out: list[str] = []
     written = official.write_official(out, scenes.draw_scenes(
         settings.scenes, count, seed, traces=True,
@@ -220,14 +220,3 @@ class KnownMasks:
                          if piece.name != item.piece)
         others = (other.mask for other in self._items if other.rings and other.id != item.id)
         return tuple(mask for mask in others if not (mask & item.mask).any())
-
-
-def _settings(options: Mapping[str, Any]) -> Settings:
-    known = Settings.__dataclass_fields__
-    for name in options:
-        if name not in known:
-            raise InputError(f'suite point_it_out has no option {name!r}; it has '
-                             f'{", ".join(known)}')
-    settings = Settings(**options)
-    check_settings(settings, 'suite point_it_out')
-    return settings

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sightplan.metrics.measures import MEAN, Measure, aggregates
+from sightplan.metrics.measures import MEAN, Measure, grouped
 from sightplan.model import Form, Region
 from sightplan.model.region import Mask, Point, pixel
 from sightplan.model.sample import Sample, SampleReply
@@ -235,17 +235,9 @@ def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         'by_subclass': subclass_of, 'by_source': lambda line: line['details']['source'],
         'by_scenario': lambda line: line['details']['scenario']}
     return {'outputs': {name: outputs.count(name) for name in dict.fromkeys(outputs)},
-            **{name: _grouped(lines, key) for name, key in groups.items()}}
+            **{name: grouped(lines, key, MEASURES) for name, key in groups.items()}}
 
 
 def subclass_of(line: Mapping[str, Any]) -> str:
     """Split and subclass of a line: ``s1/object part``; of a trace the split alone."""
     return '/'.join(filter(None, (line['split'], line['details']['subclass'])))
-
-
-def _grouped(lines: Sequence[Mapping[str, Any]], key: Callable[[Mapping[str, Any]], str],
-             ) -> dict[str, Any]:
-    groups: dict[str, list[Mapping[str, Any]]] = {}
-    for line in lines:
-        groups.setdefault(key(line), []).append(line)
-    return {name: aggregates(groups[name], MEASURES) for name in sorted(groups)}

@@ -28,14 +28,13 @@ from sightplan.model import (
     InputError,
     Observation,
     Question,
-    check_settings,
     param,
     user_path,
 )
 from sightplan.model.reading import Record, validated
 from sightplan.model.sample import Picture, Sample
 from sightplan.runs.samples import KnownState, Samples
-from sightplan.runs.suite import CheckReport, load_suite
+from sightplan.runs.suite import CheckReport, load_suite, suite_settings
 from sightplan.suites.predicates.drawing import Scene, Studio
 from sightplan.vlm.backends._images import encode, read_image
 
@@ -89,7 +88,7 @@ def samples(split: str, options: Mapping[str, Any]) -> Samples:
         InputError: an unknown option or a bad value, or data that cannot be used.
         WorldError: a world cannot show its problem.
     """
-    settings = _settings(options)
+    settings = suite_settings('predicates', Settings, options)
     if settings.data:
         folder = user_path(settings.data)
         rows = [row for row in read_rows(folder) if row.split == split
@@ -151,7 +150,7 @@ def generate(out: Path, count: int, seed: int) -> dict[str, Any]:
         InputError: the folder holds data already or cannot be written, or a bad number.
         WorldError: a world cannot show its problem.
     """
-    settings = _settings({'count': count, 'seed': seed})
+    settings = suite_settings('predicates', Settings, {'count': count, 'seed': seed})
     if (out / FILE).exists():
         raise InputError(f'{out / FILE}: is there already; name an empty folder')
     rows: list[Row] = []
@@ -296,14 +295,3 @@ def _as_samples(rows: Sequence[Row],
     return Samples(tuple(items), truths.__getitem__,
                    {'sha256': digest.hexdigest()[:12], 'pictures': len(pictures)},
                    truth_source=lambda sample: known[sample.cluster])
-
-
-def _settings(options: Mapping[str, Any]) -> Settings:
-    known = Settings.__dataclass_fields__
-    for name in options:
-        if name not in known:
-            raise InputError(f'suite predicates has no option {name!r}; it has '
-                             f'{", ".join(known)}')
-    settings = Settings(**options)
-    check_settings(settings, 'suite predicates')
-    return settings

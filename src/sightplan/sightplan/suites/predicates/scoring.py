@@ -7,7 +7,7 @@ scored. A picture's questions are not independent: intervals are bootstrapped ov
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from sightplan.metrics.measures import (
     Columns,
     Floats,
     Measure,
-    aggregates,
+    grouped,
     mean_of,
     ratio,
 )
@@ -100,19 +100,11 @@ def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         ``by_domain``, ``by_split`` and ``by_predicate`` (keys such as ``blocksworld.on``): name
         to measures, each with ``value``, ``interval95`` (over pictures), ``n``, ``clusters``.
     """
-    return {'by_domain': _grouped(lines, lambda line: line['domain']),
-            'by_split': _grouped(lines, lambda line: line['split']),
-            'by_predicate': _grouped(lines, predicate_of)}
+    return {'by_domain': grouped(lines, lambda line: line['domain'], MEASURES),
+            'by_split': grouped(lines, lambda line: line['split'], MEASURES),
+            'by_predicate': grouped(lines, predicate_of, MEASURES)}
 
 
 def predicate_of(line: Mapping[str, Any]) -> str:
     """Domain and predicate of a line: ``blocksworld.on``."""
     return f'{line["domain"]}.{line["details"]["predicate"]}'
-
-
-def _grouped(lines: Sequence[Mapping[str, Any]], key: Callable[[Mapping[str, Any]], str],
-             ) -> dict[str, Any]:
-    groups: dict[str, list[Mapping[str, Any]]] = {}
-    for line in lines:
-        groups.setdefault(key(line), []).append(line)
-    return {name: aggregates(groups[name], MEASURES) for name in sorted(groups)}
