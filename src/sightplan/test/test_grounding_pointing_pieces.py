@@ -121,9 +121,9 @@ def test_things_that_touch_are_cut_apart():
     assert all(found(pieces, scene.masks(), 0.7))
 
 
-def test_a_tool_of_two_materials_is_one_piece():
-    scene = (Scene().box(0.0, 0.0, (0.12, 0.03, 0.025), BLUE)
-             .box(0.12, 0.0, (0.12, 0.015, 0.012), WHITE))
+def test_a_flat_thing_of_two_materials_is_one_piece():
+    scene = (Scene().box(-0.25, 0.0, (0.12, 0.1, 0.045), BLUE)
+             .box(-0.13, 0.0, (0.12, 0.1, 0.012), WHITE))
     pieces = propose_pieces(*scene.seen(), CAMERA)
     assert found(pieces, [scene.owner >= 0], 0.7) == [True]
     assert pieces.count == 1
@@ -131,15 +131,42 @@ def test_a_tool_of_two_materials_is_one_piece():
 
 def test_a_handle_is_no_thing_of_its_own():
     scene = (Scene().box(0.0, 0.0, (0.12, 0.12, 0.12), BLUE)
-             .box(0.075, 0.0, (0.03, 0.012, 0.09), WHITE))
+             .box(0.0, -0.1, (0.02, 0.08, 0.06), WHITE))
     pieces = propose_pieces(*scene.seen(), CAMERA)
     assert found(pieces, [scene.owner >= 0], 0.7) == [True]
+    assert pieces.count == 1
+
+
+def test_neither_a_label_nor_a_bend_divides_a_thing():
+    label = (Scene().box(-0.05, 0.0, (0.1, 0.1, 0.15), BLUE)
+             .box(0.05, 0.0, (0.1, 0.1, 0.15), YELLOW))
+    bend = (Scene().box(0.0, 0.1, (0.2, 0.08, 0.2), RED).box(0.0, 0.0, (0.2, 0.12, 0.06), RED))
+    for scene in (label, bend):
+        pieces = propose_pieces(*scene.seen(), CAMERA)
+        assert pieces.count == 1
+        assert found(pieces, [scene.owner >= 0], 0.7) == [True]
 
 
 def test_what_hides_another_thing_is_another_piece():
-    scene = Scene().box(0.0, 0.2, (0.2, 0.03, 0.15), RED).box(0.02, -0.1, (0.06, 0.06, 0.16), RED)
+    scene = (Scene().box(0.0, 0.2, (0.2, 0.03, 0.15), RED)
+             .box(0.02, 0.05, (0.06, 0.06, 0.16), RED))
     pieces = propose_pieces(*scene.seen(), CAMERA)
     assert all(found(pieces, scene.masks(), 0.7))
+
+
+def test_what_stands_beside_the_table_is_no_piece():
+    scene = apart()
+    scene.box(0.3, 0.8, (0.4, 0.2, 1.1), GREEN, -0.7)
+    pieces = propose_pieces(*scene.seen(), CAMERA)
+    assert pieces.count == scene.count - 1
+    assert np.count_nonzero(scene.masks()[-1]) > 1000
+    assert not (pieces.labels[scene.masks()[-1]] >= 0).any()
+
+
+def test_small_holes_in_the_depth_are_filled():
+    scene = apart()
+    pieces = propose_pieces(*scene.seen(holes=0.25), CAMERA)
+    assert all(found(pieces, scene.masks()[:3], 0.9))
 
 
 def test_the_camera_need_not_be_known():
@@ -158,6 +185,15 @@ def test_without_depth_colours_are_all_there_is():
              .ball(0.15, 0.15, 0.05, BLUE))
     pieces = propose_pieces(scene.seen()[0])
     assert all(found(pieces, scene.masks(), 0.7))
+
+
+def test_a_spot_of_another_colour_belongs_to_its_thing():
+    image = np.full((HEIGHT, WIDTH, 3), TABLE, np.uint8)
+    image[80:140, 100:180] = RED
+    image[105:112, 130:137] = WHITE
+    pieces = propose_pieces(image)
+    assert pieces.count == 1
+    assert (pieces.labels[105:112, 130:137] == 0).all()
 
 
 @pytest.mark.parametrize('depth', [
@@ -197,7 +233,7 @@ def box(left, top, right, bottom):
 
 
 @pytest.mark.parametrize(('region', 'weights'), [
-    (point(20, 20), {0: 1}), (point(19, 20), {0: 1}), (point(10, 20), {}),
+    (point(20, 20), {0: 1}), (point(19, 20), {0: 1}), (point(10, 20), {}), (point(17.4, 17.4), {}),
     (point(200, 100), {}), (point(60, 76.5), {1: 1}),
     (box(20, 20, 60, 40), {0: 1}), (box(22, 22, 58, 38), {0: 1}), (box(45, 45, 80, 75), {1: 1}),
     (box(20, 20, 21, 21), {0: 1}), (box(150, 10, 190, 30), {}),

@@ -112,6 +112,34 @@ def test_points_boxes_and_pixels_mean_what_is_there():
     assert (beside.cells == by_point.cells).all()
 
 
+def test_a_blade_that_is_pointed_at_is_taken_with_its_handle():
+    made = table(box('red', -0.05, 0.0, (0.10, 0.025, 0.016)),
+                 box('grey', 0.06, 0.0, (0.12, 0.025, 0.003)),
+                 box('blue', 0.06, 0.04, (0.12, 0.025, 0.03)))
+    surface = see(made)
+    (left, top), (right, bottom) = (made.unit((x, y, 0.003)) for x, y in (
+        (0.0, 0.008), (0.11, -0.008)))
+    blade = np.zeros((480, 640), bool)
+    blade[int(top * 480):int(bottom * 480), int(left * 640):int(right * 640)] = True
+    thing = find(surface, blade)
+    assert thing.centre_m == pytest.approx((-0.05, 0.0), abs=0.01)  # not the blue one
+    assert propose(surface, thing.cells, ROBOT.gripper, SETTINGS)
+    far = np.zeros_like(blade)
+    far[:, int(right * 640) - 40:] = blade[:, int(right * 640) - 40:]
+    with pytest.raises(NothingThereError):  # the handle is not where it ends
+        find(surface, far)
+
+
+def test_a_cell_belongs_to_what_is_uppermost_in_it():
+    made = table(box('white', 0.0, 0.0, (0.16, 0.16, 0.02)), box('red', 0.0, 0.0, (0.04,) * 3))
+    made._put('b', (0.0, 0.0, 0.06))
+    surface = see(made)
+    rgb = made.observe().rgb.astype(int)
+    plate = find(surface, surface.raised & (rgb[:, :, 1] > 150))
+    under = np.abs(np.indices(plate.cells.shape) - np.array([[[113]], [[140]]])).max(axis=0) < 4
+    assert plate.cells.sum() > 1000 and not plate.cells[under].any()
+
+
 def test_where_nothing_stands_nothing_is_found():
     made = table(box('red', -0.1, 0.0, (0.06, 0.04, 0.06)))
     surface = see(made)

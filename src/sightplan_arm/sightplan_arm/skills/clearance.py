@@ -83,14 +83,16 @@ class Clearance:
         pinocchio.framesForwardKinematics(self._model, data, pinocchio.neutral(self._model))
         self._table = data.oMf[base].homogeneous @ robot.table.pose
 
-    def least_m(self, path: Vector, blocks: Sequence[Obstacle],
-                enough_m: float = np.inf) -> float:
+    def least_m(self, path: Vector, blocks: Sequence[Obstacle], enough_m: float = np.inf, *,
+                hand_only: bool = False) -> float:
         """Least distance from any block or box on a way.
 
         Args:
             path: (K, N) postures, between which joints move straight [rad].
             blocks: what stands on the table.
             enough_m: what is farther than this need not be known.
+            hand_only: whether only what hangs on the last joint counts, which is where it is
+                whatever the elbow does.
 
         Returns:
             The distance [m], not more than ``enough_m``; negative where arm and block overlap.
@@ -107,12 +109,23 @@ class Clearance:
             shape.placement = pinocchio.SE3(self._table @ pose)
             shape.geometry = coal.Box(block.size_m if isinstance(block, Box) else side)
         geometry = self._shapes.createData()
+        counted = self._pairs(len(blocks), hand_only)
+        for number in set(range(len(self._shapes.collisionPairs))).difference(counted):
+            geometry.deactivateCollisionPair(number)
         least = enough_m
         for posture in _filled(np.asarray(path, dtype=np.float64)):
             pinocchio.computeDistances(
                 self._model, self._data, self._shapes, geometry, posture)
-            least = min(least, min(result.min_distance for result in geometry.distanceResults))
+            least = min(least, min(geometry.distanceResults[number].min_distance
+                                   for number in counted))
         return float(least)
+
+    def _pairs(self, blocks: int, hand_only: bool) -> list[int]:
+        """Which pairs of a shape and one of so many boxes count; ``_make_boxes`` orders them."""
+        last, shapes = self._model.njoints - 1, self._shapes.geometryObjects
+        links = [number for number, link in enumerate(self._links)
+                 if not hand_only or shapes[link].parentJoint == last]
+        return [box * len(self._links) + link for box in range(blocks) for link in links]
 
     def _make_boxes(self, count: int) -> None:
         """Have at least so many boxes."""

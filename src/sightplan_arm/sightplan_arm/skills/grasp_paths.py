@@ -31,7 +31,9 @@ _Planned = TypeVar('_Planned')
 
 _LIFTS = (1.0, 0.8, 0.6)  # parts of the lift that are tried where the arm does not reach as high
 _TILTS_RAD = (0.0, 0.25, 0.4)  # of the hand towards the robot's foot, for what is far away
+_ROOM_M = 0.005  # distance to things that is enough around a grasp
 _LEAST_M = 0.003  # distance below which a path is not taken
+_MARGIN_M = 0.01  # below the hand's body, at its lowest
 _STEP_M = 0.01
 _DROP_M = 0.002  # height above where it was at which a thing is let go
 
@@ -102,7 +104,7 @@ class GraspPlanner:
             NoRoomError: the arm would come too near to things.
             UnreachableError: the arm cannot do it.
         """
-        boxes = thing.surface.boxes()
+        boxes = self._in_the_way(thing)
         return self._first(thing, grasp, functools.partial(self._lift, grasp, boxes))
 
     def carry(self, thing: Thing, grasp: Grasp, way: Sequence[Vector], low_m: float) -> Carry:
@@ -118,12 +120,20 @@ class GraspPlanner:
             NoRoomError: the arm would come too near to things, or the thing would.
             UnreachableError: the arm cannot do it.
         """
-        boxes = thing.surface.boxes()
+        boxes = self._in_the_way(thing)
         _check_way(thing, way, low_m)
         return self._first(thing, grasp, functools.partial(
             self._carry, thing, grasp, way, low_m, boxes))
 
     # --- inside -------------------------------------------------------------------------------
+
+    def _in_the_way(self, thing: Thing, without: Mask | None = None) -> list[Box]:
+        """What stands around a thing, as far as the hand's body can come near it.
+
+        What is lower than the fingers are long is between them, or beside: see ``grasps``.
+        """
+        least = self._robot.gripper.hand.fingers_m - _MARGIN_M
+        return [box for box in thing.surface.boxes(without) if float(box.size_m[2]) > least]
 
     def _first(self, thing: Thing, grasp: Grasp, plan: Callable[[Vector], _Planned]) -> _Planned:
         """The first plan that works, of all ways to put the hand around a thing.
@@ -133,12 +143,26 @@ class GraspPlanner:
             grasp: how.
             plan: of a path (K, N) straight up from the grasp.
         """
-        others = thing.surface.boxes(without=thing.cells)
+        others = self._in_the_way(thing, without=thing.cells)
         return first_that_works([
-            functools.partial(self._above, self._leaning(grasp.pose, turn, tilt),
-                              part * self._lift_m, others, plan)
-            for tilt in _TILTS_RAD for part in _LIFTS for turn in (0.0, math.pi)],
-            'the place cannot be reached')
+            functools.partial(self._lifted, self._leaning(grasp.pose, turn, tilt), others, plan)
+            for tilt in _TILTS_RAD for turn in (0.0, math.pi)], 'the place cannot be reached')
+
+    def _lifted(self, low: Vector, others: Sequence[Box],
+                plan: Callable[[Vector], _Planned]) -> _Planned:
+        """A plan from a pose of the tip around a thing, with as much of the lift as there can be.
+
+        Where there is no room, a smaller lift does not help.
+        """
+        wrong = UnreachableError('')
+        for part in _LIFTS:
+            try:
+                return self._above(low, part * self._lift_m, others, plan)
+            except NoRoomError:
+                raise
+            except UnreachableError as error:
+                wrong = error
+        raise wrong
 
     def _leaning(self, pose: Vector, turn: float, tilt: float) -> Vector:
         """A pose of the tip, turned about the vertical, with the hand tilted to the robot."""
@@ -155,12 +179,16 @@ class GraspPlanner:
         high = low.copy()
         high[2, 3] += lift_m
         ready, to_base = self._robot.arm.ready, self._robot.table.pose
-        for pose in (low, high):  # out of reach is found out faster here than by ``rise``
-            if self._paths.kinematics.ik(to_base @ pose, ready) is None:
+        for pose in (low, high):  # what cannot work is found out faster here than by ``rise``
+            posture = self._paths.kinematics.ik(to_base @ pose, ready)
+            if posture is None:
                 raise UnreachableError('the arm does not reach x {:.2f}, y {:.2f}, z {:.2f} m'
                                        .format(*pose[:3, 3]))
+            room = self._paths.clearance.least_m(posture[None], others, _LEAST_M, hand_only=True)
+            if room < _LEAST_M:
+                raise NoRoomError(f'the hand would come to {1e3 * room:.0f} mm from a thing')
         return first_that_works([functools.partial(plan, path)
-                                 for path in self._paths.rise(low, high, others)],
+                                 for path in self._paths.rise(low, high, others, _ROOM_M)],
                                 'no way is found over the table')
 
     def _lift(self, grasp: Grasp, boxes: Sequence[Box], path: Vector) -> Moves:
@@ -191,7 +219,7 @@ class GraspPlanner:
                     len(path) - 1)
         sequence.along('lift', 'up with the thing', path[:over + 1], self._slow)
         start = self._paths.pose(sequence.posture)
-        others = thing.surface.boxes(without=thing.cells)
+        others = self._in_the_way(thing, without=thing.cells)
         for number, point in enumerate(way, 1):
             pose = start.copy()
             pose[:2, 3] += np.asarray(point) - thing.centre_m

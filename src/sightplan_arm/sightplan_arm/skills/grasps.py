@@ -34,6 +34,7 @@ from sightplan_arm.skills.surface import CELL_M, Mask, Surface
 
 _OFF_BALANCE, _OFF_POINTED = 6.0, 250.0  # what a metre beside the wanted place costs
 _OVER_M = 0.001  # what is not higher than this over a level does not reach above it
+_FOREIGN = 0.2  # most of a run that may not be the thing's
 _EASY_M = 0.008  # room on each side of a thing from which on a grasp is not tight
 _MARGIN_M = 0.14  # around the thing, for the hand
 _TAPER_ROWS = 3
@@ -187,7 +188,9 @@ class _Turned:
         self._strip = cv2.dilate(self._top, strip)
         self._thing_top = np.where(self._thing, self._top, np.float32(0))
         self._strip_thing = cv2.dilate(self._thing_top, strip)
-        fringe = cv2.dilate(self._thing.astype(np.uint8), np.ones((5, 5), np.uint8)) > 0
+        own = self._thing.astype(np.uint8)
+        self._near = cv2.dilate(own, np.ones((3, 3), np.uint8)) > 0
+        fringe = cv2.dilate(own, np.ones((5, 5), np.uint8)) > 0
         self._strip_other = cv2.dilate(np.where(fringe, np.float32(0), self._top), strip)
         self._strip_hidden = cv2.boxFilter(self._hidden.astype(np.float32), -1, (1, side))
         body = np.ones((2 * round(hand.half_width_m / CELL_M) + 1,
@@ -225,10 +228,18 @@ class _Turned:
             level += 0.006 if tallest < 0.05 else 0.01
 
     def _is_the_things(self, run: _Run) -> bool:
-        """Whether a run belongs to the thing, and to nothing else."""
+        """Whether a run belongs to the thing, and to nothing else.
+
+        At the thing's edge cells may have been taken for something else's, or the other way round.
+        """
         place = np.s_[run.row, run.start:run.end]
-        return bool(self._strip_thing[place].max() > run.level
-                    and self._strip_other[place].max() <= run.level + _OVER_M)
+        if (self._strip_thing[place].max() <= run.level
+                or self._strip_other[place].max() > run.level + _OVER_M):
+            return False
+        lines = slice(max(0, run.row - _PAD_ROWS), run.row + _PAD_ROWS + 1)
+        high = self._top[lines, run.start:run.end] > run.level + _OVER_M
+        foreign = high & ~self._near[lines, run.start:run.end]
+        return bool(foreign.sum() <= _FOREIGN * high.sum())
 
     def _cost(self, run: _Run, settings: GraspSettings) -> float | None:
         """How bad it is to take a run there; None: it cannot be taken."""

@@ -73,22 +73,29 @@ class PathPlanner:
         """Of the tip in a posture."""
         return inverse(self.robot.table.pose) @ self.kinematics.fk(posture)
 
-    def rise(self, low: Vector, high: Vector, blocks: Sequence[Obstacle]) -> list[Vector]:
+    def rise(self, low: Vector, high: Vector, blocks: Sequence[Obstacle],
+             room_m: float = _ROOM_M) -> list[Vector]:
         """Straight paths (K, N) up from a pose among blocks, the roomiest first.
+
+        Args:
+            low: pose of the tip.
+            high: pose of the tip above.
+            blocks: to keep away from.
+            room_m: distance that is enough; with it the first path is as good as any.
 
         Raises:
             NoRoomError: all come too near to a block.
             UnreachableError: there is none.
         """
         found = []
-        for posture in self._postures(low, blocks):
+        for posture in self._postures(low, blocks, room_m):
             try:
                 path = self.straight(posture, high)
             except UnreachableError:
                 continue
-            room = self.clearance.least_m(path, blocks, _ROOM_M)
+            room = self.clearance.least_m(path, blocks, room_m)
             found.append((room, path))
-            if room >= _ROOM_M:
+            if room >= room_m:
                 break
         if not found:
             raise UnreachableError('the arm does not reach x {:.2f}, y {:.2f}, z {:.2f} m'.format(
@@ -98,7 +105,8 @@ class PathPlanner:
             raise NoRoomError(f'the arm would come to {1e3 * found[0][0]:.0f} mm from a block')
         return [path for room, path in found if room >= _LEAST_M]
 
-    def _postures(self, pose: Vector, blocks: Sequence[Obstacle]) -> list[Vector]:
+    def _postures(self, pose: Vector, blocks: Sequence[Obstacle],
+                  room_m: float) -> list[Vector]:
         """Postures with the tip at a pose, the roomiest first, as many as had to be tried."""
         found: list[tuple[float, Vector]] = []
         for turn in TURNS_RAD:
@@ -109,9 +117,9 @@ class PathPlanner:
             posture = self.kinematics.ik(self.robot.table.pose @ pose, seed)
             if posture is None or any(np.abs(posture - q).max() < _SAME_RAD for _, q in found):
                 continue
-            room = self.clearance.least_m(posture[None], blocks, _ROOM_M)
+            room = self.clearance.least_m(posture[None], blocks, room_m)
             found.append((room, posture))
-            if room >= _ROOM_M or len(seed) <= 6:
+            if room >= room_m or len(seed) <= 6:
                 break
         return [posture for _, posture in sorted(found, key=lambda item: -item[0])]
 

@@ -11,7 +11,7 @@ import functools
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -49,7 +49,8 @@ GRASP, FOLLOW, PUT_BACK = 'grasp', 'follow', 'put_back'
 _Planned = TypeVar('_Planned')
 
 _SOMETHING_M = 0.0012  # fingers that are this far apart hold something
-_PLANNED = 10  # proposals for which paths are planned
+_INSIDE_M = 0.001  # so far do the fingers stay above the bottom of the workspace box
+_PLANNED = 24  # proposals for which paths are planned
 _TRIED_M, _TRIED_RAD = 0.012, 0.3  # grasps nearer than this are the same
 
 
@@ -99,7 +100,7 @@ class PointingSkills(ArmUse):
     """Takes what a region of the camera's picture shows.
 
     Attributes:
-        settings: as given.
+        settings: as given, but for fingers that would leave the workspace box.
         reports: of the actions since the last reset, in order.
         held: what is in the hand; None if nothing is.
 
@@ -109,8 +110,10 @@ class PointingSkills(ArmUse):
 
     def __init__(self, robot: RobotConfig, arm: Arm, camera: Camera, gate: Gate,
                  kinematics: Kinematics, settings: PointingSettings | None = None) -> None:
-        s = self.settings = settings or PointingSettings()
+        s = settings or PointingSettings()
         check_settings(s)
+        lowest_m = float(robot.safety.box_min_m[2]) + _INSIDE_M
+        self.settings = s = replace(s, table_m=max(s.table_m, lowest_m))
         super().__init__(robot, arm, gate, PathPlanner(robot, kinematics, s.speed),
                          settle_s=s.settle_s, over_m=s.over_m)
         self._planner = GraspPlanner(robot, self._paths, gate.limits.check, lift_m=s.lift_m,
@@ -126,10 +129,14 @@ class PointingSkills(ArmUse):
             WorldError: the hand is not empty.
             ArmStoppedError: the gate refused to park.
         """
-        self.reports, self.held = [], None
+        self.forget()
         self._gate.new_episode()
         self._check_fingers()
         self._park(Stopwatch(self._arm.now_s))
+
+    def forget(self) -> None:
+        """What was held and reported is over: somebody else begins an episode."""
+        self.reports, self.held = [], None
 
     def look(self) -> Rgbd:
         """A picture, with the arm out of the way unless it holds something.

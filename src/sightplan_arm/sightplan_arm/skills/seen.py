@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 
 from sightplan.model import Form, InputError, Region
@@ -14,6 +15,8 @@ UNCHANGED_M = 0.010
 """Cells whose height changed by less have not changed; of low things by less yet."""
 _STILL = 0.4  # part of a thing's cells; if more have not changed it is still there
 _SAME = 0.7  # and if so many have not, it did not move at all
+_FLAT_M = 0.010  # what is no higher may be hard to tell from the table in part
+_TOUCHES_M = 0.014  # less than things are apart
 _STRAYED_M = 0.10  # so far may a thing have been pushed by a grasp that failed
 _STRAYED_RGB = 60.0
 
@@ -45,7 +48,8 @@ def find(surface: Surface, where: Region | Mask, part: bool = False) -> Thing:
     """What a region, or some pixels, show.
 
     A point, or the start of a trace, means all that hangs together there, seen from above; a box
-    means what is in it of the piece that shows most.
+    means what is in it of the piece that shows most. Pixels mean just what they show, and, if that
+    is flat, what it hangs on.
 
     Args:
         surface: what is seen.
@@ -59,7 +63,7 @@ def find(surface: Surface, where: Region | Mask, part: bool = False) -> Thing:
     if not isinstance(where, Region):
         if where.shape != surface.shape:
             raise InputError(f'pixels of shape {where.shape} for a picture of {surface.shape}')
-        pixels, middle = np.asarray(where, bool), None
+        pixels, middle = _with_what_it_hangs_on(surface, np.asarray(where, bool)), None
     else:
         pixels = _pixels(surface, where)
         middle = where.centre
@@ -73,6 +77,26 @@ def find(surface: Surface, where: Region | Mask, part: bool = False) -> Thing:
     nearest = int(np.argmin(np.hypot(xs - x, ys - y)))
     return _thing(surface, pixels,
                   surface.points_m[ys[nearest], xs[nearest], :2].astype(np.float64))
+
+
+def _with_what_it_hangs_on(surface: Surface, pixels: Mask) -> Mask:
+    """Pixels with the pieces that they touch, seen from above, if they show something flat.
+
+    A blade is hardly higher than the table; it is taken by the handle that it ends at.
+    """
+    shown = pixels & (surface.cells >= 0)
+    heights = surface.points_m[:, :, 2][shown]
+    if not len(heights) or float(np.percentile(heights, 90)) > _FLAT_M:
+        return pixels
+    cells = np.zeros(surface.top_m.size, np.uint8)
+    cells[surface.cells[shown]] = 1
+    side = 2 * round(_TOUCHES_M / CELL_M) + 1
+    around = cv2.dilate(cells.reshape(surface.top_m.shape), cv2.getStructuringElement(
+        cv2.MORPH_ELLIPSE, (side, side))) > 0
+    for label in np.unique(surface.labels[around]):
+        if label:
+            pixels = pixels | surface.pixels_of(int(label))
+    return pixels
 
 
 def _pixels(surface: Surface, region: Region) -> Mask:

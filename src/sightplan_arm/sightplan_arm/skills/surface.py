@@ -33,6 +33,7 @@ _ON_PLANE_M = 0.004  # and after it within this
 _LEAST_TABLE_PX = 1000
 _GAP_M = 0.006  # what is nearer than this, seen from above, hangs together
 _LEAST_CELLS = 8  # of a piece
+_UPPERMOST_M = 0.01  # what is lower in its cell than this is below something
 _TILE_M = 0.03
 _REACH_PX = 14  # so far beside a thing a point still means it
 
@@ -99,10 +100,11 @@ class Surface:
         return found
 
     def cells_of(self, pixels: Mask) -> Mask:
-        """(rows, columns) cells in which pixels of a thing are, small holes filled."""
+        """(rows, columns) cells in which a thing is uppermost, small holes filled."""
         wanted = pixels & self.raised
+        index, heights = self.cells[wanted], self.points_m[:, :, 2][wanted]
         cells = np.zeros(self.top_m.size, np.uint8)
-        cells[self.cells[wanted]] = 1
+        cells[index[heights > self.top_m.ravel()[index] - _UPPERMOST_M]] = 1
         filled = cv2.morphologyEx(cells.reshape(self.top_m.shape), cv2.MORPH_CLOSE,
                                   np.ones((3, 3), np.uint8))
         return np.asarray(filled > 0)

@@ -36,6 +36,8 @@ _LEAST_HEIGHT_M = 0.004
 """Lower things are taken for the table."""
 _NOISE = 4.0
 """What is not higher than so many standard deviations of the depth on the table, neither."""
+_STRIP_PX, _LEAST_PART = 5, 0.01
+"""Narrower and smaller parts of what is as high as the table (a fraction of all) may not be it."""
 _BEYOND_M = 0.02
 """Things may stand out beyond the edge of the table by so much."""
 _STEP = 0.02
@@ -95,7 +97,7 @@ def depth_labels(image: NDArray[np.uint8], depth_m: NDArray[np.float32],
         return None
     noise = 1.4826 * float(np.median(np.abs(heights[on_table])))
     above = known & (heights > max(_LEAST_HEIGHT_M, _NOISE * noise)) & _over(
-        points, on_table, plane.normal)
+        points, _wide(on_table), plane.normal)
     return _numbered(_cut(image, points, depth, heights, above, camera))
 
 
@@ -143,6 +145,18 @@ def _table(points: Floats) -> _Plane | None:
         normal = np.linalg.svd(inliers - middle, full_matrices=False)[2][-1]
         plane = _Plane(normal, float(-normal @ middle))
     return plane if plane.offset > 0 else _Plane(-plane.normal, -plane.offset)
+
+
+def _wide(on_table: Mask) -> Mask:
+    """Without the narrow strips where something beside the table is as high as the table."""
+    import cv2
+
+    opened = cv2.morphologyEx(on_table.astype(np.uint8), cv2.MORPH_OPEN,
+                              np.ones((_STRIP_PX, _STRIP_PX), np.uint8)) > 0
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(opened.astype(np.uint8))
+    areas = stats[1:, cv2.CC_STAT_AREA]
+    wide = np.flatnonzero(areas >= _LEAST_PART * on_table.sum()) + 1
+    return np.isin(labels, wide) if count > 1 and len(wide) else on_table
 
 
 def _over(points: Floats, on_table: Mask, normal: Floats) -> Mask:
