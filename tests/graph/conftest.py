@@ -17,10 +17,12 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Graph]]:
     """Starts graphs; whatever a test leaves running is ended."""
     graphs: list[Graph] = []
 
-    def begin(*arguments: str, out: Path | None = None) -> Graph:
+    def begin(*arguments: str, out: Path | None = None, graph_name: str = 'experiment') -> Graph:
         number = len(graphs)
-        graph = Graph(out or tmp_path / f'run{number}', ('backend:=noisy_oracle', *arguments),
-                      tmp_path / f'log{number}.txt')
+        out = out or tmp_path / f'run{number}'
+        if graph_name == 'experiment':
+            arguments = (f'out:={out}', 'backend:=noisy_oracle', *arguments)
+        graph = Graph((graph_name, *arguments), tmp_path / f'log{number}.txt', out)
         graphs.append(graph)
         return graph
 

@@ -60,12 +60,12 @@ def outside_environment() -> dict[str, str]:
 class Graph:
     """One ``sightplan up`` and what it leaves."""
 
-    def __init__(self, out: Path, arguments: tuple[str, ...], log: Path) -> None:
+    def __init__(self, arguments: tuple[str, ...], log: Path, out: Path) -> None:
         self.out, self.log = out, log
         self._file = log.open('wb')
         self.process = subprocess.Popen(
-            [sys.executable, '-m', 'sightplan.cli', 'up', 'experiment', f'out:={out}',
-             *arguments], stdin=subprocess.DEVNULL, stdout=self._file, stderr=subprocess.STDOUT,
+            [sys.executable, '-m', 'sightplan.cli', 'up', *arguments],
+            stdin=subprocess.DEVNULL, stdout=self._file, stderr=subprocess.STDOUT,
             env=outside_environment(), start_new_session=True)
 
     @property

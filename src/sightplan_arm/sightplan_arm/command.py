@@ -1,12 +1,15 @@
-"""``sightplan arm``: check a robot's file, calibrate its camera, see what it sees."""
+"""``sightplan arm``: check a robot's file, calibrate its camera, see what it sees, grasp."""
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import math
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +39,21 @@ examples:
       --image picture.png --board-xyz -0.135 -0.07 0.002 --write
   sightplan arm calibrate --robot my_robot.yaml --camera-info camera.yaml --points touched.yaml
   sightplan arm detect color.png depth.png --robot my_robot.yaml --camera-info camera.yaml
+  sightplan arm grasp "the red mug"
+  sightplan arm grasp "the handle of the drawer"
+  sightplan arm grasp "the mug" --at 0.41,0.63
+  sightplan arm grasp "the mug" --trace 0.41,0.63 0.52,0.70 0.66,0.58
+  sightplan arm grasp --put-back
+"""
+
+_GRASP = """\
+Have the arm of a running graph take something and lift it. The grounder is asked where it is in
+the camera's next picture; the world's node (arm_bridge, or sim_bridge with execution:=arm) does
+the rest, through its safety gate. Where the grounder is not sure, nothing moves. Ctrl-C cancels:
+the arm holds.
+
+Places are in unit coordinates: x from 0 at the picture's left edge to 1 at the right one, y from
+0 at the top to 1 at the bottom.
 """
 
 _CALIBRATE = """\
@@ -62,16 +80,16 @@ clicked or measured.
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan arm`` with its own sub-commands."""
     commands = add_group(
-        subparsers, 'arm', "check a robot's file, calibrate its camera, see what it sees",
-        "Check a robot's file, calibrate its camera, see what it sees. Nothing here moves "
-        'anything.', _EXAMPLES)
+        subparsers, 'arm', "check a robot's file, calibrate its camera, see what it sees, grasp",
+        "Check a robot's file, calibrate its camera, see what it sees. Of all this, grasp alone "
+        'moves anything.', _EXAMPLES)
 
     def add(name: str, main: Callable[[argparse.Namespace], Result], about: str,
-            description: str) -> argparse.ArgumentParser:
+            description: str, failed: str = 'the robot, the calibration or the picture is not '
+            'usable') -> argparse.ArgumentParser:
         return add_command(
             commands, name, main, about, description, examples=_examples_of(name),
-            exits='0 done; 1 the robot, the calibration or the picture is not usable; 2 bad '
-                  'usage')
+            exits=f'0 done; 1 {failed}; 2 bad usage')
 
     command = add('check', check, 'is a robot ready to be used?',
                   'Check a robot: its file and URDF, the reach of every column and level, that\n'
@@ -121,6 +139,26 @@ def add_parser(subparsers: Any) -> None:
                          help='blocks that must be there, as in red,green (default: any)')
     command.add_argument('--out', type=Path, metavar='FILE',
                          help='write the picture with what was seen drawn into it')
+
+
+    command = add('grasp', grasp, 'take something that is named, or pointed at', _GRASP,
+                  'it was not lifted')
+    command.add_argument('target', nargs='?', default='', help='what to take, in words')
+    where = command.add_mutually_exclusive_group()
+    where.add_argument('--at', metavar='X,Y', help='where it is; nobody is asked then')
+    where.add_argument('--trace', nargs='+', metavar='X,Y', default=[],
+                       help='where it is, and along which points to carry it, low over the table')
+    where.add_argument('--put-back', action='store_true', help='put back what is held')
+    command.add_argument('--part', action=argparse.BooleanOptionalAction, default=None,
+                         help='take it just where it is pointed at, and not where it is in '
+                         'balance (default: if the words are "the ... of ...")')
+    command.add_argument('--least', type=float, default=0.5, metavar='P',
+                         help='probability from which the grounder is believed (default: '
+                         '%(default)s)')
+    command.add_argument('--world', default='', metavar='NODE',
+                         help='arm_bridge or sim_bridge (default: whichever there is)')
+    command.add_argument('--timeout', type=float, default=120.0, metavar='S',
+                         help='wall-clock limit of the motions [s] (default: %(default)s)')
 
 
 def _examples_of(name: str) -> str:
@@ -585,3 +623,64 @@ def _rgbd(arguments: argparse.Namespace, robot: RobotConfig) -> Rgbd:
                          f'--camera-info is for {info.width} x {info.height}')
     depth = read_depth(user_path(arguments.depth), robot.camera.depth_scale_m)
     return Rgbd(rgb, depth, info.matrix, info.distortion, 0)
+
+
+# --- grasp ------------------------------------------------------------------------------------
+
+
+def grasp(arguments: argparse.Namespace) -> Result:
+    """``sightplan arm grasp``: asked of a running graph, by a process that knows ROS."""
+    points = [_point(text) for text in (*([arguments.at] if arguments.at else ()),
+                                        *arguments.trace)]
+    if arguments.trace and len(points) < 2:
+        raise InputError('--trace needs two points or more')
+    if not (arguments.target or points or arguments.put_back):
+        raise InputError('say what to grasp, as in: sightplan arm grasp "the red mug"')
+    answer = _ask_graph({
+        'target': arguments.target, 'points': points, 'part': arguments.part,
+        'put_back': arguments.put_back, 'least': arguments.least, 'world': arguments.world,
+        'timeout_s': arguments.timeout})
+    if 'error' in answer:
+        print(f'error: {answer["error"]}', file=sys.stderr)
+    else:
+        chance = answer.get('probability')
+        print(f'{answer["cause"]}{": " if answer["message"] else ""}{answer["message"]}'
+              f'{"" if chance is None else f" (P = {chance:.2f})"}')
+    return answer, DONE if answer.get('cause') == 'done' else FAILED
+
+
+def _point(text: str) -> tuple[float, float]:
+    """A place from ``x,y``.
+
+    Raises:
+        InputError: it is none in the picture.
+    """
+    try:
+        x, y = map(float, text.split(','))
+    except ValueError:
+        raise InputError(f'{text!r} is no place: write it as X,Y, for example 0.41,0.63') from None
+    if not (0.0 <= x <= 1.0 and 0.0 <= y <= 1.0):
+        raise InputError(f'{text!r} is beside the picture: X and Y are from 0 to 1')
+    return x, y
+
+
+def _ask_graph(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Have the nodes' package ask a running graph.
+
+    Raises:
+        InputError: that package is not there.
+    """
+    with subprocess.Popen([sys.executable, '-m', 'sightplan_nodes.grasp', json.dumps(request)],
+                          stdout=subprocess.PIPE, text=True) as process:
+        while True:
+            try:
+                said, _ = process.communicate()
+                break
+            except KeyboardInterrupt:
+                continue  # it heard of it, too, and cancels
+    try:
+        answer: dict[str, Any] = json.loads(said.splitlines()[-1])
+    except (ValueError, IndexError):
+        raise InputError('the ROS nodes of sightplan cannot be used here: build the workspace '
+                         '(make build), and see sightplan doctor') from None
+    return answer

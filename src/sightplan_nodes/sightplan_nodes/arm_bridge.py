@@ -67,7 +67,8 @@ class ArmBridge(WorldNode):
         self._camera = RosCamera(self, robot.camera, s.hardware, self._relay)
         self._pubs = {'image': self.image_pub, 'info': self.info_pub, 'depth': self.depth_pub}
         gate, self._skills_of_arm = self._side.attach(
-            s.domain, self._arm, self._camera, self._camera.image_age_s)
+            s.domain, self._arm, self._camera, self._camera.image_age_s,
+            self._wait_for_hardware)
         self._arm.on_trouble = lambda message: gate.stop('command_failed', message)
         service = names.setup_service(s.hardware, s.setup)
         table = service.rpartition('/')[0]
@@ -177,6 +178,11 @@ class ArmBridge(WorldNode):
             action, lambda wanted: self._skills_of_arm.execute(wanted).feedback)
         stamp_ns = self._camera.observe(self._settings.observe_timeout_s).stamp_ns
         return lambda: (feedback, stamp_ns)
+
+    def moved(self) -> Callable[[], int]:
+        """Wait for a picture; contract in the base class."""
+        stamp_ns = self._camera.observe(self._settings.observe_timeout_s).stamp_ns
+        return lambda: stamp_ns
 
     def _wait_for_hardware(self) -> None:
         """Wait for the first joint states and pictures.

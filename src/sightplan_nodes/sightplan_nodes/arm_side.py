@@ -15,6 +15,7 @@ from geometry_msgs.msg import Point
 from rcl_interfaces.msg import ParameterDescriptor
 from sensor_msgs.msg import JointState as JointStateMsg
 from sightplan_interfaces import msg
+from sightplan_interfaces.action import GraspAt
 from sightplan_interfaces.srv import Confirm
 from std_msgs.msg import ColorRGBA
 from std_srvs.srv import Trigger
@@ -24,7 +25,9 @@ from sightplan.model import (
     Action,
     Belief,
     Feedback,
+    Form,
     InputError,
+    Region,
     StoppedError,
     WorldError,
     param,
@@ -34,9 +37,11 @@ from sightplan_arm.config import ROBOT_HASH, load_robot
 from sightplan_arm.gate import Gate, GateSettings, GateState, GateStatus, PlannedMotion
 from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, JointState
 from sightplan_arm.kinematics import Kinematics
-from sightplan_arm.skills import SkillReport, Skills, load_skills
+from sightplan_arm.skills import SkillReport, SkillResult, Skills, load_skills
+from sightplan_arm.skills.pointing import PointingSkills
+from sightplan_arm.skills.pointing import make_skills as make_pointing_skills
 from sightplan_nodes import names, qos
-from sightplan_nodes.conversions import MESSAGES
+from sightplan_nodes.conversions import MESSAGES, region_from_msg
 from sightplan_nodes.failures import error_text
 from sightplan_nodes.latch import Latch, default_latch_file
 from sightplan_nodes.options import parse_options
@@ -65,6 +70,8 @@ class ArmSettings:
 
     robot: str = param('panda', 'Robot: a file of config/robots/ by its name, or a path')
     skill_options: str = param('', 'Settings of the skills: key=value,... or JSON')
+    pointing_options: str = param('', 'Settings of the skills that take what is pointed at: '
+                                  'key=value,... or JSON')
     required: str = param(names.AGENT, 'Nodes without whose heartbeats no skill moves the arm, '
                           'separated by commas (and what they need in turn); empty: none')
     latch_file: str = param('', 'File that keeps a stop until a person re-arms, also when the '
@@ -82,8 +89,9 @@ class ArmSide:
     Parameters: see ArmSettings and, under ``gate.``, the gate's GateSettings. Publishes
     ``~/status`` (ArmStatus, latched), ``~/markers`` (MarkerArray, latched: workspace, planned way
     of the tip), ``joint_states`` and ``skill_report`` (SkillReport). Serves ``~/stop`` and
-    ``~/rearm`` (Trigger) and ``~/confirm`` (Confirm). Listens to ``heartbeat`` and, as what the
-    agent expects, to ``agent/belief``.
+    ``~/rearm`` (Trigger) and ``~/confirm`` (Confirm), and the action ``grasp_at`` (GraspAt), for
+    which no problem need be loaded. Listens to ``heartbeat`` and, as what the agent expects, to
+    ``agent/belief``.
 
     The gate is looked after every 10 ms by a thread of its own, whatever else the node does.
     """
@@ -108,8 +116,12 @@ class ArmSide:
         node.declare_parameter(ROBOT_HASH, self.robot.sha256, ParameterDescriptor(
             description="Hash of the robot's file and URDF", read_only=True),
             ignore_override=True)
+        self._pointing_options = parse_options(self.settings.pointing_options,
+                                               'pointing_options')
         self._gate: Gate | None = None
         self._skills: Skills | None = None
+        self._pointing: PointingSkills | None = None
+        self._wait_for_hardware: Callable[[], None] = _ready
         self._episode_id = ''
         self._stop_asked = ''
         self._belief_lock = threading.Lock()
@@ -128,6 +140,8 @@ class ArmSide:
                                         (Confirm, names.confirm(name), self._confirm)):
             node.create_service(kind, service, self._answering(callback),
                                 callback_group=node.group)
+        node.offer(GraspAt, names.GRASP_AT, self._grasp_at,
+                   lambda goal: f'to grasp {goal.label or "what is pointed at"}')
         node.create_subscription(msg.Heartbeat, names.HEARTBEAT, self._beat, qos.HEARTBEAT,
                                  callback_group=node.group)
         node.create_subscription(msg.Belief, names.AGENT_BELIEF, self._believe, qos.NEWEST,
@@ -136,7 +150,8 @@ class ArmSide:
                                           daemon=True)
 
     def attach(self, domain: str, arm: Arm, camera: Camera,
-               image_age_s: Callable[[], float] | None) -> tuple[Gate, Skills]:
+               image_age_s: Callable[[], float] | None,
+               wait_for_hardware: Callable[[], None] | None = None) -> tuple[Gate, Skills]:
         """Say what is moved, and begin to look after it.
 
         Args:
@@ -144,6 +159,7 @@ class ArmSide:
             arm: only the gate commands it.
             camera: what looks.
             image_age_s: see Gate.
+            wait_for_hardware: waits until there are joint states and pictures; None: there are.
 
         Raises:
             InputError: no skills for this domain are installed, or a setting is wrong.
@@ -153,6 +169,9 @@ class ArmSide:
         gate = Gate(arm, robot, kinematics, self.gate_settings, image_age_s=image_age_s)
         skills = load_skills(domain, robot, arm, camera, gate, kinematics, **self._skill_options)
         self._skills = skills
+        self._pointing = make_pointing_skills(robot, arm, camera, gate, kinematics,
+                                              **self._pointing_options)
+        self._wait_for_hardware = wait_for_hardware or _ready
         gate.on_status(self._show_status)
         gate.on_plan(self._show_plan)
         self._marker_pub.publish(MarkerArray(markers=[self._box()]))
@@ -177,7 +196,7 @@ class ArmSide:
         self._closing.set()
         if self._gate is not None:
             self._gate.close()
-        self._gate = self._skills = None
+        self._gate = self._skills = self._pointing = None
 
     def close(self) -> None:
         """Hold the arm, let nothing move any more, and let go of it.
@@ -222,6 +241,8 @@ class ArmSide:
             self._episode_id = episode_id
         with self._moving(self._node.by_agent):
             self._node.check_cancelled()
+            if self._pointing is not None:
+                self._pointing.forget()
             begin()
 
     def let_go(self) -> None:
@@ -270,6 +291,39 @@ class ArmSide:
         finally:
             for report in skills.reports[before:]:
                 self._report_pub.publish(self._report_to_msg(report))
+
+    def _grasp_at(self, goal: GraspAt.Goal) -> Callable[[GraspAt.Result], None]:
+        """Take what is pointed at, follow a trace, or put back; contract in ``WorldNode.offer``.
+
+        The gate needs nobody's heartbeat for it: who asks may be a shell.
+
+        Raises:
+            InputError: the region cannot be read.
+            StoppedError: the arm was stopped, and only a person can re-arm it.
+            CancelledError: the goal was cancelled before it began.
+            WorldError: there is no arm, or the motion was refused or broken off.
+        """
+        region = region_from_msg(goal.region) if goal.region.form else None
+        self.check_not_stopped()
+        pointing = self._pointing
+        assert pointing is not None, 'it was attached with the skills'
+        self._wait_for_hardware()
+        try:
+            with self._moving(False):
+                self._node.check_cancelled()  # who cancels from now on holds the arm
+                if not self.is_ready():
+                    pointing.reset()
+                report = _act(pointing, region, goal).report
+        finally:
+            for one in pointing.reports:
+                self._report_pub.publish(self._report_to_msg(one))
+            pointing.reports = []
+        show = self._node.moved()
+
+        def fill(result: GraspAt.Result) -> None:
+            result.cause, result.message = report.cause, messages.text(report.message)
+            result.stamp = MESSAGES.time_to_msg(show())
+        return fill
 
     def cancelled(self, why: str) -> None:
         """Hold: whoever asked for the action or reset wants no more of it."""
@@ -476,6 +530,19 @@ def _in_core_words() -> Iterator[None]:
     except ArmStoppedError as error:
         kind = StoppedError if error.latched else WorldError
         raise kind(f'{error} ({error.cause})') from error
+
+
+def _ready() -> None:
+    """Nothing to wait for."""
+
+
+def _act(pointing: PointingSkills, region: Region | None, goal: GraspAt.Goal) -> SkillResult:
+    """Have what a goal asks for carried out."""
+    if region is None:
+        return pointing.put_back()
+    if region.form is Form.TRACE:
+        return pointing.follow(region, goal.label)
+    return pointing.grasp_at(region, goal.label, goal.part)
 
 
 def _point(place: Any) -> Point:

@@ -37,6 +37,7 @@ PROVIDE_FACTS = f'{SIM_BRIDGE}/provide_facts'
 ONLY_SIMULATED = frozenset({GET_STATE, PROVIDE_FACTS, CLOCK})
 """All that sim_bridge offers and arm_bridge does not: ground truth, and a clock of its own."""
 EXECUTE_SKILL = 'execute_skill'
+GRASP_AT = 'grasp_at'
 GROUND = f'{GROUNDER}/ground'
 LOCATE = f'{GROUNDER}/locate'
 PLAN = f'{SYMBOLIC_PLANNER}/plan'

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 from rosgraph_msgs.msg import Clock
@@ -14,7 +15,7 @@ from sensor_msgs.msg import CameraInfo, Image
 from sightplan_interfaces.srv import GetState, GetView, LoadProblem, ProvideFacts, ResetWorld
 
 from sightplan.agent import PrivilegedFacts
-from sightplan.domains import Domain, domain_reference
+from sightplan.domains import Domain, domain_reference, find_problem, load_domain
 from sightplan.model import (
     Action,
     Atom,
@@ -37,7 +38,7 @@ from sightplan_arm.gate import GateSettings
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.arm_side import ArmSettings, ArmSide
 from sightplan_nodes.conversions import MESSAGES
-from sightplan_nodes.failures import fill_error, guarded
+from sightplan_nodes.failures import BY_CODE, fill_error, guarded
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.simulated_hardware import SimulatedHardware
@@ -53,6 +54,8 @@ class SimBridgeSettings:
 
     domain: str = param('', 'Domain whose world is made at the start; empty: with the first '
                             'problem')
+    problem: str = param('', "Problem of that domain that is set up at the start, SPLIT/NAME or a "
+                             "file; empty: none, until one is loaded")
     world_options: str = param('', 'Further settings of the world: key=value,... or JSON')
     reset_timeout_s: float = param(60.0, 'Wall-clock limit of one reset [s]', low=0.1,
                                    high=3600.0)
@@ -258,8 +261,13 @@ class SimBridge(WorldNode):
         self.create_timer(1.0 / self._settings.clock_hz, self._tick)
         self.create_timer(1.0 / self._camera.rate_hz, self._repeat)
         if self._settings.domain:
-            domain = self._settings.domain
-            self.worker.submit(lambda: self._prepare(domain))
+            self.worker.submit(self._prepare)
+            if self._settings.problem:
+                request = _request(load_domain(self._settings.domain), self._settings.problem)
+                self._first = self.create_timer(0.0, partial(self._set_up_first, request))
+        elif self._settings.problem:
+            raise InputError(f'{names.SIM_BRIDGE}: problem is {self._settings.problem!r}, but of '
+                             'no domain: name one, domain:=...')
 
     def close(self) -> None:
         """Let go of the world."""
@@ -345,19 +353,26 @@ class SimBridge(WorldNode):
 
     # What touches the world, in the worker's thread.
 
-    def _prepare(self, domain: str) -> SimWorld | None:
-        """The domain's world, made when it is first wanted; errors show with the first problem.
+    def _prepare(self) -> None:
+        """Make the domain's world; errors show with the first problem.
 
         With an arm wrong input ends the node.
         """
+        domain = self._settings.domain
         try:
-            return self._world(domain)
+            self._world(domain)
         except Exception as error:
             self.get_logger().error(
                 messages.text(f'the world of {domain!r} cannot be made: {error}'))
             if self._side is not None and isinstance(error, InputError):
                 self.exit_code = 2
-            return None
+
+    async def _set_up_first(self, request: LoadProblem.Request) -> None:
+        """Set up the problem that is there from the start; wrong input ends the node."""
+        self._first.cancel()
+        response = await self._load_problem(request, LoadProblem.Response())
+        if issubclass(BY_CODE.get(response.error_code, WorldError), InputError):
+            self.exit_code = 2
 
     def _world(self, domain: str) -> SimWorld:
         """The domain's world, made when it is first wanted.
@@ -456,12 +471,33 @@ class SimBridge(WorldNode):
         scene = episode.scene(episode.world.last_outcome())
         return lambda: (feedback, self._show(episode.world, *scene))
 
+    def moved(self) -> Callable[[], int]:
+        """Show the world, if there is an episode; contract in the base class."""
+        episode = self._episode
+        if episode is None:
+            return self.now_ns
+        episode.moved = True
+        scene = episode.scene()
+        return lambda: self._show(episode.world, *scene)
+
 
 _NOT_OPTIONS = {
     'execution': 'it is an argument of its own, execution:=...',
     'robot': 'it is an argument of its own, robot:=...',
     'rearm': 'here a stopped arm is re-armed by a person, through ~/rearm'}
 """Settings of a world in process that this node decides, and why."""
+
+
+def _request(domain: Domain, name: str) -> LoadProblem.Request:
+    """What asks for a problem of a domain by its name.
+
+    Raises:
+        InputError: there is none.
+    """
+    problem = find_problem(domain, name)
+    return LoadProblem.Request(
+        episode_id=name, domain=problem.domain, problem=problem.name,
+        domain_pddl=problem.domain_pddl, problem_pddl=domain.write_problem(problem))
 
 
 def _refuse_settings_of_arms(node: WorldNode) -> None:

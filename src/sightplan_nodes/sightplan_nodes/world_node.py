@@ -61,6 +61,7 @@ class WorldNode(Node):
         self.info_pub = self.create_publisher(CameraInfo, names.CAMERA_INFO, qos.SENSOR)
         self.depth_pub = self.create_publisher(Image, names.CAMERA_DEPTH, qos.SENSOR)
         self._goal = OneGoal()
+        self._actions: list[ActionServer] = []
         self._unwanted = threading.Event()  # whether the goal was cancelled
         self._given_up = threading.Event()  # whether nobody waits for the world any more
         self._problem: LoadProblem.Request | None = None
@@ -79,11 +80,26 @@ class WorldNode(Node):
                                         (GetView, '~/get_view', self.view)):
             self.create_service(kind, service, guarded(self, kind.Response, callback),
                                 callback_group=self.group)
-        self._skills = ActionServer(
-            self, ExecuteSkill, names.EXECUTE_SKILL,
-            guarded(self, ExecuteSkill.Result, self._execute), callback_group=self.group,
+        self.offer(ExecuteSkill, names.EXECUTE_SKILL, self._execute,
+                   lambda goal: goal.action.name)
+
+    def offer(self, kind: Any, name: str, carry_out: Callable[[Any], Callable[[Any], None]],
+              tell: Callable[[Any], str]) -> None:
+        """Serve an action of the world; of all of them one goal at a time.
+
+        Args:
+            kind: of the action; its result has ``error_code`` and ``error_msg``.
+            name: of the action.
+            carry_out: does what a goal asks for, in the worker's thread, and returns what makes
+                it visible and fills the result, in the executor's thread.
+            tell: what a goal is called, for the log.
+        """
+        async def execute(handle: ServerGoalHandle) -> Any:
+            return await self._carry_out(handle, kind, carry_out, tell)
+        self._actions.append(ActionServer(
+            self, kind, name, guarded(self, kind.Result, execute), callback_group=self.group,
             goal_callback=self._goal.accept, handle_accepted_callback=self._goal.take,
-            cancel_callback=self._cancel)
+            cancel_callback=self._cancel))
 
     # What a subclass does.
 
@@ -118,6 +134,15 @@ class WorldNode(Node):
         Returns:
             what makes its result visible, in the executor's thread, and returns the feedback and
             the time from which on images show it [ns].
+        """
+
+    @abstractmethod
+    def moved(self) -> Callable[[], int]:
+        """The arm has done something that is no action, in the worker's thread.
+
+        Returns:
+            what makes it visible, in the executor's thread, and returns the time from which on
+            images show it [ns].
         """
 
     @abstractmethod
@@ -218,14 +243,15 @@ class WorldNode(Node):
         self.cancelled('the action was cancelled')
         return CancelResponse.ACCEPT
 
-    async def _execute(self, handle: ServerGoalHandle) -> ExecuteSkill.Result:
-        result = ExecuteSkill.Result()
+    async def _carry_out(self, handle: ServerGoalHandle, kind: Any,
+                         carry_out: Callable[[Any], Callable[[Any], None]],
+                         tell: Callable[[Any], str]) -> Any:
+        result = kind.Result()
         try:
             if handle.is_cancel_requested:
                 handle.canceled()
                 return result
-            action = messages.from_msg(Action, handle.request.action)
-            show = await self.worker.call(lambda: self._act(action))
+            fill = await self.worker.call(lambda: self._act(carry_out, handle.request))
         except CancelledError as error:
             if handle.is_cancel_requested:
                 handle.canceled()
@@ -233,23 +259,30 @@ class WorldNode(Node):
                 handle.abort()
             return fill_error(result, error)
         except Exception as error:
-            self.get_logger().error(
-                messages.text(f'{handle.request.action.name} failed: {error}'))
+            self.get_logger().error(messages.text(f'{tell(handle.request)} failed: {error}'))
             handle.abort()
             return fill_error(result, error)
         finally:
             self._unwanted.clear()
             self._goal.release()
-        feedback, stamp_ns = show()
-        handle.publish_feedback(ExecuteSkill.Feedback(progress=1.0))
-        result.status = messages.numbers(FeedbackStatus)[feedback.status]
-        result.message = messages.text(feedback.message)
-        result.stamp = MESSAGES.time_to_msg(stamp_ns)
+        fill(result)
+        handle.publish_feedback(kind.Feedback(progress=1.0))
         handle.succeed()  # also when cancelled meanwhile: a skill that was done was done
         return result
 
-    def _act(self, action: Action) -> Callable[[], tuple[Feedback, int]]:
-        """In the worker's thread, where an action may have waited."""
+    def _act(self, carry_out: Callable[[Any], Callable[[Any], None]],
+             goal: Any) -> Callable[[Any], None]:
+        """In the worker's thread, where a goal may have waited."""
         self.check_cancelled()
         self._built = False
-        return self.act(action)
+        return carry_out(goal)
+
+    def _execute(self, goal: ExecuteSkill.Goal) -> Callable[[ExecuteSkill.Result], None]:
+        show = self.act(messages.from_msg(Action, goal.action))
+
+        def fill(result: ExecuteSkill.Result) -> None:
+            feedback, stamp_ns = show()
+            result.status = messages.numbers(FeedbackStatus)[feedback.status]
+            result.message = messages.text(feedback.message)
+            result.stamp = MESSAGES.time_to_msg(stamp_ns)
+        return fill

@@ -91,7 +91,13 @@ def arm_interface(world: str) -> frozenset[str]:
     return frozenset({
         names.JOINT_STATES, names.SKILL_REPORT, names.HEARTBEAT, names.AGENT_BELIEF,
         names.arm_status(world), names.markers(world), names.stop(world), names.rearm(world),
-        names.confirm(world)})
+        names.confirm(world), names.GRASP_AT, *action_parts(names.GRASP_AT)})
+
+
+def action_parts(name: str) -> list[str]:
+    """The services and topics of an action."""
+    return [f'{name}/_action/{part}' for part in (
+        'send_goal', 'get_result', 'cancel_goal', 'feedback', 'status')]
 
 
 def test_the_worlds_are_the_same_but_for_what_is_listed() -> None:
@@ -105,7 +111,8 @@ def test_the_worlds_are_the_same_but_for_what_is_listed() -> None:
     assert {(kind, what) for kind, what, _ in arm - sim} == {('asks', what) for what in SETUP}
 
     shared = sim_qos.keys() & arm_qos.keys()
-    assert len(shared) >= len(arm_interface(names.ARM_BRIDGE)) - 3, 'three are services'
+    assert len(shared) >= len(arm_interface(names.ARM_BRIDGE)) - 7, \
+        'services and actions have no profile: three, the action and its three'
     assert all(arm_qos.values())
     assert {part: sim_qos[part] for part in shared} == {part: arm_qos[part] for part in shared}
 

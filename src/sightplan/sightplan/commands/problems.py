@@ -24,7 +24,7 @@ from sightplan.commands.frame import (
     note,
     read_options,
 )
-from sightplan.domains import Domain, domain_names, load_domain, read_folder
+from sightplan.domains import Domain, domain_names, find_problem, load_domain, read_folder
 from sightplan.model import (
     EpisodeSpec,
     InputError,
@@ -213,25 +213,6 @@ def generate_problems(arguments: argparse.Namespace) -> Result:
             'problems': [_entry(problem) | {
                 'seed': seed, 'file': str(arguments.out / f'{problem.name}.pddl')}
                 for seed, problem in seeds]}, DONE
-
-
-def find_problem(domain: Domain, name: str) -> Problem:
-    """A problem by ``SPLIT/NAME`` or by its file.
-
-    Raises:
-        InputError: there is none.
-        ProblemError: the file cannot be used.
-    """
-    split, _, stem = name.partition('/')
-    if split in domain.splits and stem and not Path(name).is_file():
-        for problem in domain.split_problems(split):
-            if problem.name == stem:
-                return problem
-        raise InputError(f'{name}: no such problem (see "sightplan problems list")')
-    if not Path(name).is_file():
-        raise InputError(f'{name}: no such file, nor a problem such as {domain.splits[0]}/NAME '
-                         '(see "sightplan problems list")')
-    return domain.read_problem(Path(name))
 
 
 def shortest_plan(domain: Domain, problem: Problem) -> PlanningResult:

@@ -8,6 +8,7 @@ from sightplan.domains.domain import (
     Domain,
     domain_names,
     domain_reference,
+    find_problem,
     load_domain,
     read_folder,
     write_folder,
@@ -17,5 +18,5 @@ from sightplan.domains.prompts import Became, MemoryOf, PlanningPrompt
 from sightplan.domains.symbolic_world import SymbolicWorld
 
 __all__ = ['Became', 'Domain', 'InstantiatedModel', 'MemoryOf', 'PlanningPrompt',
-           'SymbolicWorld', 'domain_names', 'domain_reference', 'load_domain', 'read_folder',
-           'write_folder']
+           'SymbolicWorld', 'domain_names', 'domain_reference', 'find_problem', 'load_domain',
+           'read_folder', 'write_folder']

@@ -368,6 +368,25 @@ def read_folder(domain: Domain, folder: Path) -> tuple[list[Problem], list[Probl
     return problems, errors
 
 
+def find_problem(domain: Domain, name: str) -> Problem:
+    """A problem by ``SPLIT/NAME`` or by its file.
+
+    Raises:
+        InputError: there is none.
+        ProblemError: the file cannot be used.
+    """
+    split, _, stem = name.partition('/')
+    if split in domain.splits and stem and not Path(name).is_file():
+        for problem in domain.split_problems(split):
+            if problem.name == stem:
+                return problem
+        raise InputError(f'{name}: no such problem (see "sightplan problems list")')
+    if not Path(name).is_file():
+        raise InputError(f'{name}: no such file, nor a problem such as {domain.splits[0]}/NAME '
+                         '(see "sightplan problems list")')
+    return domain.read_problem(Path(name))
+
+
 def write_folder(domain: Domain, folder: Path, settings: object,
                  problems: Iterable[tuple[int, Problem]],
                  notes: Mapping[str, Mapping[str, int]] | None = None) -> int:

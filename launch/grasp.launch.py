@@ -1,0 +1,12 @@
+"""An arm that takes what is pointed at.
+
+The arguments and nodes are those of config/graphs/grasp.yaml.
+"""
+
+import runpy
+from pathlib import Path
+
+
+def generate_launch_description():
+    shared = runpy.run_path(str(Path(__file__).with_name('from_graph.py')))
+    return shared['describe']('grasp')

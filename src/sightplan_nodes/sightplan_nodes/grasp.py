@@ -1,0 +1,203 @@
+"""``python -m sightplan_nodes.grasp REQUEST``: what ``sightplan arm grasp`` asks a running graph.
+
+The grounder is asked where the thing is, and the world's node to take it there (``grasp_at``). The
+request, and the answer on the last line of standard output, are JSON objects. Ctrl-C cancels: the
+arm holds.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from sightplan_interfaces import msg
+from sightplan_interfaces.action import GraspAt
+from sightplan_interfaces.srv import Locate
+
+from sightplan.model import DeadlineError, Form, InputError, Region, SightplanError, Target
+from sightplan_nodes import names
+from sightplan_nodes.calls import ActionCaller, ServiceCaller
+from sightplan_nodes.conversions import fill_targets, found_from_response, region_to_msg
+from sightplan_nodes.spin import leave
+
+_APPEAR_S = 10.0
+ABSTAINED = 'abstained'
+"""The cause where nothing was tried: it is not sure enough where the thing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be done.
+
+    Attributes:
+        target: what to take, in words; '' with ``put_back``.
+        points: where it is, in unit coordinates: one for a point, more for a trace along which it
+            is to be carried; none: the grounder is asked.
+        part: whether to take it just there; None: if the words name a part of something.
+        put_back: whether to put back what is held instead.
+        least: probability from which the grounder is believed.
+        world: node that is the world; '': whichever there is.
+        timeout_s: of the grounder's answer, and of the motions.
+    """
+
+    target: str = ''
+    points: tuple[tuple[float, float], ...] = ()
+    part: bool | None = None
+    put_back: bool = False
+    least: float = 0.5
+    world: str = ''
+    timeout_s: float = 120.0
+
+    @property
+    def is_part(self) -> bool:
+        """Whether to take it just where it is pointed at."""
+        return ' of ' in f' {self.target} ' if self.part is None else self.part
+
+
+class GraspClient(Node):
+    """Asks grounder and world; its executor spins in another thread."""
+
+    def __init__(self, name: str = 'grasp') -> None:
+        super().__init__(name)
+        self._locate = ServiceCaller(self, Locate, names.LOCATE, names.GROUNDER)
+
+    def grasp(self, request: Request, cancelled: Callable[[], bool]) -> dict[str, Any]:
+        """Do what is asked for.
+
+        Returns:
+            ``cause`` and ``message`` of the report; ``region`` and ``probability`` of where the
+            thing is taken to be.
+
+        Raises:
+            SightplanError: grounder or world is not there, or it went wrong there.
+        """
+        world = self._world(request.world)
+        found: dict[str, Any] = {}
+        region: Region | None = None
+        if not request.put_back:
+            region = _given(request) or self._found(request, cancelled, found)
+            if region is None:
+                return found
+            found['region'] = region.to_json()
+        call = ActionCaller(self, GraspAt, names.GRASP_AT, world)
+        result = call.checked(GraspAt.Goal(
+            region=msg.Region() if region is None else region_to_msg(region),
+            label=request.target, part=request.is_part), request.timeout_s, cancelled)
+        return {**found, 'world': world, 'cause': result.cause, 'message': result.message}
+
+    def _world(self, wanted: str) -> str:
+        """The node that is the world.
+
+        Raises:
+            DeadlineError: there is none.
+        """
+        end = time.monotonic() + _APPEAR_S
+        while True:
+            there = [name for name in ([wanted] if wanted else names.WORLDS)
+                     if name in self.get_node_names()]
+            if there:
+                return there[-1]  # arm_bridge, if it has a simulated world behind it
+            if time.monotonic() > end:
+                raise DeadlineError(f'{wanted or " or ".join(names.WORLDS)} is not there within '
+                                    f'{_APPEAR_S:g} s: start a graph with an arm (sightplan up), '
+                                    'in the same ROS domain')
+            time.sleep(0.1)
+
+    def _found(self, request: Request, cancelled: Callable[[], bool],
+               answer: dict[str, Any]) -> Region | None:
+        """Where the grounder takes the thing to be; None: not sure enough, as ``answer`` says."""
+        targets = [Target(request.target, Form.POINT)]
+        asked = fill_targets(Locate.Request(timeout_s=request.timeout_s), targets)
+        response = self._locate.checked(asked, request.timeout_s, cancelled)
+        thing, = found_from_response(response, targets)
+        answer['probability'] = thing.probability
+        if thing.unread:
+            answer |= {'cause': ABSTAINED, 'message': f'the reply cannot be used: {thing.unread}'}
+        elif not thing.regions:
+            answer |= {'cause': ABSTAINED, 'message': f'{request.target} is not there'}
+        elif thing.probability is not None and thing.probability < request.least:
+            answer |= {'cause': ABSTAINED, 'region': thing.regions[0].to_json(), 'message':
+                       f'it is not sure where {request.target} is: P = {thing.probability:.2f}, '
+                       f'{request.least:g} is wanted'}
+        else:
+            return thing.regions[0]
+        return None
+
+
+def _given(request: Request) -> Region | None:
+    """The place that the request names; None if it names none."""
+    if not request.points:
+        return None
+    form = Form.POINT if len(request.points) == 1 else Form.TRACE
+    return Region(form, request.points, request.target)
+
+
+def read_request(data: Mapping[str, Any]) -> Request:
+    """A request from plain JSON data.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        points = tuple((float(x), float(y)) for x, y in data.get('points', ()))
+        request = Request(**{**data, 'points': points})
+        _given(request)
+    except (TypeError, ValueError) as error:
+        raise InputError(f'{data} is no request to grasp something: {error}') from error
+    if not request.target and not request.points and not request.put_back:
+        raise InputError('say what to grasp, or where it is')
+    return request
+
+
+@contextmanager
+def _spinning(node: Node) -> Iterator[None]:
+    executor, ended = SingleThreadedExecutor(), threading.Event()
+    executor.add_node(node)
+
+    def spin() -> None:
+        while not ended.is_set():
+            executor.spin_once(timeout_sec=0.1)
+    thread = threading.Thread(target=spin, name='executor', daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        executor.wake()
+        thread.join(5.0)
+
+
+def main() -> int:
+    """Do what the first argument asks for, and print the answer."""
+    cancel = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: cancel.set())
+    try:
+        request = read_request(json.loads(sys.argv[1]))
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        try:
+            node = GraspClient()
+            with _spinning(node):
+                answer = node.grasp(request, cancel.is_set)
+            leave(node)
+        finally:
+            rclpy.try_shutdown()
+    except SightplanError as error:
+        answer = {'error': str(error), 'code': type(error).code}
+    print(json.dumps(answer))
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,314 @@
+"""The action grasp_at of worlds with an arm, and the client behind ``sightplan arm grasp``."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import threading
+
+import numpy as np
+import pytest
+from rclpy.node import Node
+from sightplan_interfaces import msg
+from sightplan_interfaces.action import GraspAt
+from sightplan_interfaces.srv import LoadProblem, Locate, ResetWorld
+from std_srvs.srv import Trigger
+
+from arm_testing import Driver, ScriptedSkills, patient_robot
+from nodes_testing import LIMIT_S, eventually, parameters, problem, spinning
+from sightplan.cli import main
+from sightplan.model import (
+    CancelledError,
+    DeadlineError,
+    Form,
+    InputError,
+    Region,
+    StoppedError,
+    WorldError,
+)
+from sightplan_arm import command
+from sightplan_arm.geometry import inverse, transform
+from sightplan_nodes import arm_side, calls, grasp, names, qos
+from sightplan_nodes.arm_bridge import ArmBridge
+from sightplan_nodes.calls import ActionCaller, ServiceCaller
+from sightplan_nodes.conversions import region_to_msg
+from sightplan_nodes.failures import raise_error
+from sightplan_nodes.grasp import GraspClient, Request, read_request
+from sightplan_nodes.sim_bridge import SimBridge
+
+WORLD = names.SIM_BRIDGE
+
+
+class Client:
+    """Somebody who points."""
+
+    def __init__(self, world: str = WORLD) -> None:
+        self.node = node = Node('client')
+        self.reports: list[msg.SkillReport] = []
+        node.create_subscription(msg.SkillReport, names.SKILL_REPORT, self.reports.append,
+                                 qos.EVENTS)
+        self._load = ServiceCaller(node, LoadProblem, names.load_problem(world), world)
+        self._reset = ServiceCaller(node, ResetWorld, names.reset(world), world)
+        self._stop = ServiceCaller(node, Trigger, names.stop(world), world)
+        self._grasp = ActionCaller(node, GraspAt, names.GRASP_AT, world)
+        self.cancel = threading.Event()
+
+    def load(self) -> None:
+        domain, first = problem()
+        raise_error(self._load(LoadProblem.Request(
+            episode_id='e', domain='blocksworld', problem=first.name, seed=3,
+            domain_pddl=domain.pddl, problem_pddl=domain.write_problem(first)), LIMIT_S), WORLD)
+
+    def stop(self) -> None:
+        assert self._stop(Trigger.Request(), LIMIT_S).success
+
+    def grasp(self, region: Region | None = None, label: str = 'block') -> GraspAt.Result:
+        return self._grasp.checked(GraspAt.Goal(
+            region=msg.Region() if region is None else region_to_msg(region), label=label),
+            LIMIT_S, self.cancel.is_set)
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A bridge to a simulated arm with blocks, and a client."""
+    @contextlib.contextmanager
+    def make(**settings: object):
+        bridge = SimBridge(parameter_overrides=parameters(**{
+            'execution': names.ARM, 'robot': patient_robot(tmp_path), 'domain': 'blocksworld',
+            **settings}))
+        client = Client()
+        with spinning(bridge, client.node):
+            eventually(lambda: bool(bridge._worlds), 'the arm')
+            yield bridge, client
+    return make
+
+
+def arm_world(bridge: SimBridge):
+    return next(iter(bridge._worlds.values()))
+
+
+def unit(bridge: SimBridge, point_m) -> tuple[float, float]:
+    """Unit coordinates of a point of the table."""
+    world = arm_world(bridge)
+    at = transform(inverse(world.robot.camera.pose), point_m)
+    info = world.camera_info()
+    column, row = (info.matrix @ (at / at[2]))[:2]
+    return (float(column) + 0.5) / info.width, (float(row) + 0.5) / info.height
+
+
+def topmost(bridge: SimBridge) -> tuple[str, np.ndarray]:
+    """The block that stands highest, and where it is."""
+    blocks = {name: np.array(pose[:3])
+              for name, pose in arm_world(bridge).arm.poses().blocks.items()}
+    name = max(blocks, key=lambda one: float(blocks[one][2]))
+    return name, blocks[name]
+
+
+def on(bridge: SimBridge) -> tuple[str, Region]:
+    """That block, and a region on its front."""
+    name, (x, y, z) = topmost(bridge)
+    return name, Region(Form.POINT, (unit(bridge, (x, y - 0.025, z)),))
+
+
+# --- the action ---------------------------------------------------------------------------------
+
+def test_a_block_that_is_pointed_at_is_lifted_by_friction_and_put_back(table) -> None:
+    with table() as (bridge, client):
+        client.load()
+        name, region = on(bridge)
+        before = topmost(bridge)[1]
+        result = client.grasp(region, 'the Block')
+        assert (result.cause, result.message) == ('done', '')
+        lifted = np.array(arm_world(bridge).arm.poses().blocks[name][:3])
+        assert lifted[2] - before[2] > 0.1
+        assert client.grasp(region).cause == 'occupied'
+        assert client.grasp().cause == 'done'  # put back
+        at = np.array(arm_world(bridge).arm.poses().blocks[name][:3])
+        assert at == pytest.approx(before, abs=0.01)
+        eventually(lambda: len(client.reports) == 3, 'the reports')
+        assert [(one.cause, one.action.name) for one in client.reports] == [
+            ('done', 'grasp'), ('occupied', 'grasp'), ('done', 'put_back')]
+        assert client.reports[0].action.args == ['the_block']
+        client.load()  # and an episode may begin
+
+
+def test_without_a_problem_the_table_is_bare_and_nothing_is_found(table) -> None:
+    with table() as (bridge, client):
+        bare = Region(Form.POINT, (unit(bridge, (0.0, -0.08, 0.0)),))
+        assert client.grasp(bare).cause == 'not_found'
+        assert client.grasp().cause == 'unknown'  # nothing to put back
+
+
+def test_a_place_that_cannot_be_read_is_an_error(table) -> None:
+    with table() as (_, client), pytest.raises(InputError, match='form = 9'):
+        client._grasp.checked(GraspAt.Goal(region=msg.Region(form=9)), LIMIT_S)
+
+
+def test_a_stopped_arm_takes_nothing(table) -> None:
+    with table() as (bridge, client):
+        client.load()
+        client.stop()
+        with pytest.raises(StoppedError):
+            client.grasp(on(bridge)[1])
+
+
+def test_who_cancels_holds_the_arm(table) -> None:
+    with table() as (bridge, client):
+        client.load()
+        gate = arm_world(bridge).gate
+        gate.on_status(lambda status: client.cancel.set() if status.moving else None)
+        with pytest.raises((CancelledError, WorldError)):
+            client.grasp(on(bridge)[1])
+        assert not bridge._side.is_ready()
+        client.cancel.clear()
+        eventually(lambda: not gate.status().moving, 'the arm standing')
+
+
+def test_settings_of_the_skills_are_the_nodes(table) -> None:
+    with table(pointing_options='lift_m=0.1') as (bridge, client):
+        client.load()
+        name, region = on(bridge)
+        before = topmost(bridge)[1]
+        assert client.grasp(region).cause == 'done'
+        lifted = np.array(arm_world(bridge).arm.poses().blocks[name][:3])
+        assert 0.05 < lifted[2] - before[2] < 0.12
+
+
+def test_arm_bridge_tells_what_its_camera_does_not_show(tmp_path, monkeypatch) -> None:
+    """The scripted camera sees a wall at 1 m, and no table."""
+    monkeypatch.setattr(arm_side, 'load_skills',
+                        lambda domain, *arguments, **options: ScriptedSkills(*arguments))
+    monkeypatch.setattr(calls, '_NO_PARAMETERS_S', 0.05)
+    robot = patient_robot(tmp_path)
+    driver, client = Driver(robot), Client(names.ARM_BRIDGE)
+    bridge = ArmBridge(parameter_overrides=parameters(robot=robot, hardware=names.SIMULATED))
+    with (spinning(bridge, driver.node, client.node),
+          pytest.raises(InputError, match='of the table is seen')):
+        client.grasp(Region(Form.POINT, ((0.5, 0.5),)))
+
+
+# --- the client ---------------------------------------------------------------------------------
+
+class Graph:
+    """A grounder and a world that do as they are told."""
+
+    def __init__(self, world: str = WORLD) -> None:
+        from rclpy.action import ActionServer
+        self.grounder, self.world = Node(names.GROUNDER), Node(world)
+        self.located = msg.Located(
+            target='the mug', probability=0.9, sure=True,
+            regions=[region_to_msg(Region(Form.POINT, ((0.25, 0.75),)))])
+        self.goals: list[GraspAt.Goal] = []
+        self.asked: list[Locate.Request] = []
+        self.grounder.create_service(Locate, names.LOCATE, self._locate)
+        ActionServer(self.world, GraspAt, names.GRASP_AT, self._grasp)
+
+    def _locate(self, request: Locate.Request, response: Locate.Response) -> Locate.Response:
+        self.asked.append(request)
+        response.found = [self.located]
+        return response
+
+    def _grasp(self, handle) -> GraspAt.Result:
+        self.goals.append(handle.request)
+        handle.succeed()
+        return GraspAt.Result(cause='done', message='')
+
+    def ask(self, request: Request) -> dict:
+        client = GraspClient()
+        with spinning(self.grounder, self.world, client):
+            return client.grasp(request, lambda: False)
+
+
+def test_what_is_named_is_located_and_grasped_there() -> None:
+    graph = Graph()
+    answer = graph.ask(Request('the mug'))
+    assert answer == {'probability': 0.9, 'world': WORLD, 'cause': 'done', 'message': '',
+                      'region': {'form': 'point', 'points': [[0.25, 0.75]]}}
+    assert graph.asked[0].targets == ['the mug']
+    assert graph.goals[0].label == 'the mug' and not graph.goals[0].part
+    assert list(graph.goals[0].region.x) == [0.25]
+
+
+@pytest.mark.parametrize(('changes', 'words'), [
+    ({'probability': 0.3}, 'P = 0.30'), ({'regions': []}, 'is not there'),
+    ({'unread': 'no numbers'}, 'no numbers')])
+def test_what_is_not_sure_is_not_grasped(changes, words) -> None:
+    graph = Graph()
+    for name, value in changes.items():
+        setattr(graph.located, name, value)
+    answer = graph.ask(Request('the mug'))
+    assert answer['cause'] == 'abstained' and words in answer['message']
+    assert graph.goals == []
+
+
+def test_a_model_without_probabilities_is_believed() -> None:
+    graph = Graph()
+    graph.located.probability = math.nan
+    assert graph.ask(Request('the mug'))['cause'] == 'done'
+
+
+def test_a_place_a_trace_and_putting_back_need_no_grounder() -> None:
+    for request, form in ((Request('the mug', ((0.1, 0.2),)), msg.Region.POINT),
+                          (Request('', ((0.1, 0.2), (0.3, 0.4))), msg.Region.TRACE),
+                          (Request(put_back=True), 0)):
+        graph = Graph(names.ARM_BRIDGE)
+        assert graph.ask(request)['world'] == names.ARM_BRIDGE
+        assert graph.asked == [] and graph.goals[0].region.form == form
+
+
+def test_a_part_is_taken_where_it_is_pointed_at() -> None:
+    assert Request('the handle of the drawer').is_part
+    assert not Request('the mug').is_part and not Request('the offcut').is_part
+    assert not Request('the handle of the drawer', part=False).is_part
+    graph = Graph()
+    graph.ask(Request('the rim of the bowl'))
+    assert graph.goals[0].part
+
+
+def test_without_a_world_it_says_what_to_start(monkeypatch) -> None:
+    monkeypatch.setattr(grasp, '_APPEAR_S', 0.2)
+    client = GraspClient()
+    with spinning(client), pytest.raises(DeadlineError, match='sightplan up'):
+        client.grasp(Request('the mug'), lambda: False)
+
+
+@pytest.mark.parametrize('data', [{}, {'target': 'x', 'points': [[1]]}, {'wobble': 1}])
+def test_requests_that_make_no_sense_are_refused(data) -> None:
+    with pytest.raises(InputError):
+        read_request(data)
+
+
+# --- the command --------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(('arguments', 'wanted'), [
+    (['the red mug'], {'target': 'the red mug', 'points': []}),
+    (['mug', '--at', '0.41,0.63'], {'points': [(0.41, 0.63)]}),
+    (['mug', '--trace', '0.1,0.2', '0.3,0.4', '--no-part'],
+     {'points': [(0.1, 0.2), (0.3, 0.4)], 'part': False}),
+    (['--put-back', '--world', 'arm_bridge'], {'put_back': True, 'world': 'arm_bridge'})])
+def test_the_command_asks_the_graph(monkeypatch, capsys, arguments, wanted) -> None:
+    asked = []
+    monkeypatch.setattr(command, '_ask_graph', lambda request: asked.append(request) or {
+        'cause': 'done', 'message': '', 'probability': 0.91})
+    assert main(['arm', 'grasp', *arguments]) == 0
+    assert {key: asked[0][key] for key in wanted} == wanted
+    assert 'done (P = 0.91)' in capsys.readouterr().out
+    read_request(json.loads(json.dumps(asked[0])))  # and the client reads it
+
+
+@pytest.mark.parametrize(('answer', 'words'), [
+    ({'cause': 'no_grasp', 'message': 'too wide'}, 'no_grasp: too wide'),
+    ({'error': 'nobody is there', 'code': 3}, 'error: nobody is there')])
+def test_what_was_not_lifted_is_a_failure(monkeypatch, capsys, answer, words) -> None:
+    monkeypatch.setattr(command, '_ask_graph', lambda request: answer)
+    assert main(['arm', 'grasp', 'the mug']) == 1
+    said = capsys.readouterr()
+    assert words in said.out + said.err
+
+
+@pytest.mark.parametrize('arguments', [[], ['--at', '1.2,0.5'], ['--at', 'left'],
+                                       ['mug', '--trace', '0.1,0.2']])
+def test_wrong_arguments_are_refused(capsys, arguments) -> None:
+    assert main(['arm', 'grasp', *arguments]) == 2
+    assert 'sightplan arm grasp' in capsys.readouterr().err
