@@ -155,7 +155,7 @@ class Batch:
         owner: (B, *COARSE) 1 + index of the thing that is there; 0 for none.
         heat: (B, *COARSE) how near a thing's centre is, 1 at it.
         where: (B, 4, *COARSE) offset to the centre and size of the thing that is there.
-        category: (B, *COARSE) 1 + its category, 0 for none.
+        category: (B, THINGS) 1 + category of each thing, 0 for none.
         named: (B, T, L, THINGS + 1) bool, whether a word is of the category of a thing; the first
             is no thing.
     """
@@ -209,7 +209,7 @@ class Batches:
         depth = [rng is None or rng.random() < DEPTH_RATE for _ in range(count)]
         picture = np.stack([_picture(data, k, views[k], depth[k], rng) for k in range(count)])
         owner = np.stack([view.warped(data['owner'][k]) for k, view in enumerate(views)])
-        dense = [self._dense(owner[k], data['category'][k]) for k in range(count)]
+        dense = [_dense(owner[k]) for k in range(count)]
         most = max(1, max(map(len, targets)))
         masks = np.zeros((count, most, *MAP), bool)
         piece = np.zeros((count, most), np.int64)
@@ -226,6 +226,8 @@ class Batches:
             absent=torch.from_numpy(absent), mask=torch.from_numpy(masks),
             kind=[[target.kind for target in row] for row in targets],
             piece=torch.from_numpy(piece), owner=torch.from_numpy(owner[:, ::2, ::2].astype(int)),
+            category=torch.tensor([[self._categories.get(str(name), 0) for name in row]
+                                   for row in data['category']]),
             **{key: torch.from_numpy(np.stack([one[key] for one in dense])) for key in dense[0]})
 
     def _chosen(self, data: Arrays, k: int, view: _View, rng: np.random.Generator | None,
@@ -279,29 +281,27 @@ class Batches:
                 'starts': torch.from_numpy(starts), 'text': torch.from_numpy(text),
                 'padding': torch.from_numpy(padding), 'named': torch.from_numpy(named)}
 
-    def _dense(self, owner: NDArray[np.uint8], categories: NDArray[np.str_],
-               ) -> dict[str, NDArray[Any]]:
-        """What is known of each place of the coarser map."""
-        rows, columns = COARSE
-        y, x = np.mgrid[:rows, :columns]
-        heat = np.zeros(COARSE, np.float32)
-        where = np.zeros((4, *COARSE), np.float32)
-        category = np.zeros(COARSE, np.int64)
-        small = owner[::2, ::2]
-        for index in np.unique(small[small > 0]):
-            at = np.argwhere(small == index)
-            middle = at.mean(0)
-            row, column = at[np.argmin(((at - middle) ** 2).sum(1))]
-            low, high = at.min(0), at.max(0) + 1
-            wide = 0.6 + 0.08 * float(min(high - low))
-            heat = np.maximum(heat, np.exp(-((y - row) ** 2 + (x - column) ** 2) / (2 * wide**2)))
-            inside = small == index
-            where[:, inside] = np.stack([
-                (column - x[inside]) / columns, (row - y[inside]) / rows,
-                np.full(len(at), (high[1] - low[1]) / columns),
-                np.full(len(at), (high[0] - low[0]) / rows)])
-            category[inside] = self._categories.get(str(categories[index - 1]), 0)
-        return {'heat': heat.astype(np.float32), 'where': where, 'category': category}
+
+def _dense(owner: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
+    """What is known of each place of the coarser map."""
+    rows, columns = COARSE
+    y, x = np.mgrid[:rows, :columns]
+    heat = np.zeros(COARSE, np.float32)
+    where = np.zeros((4, *COARSE), np.float32)
+    small = owner[::2, ::2]
+    for index in np.unique(small[small > 0]):
+        at = np.argwhere(small == index)
+        middle = at.mean(0)
+        row, column = at[np.argmin(((at - middle) ** 2).sum(1))]
+        low, high = at.min(0), at.max(0) + 1
+        wide = 0.6 + 0.08 * float(min(high - low))
+        heat = np.maximum(heat, np.exp(-((y - row) ** 2 + (x - column) ** 2) / (2 * wide**2)))
+        inside = small == index
+        where[:, inside] = np.stack([
+            (column - x[inside]) / columns, (row - y[inside]) / rows,
+            np.full(len(at), (high[1] - low[1]) / columns),
+            np.full(len(at), (high[0] - low[0]) / rows)])
+    return {'heat': heat.astype(np.float32), 'where': where}
 
 
 def _unpacked(bits: NDArray[np.uint8]) -> NDArray[np.uint8]:

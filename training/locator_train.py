@@ -32,10 +32,18 @@ import torch.nn.functional as F  # noqa: N812 (its usual name)
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from locator_data import Batch, Batches, Vocabulary, drawer
+from locator_data import THINGS, Batch, Batches, Vocabulary, drawer
 from shards import Corpus, render
 from sightplan.vlm.backends._embedded_locator import SETTINGS_FILE, WEIGHTS_FILE
-from sightplan.vlm.backends._locator_network import MAP, Network, Pointed, Seen, Shape
+from sightplan.vlm.backends._locator_network import (
+    MAP,
+    Network,
+    Pointed,
+    Seen,
+    Shape,
+    Vision,
+    pooled,
+)
 
 NO_CALIBRATION = (0.0, 1.0, 0.0)
 
@@ -71,12 +79,12 @@ class Settings:
 
 # Losses ----------------------------------------------------------------------------------------
 
-def losses(seen: Seen, replies: list[Pointed], batch: Batch) -> dict[str, Tensor]:
+def losses(vision: Vision, seen: Seen, replies: list[Pointed], batch: Batch) -> dict[str, Tensor]:
     """The parts of the loss by name, each a mean over what it is about, weighed."""
     parts = {f'{key} {number}': value * weight for number, (reply, weight) in enumerate(
         zip(replies[::-1], (1.0, 0.5), strict=False)) for key, value in
         _pointing(seen, reply, batch).items()}
-    return parts | dense_losses(seen, batch)
+    return parts | dense_losses(vision, seen, batch)
 
 
 def _pointing(seen: Seen, reply: Pointed, batch: Batch) -> dict[str, Tensor]:
@@ -107,8 +115,12 @@ def _pointing(seen: Seen, reply: Pointed, batch: Batch) -> dict[str, Tensor]:
     return out
 
 
-def dense_losses(seen: Seen, batch: Batch) -> dict[str, Tensor]:
-    """The parts of the loss that are about what is where, whatever is asked."""
+def dense_losses(vision: Vision, seen: Seen, batch: Batch) -> dict[str, Tensor]:
+    """The parts of the loss that are about what is where, whatever is asked.
+
+    A thing's category is learned from the mean of what is known where it is: from each place by
+    itself it is learned many times slower.
+    """
     logits, heat = seen.dense[:, 0], batch.heat
     there = heat > 0.999
     chance = logits.sigmoid()
@@ -117,9 +129,17 @@ def dense_losses(seen: Seen, batch: Batch) -> dict[str, Tensor]:
     owned = (batch.owner > 0)[:, None].float()
     near = (F.smooth_l1_loss(seen.dense[:, 1:5], batch.where, reduction='none', beta=0.02)
             * owned).sum() / (4 * owned.sum() + 1)
-    category = F.cross_entropy(seen.dense[:, 5:], batch.category - 1, ignore_index=-1)
+    share = F.one_hot(batch.owner, THINGS + 1).permute(0, 3, 1, 2).float()[:, 1:]
+    shown = share.flatten(2).any(-1) & (batch.category > 0)
+    known = vision.category(pooled(seen.maps, share)[shown])
+    owner = batch.owner.flatten(1).gather(1, seen.at)
+    kind = F.pad(batch.category, (1, 0)).gather(1, owner)
+    told = vision.category_of(seen.things[kind > 0])
     return {'centre': 0.5 * focal.sum() / (there.sum() + 1), 'where': 10 * near,
-            'category': 2 * category}
+            'owned': F.binary_cross_entropy_with_logits(seen.dense[:, 5:], owned),
+            'category': 2 * F.cross_entropy(known.float(), batch.category[shown] - 1),
+            'token': F.cross_entropy(told.float(), kind[kind > 0] - 1, reduction='sum')
+            / max(1, len(told))}
 
 
 # Training --------------------------------------------------------------------------------------
@@ -192,9 +212,10 @@ class Trainer:
         batch = self.batches.make(data, rng)
         with torch.autocast('cpu', torch.bfloat16, enabled=self.settings.bfloat16):
             if self.step < self.settings.vision_steps:
-                return dense_losses(self.network.look(batch.picture), batch)
+                seen = self.network.look(batch.picture)
+                return dense_losses(self.network.vision, seen, batch)
             seen, replies = forward(self.network, batch, all_layers=True)
-        return losses(seen, replies, batch)
+        return losses(self.network.vision, seen, replies, batch)
 
     def reduce(self) -> None:
         """Average the gradients over the processes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 import sys
@@ -22,6 +23,7 @@ sys.path.insert(0, str(TRAINING))
 
 torch = pytest.importorskip('torch')
 pytest.importorskip('cv2')
+import torch.nn.functional as F  # noqa: E402, N812 (its usual name)
 
 import locator_data as data  # noqa: E402
 import locator_evaluate as evaluate  # noqa: E402
@@ -29,7 +31,15 @@ import locator_train as train  # noqa: E402
 import locator_wording as wording  # noqa: E402
 from shards import write_shards  # noqa: E402
 from sightplan.vlm.backends._embedded_locator import EmbeddedLocator  # noqa: E402
-from sightplan.vlm.backends._locator_network import COARSE, MAP, Pointed, Seen  # noqa: E402
+from sightplan.vlm.backends._locator_network import (  # noqa: E402
+    COARSE,
+    DENSE,
+    MAP,
+    Pointed,
+    Seen,
+    Vision,
+    pooled,
+)
 from sightplan.vlm.backends._locator_words import mirrored, words_of  # noqa: E402
 
 SOURCE = 'test_embedded_locator_training:DrawnScenes'
@@ -181,7 +191,7 @@ def test_what_is_known_of_places_fits_the_picture(rows: Any) -> None:
         assert (y, x) == pytest.approx(middle.tolist(), abs=0.02)
         assert batch.heat[0, int(y * rows_), int(x * columns)] > 0.99
         assert float(batch.where[0, 2, row, column]) == pytest.approx(100 / 640, abs=0.02)
-        assert batch.category[0, row, column] == {1: 2, 2: 1}[index]
+        assert batch.category[0, index - 1] == {1: 2, 2: 1}[index]
 
 
 def test_views_turn_pictures_masks_and_words_together(rows: Any, monkeypatch: Any) -> None:
@@ -233,41 +243,65 @@ def test_depth_is_missing_at_times_and_poor_at_others(rows: Any) -> None:
 
 # Learning --------------------------------------------------------------------------------------
 
-def perfect(batch: data.Batch) -> tuple[Seen, Pointed]:
+def perfect(batch: data.Batch) -> tuple[Vision, Seen, Pointed]:
+    """What says the truth; the one map that it has is the category itself."""
     at = batch.heat.flatten(1).topk(2, 1).indices
-    dense = torch.zeros(len(at), 7, *COARSE)
+    owner = batch.owner.flatten(1).gather(1, at)
+    kind = F.pad(batch.category, (1, 0))
+    dense = torch.zeros(len(at), DENSE, *COARSE)
     dense[:, 0] = torch.where(batch.heat > 0.999, 12.0, -12.0)
     dense[:, 1:5] = batch.where
-    dense[:, 5:].scatter_(1, (batch.category - 1).clamp(min=0)[:, None], 20.0)
-    owner = batch.owner.flatten(1).gather(1, at)
+    dense[:, 5] = torch.where(batch.owner > 0, 12.0, -12.0)
+    known = 20 * F.one_hot(kind, 3).float()[..., 1:]
+    one = known.gather(1, batch.owner.flatten(1)[..., None].expand(-1, -1, 2))
+    maps = (one.transpose(1, 2).unflatten(2, COARSE),)
+    things = known.gather(1, owner[..., None].expand(-1, -1, 2))
+    vision = torch.nn.Module()
+    vision.category = vision.category_of = torch.nn.Identity()
     mask = torch.where(batch.mask, 12.0, -12.0)
     chosen = torch.where(owner[:, None] == batch.piece[..., None], 9.0, -9.0)
     named = batch.named.gather(3, owner[:, None, None].expand(*batch.named.shape[:3], -1))
-    seen = Seen(torch.zeros(0), torch.zeros(0), torch.zeros(0), torch.zeros(0), at, dense)
-    return seen, Pointed(mask, mask.clone(), torch.where(batch.absent, 30.0, -30.0), chosen,
-                         torch.where(named, 9.0, -9.0))
+    nothing = torch.zeros(0)
+    seen = Seen(nothing, nothing, nothing, things, at, dense, maps)
+    return vision, seen, Pointed(mask, mask.clone(), torch.where(batch.absent, 30.0, -30.0),
+                                 chosen, torch.where(named, 9.0, -9.0))
 
 
 def test_the_loss_is_least_where_all_is_right_and_each_part_tells_its_fault(rows: Any) -> None:
     batch = batches().make(rows, None)
-    seen, reply = perfect(batch)
-    parts = train.losses(seen, [reply], batch)
+    vision, seen, reply = perfect(batch)
+    parts = train.losses(vision, seen, [reply], batch)
     assert {key for key, value in parts.items() if value > 0.02} == set()
     for part, other in (('mask 0', {'mask': -reply.mask}), ('dice 0', {'mask': -reply.mask}),
                         ('point 0', {'point': -reply.point}), ('choice 0', {
                             'chosen': -reply.chosen}), ('name 0', {'meant': -reply.meant})):
-        fault = Pointed(**{name: other.get(name, getattr(reply, name))
-                           for name in Pointed.__dataclass_fields__})
-        assert train.losses(seen, [fault], batch)[part] > 0.5, part
+        fault = dataclasses.replace(reply, **other)
+        assert train.losses(vision, seen, [fault], batch)[part] > 0.5, part
     batch.absent[0, 0], batch.mask[0, 0] = True, False
-    assert train.losses(seen, [perfect(batch)[1]], batch)['point 0'] < 0.02
-    assert train.losses(seen, [reply], batch)['point 0'] > 0.5
-    for part, channel in (('centre', slice(0, 1)), ('where', slice(1, 5)),
-                          ('category', slice(5, 7))):
+    assert train.losses(vision, seen, [perfect(batch)[2]], batch)['point 0'] < 0.02
+    assert train.losses(vision, seen, [reply], batch)['point 0'] > 0.5
+    for part, channel in (('centre', slice(0, 1)), ('where', slice(1, 5)), ('owned', slice(5, 6))):
         dense = seen.dense.clone()
         dense[:, channel] = 1 - dense[:, channel]
-        fault = Seen(seen.fine, seen.pixel, seen.grid, seen.things, seen.at, dense)
-        assert train.losses(fault, [reply], batch)[part] > 0.3, part
+        fault = dataclasses.replace(seen, dense=dense)
+        assert train.losses(vision, fault, [reply], batch)[part] > 0.3, part
+    for part, wrong in (('category', {'maps': (seen.maps[0].roll(1, 1),)}),
+                        ('token', {'things': seen.things.roll(1, 2)})):
+        fault = dataclasses.replace(seen, **wrong)
+        assert train.losses(vision, fault, [reply], batch)[part] > 0.3, part
+
+
+def test_what_is_known_of_a_thing_is_the_mean_of_its_places() -> None:
+    share = torch.zeros(1, 2, *COARSE)
+    share[0, 0, :8, :8], share[0, 1, 8:16, :4] = 1.0, 0.5
+    fine = torch.zeros(1, 1, *COARSE)
+    fine[0, 0, :8, :4] = 2.0
+    coarse = torch.zeros(1, 3, COARSE[0] // 4, COARSE[1] // 4)
+    coarse[0, 1, 2, 0] = 7.0
+    found = pooled((fine, coarse), share)
+    assert found.shape == (1, 2, 4)
+    assert found[0, 0].tolist() == pytest.approx([1.0, 0.0, 0.0, 0.0])
+    assert found[0, 1].tolist() == pytest.approx([0.0, 0.0, 3.5, 0.0])
 
 
 def run(shards: Path, work: Path, *extra: str) -> None:

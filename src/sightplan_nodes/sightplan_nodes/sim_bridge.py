@@ -54,8 +54,8 @@ class SimBridgeSettings:
 
     domain: str = param('', 'Domain whose world is made at the start; empty: with the first '
                             'problem')
-    problem: str = param('', "Problem of that domain that is set up at the start, SPLIT/NAME or a "
-                             "file; empty: none, until one is loaded")
+    problem: str = param('', 'Problem of that domain that is set up at the start, SPLIT/NAME or a '
+                             'file; empty: none, until one is loaded')
     world_options: str = param('', 'Further settings of the world: key=value,... or JSON')
     reset_timeout_s: float = param(60.0, 'Wall-clock limit of one reset [s]', low=0.1,
                                    high=3600.0)

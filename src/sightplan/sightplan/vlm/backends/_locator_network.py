@@ -1,8 +1,9 @@
 """The network of the ``embedded`` locator: a picture and words to where in the picture they point.
 
 A picture is encoded once (``Network.look``): a residual network, attention over its coarsest map,
-a pyramid back up, and the likeliest centres of things, each of which becomes a token with its
-place and size (CenterNet, arXiv 1904.07850). Each target's words then go through a few layers of
+a pyramid back up, and the likeliest centres of things (CenterNet, arXiv 1904.07850). Each becomes
+a token of what the maps say where they take its centre to be (as Panoptic-DeepLab groups, arXiv
+1911.10194), with its place and size. Each target's words then go through a few layers of
 attention among themselves and the things, and to the coarse map (``Network.point``). What comes
 out is one vector a target, whose products with what is known of each pixel are the heat maps, as
 in MaskFormer (arXiv 2107.06278): the picture costs the same for one target as for ten.
@@ -25,6 +26,11 @@ MAP = HEIGHT // 2, WIDTH // 2
 """Rows and columns of the heat maps."""
 COARSE = HEIGHT // 4, WIDTH // 4
 """Rows and columns of the map on which the centres of things are found."""
+DENSE = 6
+"""Numbers that are told of each place of that map."""
+_GROUP = 6.0
+"""How fast a place counts less for a thing, the farther the centre that it takes for its own is from
+the thing's (squared, in sizes of the thing)."""
 _FREQUENCIES = 6
 CODE = 4 * _FREQUENCIES
 """Numbers that say where a point is; see ``code``."""
@@ -79,9 +85,10 @@ class Seen:
         grid: (B, N, width) tokens of the coarsest map.
         things: (B, K, width) tokens of the likeliest things.
         at: (B, K) where their centres are in the flattened map of stride 4.
-        dense: (B, 5 + categories, *COARSE) whether a thing's centre is there (logit), offset to
-            the centre and size of the thing that is there (x, y, in widths and heights of the
-            picture), logits of its category.
+        dense: (B, DENSE, *COARSE) whether a thing's centre is there (logit), offset to the centre
+            and size of the thing that is there (x, y, in widths and heights of the picture),
+            whether any thing is there (logit).
+        maps: (B, C, rows, columns) each, what is known at the strides 4, 8 and 16; see ``pooled``.
     """
 
     fine: Tensor
@@ -90,6 +97,7 @@ class Seen:
     things: Tensor
     at: Tensor
     dense: Tensor
+    maps: tuple[Tensor, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,13 +243,17 @@ class Vision(nn.Module):
         self.mix_eight = Convolution(eight, eight)
         self.down_eight = nn.Conv2d(eight, four, 1)
         self.mix_four = Convolution(four, four)
-        self.dense = nn.Conv2d(four, 5 + shape.categories, 1)
+        self.dense = nn.Conv2d(four, DENSE, 1)
         self.pixel = nn.Conv2d(four, shape.pixel, 1)
         self.finer = nn.Conv2d(four, 4 * shape.fine, 1)
         self.finest = nn.Conv2d(shape.stem, shape.fine, 1)
         self.fine = nn.Sequential(nn.ReLU(), nn.Conv2d(shape.fine, shape.fine, 1))
-        self.thing = nn.Sequential(nn.Linear(four + eight + CODE + 5, width), nn.GELU(),
+        known = four + eight + width + sixteen
+        self.thing = nn.Sequential(nn.Linear(known + CODE + 5, width), nn.GELU(),
                                    nn.Linear(width, width))
+        # For learning only: the category by what is known of a thing, and by its token.
+        self.category = nn.Linear(known, shape.categories)
+        self.category_of = nn.Linear(width, shape.categories)
         x, y = places(*COARSE)
         self.register_buffer('at', torch.stack([x, y]), persistent=False)
         x, y = places(HEIGHT // 16, WIDTH // 16)
@@ -273,16 +285,21 @@ class Vision(nn.Module):
                            code(centre[:, 0], centre[:, 1]).permute(0, 3, 1, 2)], 1)
         fine = self.fine(F.pixel_shuffle(self.finer(four), 2) + self.finest(stem))
         at = peaks(dense[:, 0], self.shape.things)
-        return Seen(fine.float(), pixel, tokens, self._things(four, eight, dense, at), at, dense)
+        maps = (four, eight, coarse, sixteen)
+        return Seen(fine.float(), pixel, tokens, self._things(maps, dense, at), at, dense, maps)
 
-    def _things(self, four: Tensor, eight: Tensor, dense: Tensor, at: Tensor) -> Tensor:
+    def _things(self, maps: tuple[Tensor, ...], dense: Tensor, at: Tensor) -> Tensor:
         """The tokens of what has its centre at some places of the map of stride 4."""
-        columns = COARSE[1]
-        coarser = at // columns // 2 * (columns // 2) + at % columns // 2
-        said = _take(dense[:, :5], at)
-        x, y = (self.at.flatten(1)[:, at] + said.permute(2, 0, 1)[1:3]).detach()
-        known = torch.cat([_take(four, at).float(), _take(eight, coarser).float(), code(x, y),
-                           said[..., :1].sigmoid(), torch.stack([x, y], -1), said[..., 3:5]], -1)
+        told = dense.detach()
+        said = _take(told, at)
+        x, y = self.at.flatten(1)[:, at] + said.permute(2, 0, 1)[1:3]
+        size = said[..., 3:5].clamp(min=1.0 / COARSE[1])
+        centre = self.at + told[:, 1:3]
+        far = (((centre[:, 0, None] - x[..., None, None]) / size[..., 0, None, None])**2
+               + ((centre[:, 1, None] - y[..., None, None]) / size[..., 1, None, None])**2)
+        share = torch.exp(-_GROUP * far) * told[:, 5:6].sigmoid()
+        known = torch.cat([pooled(maps, share), code(x, y), said[..., :1].sigmoid(),
+                           torch.stack([x, y], -1), said[..., 3:5]], -1)
         return self.thing(known)  # type: ignore[no-any-return]
 
 
@@ -294,6 +311,25 @@ def _take(maps: Tensor, at: Tensor) -> Tensor:
     """What (B, C, H, W) maps say at (B, K) places: (B, K, C)."""
     flat = maps.flatten(2)
     return flat.gather(2, at[:, None].expand(-1, flat.shape[1], -1)).transpose(1, 2)
+
+
+def pooled(maps: tuple[Tensor, ...], share: Tensor) -> Tensor:
+    """What (B, C, h, w) maps of several strides say of things on average.
+
+    Args:
+        maps: of a stride 4 or coarser.
+        share: (B, K, *COARSE) what each place counts for each thing.
+
+    Returns:
+        (B, K, the sum of all C).
+    """
+    found = []
+    for values in maps:
+        step = COARSE[0] // values.shape[2]
+        part = (F.avg_pool2d(share, step) if step > 1 else share).flatten(2)
+        mean = part / part.sum(2, keepdim=True).clamp(min=1e-4)
+        found.append((mean @ values.flatten(2).transpose(1, 2).to(mean.dtype)).float())
+    return torch.cat(found, -1)
 
 
 def peaks(heat: Tensor, count: int) -> Tensor:
