@@ -134,11 +134,11 @@ def dense_losses(vision: Vision, seen: Seen, batch: Batch) -> dict[str, Tensor]:
     known = vision.category(pooled(seen.maps, share)[shown])
     owner = batch.owner.flatten(1).gather(1, seen.at)
     kind = F.pad(batch.category, (1, 0)).gather(1, owner)
-    told = vision.category_of(seen.things[kind > 0])
+    told = vision.category_of(seen.things[kind > 0].float())
     return {'centre': 0.5 * focal.sum() / (there.sum() + 1), 'where': 10 * near,
             'owned': F.binary_cross_entropy_with_logits(seen.dense[:, 5:], owned),
-            'category': 2 * F.cross_entropy(known.float(), batch.category[shown] - 1),
-            'token': F.cross_entropy(told.float(), kind[kind > 0] - 1, reduction='sum')
+            'category': 2 * F.cross_entropy(known, batch.category[shown] - 1),
+            'token': F.cross_entropy(told, kind[kind > 0] - 1, reduction='sum')
             / max(1, len(told))}
 
 
@@ -212,9 +212,11 @@ class Trainer:
         batch = self.batches.make(data, rng)
         with torch.autocast('cpu', torch.bfloat16, enabled=self.settings.bfloat16):
             if self.step < self.settings.vision_steps:
-                seen = self.network.look(batch.picture)
-                return dense_losses(self.network.vision, seen, batch)
-            seen, replies = forward(self.network, batch, all_layers=True)
+                seen, replies = self.network.look(batch.picture), None
+            else:
+                seen, replies = forward(self.network, batch, all_layers=True)
+        if replies is None:
+            return dense_losses(self.network.vision, seen, batch)
         return losses(self.network.vision, seen, replies, batch)
 
     def reduce(self) -> None:
@@ -228,7 +230,8 @@ class Trainer:
         flat /= self.settings.processes
         for parameter, part in zip(self.network.parameters(),
                                    flat.split([g.numel() for g in grads]), strict=True):
-            parameter.grad = part.view_as(parameter)
+            # In the parameter's own memory layout, which the fused optimizer takes for granted.
+            parameter.grad = torch.empty_like(parameter).copy_(part.view_as(parameter))
 
     def average(self) -> None:
         """Take the weights into their running mean."""

@@ -304,6 +304,22 @@ def test_what_is_known_of_a_thing_is_the_mean_of_its_places() -> None:
     assert found[0, 1].tolist() == pytest.approx([0.0, 0.0, 3.5, 0.0])
 
 
+def test_gradients_keep_their_layout_when_they_are_averaged(shards: Path, tmp_path: Path,
+                                                           monkeypatch: Any) -> None:
+    """The fused optimizer pairs weights and gradients by their places in memory."""
+    trainer = train.Trainer(0, train.Settings(processes=2, shards=3, held_out=1, batch=2,
+                                              targets=2, vision_steps=1, bfloat16=False),
+                            shards, tmp_path)
+    torch.stack(list(trainer.loss().values())).sum().backward()
+    before = {name: p.grad.clone() for name, p in trainer.network.named_parameters()
+              if p.grad is not None}
+    monkeypatch.setattr(train.dist, 'all_reduce', lambda flat: flat.mul_(2))
+    trainer.reduce()
+    for name, parameter in trainer.network.named_parameters():
+        assert parameter.grad.stride() == parameter.stride(), name
+        assert torch.equal(parameter.grad, before.get(name, torch.zeros_like(parameter))), name
+
+
 def run(shards: Path, work: Path, *extra: str) -> None:
     try:
         train.main(['--data', str(shards), '--work', str(work), '--no-render', '--shards', '3',

@@ -731,6 +731,18 @@ def test_a_model_without_a_way_to_check_is_asked_a_question_in_replay_too(tmp_pa
     assert check(replay(tmp_path / 'r.jsonl'), request) == reply
 
 
+def test_what_points_is_named_and_who_does_not_write_is_not_asked_in_replay(tmp_path: Path) -> None:
+    class Own(Pointing):
+        generates, locator_model = False, 'finger@2'
+
+    backend: Any = recording.recorded(Own(), tmp_path / 'r.jsonl')
+    assert backend.locator_model == 'finger@2'
+    backend.locate(find())
+    backend.close()
+    again = replay(tmp_path / 'r.jsonl')
+    assert (again.locator_model, again.generates) == ('finger@2', False)
+
+
 def test_a_model_that_cannot_point_is_recorded_as_one_that_cannot(tmp_path: Path) -> None:
     backend: Any = recording.recorded(Counting(), tmp_path / 'r.jsonl')
     assert not can_locate(backend) and not hasattr(backend, 'check')

@@ -152,10 +152,15 @@ class RecordingBackend(BackendUser):
         self._journal = _taken_up(self.path, {
             'kind': 'recording', 'format': FORMAT, 'model': backend.model, 'backend': name,
             'settings': {} if settings is None else dataclasses.asdict(settings),
-            'counted': backend.usage is not None},
+            'counted': backend.usage is not None, 'generates': bool(backend.generates)},
             {} if settings is None else identity_values(settings))
         if hasattr(backend, 'check'):
             self.check = self._check
+
+    @property
+    def locator_model(self) -> str:
+        """Exact name of what points, where the backend has a model of its own for that."""
+        return str(getattr(self._backend, 'locator_model', ''))
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
         """Note the episode, and tell the wrapped backend if it cares."""
@@ -216,7 +221,7 @@ class RecordingBackend(BackendUser):
             self._commit([{
                 'kind': 'locate', 'episode': self._episode, 'key': key, **_asked(request),
                 'start': request.start, 'depth': array_id(request.depth_m),
-                'regions': [region.to_json() for region in reply.regions], 'text': reply.text,
+                'model': self.locator_model, 'regions': [region.to_json() for region in reply.regions], 'text': reply.text,
                 'probability': _number(reply.probability), 'unread': reply.unread,
                 'rounded': reply.rounded}], before, [request.image])
         return reply
@@ -336,6 +341,7 @@ class Entry:
         usage: what the call cost whose last reply this is; None if nobody counted.
         error: with which the call failed.
         checks: whether it answers whether a place is right, in the backend's own way.
+        locator_model: exact name of what pointed, where that is another model than the backend's.
     """
 
     key: str
@@ -345,6 +351,7 @@ class Entry:
     usage: Usage | None = None
     error: SightplanError | None = None
     checks: bool = False
+    locator_model: str = ''
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,12 +362,14 @@ class Recording:
         path: the file.
         model: exact name of the recorded model.
         counted: whether usage was counted.
+        generates: whether the model writes.
         episodes: episode id ('' before any began) to its entries, in order.
     """
 
     path: Path
     model: str
     counted: bool
+    generates: bool
     episodes: Mapping[str, Sequence[Entry]]
 
 
@@ -374,7 +383,8 @@ def read_recording(path: Path) -> Recording:
     if not lines:
         raise InputError(f'{path}:1: {_NO_RECORDING}')
     header = _header(lines[0])
-    return Recording(path, header['model'], bool(header.get('counted')), _entries(lines[1:]))
+    return Recording(path, header['model'], bool(header.get('counted')),
+                     bool(header.get('generates', True)), _entries(lines[1:]))
 
 
 def _difference(there: Mapping[str, Any], header: Mapping[str, Any],
@@ -442,7 +452,8 @@ def _located(data: Mapping[str, Any]) -> Entry:
     reply = LocateReply(tuple(map(Region.from_json, _typed(data, 'regions', list))),
                         _typed(data, 'text', str), _number(data['probability']),
                         _typed(data, 'unread', str), _typed(data, 'rounded', int))
-    return Entry(_typed(data, 'key', str), reply, (_typed(data, 'image', str),), '', _usage(data))
+    return Entry(_typed(data, 'key', str), reply, (_typed(data, 'image', str),), '', _usage(data),
+                 locator_model=_typed(data, 'model', str))
 
 
 def _checked(data: Mapping[str, Any]) -> Entry:

@@ -29,8 +29,8 @@ COARSE = HEIGHT // 4, WIDTH // 4
 DENSE = 6
 """Numbers that are told of each place of that map."""
 _GROUP = 6.0
-"""How fast a place counts less for a thing, the farther the centre that it takes for its own is from
-the thing's (squared, in sizes of the thing)."""
+"""How fast a place counts less for a thing, the farther off is the centre that it takes for its own
+(squared, in sizes of the thing)."""
 _FREQUENCIES = 6
 CODE = 4 * _FREQUENCIES
 """Numbers that say where a point is; see ``code``."""
@@ -324,11 +324,12 @@ def pooled(maps: tuple[Tensor, ...], share: Tensor) -> Tensor:
         (B, K, the sum of all C).
     """
     found = []
-    for values in maps:
-        step = COARSE[0] // values.shape[2]
-        part = (F.avg_pool2d(share, step) if step > 1 else share).flatten(2)
-        mean = part / part.sum(2, keepdim=True).clamp(min=1e-4)
-        found.append((mean @ values.flatten(2).transpose(1, 2).to(mean.dtype)).float())
+    with torch.autocast(share.device.type, enabled=False):
+        for values in maps:
+            step = COARSE[0] // values.shape[2]
+            part = (F.avg_pool2d(share, step) if step > 1 else share).flatten(2)
+            mean = part / part.sum(2, keepdim=True).clamp(min=1e-4)
+            found.append(mean @ values.flatten(2).transpose(1, 2).float())
     return torch.cat(found, -1)
 
 

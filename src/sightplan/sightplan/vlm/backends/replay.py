@@ -103,6 +103,9 @@ class Backend:
         self._lock = threading.Lock()
         if any(entry.checks for entry in every):
             self.check = self._check
+        self.generates = any(recording.generates for recording in recordings)
+        self.locator_model = next((entry.locator_model for entry in every[::-1]
+                                   if entry.locator_model), '')
 
     @property
     def model(self) -> str:
