@@ -731,7 +731,7 @@ def test_a_model_without_a_way_to_check_is_asked_a_question_in_replay_too(tmp_pa
     assert check(replay(tmp_path / 'r.jsonl'), request) == reply
 
 
-def test_what_points_is_named_and_who_does_not_write_is_not_asked_in_replay(tmp_path: Path) -> None:
+def test_replay_names_what_pointed_and_whether_it_writes(tmp_path: Path) -> None:
     class Own(Pointing):
         generates, locator_model = False, 'finger@2'
 

@@ -221,7 +221,8 @@ class RecordingBackend(BackendUser):
             self._commit([{
                 'kind': 'locate', 'episode': self._episode, 'key': key, **_asked(request),
                 'start': request.start, 'depth': array_id(request.depth_m),
-                'model': self.locator_model, 'regions': [region.to_json() for region in reply.regions], 'text': reply.text,
+                'model': self.locator_model, 'text': reply.text,
+                'regions': [region.to_json() for region in reply.regions],
                 'probability': _number(reply.probability), 'unread': reply.unread,
                 'rounded': reply.rounded}], before, [request.image])
         return reply

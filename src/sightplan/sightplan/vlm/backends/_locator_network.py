@@ -29,8 +29,8 @@ COARSE = HEIGHT // 4, WIDTH // 4
 DENSE = 6
 """Numbers that are told of each place of that map."""
 _GROUP = 6.0
-"""How fast a place counts less for a thing, the farther off is the centre that it takes for its own
-(squared, in sizes of the thing)."""
+"""How fast a place counts less for a thing, the farther the centre that it takes for its own is
+from the thing's (squared, in sizes of the thing)."""
 _FREQUENCIES = 6
 CODE = 4 * _FREQUENCIES
 """Numbers that say where a point is; see ``code``."""
