@@ -65,7 +65,7 @@ def test_keys_and_clicks_rate_and_go_on(page, server, path, console) -> None:
     assert sorted(texts) == sorted(trace.text for trace in TRACES)
     assert sorted(one['score'] for one in map(json.loads, path.read_text().splitlines())
                   if 'score' in one) == [1, 2, 4, 5]
-    assert len(read_ratings([path])) == 4
+    assert len(read_ratings([path]).ratings) == 4
     assert console == []
 
 
