@@ -323,6 +323,18 @@ def bench_household(size: Size) -> dict[str, Any]:
             'household_memory_before_mib': round(found['memory']['before_mib'], 1)}
 
 
+def bench_locating(size: Size) -> dict[str, Any]:
+    """The embedded locator on one core; see ``pointing_cost.locating``."""
+    from sightplan_bench.pointing_cost import locating
+    return locating(size.repeats, SEED)
+
+
+def bench_scoring(size: Size) -> dict[str, Any]:
+    """The scores of 500 items of Point-It-Out; see ``pointing_cost.scoring``."""
+    from sightplan_bench.pointing_cost import scoring
+    return scoring(SEED)
+
+
 def _ros_tool(*arguments: str, timeout_s: float = 300.0) -> str:
     """Standard output of a helper command in the workspace's environment."""
     done = subprocess.run([sys.executable, '-m', *arguments], capture_output=True, text=True,
@@ -356,7 +368,7 @@ PARTS: dict[str, Callable[[Size], dict[str, Any]]] = {
     'rendering': bench_render, 'steps': bench_steps, 'embedded': bench_embedded,
     'planning': bench_planner, 'bags': bench_bags, 'recording': bench_recording,
     'estimate': bench_estimate, 'belief': bench_belief, 'household': bench_household,
-    'episodes': bench_in_process,
+    'locating': bench_locating, 'scoring': bench_scoring, 'episodes': bench_in_process,
     'replay': bench_replay}
 """What is measured in this process."""
 
@@ -371,7 +383,7 @@ def add_parser(subparsers: Any) -> None:
         subparsers, 'bench', measure,
         'measure speed: rendering, questions, planning, ROS, episodes',
         'Measure what costs time and print one JSON object of medians. Without a sub-command: '
-        'rendering, the embedded model, planning, beliefs, ROS, episodes.',
+        'rendering, the embedded model, planning, beliefs, pointing, ROS, episodes.',
         exits='0 done; 1 a part failed; 2 bad usage')
     default = Size()
     parser.add_argument('--domain', default=default.domain, help='(default: %(default)s)')

@@ -23,6 +23,8 @@ FIGURES = {
     'household': {*(f'household_belief_{name}_{split}' for split in ('hard', 'search')
                     for name in ('survey_ms', 'step_ms', 'step_ms_most')),
                   'household_memory_mib', 'household_memory_before_mib'},
+    'locating': {'locate_ms_1', 'locate_ms_10'},
+    'scoring': {'score_items', 'score_cpu_s', 'score_mib'},
     'episodes': {'episodes_per_minute_in_process'},
     'replay': {'episodes_per_minute_recorded', 'episodes_per_minute_replayed',
                'episodes_per_minute_scored_again'},
