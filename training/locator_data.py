@@ -55,15 +55,15 @@ def scene_source(name: str) -> SceneSource:
     return found
 
 
-def draw_shard(source: str, scenes: int, seed: int) -> Arrays:
-    """Render a shard: the scenes for training from ``seed * scenes`` on."""
-    maker = scene_source(source)
+def draw_shard(sources: Sequence[str], scenes: int, seed: int) -> Arrays:
+    """Render a shard: the scenes for training from ``seed * scenes`` on, by makers in turn."""
+    maker = scene_source(sources[seed % len(sources)])
     return packed([maker.scene(seed * scenes + k, held_out=False) for k in range(scenes)])
 
 
-def drawer(source: str, scenes: int) -> Any:
+def drawer(sources: Sequence[str], scenes: int) -> Any:
     """What renders the shard of a seed, as ``shards.render`` takes it."""
-    return partial(draw_shard, source, scenes)
+    return partial(draw_shard, tuple(sources), scenes)
 
 
 # Shards ----------------------------------------------------------------------------------------
@@ -130,6 +130,12 @@ class Vocabulary:
                 count.update(words_of(said))
         known = sorted(word for word, times in count.items() if times >= least and word)
         return cls(('', *known), names)
+
+    def extended(self, other: Vocabulary) -> Vocabulary:
+        """This one, and after it what another one knows besides."""
+        return Vocabulary(*(
+            (*own, *(name for name in more if name not in own))
+            for own, more in ((self.words, other.words), (self.categories, other.categories))))
 
     def ids(self) -> dict[str, int]:
         """Id of each word."""

@@ -18,6 +18,7 @@ import json
 import math
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -46,6 +47,7 @@ from sightplan.vlm.backends._locator_network import (
 )
 
 NO_CALIBRATION = (0.0, 1.0, 0.0)
+SOURCES = ('tabletop:15', 'blocksworld:1', 'household:1')
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Settings:
     batch: int = 8
     targets: int = 12
     processes: int = 1
-    shards: int = 200
+    shards: int = 238
     held_out: int = 2
     bfloat16: bool = True
 
@@ -147,13 +149,14 @@ def dense_losses(vision: Vision, seen: Seen, batch: Batch) -> dict[str, Tensor]:
 class Trainer:
     """One of the data-parallel processes."""
 
-    def __init__(self, rank: int, settings: Settings, data: Path, work: Path) -> None:
+    def __init__(self, rank: int, settings: Settings, data: Path, work: Path,
+                 start: Path | None = None) -> None:
         self.rank, self.settings, self.work = rank, settings, work
         torch.manual_seed(settings.seed)
         self.corpus = Corpus(data, range(settings.held_out, settings.shards))
         self.corpus.refresh()
         self.validation = Corpus(data, range(settings.held_out))
-        self.vocabulary = self._vocabulary()
+        self.vocabulary = self._vocabulary(start)
         self.network = make_network(self.vocabulary)
         self.batches = Batches(self.vocabulary, self.network.shape.grams, settings.targets)
         decay = [p for p in self.network.parameters() if p.ndim > 1]
@@ -163,16 +166,24 @@ class Trainer:
               'weight_decay': 0.0}], lr=settings.rate, betas=(0.9, 0.98), fused=True)
         self.mean = {name: value.clone() for name, value in self.network.state_dict().items()}
         self.step, self.seconds = 0, 0.0
+        if start is not None:
+            self._begin_with(start)
 
-    def _vocabulary(self) -> Vocabulary:
-        """That of the work folder, or made of the shards that there are, once and for all."""
+    def _vocabulary(self, start: Path | None) -> Vocabulary:
+        """That of the work folder, or made of the shards that there are, once and for all.
+
+        What another run knows, which this one starts with, comes first.
+        """
         path = self.work / 'vocabulary.json'
         if not path.exists() and not self.rank:
             texts = [str(text) for part in self.corpus.parts for text in part['text'].ravel()
                      if text]
             names = [str(name) for part in self.corpus.parts for name in part['category'].ravel()]
             partial = path.with_suffix('.partial')
-            partial.write_text(json.dumps(dataclasses.asdict(Vocabulary.of(texts, names))))
+            made = Vocabulary.of(texts, names)
+            if start is not None:
+                made = read_vocabulary(start.parent).extended(made)
+            partial.write_text(json.dumps(dataclasses.asdict(made)))
             partial.replace(path)
         while not path.exists():
             time.sleep(0.2)
@@ -190,11 +201,13 @@ class Trainer:
         self.optimizer.load_state_dict(state['optimizer'])
         self.mean, self.step, self.seconds = state['mean'], state['step'], state['seconds']
 
-    def begin_with(self, checkpoint: Path) -> None:
-        """Begin with the mean weights of another run with the same vocabulary."""
-        self.mean = torch.load(checkpoint, weights_only=True)['mean']
-        self.network.load_state_dict(self.mean)
-        self.mean = {name: value.clone() for name, value in self.mean.items()}
+    def _begin_with(self, checkpoint: Path) -> None:
+        """Begin with the mean weights of another run; it may have known fewer words and things."""
+        weights = self.network.state_dict()
+        for name, value in torch.load(checkpoint, weights_only=True)['mean'].items():
+            weights[name][tuple(map(slice, value.shape))] = value
+        self.network.load_state_dict(weights)
+        self.mean = {name: value.clone() for name, value in self.network.state_dict().items()}
 
     def store(self) -> None:
         """Write a checkpoint, whole or not at all."""
@@ -301,6 +314,21 @@ class Trainer:
                 self.corpus.refresh()
 
 
+def turns(sources: Sequence[str]) -> tuple[str, ...]:
+    """Makers of scenes in the order in which they draw shards, from ``NAME:SHARDS`` each.
+
+    Raises:
+        SystemExit: a number is none.
+    """
+    found: list[str] = []
+    for source in sources:
+        name, _, number = source.rpartition(':')
+        if not name or not number.isdigit() or not int(number):
+            raise SystemExit(f'--source {source}: write NAME:SHARDS, such as tabletop:8')
+        found += [name] * int(number)
+    return tuple(found)
+
+
 def forward(network: Network, batch: Batch, all_layers: bool = False,
             ) -> tuple[Seen, list[Pointed]]:
     """A batch through the network."""
@@ -338,11 +366,10 @@ def worker(rank: int, settings: Settings, data: Path, work: Path, resume: bool,
         store = dist.FileStore(str(work / 'rendezvous'), settings.processes)
         dist.init_process_group('gloo', store=store, rank=rank, world_size=settings.processes,
                                 timeout=timedelta(minutes=10))
-    trainer = Trainer(rank, settings, data, work)
-    if resume and trainer.checkpoint.exists():
+    resume = resume and (work / 'checkpoint.pt').exists()
+    trainer = Trainer(rank, settings, data, work, None if resume else start)
+    if resume:
         trainer.load()
-    elif start is not None:
-        trainer.begin_with(start)
     trainer.run(save_every, report_every)
     if settings.processes > 1:
         dist.barrier()
@@ -367,7 +394,9 @@ def main(argv: list[str] | None = None) -> None:
     default = Settings()
     parser = argparse.ArgumentParser(description=__doc__)
     build = Path('build/training/locator')
-    parser.add_argument('--source', default='tabletop', help='maker of the scenes')
+    parser.add_argument('--source', nargs='+', default=SOURCES, metavar='NAME:SHARDS',
+                        help='makers of the scenes, and how many shards in turn each draws '
+                             f'(default: {" ".join(SOURCES)})')
     parser.add_argument('--data', type=Path, default=build / 'scenes',
                         help='folder of shards; missing ones are rendered first')
     parser.add_argument('--work', type=Path, default=build / 'work', help='checkpoints and log')
@@ -403,7 +432,7 @@ def main(argv: list[str] | None = None) -> None:
         export(args.work, args.out)
         return
     if not args.no_render:
-        render(args.data, 0, args.shards, args.processes, drawer(args.source, args.scenes))
+        render(args.data, 0, args.shards, args.processes, drawer(turns(args.source), args.scenes))
     if args.render_only:
         return
     settings = Settings(args.seed, args.steps, args.vision_steps, args.rate, args.batch,
@@ -411,8 +440,7 @@ def main(argv: list[str] | None = None) -> None:
     args.work.mkdir(parents=True, exist_ok=True)
     (args.work / 'rendezvous').unlink(missing_ok=True)
     if not args.resume:
-        for name in ('log.jsonl', 'checkpoint.pt', *(('vocabulary.json',) if args.start is None
-                                                     else ())):
+        for name in ('log.jsonl', 'checkpoint.pt', 'vocabulary.json'):
             (args.work / name).unlink(missing_ok=True)
     (args.work / 'settings.json').write_text(json.dumps(dataclasses.asdict(settings)) + '\n')
     rest = (settings, args.data, args.work, args.resume, args.start, args.save_every,

@@ -28,6 +28,10 @@ setup(
             'blocksworld = sightplan_sim.blocksworld:make_world',
             'household = sightplan_sim.household:make_world',
         ],
-        'sightplan.scenes': ['tabletop = sightplan_sim.tabletop:make_source'],
+        'sightplan.scenes': [
+            'blocksworld = sightplan_sim.blocksworld.pointing:make_source',
+            'household = sightplan_sim.household.pointing:make_source',
+            'tabletop = sightplan_sim.tabletop:make_source',
+        ],
     },
 )

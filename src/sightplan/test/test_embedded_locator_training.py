@@ -78,13 +78,13 @@ class DrawnScenes:
 @pytest.fixture(scope='module')
 def shards(tmp_path_factory: Any) -> Path:
     folder = tmp_path_factory.mktemp('shards')
-    write_shards(folder, range(3), data.drawer(SOURCE, 4))
+    write_shards(folder, range(3), data.drawer([SOURCE], 4))
     return folder
 
 
 @pytest.fixture(scope='module')
 def rows() -> Any:
-    return data.draw_shard(SOURCE, 6, 1)
+    return data.draw_shard([SOURCE], 6, 1)
 
 
 VOCABULARY = data.Vocabulary(('', 'the', 'red', 'box', 'left'), ('ball', 'box'))
@@ -318,6 +318,34 @@ def test_gradients_keep_their_layout_when_they_are_averaged(shards: Path, tmp_pa
     for name, parameter in trainer.network.named_parameters():
         assert parameter.grad.stride() == parameter.stride(), name
         assert torch.equal(parameter.grad, before.get(name, torch.zeros_like(parameter))), name
+
+
+def test_what_was_learned_is_kept_when_there_are_more_words_and_things(
+        shards: Path, tmp_path: Path) -> None:
+    run(shards, tmp_path / 'first', '--steps', '2')
+    known = train.read_vocabulary(tmp_path / 'first')
+    fewer = data.Vocabulary(known.words[:4], known.categories[:1])
+    start = tmp_path / 'less'
+    start.mkdir()
+    (start / 'vocabulary.json').write_text(json.dumps(dataclasses.asdict(fewer)))
+    weights = train.make_network(fewer).state_dict()
+    torch.save({'mean': weights}, start / 'checkpoint.pt')
+    trainer = train.Trainer(0, train.Settings(shards=3, held_out=1), shards, tmp_path,
+                            start / 'checkpoint.pt')
+    assert trainer.vocabulary.words[:4] == fewer.words
+    assert set(trainer.vocabulary.words) == set(known.words)
+    assert len(trainer.vocabulary.words) == len(known.words)
+    for name, value in trainer.network.state_dict().items():
+        part = value[tuple(map(slice, weights[name].shape))]
+        assert torch.equal(part, weights[name]), name
+    assert trainer.network.word.weight.shape[0] == len(known.words)
+
+
+def test_makers_take_turns(tmp_path: Path) -> None:
+    assert train.turns(['a:2', 'm:f:1']) == ('a', 'a', 'm:f')
+    for wrong in ('a', 'a:0', 'a:x', ':2'):
+        with pytest.raises(SystemExit, match='NAME:SHARDS'):
+            train.turns([wrong])
 
 
 def run(shards: Path, work: Path, *extra: str) -> None:

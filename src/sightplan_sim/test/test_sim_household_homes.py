@@ -162,22 +162,20 @@ def test_bodies_do_not_overlap_and_leaves_have_room_to_move() -> None:
         fixed = [p for p in (*home.decor, *home.furniture)
                  if not p.name.startswith('yard') and placed_box(p).high[2] > 0.02]
         floor_things = [p for p in home.things if p.position[2] == 0.0]
-        standing = [*fixed, *floor_things]
-        for one, other in itertools.combinations(standing, 2):
-            assert not placed_box(one).meets(placed_box(other)), (
-                problem.source, one.name, other.name)
+        standing = [(p, placed_box(p)) for p in (*fixed, *floor_things)]
+        for (one, box), (other, beside) in itertools.combinations(standing, 2):
+            assert not box.meets(beside), (problem.source, one.name, other.name)
         for leaf in home.furniture:
             if leaf.model.openable:
                 sweep = to_home(swept_box(leaf.model), leaf)
-                for other in standing:
-                    assert other is leaf or not sweep.meets(placed_box(other)), (
+                for other, beside in standing:
+                    assert other is leaf or not sweep.meets(beside), (
                         problem.source, leaf.name, other.name)
         walls = [box for p in home.structure if p.name.startswith('wall')
                  for box in placed_boxes(p) if box.high[2] > 0.1]
-        for body in standing:
-            assert body.model.in_wall or not any(
-                placed_box(body).meets(wall, -0.005) for wall in walls), (
-                    problem.source, body.name)
+        for body, box in standing:
+            assert body.model.in_wall or not any(box.meets(wall, -0.005) for wall in walls), (
+                problem.source, body.name)
 
 
 def test_furniture_never_comes_next_to_furniture_however_it_opens() -> None:

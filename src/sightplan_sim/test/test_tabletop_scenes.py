@@ -295,8 +295,8 @@ def test_left_and_front_are_as_the_camera_sees_them(laid):
 
 
 def test_restrictions_name_the_right_one(source, laid):
-    tasks = [task for seed in range(12) for task in source.show(Table(
-        seed, False, laid.things, laid.look)).tasks if task.kind == 'restriction']
+    scenes = [source.show(Table(seed, False, laid.things, laid.look)) for seed in range(12)]
+    tasks = [task for scene in scenes for task in scene.tasks if task.kind == 'restriction']
     right = {'mug (to the |on the )?left of the (green )?bottle': 'mug 1',
              'mug (to the |on the )?right of the (green )?bottle': 'mug 2',
              'mug in front of the (green )?bottle': 'mug 3', 'leftmost mug': 'mug 1',
@@ -305,8 +305,7 @@ def test_restrictions_name_the_right_one(source, laid):
     checked = [task.piece == piece for task in tasks for words, piece in right.items()
                if re.search(words, task.text)]
     assert len(checked) > 5 and all(checked)
-    objects = [task for seed in range(12) for task in source.show(Table(
-        seed, False, laid.things, laid.look)).tasks if task.kind == 'object']
+    objects = [task for scene in scenes for task in scene.tasks if task.kind == 'object']
     assert {task.piece for task in objects} == {'mug 3', 'bottle 1', 'box 1', 'box 2'}
     assert not any('red mug' in task.text for task in objects)
 

@@ -44,7 +44,7 @@ from sightplan_sim.household.camera import Camera
 from sightplan_sim.household.catalog import category_of
 from sightplan_sim.household.homes import make_home
 from sightplan_sim.household.labels import LabelledBox, draw_labels
-from sightplan_sim.household.render import Painter
+from sightplan_sim.household.render import Frame, Painter
 from sightplan_sim.household.robot import (
     GRIPPER,
     Robot,
@@ -201,6 +201,24 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
             self._pose(episode.robot)
             with self._painter.without(_hand(episode.robot)):
                 return self._painter.draw(_bird(episode.home, size)).rgb
+
+    def frame(self) -> tuple[Frame, dict[str, int]]:
+        """A picture without labels, with the truth about who is where in it.
+
+        Returns:
+            picture, and by the name of each object of the problem its id there.
+        """
+        with self._lock:
+            episode = self._current()
+            self._pose(episode.robot)
+            shown = {name: number for number, name in enumerate(self._painter.names)}
+            ids = {}
+            for name in episode.spec.problem.objects:
+                held = name == episode.robot.held
+                number = shown.get(held_name(name) if held else name)
+                if number is not None:
+                    ids[name] = number
+            return self._painter.draw(self._view(episode.robot)), ids
 
     # --- inside -------------------------------------------------------------------------------
 
