@@ -66,7 +66,7 @@ def test_votes_and_checks_are_worth_it(repeat, checker, gain, knowledge):
 
 def test_learning_makes_up_for_what_is_not_known():
     noise = study.Noise('molmo-7b', 0.533, 0.45, 0.8)
-    rows = {knowledge: study.measure(noise, knowledge, 'votes and checks', 300)
+    rows = {knowledge: study.measure(noise, knowledge, 'votes and checks', 150)
             for knowledge in ('fitted', 'told', 'none')}
     assert rows['none'].success < rows['told'].success
     assert rows['none'].success < rows['fitted'].success

@@ -131,17 +131,17 @@ def dense_losses(vision: Vision, seen: Seen, batch: Batch) -> dict[str, Tensor]:
     owned = (batch.owner > 0)[:, None].float()
     near = (F.smooth_l1_loss(seen.dense[:, 1:5], batch.where, reduction='none', beta=0.02)
             * owned).sum() / (4 * owned.sum() + 1)
-    share = F.one_hot(batch.owner, THINGS + 1).permute(0, 3, 1, 2).float()[:, 1:]
-    shown = share.flatten(2).any(-1) & (batch.category > 0)
-    known = vision.category(pooled(seen.maps, share)[shown])
+    owns = F.one_hot(batch.owner, THINGS + 1).permute(0, 3, 1, 2).float()[:, 1:]
+    shown = owns.flatten(2).any(-1) & (batch.category > 0)
+    known = vision.category(pooled(seen.maps, owns)[shown])
     owner = batch.owner.flatten(1).gather(1, seen.at)
     kind = F.pad(batch.category, (1, 0)).gather(1, owner)
-    told = vision.category_of(seen.things[kind > 0].float())
+    guess = vision.category_of(seen.things[kind > 0].float())
     return {'centre': 0.5 * focal.sum() / (there.sum() + 1), 'where': 10 * near,
             'owned': F.binary_cross_entropy_with_logits(seen.dense[:, 5:], owned),
             'category': 2 * F.cross_entropy(known, batch.category[shown] - 1),
-            'token': F.cross_entropy(told, kind[kind > 0] - 1, reduction='sum')
-            / max(1, len(told))}
+            'token': F.cross_entropy(guess, kind[kind > 0] - 1, reduction='sum')
+            / max(1, len(guess))}
 
 
 # Training --------------------------------------------------------------------------------------

@@ -206,13 +206,43 @@ class GuessingGrounder:
         return answers
 
 
+class _Space:
+    """Where actions lead from the states of one set of objects; worked out once for a state."""
+
+    _LIMIT = 50_000
+
+    def __init__(self, model: InstantiatedModel) -> None:
+        self._model = model
+        self._steps: dict[State, list[tuple[Action, State]]] = {}
+        # The numbers of all actions, each under one atom without which it is not applicable.
+        self._waiting: dict[Atom | None, list[int]] = {None: []}
+        for number, action in enumerate(model.actions):
+            needed = [literal.atom for literal in model.preconditions(action) if literal.positive]
+            rarest = min(needed, key=lambda atom: len(self._waiting.get(atom, ())), default=None)
+            self._waiting.setdefault(rarest, []).append(number)
+
+    def steps(self, state: State) -> list[tuple[Action, State]]:
+        """All applicable actions, in the model's order, and the states after them."""
+        found = self._steps.get(state)
+        if found is None:
+            model = self._model
+            waiting = sorted(n for atom in (None, *state) for n in self._waiting.get(atom, ()))
+            found = [(action, model.apply(action, state))
+                     for action in (model.actions[number] for number in waiting)
+                     if model.applicable(action, state)]
+            if len(self._steps) >= self._LIMIT:
+                self._steps.clear()
+            self._steps[state] = found
+        return found
+
+
 class SearchPlanner:
     """Breadth-first search over the domain's own model: shortest plans of small problems.
 
     What was found once is known to all of them.
     """
 
-    _models: ClassVar[dict[tuple[str, str], InstantiatedModel]] = {}
+    _spaces: ClassVar[dict[tuple[str, str], _Space]] = {}
     _found: ClassVar[dict[tuple[str, str, int], PlanningResult]] = {}
 
     def __init__(self, domain: str | Domain = 'blocksworld', limit: int = 2_000) -> None:
@@ -230,9 +260,9 @@ class SearchPlanner:
     def _search(self, task: PlanningTask) -> PlanningResult:
         problem = self._domain.parse_problem(task.problem_pddl, 'task')
         objects = (self._domain.pddl, str(sorted(problem.objects.items())))
-        if objects not in self._models:
-            self._models[objects] = self._domain.model(problem)
-        model = self._models[objects]
+        if objects not in self._spaces:
+            self._spaces[objects] = _Space(self._domain.model(problem))
+        space = self._spaces[objects]
         parents: dict[State, tuple[State, Action] | None] = {problem.init: None}
         queue = deque([problem.init])
         while queue and len(parents) < self._limit:
@@ -243,12 +273,10 @@ class SearchPlanner:
                     state = step[0]
                     plan.insert(0, step[1])
                 return PlanningResult(PlanningStatus.SOLVED, tuple(plan))
-            for action in model.actions:
-                if model.applicable(action, state):
-                    after = model.apply(action, state)
-                    if after not in parents:
-                        parents[after] = (state, action)
-                        queue.append(after)
+            for action, after in space.steps(state):
+                if after not in parents:
+                    parents[after] = (state, action)
+                    queue.append(after)
         return PlanningResult(PlanningStatus.UNSOLVABLE, message='searched all')
 
 

@@ -292,13 +292,13 @@ def test_the_loss_is_least_where_all_is_right_and_each_part_tells_its_fault(rows
 
 
 def test_what_is_known_of_a_thing_is_the_mean_of_its_places() -> None:
-    share = torch.zeros(1, 2, *COARSE)
-    share[0, 0, :8, :8], share[0, 1, 8:16, :4] = 1.0, 0.5
+    weight = torch.zeros(1, 2, *COARSE)
+    weight[0, 0, :8, :8], weight[0, 1, 8:16, :4] = 1.0, 0.5
     fine = torch.zeros(1, 1, *COARSE)
     fine[0, 0, :8, :4] = 2.0
     coarse = torch.zeros(1, 3, COARSE[0] // 4, COARSE[1] // 4)
     coarse[0, 1, 2, 0] = 7.0
-    found = pooled((fine, coarse), share)
+    found = pooled((fine, coarse), weight)
     assert found.shape == (1, 2, 4)
     assert found[0, 0].tolist() == pytest.approx([1.0, 0.0, 0.0, 0.0])
     assert found[0, 1].tolist() == pytest.approx([0.0, 0.0, 3.5, 0.0])

@@ -268,3 +268,16 @@ def test_pieces_of_masks():
         Pieces.of_masks([small, small.copy()[:5]], (10, 10))
     with pytest.raises(InputError, match='no pixel'):
         Pieces.of_masks([large, small, small], (10, 10))
+
+
+def test_what_was_cut_is_remembered_by_its_content():
+    image, depth = Scene().box(0.0, 0.0, (0.12, 0.12, 0.12), BLUE).seen()
+    first = propose_pieces(image, depth, CAMERA)
+    assert propose_pieces(image.copy(), depth.copy(), CAMERA) is first
+    assert not first.labels.flags.writeable
+    labels = first.labels.copy()
+    for other in ((image, depth, None), (image, None, CAMERA), (255 - image, depth, CAMERA)):
+        assert propose_pieces(*other) is not first
+    depth[:] = 0.0  # the same array with another content
+    assert propose_pieces(image, depth, CAMERA) is not first
+    assert np.array_equal(first.labels, labels)

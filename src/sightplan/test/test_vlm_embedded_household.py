@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 import sys
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -32,11 +34,13 @@ def backend() -> Backend:
     return Backend(Settings(domain='household'))
 
 
-@cache
-def looks() -> tuple[tuple[Any, tuple[Any, ...], frozenset[Any]], ...]:
-    """A few looks along seeded walks of legal actions: observation, atoms in view, true state."""
+Look = tuple[Any, tuple[Any, ...], frozenset[Any]]
+"""Observation, atoms in view, true state."""
+
+
+def walk() -> Generator[Look]:
+    """A few looks along seeded walks of legal actions."""
     sim = pytest.importorskip('sightplan_sim.household.world')
-    found = []
     with sim.make_world() as world:
         for split in ('simple', 'medium', 'hard'):
             for problem in DOMAIN.split_problems(split)[1::9]:
@@ -47,10 +51,21 @@ def looks() -> tuple[tuple[Any, tuple[Any, ...], frozenset[Any]], ...]:
                     if step % 2:
                         look = world.observe()
                         atoms = tuple(atom for atom in worth if look.in_view(atom))
-                        found.append((look, atoms, world.state()))
+                        yield look, atoms, world.state()
                     legal = [a for a in model.actions if model.applicable(a, world.state())]
                     world.execute(rng.choice(sorted(legal, key=str)))
-    return tuple(found)
+
+
+@cache
+def looks() -> tuple[Look, ...]:
+    return tuple(walk())
+
+
+@cache
+def first_look() -> Look:
+    """The first one with many atoms."""
+    with closing(walk()) as found:
+        return next(look for look in found if len(look[1]) > 5)
 
 
 def right(shown: list[Observation]) -> tuple[float, float, float]:
@@ -85,14 +100,14 @@ def test_pixels_matter() -> None:
 
 
 def test_same_picture_same_answers() -> None:
-    look, atoms, _ = next(found for found in looks() if len(found[1]) > 5)
+    look, atoms, _ = first_look()
     request = YesNoRequest(look, tuple(map(DOMAIN.question, atoms)))
     again = Backend(Settings(domain='household'))
     assert backend().answer(request) == backend().answer(request) == again.answer(request)
 
 
 def test_packed_answers_equal_those_asked_one_by_one() -> None:
-    look, atoms, _ = next(found for found in looks() if len(found[1]) > 5)
+    look, atoms, _ = first_look()
     request = YesNoRequest(look, tuple(map(DOMAIN.question, atoms))[:12])
     packed, plain = backend().answer(request), one_by_one(backend(), request)
     assert backend().mechanism == 'packed'

@@ -383,7 +383,7 @@ def test_more_is_appended_under_the_same_settings_only(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"backend 'a', not 'b'"):
         recording.recorded(Counting(), path, name='b', settings=Sampling())
     assert len(lines(path)) == 1
-    path.write_text('{"kind": "recording", "format": 2, "model": "counting@1"}\n')
+    path.write_text('{"kind": "recording", "format": 3, "model": "counting@1"}\n')
     recording.recorded(Counting(), path, name='a', settings=Sampling(0.5)).close()
 
 
@@ -430,7 +430,7 @@ def test_a_folder_of_recordings_is_read_as_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(('content', 'reason'), [
     (None, 'cannot be read'), ('', ':1: this is no recording'), ('[]\n', ':1:'),
-    ('{"kind": "recording", "format": 1, "model": "m"}\n', 'format 2'),
+    ('{"kind": "recording", "format": 1, "model": "m"}\n', 'format 3'),
     ('HEAD\nnonsense\n', ':2:.*remove'), ('HEAD\n{}\n', ':2:'), ('HEAD\n{"kind": "x"}\n', ':2:'),
     (('HEAD\n{"kind": "yes_no", "episode": "", "key": "k", "image": "", "question": "", '
      '"text": 3, "p_yes": null, "p_no": null}\n'), 'text must be a str'),
@@ -444,7 +444,7 @@ def test_damaged_files_are_named(tmp_path: Path, content: str | None, reason: st
     path = tmp_path / 'r.jsonl'
     if content is not None:
         path.write_text(content.replace(
-            'HEAD', '{"kind": "recording", "format": 2, "model": "m"}'))
+            'HEAD', '{"kind": "recording", "format": 3, "model": "m"}'))
     with pytest.raises(InputError, match=reason):
         replay(path)
 
@@ -470,7 +470,7 @@ def test_any_file_is_read_or_refused(tmp_path_factory: Any, data: list[Any],
     for item in data:
         if isinstance(item, dict) and kind:
             item['kind'] = kind
-    path.write_text('{"kind": "recording", "format": 2, "model": "m"}\n'
+    path.write_text('{"kind": "recording", "format": 3, "model": "m"}\n'
                     + ''.join(json.dumps(item) + '\n' for item in data))
     try:
         backend = replay(path)

@@ -6,6 +6,7 @@ import argparse
 import itertools
 import json
 import math
+import signal
 import subprocess
 import sys
 import time
@@ -155,8 +156,6 @@ def add_parser(subparsers: Any) -> None:
     command.add_argument('--least', type=float, default=0.5, metavar='P',
                          help='probability from which the grounder is believed (default: '
                          '%(default)s)')
-    command.add_argument('--world', default='', metavar='NODE',
-                         help='arm_bridge or sim_bridge (default: whichever there is)')
     command.add_argument('--timeout', type=float, default=120.0, metavar='S',
                          help='wall-clock limit of the motions [s] (default: %(default)s)')
 
@@ -630,15 +629,21 @@ def _rgbd(arguments: argparse.Namespace, robot: RobotConfig) -> Rgbd:
 
 def grasp(arguments: argparse.Namespace) -> Result:
     """``sightplan arm grasp``: asked of a running graph, by a process that knows ROS."""
-    points = [_point(text) for text in (*([arguments.at] if arguments.at else ()),
+    points = [_point(text) for text in (*([] if arguments.at is None else [arguments.at]),
                                         *arguments.trace)]
     if arguments.trace and len(points) < 2:
         raise InputError('--trace needs two points or more')
     if not (arguments.target or points or arguments.put_back):
         raise InputError('say what to grasp, as in: sightplan arm grasp "the red mug"')
+    if arguments.put_back and arguments.target:
+        raise InputError('--put-back puts back what is held, whatever it is: name nothing besides')
+    for option, value, low, high in (('--least', arguments.least, 0.0, 1.0),
+                                     ('--timeout', arguments.timeout, 0.1, 3600.0)):
+        if not low <= value <= high:
+            raise InputError(f'{option} {value:g}: give a number from {low:g} to {high:g}')
     answer = _ask_graph({
         'target': arguments.target, 'points': points, 'part': arguments.part,
-        'put_back': arguments.put_back, 'least': arguments.least, 'world': arguments.world,
+        'put_back': arguments.put_back, 'least': arguments.least,
         'timeout_s': arguments.timeout})
     if 'error' in answer:
         print(f'error: {answer["error"]}', file=sys.stderr)
@@ -667,20 +672,28 @@ def _point(text: str) -> tuple[float, float]:
 def _ask_graph(request: Mapping[str, Any]) -> dict[str, Any]:
     """Have the nodes' package ask a running graph.
 
+    Its process cancels when it gets a signal, and when this one ends, however that happens.
+
     Raises:
         InputError: that package is not there.
     """
+    interrupted = False
     with subprocess.Popen([sys.executable, '-m', 'sightplan_nodes.grasp', json.dumps(request)],
-                          stdout=subprocess.PIPE, text=True) as process:
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = ''
         while True:
             try:
-                said, _ = process.communicate()
+                said += process.stdout.read()
                 break
             except KeyboardInterrupt:
-                continue  # it heard of it, too, and cancels
+                interrupted = True
+                process.send_signal(signal.SIGINT)
     try:
         answer: dict[str, Any] = json.loads(said.splitlines()[-1])
     except (ValueError, IndexError):
+        if interrupted:
+            return {'error': 'cancelled before anything moved'}
         raise InputError('the ROS nodes of sightplan cannot be used here: build the workspace '
                          '(make build), and see sightplan doctor') from None
     return answer

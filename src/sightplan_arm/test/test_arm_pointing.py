@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from boxes_double import BoxTable, box
-from sightplan.model import FeedbackStatus, Form, InputError, Region
+from sightplan.model import FeedbackStatus, Form, InputError, Region, WorldError
 from sightplan_arm.config import load_robot
 from sightplan_arm.gate import Gate
-from sightplan_arm.hardware import ArmStoppedError
+from sightplan_arm.hardware import ArmStoppedError, JointTrajectory
 from sightplan_arm.kinematics import Kinematics
+from sightplan_arm.skills import pointing
 from sightplan_arm.skills.pointing import make_skills
 from skill_doubles import OpenGate
 
@@ -62,7 +63,7 @@ def test_what_is_pointed_at_is_lifted_and_nothing_else_moves(place):
                              'verify')
     assert bench.table.held[0] == 'a' and bench.bottom() > 0.1
     assert bench.table.boxes['b'] is before
-    assert bench.skills.held.opening_m == pytest.approx(bench.table.opening)
+    assert bench.skills.held.thing is not None
     assert bench.gate.skills == ['grasp(the_red_bar)']
 
 
@@ -159,7 +160,7 @@ def test_where_nothing_is_nothing_moves():
     assert bench.skills.reports[-1].cause == 'failed'
 
 
-def test_what_cannot_be_taken_is_said_and_nothing_moves():
+def test_what_cannot_be_taken_is_said_and_nothing_moves(monkeypatch):
     wide = Bench(box('red', 0.0, 0.0, (0.12, 0.12, 0.05)))
     assert wide.grasp().cause == 'no_grasp'
     assert wide.table.sent == []
@@ -169,6 +170,7 @@ def test_what_cannot_be_taken_is_said_and_nothing_moves():
         raise ArmStoppedError('workspace', 'the hand would leave the box')
 
     far.skills._planner._check = refuse
+    monkeypatch.setattr(pointing, '_PLANNED', 2)  # more are refused in the same way
     report = far.grasp()
     assert report.cause == 'unreachable' and '(workspace)' in report.message
     assert far.table.sent == []
@@ -200,11 +202,97 @@ def test_unknown_settings_and_wrong_ones_are_named():
         Bench(lift_m=3.0)
 
 
-def test_a_picture_is_taken_with_the_arm_out_of_the_way():
-    bench = Bench(box('red', 0.0, 0.0, BAR))
-    bench.table.posture = np.array(ROBOT.arm.ready)
-    assert bench.skills.look().rgb.shape == (480, 640, 3)
+# --- what is broken off -------------------------------------------------------------------------
+
+def broken_off(bench, phase, part=0.5):
+    """Break off the next motion of a phase halfway; the arm stays where it is then."""
+    follow = bench.gate.follow
+
+    def half(trajectory, what):
+        if phase in what:
+            bench.gate.follow = follow
+            count = max(2, int(part * len(trajectory.positions)))
+            follow(JointTrajectory(trajectory.times_s[:count], trajectory.positions[:count],
+                                   trajectory.velocities[:count]), what)
+            raise ArmStoppedError('cancelled', 'somebody cancelled')
+        follow(trajectory, what)
+    bench.gate.follow = half
+
+
+@pytest.mark.parametrize('phase', ['up with the thing', 'down with the thing'])
+@pytest.mark.parametrize('thin', [0.03, 0.004])
+def test_what_is_held_stays_in_the_hand_after_a_hold_and_can_be_put_back(phase, thin):
+    bench = Bench(box('red', 0.0, 0.0, (0.1, thin, 0.05)), box('blue', 0.2, 0.1, BAR))
+    broken_off(bench, phase)
+    if phase == 'up with the thing':
+        with pytest.raises(ArmStoppedError):
+            bench.grasp()
+    else:
+        assert bench.grasp().cause == 'done'
+        with pytest.raises(ArmStoppedError):
+            bench.skills.put_back()
+    assert bench.table.held[0] == 'a' and bench.bottom() > 0.02
+    bench.skills.recover()
+    assert bench.table.held[0] == 'a', 'nothing is dropped'
+    assert bench.grasp('b').cause == 'occupied'
+    assert bench.table.held[0] == 'a'
+    assert bench.skills.put_back().report.cause == 'done'
+    assert bench.bottom() == pytest.approx(0.0, abs=0.006)
+    assert bench.table.boxes['a'].centre_m[:2] == pytest.approx((0.0, 0.0), abs=0.01)
     assert np.abs(bench.table.posture - ROBOT.arm.park).max() < 1e-6
+
+
+def test_a_thin_thing_in_the_hand_is_not_taken_for_closed_fingers():
+    bench = Bench(box('red', 0.0, 0.0, (0.1, 0.004, 0.05)))
+    assert bench.grasp().cause == 'done'
+    with pytest.raises(WorldError, match='hold something'):
+        bench.skills.reset()
+    assert bench.table.held[0] == 'a' and bench.bottom() > 0.1
+
+
+def test_what_the_camera_does_not_confirm_is_not_let_go_in_the_air():
+    bench = Bench(box('red', 0.0, 0.0, BAR), tries=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pointing, 'is_gone', lambda seen, thing: False)
+        heights = []
+        open_fingers = bench.skills._open
+        patch.setattr(bench.skills, '_open', lambda watch: (
+            heights.append(bench.bottom()), open_fingers(watch)))
+        assert bench.grasp().cause == 'dropped'
+    assert heights and max(heights) < 0.01
+    assert bench.skills.held is None and bench.table.held is None
+
+
+def test_a_camera_that_fails_after_the_lift_leaves_the_thing_in_the_hand():
+    bench = Bench(box('red', 0.0, 0.0, BAR))
+    with pytest.MonkeyPatch.context() as patch:
+        def broken(seen, thing):
+            raise InputError('the camera shows nothing')
+        patch.setattr(pointing, 'is_gone', broken)
+        with pytest.raises(InputError, match='shows nothing'):
+            bench.grasp()
+    assert bench.table.held[0] == 'a'
+    assert bench.skills.put_back().report.cause == 'done'
+    assert bench.table.held is None and bench.bottom() == pytest.approx(0.0, abs=0.006)
+
+
+def test_a_carried_thing_is_let_go_low_over_the_table():
+    bench = Bench(box('red', -0.1, 0.0, BAR))
+    broken_off(bench, 'of the way')
+    with pytest.raises(ArmStoppedError):
+        bench.skills.follow(bench.trace((-0.1, 0.0), (0.1, 0.0)))
+    assert bench.table.held[0] == 'a' and bench.bottom() < 0.03
+    bench.skills.recover()
+    assert bench.skills.put_back().report.cause == 'done'
+    assert bench.table.held is None and bench.skills.held is None
+
+
+def test_a_trace_may_end_at_the_edge_of_the_picture():
+    bench = Bench(box('red', 0.0, 0.0, BAR))
+    start = bench.on('a').points[0]
+    result = bench.skills.follow(Region(Form.TRACE, (start, (1.0, 1.0))))
+    assert (result.report.cause, result.report.message) == ('unreachable',
+                                                            'the trace leaves the table')
 
 
 # --- traces -------------------------------------------------------------------------------------

@@ -332,7 +332,7 @@ def bench_locating(size: Size) -> dict[str, Any]:
 def bench_scoring(size: Size) -> dict[str, Any]:
     """The scores of 500 items of Point-It-Out; see ``pointing_cost.scoring``."""
     from sightplan_bench.pointing_cost import scoring
-    return scoring(SEED)
+    return scoring(size.repeats, SEED)
 
 
 def _ros_tool(*arguments: str, timeout_s: float = 300.0) -> str:

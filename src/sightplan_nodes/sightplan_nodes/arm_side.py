@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +51,8 @@ from sightplan_nodes.world_node import WorldNode
 
 TICK_S = 0.01
 _NO_BELIEF = Belief(frozenset(), {})
+AGENT_GONE_S = 3.0
+"""An agent that was not heard for so long is not there."""
 BEATS_COME_S = 15.0
 """So long an action or reset waits for the first heartbeat of a node that was just started [s].
 
@@ -123,6 +126,7 @@ class ArmSide:
         self._pointing: PointingSkills | None = None
         self._wait_for_hardware: Callable[[], None] = _ready
         self._episode_id = ''
+        self._agent_heard_s = -math.inf
         self._stop_asked = ''
         self._belief_lock = threading.Lock()
         self._latch: Latch | None = None
@@ -239,7 +243,7 @@ class ArmSide:
         self.check_not_stopped()
         with self._belief_lock:  # one of the old episode is taken before, or not at all
             self._episode_id = episode_id
-        with self._moving(self._node.by_agent):
+        with self._moving(self._required if self._node.by_agent else []):
             self._node.check_cancelled()
             if self._pointing is not None:
                 self._pointing.forget()
@@ -285,7 +289,7 @@ class ArmSide:
         _, skills = self._there()
         before = len(skills.reports)
         try:
-            with self._moving(True):
+            with self._moving(self._required):
                 self._node.check_cancelled()  # who cancels from now on holds the arm
                 return carry_out(action)
         finally:
@@ -295,24 +299,31 @@ class ArmSide:
     def _grasp_at(self, goal: GraspAt.Goal) -> Callable[[GraspAt.Result], None]:
         """Take what is pointed at, follow a trace, or put back; contract in ``WorldNode.offer``.
 
-        The gate needs nobody's heartbeat for it: who asks may be a shell.
+        After a hold it goes on without a reset, and what the hand holds stays in it. Nodes in
+        ``required`` but the agent must be alive; whoever asks may be a shell.
 
         Raises:
             InputError: the region cannot be read.
             StoppedError: the arm was stopped, and only a person can re-arm it.
             CancelledError: the goal was cancelled before it began.
-            WorldError: there is no arm, or the motion was refused or broken off.
+            WorldError: there is no arm, an agent may act with it, or the motion was refused or
+                broken off.
         """
-        region = region_from_msg(goal.region) if goal.region.form else None
+        region = _region_of(goal)
         self.check_not_stopped()
+        self._there()
         pointing = self._pointing
-        assert pointing is not None, 'it was attached with the skills'
+        if pointing is None:
+            raise WorldError(_OTHERS)
+        if time.monotonic() - self._agent_heard_s < AGENT_GONE_S:
+            raise WorldError(f'the node {names.AGENT} is there, and may move the arm in an '
+                             'episode: end its graph, and use that of "sightplan up grasp"')
         self._wait_for_hardware()
         try:
-            with self._moving(False):
+            with self._moving([name for name in self._required if name != names.AGENT]):
                 self._node.check_cancelled()  # who cancels from now on holds the arm
                 if not self.is_ready():
-                    pointing.reset()
+                    pointing.recover()
                 report = _act(pointing, region, goal).report
         finally:
             for one in pointing.reports:
@@ -351,17 +362,17 @@ class ArmSide:
         return self._gate, self._skills
 
     @contextmanager
-    def _moving(self, by_agent: bool) -> Iterator[None]:
+    def _moving(self, required: Sequence[str]) -> Iterator[None]:
         """While skills move the arm; what the gate refuses becomes an error of the core's.
 
         Args:
-            by_agent: whether the agent, and what it needs, must stay alive.
+            required: nodes that must stay alive, with what they need.
         """
         gate, _ = self._there()
         with self._acts:
             if self._leaving:
                 raise WorldError(f'{self._node.get_name()} was stopped')
-            gate.require(self._required if by_agent else [])
+            gate.require(list(required))
             self._acting = True
         try:
             self._await_first_beats(gate)
@@ -459,6 +470,8 @@ class ArmSide:
         return ''
 
     def _beat(self, message: msg.Heartbeat) -> None:
+        if message.node == names.AGENT:
+            self._agent_heard_s = time.monotonic()
         if self._gate is not None:
             self._gate.beat(message.node, message.needs)
 
@@ -534,6 +547,20 @@ def _in_core_words() -> Iterator[None]:
 
 def _ready() -> None:
     """Nothing to wait for."""
+
+
+def _region_of(goal: GraspAt.Goal) -> Region | None:
+    """The region of a goal; None: what is held is to be put back.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    if goal.region.form:
+        return region_from_msg(goal.region)
+    if goal.region.x or goal.region.y:
+        raise InputError('region: it has points, but form 0, which means to put back; set the '
+                         'form')
+    return None
 
 
 def _act(pointing: PointingSkills, region: Region | None, goal: GraspAt.Goal) -> SkillResult:

@@ -1,8 +1,8 @@
 """``python -m sightplan_nodes.grasp REQUEST``: what ``sightplan arm grasp`` asks a running graph.
 
 The grounder is asked where the thing is, and the world's node to take it there (``grasp_at``). The
-request, and the answer on the last line of standard output, are JSON objects. Ctrl-C cancels: the
-arm holds.
+request, and the answer on the last line of standard output, are JSON objects. A signal, or the end
+of standard input, cancels: the arm holds.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +26,15 @@ from sightplan_interfaces import msg
 from sightplan_interfaces.action import GraspAt
 from sightplan_interfaces.srv import Locate
 
-from sightplan.model import DeadlineError, Form, InputError, Region, SightplanError, Target
+from sightplan.model import (
+    CancelledError,
+    DeadlineError,
+    Form,
+    InputError,
+    Region,
+    SightplanError,
+    Target,
+)
 from sightplan_nodes import names
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
 from sightplan_nodes.conversions import fill_targets, found_from_response, region_to_msg
@@ -47,8 +56,10 @@ class Request:
         part: whether to take it just there; None: if the words name a part of something.
         put_back: whether to put back what is held instead.
         least: probability from which the grounder is believed.
-        world: node that is the world; '': whichever there is.
         timeout_s: of the grounder's answer, and of the motions.
+
+    Raises:
+        InputError: nothing is asked for, or a number is out of bounds.
     """
 
     target: str = ''
@@ -56,8 +67,18 @@ class Request:
     part: bool | None = None
     put_back: bool = False
     least: float = 0.5
-    world: str = ''
     timeout_s: float = 120.0
+
+    def __post_init__(self) -> None:
+        if not (self.target or self.points or self.put_back):
+            raise InputError('say what to grasp, or where it is')
+        if self.put_back and (self.target or self.points):
+            raise InputError('what is held is put back, whatever it is: name nothing besides')
+        if not 0.0 <= self.least <= 1.0:
+            raise InputError(f'least is {self.least:g}; a probability lies in [0, 1]')
+        if not 0.1 <= self.timeout_s <= 3600.0:
+            raise InputError(f'timeout_s is {self.timeout_s:g}; give 0.1 to 3600 s')
+        _given(self)
 
     @property
     def is_part(self) -> bool:
@@ -82,7 +103,7 @@ class GraspClient(Node):
         Raises:
             SightplanError: grounder or world is not there, or it went wrong there.
         """
-        world = self._world(request.world)
+        world = self._world(cancelled)
         found: dict[str, Any] = {}
         region: Region | None = None
         if not request.put_back:
@@ -96,29 +117,34 @@ class GraspClient(Node):
             label=request.target, part=request.is_part), request.timeout_s, cancelled)
         return {**found, 'world': world, 'cause': result.cause, 'message': result.message}
 
-    def _world(self, wanted: str) -> str:
-        """The node that is the world.
+    def _world(self, cancelled: Callable[[], bool]) -> str:
+        """The node of this namespace that is the world.
 
         Raises:
+            CancelledError: cancelled while it was awaited.
             DeadlineError: there is none.
         """
         end = time.monotonic() + _APPEAR_S
         while True:
-            there = [name for name in ([wanted] if wanted else names.WORLDS)
-                     if name in self.get_node_names()]
+            here = {name for name, space in self.get_node_names_and_namespaces()
+                    if space == self.get_namespace()}
+            there = [name for name in names.WORLDS if name in here]
             if there:
-                return there[-1]  # arm_bridge, if it has a simulated world behind it
+                return there[0]
+            if cancelled():
+                raise CancelledError('cancelled before anything moved')
             if time.monotonic() > end:
-                raise DeadlineError(f'{wanted or " or ".join(names.WORLDS)} is not there within '
-                                    f'{_APPEAR_S:g} s: start a graph with an arm (sightplan up), '
-                                    'in the same ROS domain')
+                raise DeadlineError(f'{" or ".join(names.WORLDS)} is not there within '
+                                    f'{_APPEAR_S:g} s: start a graph with an arm (sightplan up '
+                                    'grasp), with the same ROS_DOMAIN_ID')
             time.sleep(0.1)
 
     def _found(self, request: Request, cancelled: Callable[[], bool],
                answer: dict[str, Any]) -> Region | None:
         """Where the grounder takes the thing to be; None: not sure enough, as ``answer`` says."""
         targets = [Target(request.target, Form.POINT)]
-        asked = fill_targets(Locate.Request(timeout_s=request.timeout_s), targets)
+        asked = fill_targets(Locate.Request(
+            timeout_s=request.timeout_s, mark='point' if request.is_part else ''), targets)
         response = self._locate.checked(asked, request.timeout_s, cancelled)
         thing, = found_from_response(response, targets)
         answer['probability'] = thing.probability
@@ -128,8 +154,7 @@ class GraspClient(Node):
             answer |= {'cause': ABSTAINED, 'message': f'{request.target} is not there'}
         elif thing.probability is not None and thing.probability < request.least:
             answer |= {'cause': ABSTAINED, 'region': thing.regions[0].to_json(), 'message':
-                       f'it is not sure where {request.target} is: P = {thing.probability:.2f}, '
-                       f'{request.least:g} is wanted'}
+                       f'it is not sure where {request.target} is; {request.least:g} is wanted'}
         else:
             return thing.regions[0]
         return None
@@ -151,13 +176,9 @@ def read_request(data: Mapping[str, Any]) -> Request:
     """
     try:
         points = tuple((float(x), float(y)) for x, y in data.get('points', ()))
-        request = Request(**{**data, 'points': points})
-        _given(request)
+        return Request(**{**data, 'points': points})
     except (TypeError, ValueError) as error:
         raise InputError(f'{data} is no request to grasp something: {error}') from error
-    if not request.target and not request.points and not request.put_back:
-        raise InputError('say what to grasp, or where it is')
-    return request
 
 
 @contextmanager
@@ -178,11 +199,23 @@ def _spinning(node: Node) -> Iterator[None]:
         thread.join(5.0)
 
 
+def _watch_stdin(cancel: threading.Event) -> None:
+    """Cancel when standard input ends: whoever asked is gone."""
+    def wait() -> None:
+        sys.stdin.read()
+        cancel.set()
+    threading.Thread(target=wait, name='standard input', daemon=True).start()
+
+
 def main() -> int:
-    """Do what the first argument asks for, and print the answer."""
+    """Do what the first argument asks for, and print the answer.
+
+    A signal, or the end of standard input, cancels: the arm holds.
+    """
     cancel = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: cancel.set())
+    _watch_stdin(cancel)
     try:
         request = read_request(json.loads(sys.argv[1]))
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
@@ -195,6 +228,9 @@ def main() -> int:
             rclpy.try_shutdown()
     except SightplanError as error:
         answer = {'error': str(error), 'code': type(error).code}
+    except Exception as error:
+        traceback.print_exc()
+        answer = {'error': f'{type(error).__name__}: {error}', 'code': SightplanError.code}
     print(json.dumps(answer))
     return 0
 

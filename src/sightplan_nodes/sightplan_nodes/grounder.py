@@ -122,7 +122,8 @@ class GrounderNode(BackendNode):
         assert seen.image is not None, 'a picture has one'
         usual = self._locate_settings
         settings = dataclasses.replace(usual, max_askings=request.max_askings or usual.max_askings,
-                                       accept=request.accept or usual.accept)
+                                       accept=request.accept or usual.accept,
+                                       mark=request.mark or usual.mark)
         depth_m = self._aligned(seen)
         height, width = seen.image.shape[:2]
         left_s = (1 - _RESERVE) * limit_s - (time.monotonic() - started)

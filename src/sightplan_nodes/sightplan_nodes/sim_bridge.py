@@ -480,6 +480,10 @@ class SimBridge(WorldNode):
         scene = episode.scene()
         return lambda: self._show(episode.world, *scene)
 
+    def broken_off(self) -> Callable[[], object]:
+        """Show where the arm and the things are now; contract in the base class."""
+        return (lambda: None) if self._side is None or self._driven else self.moved()
+
 
 _NOT_OPTIONS = {
     'execution': 'it is an argument of its own, execution:=...',

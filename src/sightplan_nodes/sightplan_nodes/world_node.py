@@ -84,7 +84,7 @@ class WorldNode(Node):
                    lambda goal: goal.action.name)
 
     def offer(self, kind: Any, name: str, carry_out: Callable[[Any], Callable[[Any], None]],
-              tell: Callable[[Any], str]) -> None:
+              words: Callable[[Any], str]) -> None:
         """Serve an action of the world; of all of them one goal at a time.
 
         Args:
@@ -92,10 +92,10 @@ class WorldNode(Node):
             name: of the action.
             carry_out: does what a goal asks for, in the worker's thread, and returns what makes
                 it visible and fills the result, in the executor's thread.
-            tell: what a goal is called, for the log.
+            words: what a goal is called, for the log.
         """
         async def execute(handle: ServerGoalHandle) -> Any:
-            return await self._carry_out(handle, kind, carry_out, tell)
+            return await self._carry_out(handle, kind, carry_out, words)
         self._actions.append(ActionServer(
             self, kind, name, guarded(self, kind.Result, execute), callback_group=self.group,
             goal_callback=self._goal.accept, handle_accepted_callback=self._goal.take,
@@ -144,6 +144,14 @@ class WorldNode(Node):
             what makes it visible, in the executor's thread, and returns the time from which on
             images show it [ns].
         """
+
+    def broken_off(self) -> Callable[[], object]:
+        """An action may have been broken off halfway, in the worker's thread.
+
+        Returns:
+            what makes visible what became of it, in the executor's thread.
+        """
+        return lambda: None
 
     @abstractmethod
     def view(self, request: GetView.Request, response: GetView.Response) -> GetView.Response:
@@ -245,7 +253,7 @@ class WorldNode(Node):
 
     async def _carry_out(self, handle: ServerGoalHandle, kind: Any,
                          carry_out: Callable[[Any], Callable[[Any], None]],
-                         tell: Callable[[Any], str]) -> Any:
+                         words: Callable[[Any], str]) -> Any:
         result = kind.Result()
         try:
             if handle.is_cancel_requested:
@@ -253,13 +261,15 @@ class WorldNode(Node):
                 return result
             fill = await self.worker.call(lambda: self._act(carry_out, handle.request))
         except CancelledError as error:
+            await self._show_broken_off()
             if handle.is_cancel_requested:
                 handle.canceled()
             else:
                 handle.abort()
             return fill_error(result, error)
         except Exception as error:
-            self.get_logger().error(messages.text(f'{tell(handle.request)} failed: {error}'))
+            self.get_logger().error(messages.text(f'{words(handle.request)} failed: {error}'))
+            await self._show_broken_off()
             handle.abort()
             return fill_error(result, error)
         finally:
@@ -269,6 +279,14 @@ class WorldNode(Node):
         handle.publish_feedback(kind.Feedback(progress=1.0))
         handle.succeed()  # also when cancelled meanwhile: a skill that was done was done
         return result
+
+    async def _show_broken_off(self) -> None:
+        """Show what became of a goal that failed; what is wrong with that is only logged."""
+        try:
+            show = await self.worker.call(self.broken_off)
+            show()
+        except Exception as error:
+            self.get_logger().error(messages.text(f'the world cannot be shown: {error}'))
 
     def _act(self, carry_out: Callable[[Any], Callable[[Any], None]],
              goal: Any) -> Callable[[Any], None]:

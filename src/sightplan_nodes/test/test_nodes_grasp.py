@@ -5,6 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
+import signal
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -165,6 +169,48 @@ def test_who_cancels_holds_the_arm(table) -> None:
         eventually(lambda: not gate.status().moving, 'the arm standing')
 
 
+def test_after_a_hold_what_is_held_is_put_back_and_the_camera_shows_it(table, monkeypatch) -> None:
+    with table() as (bridge, client):
+        client.load()
+        before = topmost(bridge)[1]
+        name, region = on(bridge)
+        arm, gate, shown = arm_world(bridge).arm, arm_world(bridge).gate, bridge._frame
+        follow = gate.follow
+
+        def held_at_the_top(trajectory, what: str) -> None:
+            follow(trajectory, what)
+            if what.startswith('up with'):
+                monkeypatch.undo()
+                gate.hold('cancelled', 'somebody cancelled')
+                gate.check_armed()
+        monkeypatch.setattr(gate, 'follow', held_at_the_top)
+        with pytest.raises((CancelledError, WorldError)):
+            client.grasp(region)
+        assert not bridge._side.is_ready()
+        assert arm.poses().blocks[name][2] > before[2] + 0.1, 'it stays in the hand'
+        eventually(lambda: bridge._frame is not shown, 'a picture of it')
+        assert client.grasp(region).cause == 'occupied'
+        result = client.grasp()
+        assert result.cause == 'done', result.message
+        assert np.array(arm.poses().blocks[name][:3]) == pytest.approx(before, abs=0.01)
+
+
+def test_while_an_agent_is_there_nothing_is_grasped(table) -> None:
+    with table() as (bridge, client):
+        client.load()
+        beats = client.node.create_publisher(msg.Heartbeat, names.HEARTBEAT, qos.HEARTBEAT)
+        eventually(lambda: beats.get_subscription_count() > 0, 'a listener')
+        beats.publish(msg.Heartbeat(node=names.AGENT))
+        eventually(lambda: bridge._side._agent_heard_s > 0, 'the heartbeat')
+        with pytest.raises(WorldError, match='agent'):
+            client.grasp(on(bridge)[1])
+
+
+def test_points_without_a_form_are_no_wish_to_put_back(table) -> None:
+    with table() as (_, client), pytest.raises(InputError, match='form 0'):
+        client._grasp.checked(GraspAt.Goal(region=msg.Region(x=[0.5], y=[0.5])), LIMIT_S)
+
+
 def test_settings_of_the_skills_are_the_nodes(table) -> None:
     with table(pointing_options='lift_m=0.1') as (bridge, client):
         client.load()
@@ -227,11 +273,12 @@ def test_what_is_named_is_located_and_grasped_there() -> None:
                       'region': {'form': 'point', 'points': [[0.25, 0.75]]}}
     assert graph.asked[0].targets == ['the mug']
     assert graph.goals[0].label == 'the mug' and not graph.goals[0].part
+    assert graph.asked[0].mark == '', 'a whole thing is checked by its outline'
     assert list(graph.goals[0].region.x) == [0.25]
 
 
 @pytest.mark.parametrize(('changes', 'words'), [
-    ({'probability': 0.3}, 'P = 0.30'), ({'regions': []}, 'is not there'),
+    ({'probability': 0.3}, 'not sure where the mug is'), ({'regions': []}, 'is not there'),
     ({'unread': 'no numbers'}, 'no numbers')])
 def test_what_is_not_sure_is_not_grasped(changes, words) -> None:
     graph = Graph()
@@ -263,7 +310,7 @@ def test_a_part_is_taken_where_it_is_pointed_at() -> None:
     assert not Request('the handle of the drawer', part=False).is_part
     graph = Graph()
     graph.ask(Request('the rim of the bowl'))
-    assert graph.goals[0].part
+    assert graph.goals[0].part and graph.asked[0].mark == 'point'
 
 
 def test_without_a_world_it_says_what_to_start(monkeypatch) -> None:
@@ -273,7 +320,10 @@ def test_without_a_world_it_says_what_to_start(monkeypatch) -> None:
         client.grasp(Request('the mug'), lambda: False)
 
 
-@pytest.mark.parametrize('data', [{}, {'target': 'x', 'points': [[1]]}, {'wobble': 1}])
+@pytest.mark.parametrize('data', [
+    {}, {'target': 'x', 'points': [[1]]}, {'wobble': 1}, {'target': 'x', 'put_back': True},
+    {'target': 'x', 'least': math.nan}, {'target': 'x', 'timeout_s': math.inf},
+    {'target': 'x', 'timeout_s': -1.0}, {'target': 'x', 'least': 1.5}])
 def test_requests_that_make_no_sense_are_refused(data) -> None:
     with pytest.raises(InputError):
         read_request(data)
@@ -286,7 +336,7 @@ def test_requests_that_make_no_sense_are_refused(data) -> None:
     (['mug', '--at', '0.41,0.63'], {'points': [(0.41, 0.63)]}),
     (['mug', '--trace', '0.1,0.2', '0.3,0.4', '--no-part'],
      {'points': [(0.1, 0.2), (0.3, 0.4)], 'part': False}),
-    (['--put-back', '--world', 'arm_bridge'], {'put_back': True, 'world': 'arm_bridge'})])
+    (['--put-back'], {'put_back': True, 'points': []})])
 def test_the_command_asks_the_graph(monkeypatch, capsys, arguments, wanted) -> None:
     asked = []
     monkeypatch.setattr(command, '_ask_graph', lambda request: asked.append(request) or {
@@ -307,8 +357,53 @@ def test_what_was_not_lifted_is_a_failure(monkeypatch, capsys, answer, words) ->
     assert words in said.out + said.err
 
 
-@pytest.mark.parametrize('arguments', [[], ['--at', '1.2,0.5'], ['--at', 'left'],
-                                       ['mug', '--trace', '0.1,0.2']])
+@pytest.mark.parametrize('arguments', [
+    [], ['--at', '1.2,0.5'], ['--at', 'left'], ['mug', '--at', ''], ['mug', '--at', 'nan,0.5'],
+    ['mug', '--trace', '0.1,0.2'], ['mug', '--put-back'], ['mug', '--least', 'nan'],
+    ['mug', '--least', '1.1'], ['mug', '--timeout', 'inf'], ['mug', '--timeout', '0']])
 def test_wrong_arguments_are_refused(capsys, arguments) -> None:
     assert main(['arm', 'grasp', *arguments]) == 2
     assert 'sightplan arm grasp' in capsys.readouterr().err
+
+
+def test_only_the_world_of_its_own_namespace_is_asked(monkeypatch) -> None:
+    monkeypatch.setattr(grasp, '_APPEAR_S', 0.3)
+    elsewhere, client = Node(WORLD, namespace='hardware'), GraspClient()
+    with spinning(elsewhere, client):
+        eventually(lambda: (WORLD, '/hardware') in client.get_node_names_and_namespaces())
+        with pytest.raises(DeadlineError, match='sightplan up grasp'):
+            client.grasp(Request('the mug'), lambda: False)
+        with pytest.raises(CancelledError):
+            client.grasp(Request('the mug'), lambda: True)
+
+
+FAKE = """
+import pathlib, signal, sys, threading, time
+cancel = threading.Event()
+signal.signal(signal.SIGINT, lambda *_: cancel.set())
+threading.Thread(target=lambda: (sys.stdin.read(), cancel.set()), daemon=True).start()
+here = pathlib.Path(__file__).parent
+(here / 'begun').touch()
+cancel.wait(60)
+(here / 'cancelled').touch()
+print('{"error": "cancelled"}')
+"""
+ASK = "from sightplan_arm import command; print(command._ask_graph({'target': 'x'}))"
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_who_is_ended_cancels_what_it_asked_for(tmp_path, number) -> None:
+    """Also where the signal reaches this process alone."""
+    package = tmp_path / 'sightplan_nodes'
+    package.mkdir()
+    (package / '__init__.py').touch()
+    (package / 'grasp.py').write_text(FAKE)
+    path = os.pathsep.join([str(tmp_path), os.environ.get('PYTHONPATH', '')])
+    process = subprocess.Popen([sys.executable, '-c', ASK], text=True, stdout=subprocess.PIPE,
+                               env={**os.environ, 'PYTHONPATH': path})
+    eventually((package / 'begun').exists, 'the request')
+    process.send_signal(number)
+    said, _ = process.communicate(timeout=LIMIT_S)
+    eventually((package / 'cancelled').exists, 'the cancelling')
+    if number == signal.SIGINT:
+        assert 'cancelled' in said

@@ -29,7 +29,7 @@ Every suite has check, generate and score; some have more verbs of their own.
 
 exit codes: 0 done; 1 some data cannot be used; 2 bad usage or bad files.
 """
-_VERBS = 'exit codes: 0 done; 1 some of it cannot be used; 2 bad usage or bad files'
+_VERBS = '0 done; 1 some of it cannot be used; 2 bad usage or bad files'
 
 
 def add_parser(subparsers: Any) -> None:

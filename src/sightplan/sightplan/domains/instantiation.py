@@ -53,6 +53,62 @@ class GroundAction:
 
 
 @dataclass(frozen=True, slots=True)
+class _Test:
+    """A condition in a form that is decided fast.
+
+    Attributes:
+        wanted: atoms that must hold.
+        barred: atoms that must not hold.
+        choices: of each of these, one must hold as well.
+    """
+
+    wanted: State
+    barred: State
+    choices: tuple[tuple[_Test, ...], ...]
+
+    @classmethod
+    def of(cls, condition: Ground) -> _Test:
+        """The same condition."""
+        atoms: dict[bool, set[Atom]] = {True: set(), False: set()}
+        choices: list[tuple[_Test, ...]] = []
+        parts = [condition]
+        while parts:
+            part = parts.pop()
+            if isinstance(part, Literal):
+                atoms[part.positive].add(part.atom)
+            elif isinstance(part, AllOf):
+                parts.extend(part.parts)
+            else:
+                choices.append(tuple(cls.of(choice) for choice in part.parts))
+        return cls(frozenset(atoms[True]), frozenset(atoms[False]), tuple(choices))
+
+    def holds_in(self, state: State) -> bool:
+        return (self.wanted.issubset(state) and self.barred.isdisjoint(state) and
+                (not self.choices or
+                 all(any(test.holds_in(state) for test in tests) for tests in self.choices)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """What an action does, in a form that is carried out fast.
+
+    Attributes:
+        test: its precondition.
+        effects: atom, its new value, and when that happens; None: always.
+    """
+
+    test: _Test
+    effects: tuple[tuple[Atom, bool, _Test | None], ...]
+
+    @classmethod
+    def of(cls, action: GroundAction) -> _Rule:
+        """The same action."""
+        return cls(_Test.of(action.precondition), tuple(
+            (atom, value, None if condition == AllOf() else _Test.of(condition))
+            for atom, value, condition in action.effects))
+
+
+@dataclass(frozen=True, slots=True)
 class Misfit:
     """An argument that cannot stand where it stands.
 
@@ -98,6 +154,7 @@ class InstantiatedModel:
             for args in self._tuples(schema.parameters))
         self._known = frozenset(self.actions)
         self._grounded: dict[Action, GroundAction] = {}
+        self._rules: dict[Action, _Rule] = {}
         self._conditions: frozenset[Atom] | None = None
 
     def check(self, action: Action) -> None:
@@ -147,7 +204,7 @@ class InstantiatedModel:
 
     def applicable(self, action: Action, state: State) -> bool:
         """Whether the action's precondition holds in a state."""
-        return _holds(self.ground(action).precondition, state)
+        return self._rule(action).test.holds_in(state)
 
     def effects(self, action: Action, state: State) -> dict[Atom, bool]:
         """The atoms an action sets and their new values, applicable or not.
@@ -156,8 +213,8 @@ class InstantiatedModel:
         added and deleted it is added (PDDL's rule). Atoms that already have the value count.
         """
         values: dict[Atom, bool] = {}
-        for atom, value, condition in self.ground(action).effects:
-            if _holds(condition, state):
+        for atom, value, test in self._rule(action).effects:
+            if test is None or test.holds_in(state):
                 values[atom] = value or values.get(atom, False)
         return values
 
@@ -245,6 +302,12 @@ class InstantiatedModel:
                 self._condition(schema.precondition, outer, True), tuple(effects))
         return found
 
+    def _rule(self, action: Action) -> _Rule:
+        found = self._rules.get(action)
+        if found is None:
+            found = self._rules[action] = _Rule.of(self.ground(action))
+        return found
+
     def _condition(self, condition: Condition, binding: Mapping[str, str], wanted: bool,
                    ) -> Ground:
         """A condition being ``wanted``, without variables and equalities."""
@@ -270,14 +333,6 @@ class InstantiatedModel:
 
 def _bind(parameters: Sequence[Parameter], names: Sequence[str]) -> dict[str, str]:
     return {p.name: name for p, name in zip(parameters, names, strict=True)}
-
-
-def _holds(condition: Ground, state: State) -> bool:
-    if isinstance(condition, Literal):
-        return condition.holds_in(state)
-    if isinstance(condition, AllOf):
-        return all(_holds(part, state) for part in condition.parts)
-    return any(_holds(part, state) for part in condition.parts)
 
 
 def _literals(condition: Ground) -> Iterator[Literal]:

@@ -103,7 +103,10 @@ class Theory:
         """The constraints, hard and soft, that a state breaks."""
         values = self.values(state)
         for clause in self.clauses:
-            if not any(values[i] is wanted for i, wanted in clause.literals):
+            for i, wanted in clause.literals:  # several times as fast as any(...)
+                if values[i] is wanted:
+                    break
+            else:
                 yield clause
         for group in self.groups:
             count = sum(values[i] for i in group.variables)

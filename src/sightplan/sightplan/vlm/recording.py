@@ -63,7 +63,7 @@ from sightplan.vlm.api import (
 )
 from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest
 
-FORMAT = 2
+FORMAT = 3
 NAME = 'replies.jsonl'
 """Name of the recording in a run directory."""
 _NO_RECORDING = ('this is no recording of replies (made with "sightplan run --record"); name '
@@ -385,7 +385,7 @@ def read_recording(path: Path) -> Recording:
         raise InputError(f'{path}:1: {_NO_RECORDING}')
     header = _header(lines[0])
     return Recording(path, header['model'], bool(header.get('counted')),
-                     bool(header.get('generates', True)), _entries(lines[1:]))
+                     bool(header.get('generates')), _entries(lines[1:]))
 
 
 def _difference(there: Mapping[str, Any], header: Mapping[str, Any],

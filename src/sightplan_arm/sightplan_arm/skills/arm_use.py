@@ -65,15 +65,18 @@ class ArmUse:
     def _opening(self) -> float:
         return self._arm_state().opening_m
 
-    def _check_fingers(self) -> None:
+    def _check_fingers(self, closed_m: float | None = None) -> None:
         """Check that the hand is empty.
+
+        Args:
+            closed_m: fingers that are closer together hold nothing; None: a tenth of their way.
 
         Raises:
             WorldError: it is not.
         """
         opening, gripper = self._opening(), self._robot.gripper
         slack = _SLACK * gripper.open_m
-        if slack < opening < gripper.open_m - slack:
+        if (slack if closed_m is None else closed_m) < opening < gripper.open_m - slack:
             raise WorldError(
                 f'the fingers are {1e3 * opening:.0f} mm apart, so they hold something, or are '
                 f'not where they were left: take it out, open them (to '

@@ -29,16 +29,22 @@ from sightplan.model import (
     settings_fields,
 )
 from sightplan_arm.config import RobotConfig
-from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, Rgbd, Vector
+from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, Vector
 from sightplan_arm.skills import report as causes
 from sightplan_arm.skills.arm_use import ArmUse
 from sightplan_arm.skills.grasp_paths import Carry, GraspPlanner, Moves
 from sightplan_arm.skills.grasps import Grasp, GraspSettings, propose
-from sightplan_arm.skills.motions import NoRoomError, PathPlanner, first_that_works
+from sightplan_arm.skills.motions import (
+    Motion,
+    MotionSequence,
+    NoRoomError,
+    PathPlanner,
+    first_that_works,
+)
 from sightplan_arm.skills.report import Refused, SkillReport, SkillResult, Stopwatch
 from sightplan_arm.skills.seen import NothingThereError, Thing, find, find_again, is_gone
 from sightplan_arm.skills.surface import Mask, Surface, see_surface
-from sightplan_arm.trajectories import UnreachableError
+from sightplan_arm.trajectories import UnreachableError, joint_line
 
 if TYPE_CHECKING:
     from sightplan_arm.gate import Gate
@@ -58,7 +64,8 @@ _TRIED_M, _TRIED_RAD = 0.012, 0.3  # grasps nearer than this are the same
 class PointingSettings(GraspSettings):
     """How things are taken."""
 
-    tries: int = param(2, 'How often a grasp is tried, each time after a new look', low=1, high=5)
+    tries: int = param(2, 'How often a grasp is tried, each time with a new picture', low=1,
+                       high=5)
     lift_m: float = param(0.18, 'How far a thing is lifted [m]', low=0.02, high=0.4)
     carry_m: float = param(0.012, 'How high over the table a thing is carried along a trace [m]',
                            low=0.002, high=0.2)
@@ -83,17 +90,15 @@ class PointingSettings(GraspSettings):
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """What is in the lifted hand.
+    """What is in the hand.
 
     Attributes:
         thing: as it was seen before.
-        moves: with which it was taken.
-        opening_m: of the fingers around it.
+        moves: with which it was taken; None for a thing on its way low over the table.
     """
 
     thing: Thing
-    moves: Moves
-    opening_m: float
+    moves: Moves | None
 
 
 class PointingSkills(ArmUse):
@@ -131,23 +136,20 @@ class PointingSkills(ArmUse):
         """
         self.forget()
         self._gate.new_episode()
-        self._check_fingers()
+        self._check_fingers(_SOMETHING_M)
         self._park(Stopwatch(self._arm.now_s))
+
+    def recover(self) -> None:
+        """Open the gate after a hold; arm and fingers stay as they are, and so what they hold.
+
+        Raises:
+            ArmStoppedError: a stop must be released first, or a motion is under way.
+        """
+        self._gate.new_episode()
 
     def forget(self) -> None:
         """What was held and reported is over: somebody else begins an episode."""
         self.reports, self.held = [], None
-
-    def look(self) -> Rgbd:
-        """A picture, with the arm out of the way unless it holds something.
-
-        Raises:
-            DeadlineError: none came in time.
-            ArmStoppedError: the gate refused to park.
-        """
-        if self.held is None:
-            self._park(Stopwatch(self._arm.now_s))
-        return self._camera.observe()
 
     def grasp_at(self, where: Region | Mask, label: str = '', part: bool = False) -> SkillResult:
         """Take what is somewhere in the picture, and lift it.
@@ -193,6 +195,9 @@ class PointingSkills(ArmUse):
 
     def put_back(self) -> SkillResult:
         """Put what is held down where it was, let it go, and get out of the camera's view.
+
+        What was broken off goes on from wherever the arm stands. A thing that was on its way
+        along a trace is let go where it is: it is carried low.
 
         Returns:
             EXECUTED; ``unknown``: nothing is held.
@@ -254,30 +259,49 @@ class PointingSkills(ArmUse):
             return causes.DRY_RUN, 'dry run: the motions were planned, none was sent'
         if opening < _SOMETHING_M:
             return self._missed(moves, watch)
+        self.held = Held(thing, moves)
         self._follow(moves.lift, watch)
-        held = self._opening()
-        lost = held < _SOMETHING_M
-        if not lost and self.settings.verify:
+        if self._opening() >= _SOMETHING_M:
+            if not self.settings.verify:
+                return causes.DONE, ''
             with watch.phase('verify'):
-                lost = not is_gone(self._see(), thing)
-        if lost:
-            self._open(watch)
-            self._park(watch)
-            return causes.DROPPED, (f'the fingers closed to {1e3 * opening:.0f} mm, but the thing '
-                                    'was not lifted')
-        self.held = Held(thing, moves, held)
-        return causes.DONE, ''
+                gone = is_gone(self._see(), thing)
+            if gone:
+                return causes.DONE, ''
+            self._follow(moves.put_back, watch)  # whatever it holds is not let go in the air
+        self._open(watch)
+        self.held = None
+        self._park(watch)
+        return causes.DROPPED, (f'the fingers closed to {1e3 * opening:.0f} mm, but the thing '
+                                'was not lifted')
 
     def _put_back(self, action: Action, watch: Stopwatch) -> tuple[str, str]:
         held = self.held
         if held is None:
             raise Refused(causes.UNKNOWN, 'nothing is held')
+        if held.moves is None:
+            with self._gate.skill(str(action)):
+                self._open(watch)
+                self.held = None
+            self._park(watch)
+            return causes.DONE, ''
         with self._gate.skill(str(action)):
+            self._follow(self._to_start_of(held.moves.put_back), watch)
             self._follow(held.moves.put_back, watch)
             self._open(watch)
             self.held = None
             self._follow(held.moves.escape, watch)
         return causes.DONE, ''
+
+    def _to_start_of(self, motions: Sequence[Motion]) -> tuple[Motion, ...]:
+        """The motion from where the arm stands to where others begin, on the line of a lift."""
+        start = motions[0].trajectory.positions[0]
+        sequence = MotionSequence(self._paths, self._arm_state().positions)
+        if float(np.abs(sequence.posture - start).max()) > (
+                0.5 * self._robot.safety.start_tolerance_rad):
+            sequence.along('place', 'to where the lift ended', joint_line(sequence.posture, start),
+                           self.settings.carry_speed)
+        return sequence.take()
 
     def _follow_trace(self, trace: Region, action: Action, watch: Stopwatch) -> tuple[str, str]:
         epoch = self._begin(watch)
@@ -290,13 +314,16 @@ class PointingSkills(ArmUse):
             opening = self._close_around(carry, watch)
             if not dry and opening < _SOMETHING_M:
                 return self._missed(carry, watch)
+            self.held = None if dry else Held(thing, None)
             for motion in carry.bring:
                 self._follow((motion,), watch)
                 if not dry and self._opening() < _SOMETHING_M:
                     self._open(watch)
+                    self.held = None
                     self._park(watch)
                     return causes.DROPPED, 'the fingers closed on the way: the thing is lost'
             self._open(watch)
+            self.held = None
             self._follow(carry.leave, watch)
         if dry:
             return causes.DRY_RUN, 'dry run: the motions were planned, none was sent'
@@ -323,7 +350,7 @@ class PointingSkills(ArmUse):
         if self.held is not None:
             raise Refused(causes.OCCUPIED, 'something is in the hand: put it back first')
         try:
-            self._check_fingers()
+            self._check_fingers(_SOMETHING_M)
         except WorldError as error:
             raise Refused(causes.OCCUPIED, str(error)) from error
         self._park(watch)
@@ -346,7 +373,8 @@ class PointingSkills(ArmUse):
         way = []
         half = np.array([self.settings.half_x_m, self.settings.half_y_m])
         for column, row in trace.pixels(width, height)[1:]:
-            point = surface.on_table(column, row)
+            # The right and the lower edge are of the last pixels.
+            point = surface.on_table(column - (column == width), row - (row == height))
             if point is None or (np.abs(point) > half).any():
                 raise Refused(causes.UNREACHABLE, 'the trace leaves the table')
             way.append(point)

@@ -9,8 +9,10 @@ table is missed. A point beside all pieces still counts: see ``votes``.
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,6 +155,8 @@ def propose_pieces(image: NDArray[np.uint8], depth_m: NDArray[np.float32] | None
                    camera: Camera | None = None) -> Pieces:
     """Cut a picture into things.
 
+    What was cut lately is remembered: often several things are looked for in one picture.
+
     Args:
         image: (H, W, 3) uint8 RGB.
         depth_m: (H, W) distance along the optical axis [m], aligned with the image; 0 or not
@@ -166,14 +170,44 @@ def propose_pieces(image: NDArray[np.uint8], depth_m: NDArray[np.float32] | None
     Raises:
         InputError: image and depth do not fit together.
     """
-    if depth_m is not None:
-        if depth_m.shape != image.shape[:2]:
-            raise InputError(f'the depth is of shape {depth_m.shape}, the picture of '
-                             f'{image.shape[:2]}; give depth that is aligned with the picture')
-        labels = depth_labels(image, depth_m, camera)
-        if labels is not None:
-            return Pieces(labels)
-    return Pieces(colour_labels(image))
+    if depth_m is not None and depth_m.shape != image.shape[:2]:
+        raise InputError(f'the depth is of shape {depth_m.shape}, the picture of '
+                         f'{image.shape[:2]}; give depth that is aligned with the picture')
+    return _cut(_Picture(image, depth_m, camera))
+
+
+_REMEMBERED = 4
+
+
+class _Picture:
+    """What ``propose_pieces`` is given; equal if it has the same content."""
+
+    def __init__(self, image: NDArray[np.uint8], depth_m: NDArray[np.float32] | None,
+                 camera: Camera | None) -> None:
+        self.image, self.depth_m, self.camera = image, depth_m, camera
+        self._key = (_content(image), None if depth_m is None else _content(depth_m),
+                     None if camera is None else tuple(map(float, camera)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Picture) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+def _content(array: NDArray[Any]) -> tuple[tuple[int, ...], str, bytes]:
+    return array.shape, array.dtype.str, hashlib.sha256(np.ascontiguousarray(array).data).digest()
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _cut(picture: _Picture) -> Pieces:
+    labels = None
+    if picture.depth_m is not None:
+        labels = depth_labels(picture.image, picture.depth_m, picture.camera)
+    if labels is None:
+        labels = colour_labels(picture.image)
+    labels.flags.writeable = False
+    return Pieces(labels)
 
 
 def _extent(mask: Mask) -> Box:

@@ -173,6 +173,9 @@ def show_agreement(arguments: argparse.Namespace) -> Result:
         print(f'{model + " preferred":32} {measure_text(won)} (n = {won["n"]})')
     if found['unread']:
         note(f'sightplan suite: {found["unread"]} replies of judges cannot be read')
+    if not (found['models'] or found['preferences']):
+        note(f'sightplan suite: {", ".join(arguments.ratings)}: holds no rating')
+        return {'suite': SUITE, **found}, FAILED
     return {'suite': SUITE, **found}, DONE
 
 
@@ -240,7 +243,7 @@ def add_parsers(verbs: Any) -> None:
     verb = add_command(
         verbs, 'agreement', show_agreement,
         'mean ratings, agreement of people, and how often a judge picks their best and worst',
-        exits=_EXITS)
+        exits='0 done; 1 there is no rating; 2 bad usage or bad files')
     verb.add_argument('ratings', nargs='+', type=Path, metavar='FILE',
                       help='ratings by people (verb rate) and judges (verb judge)')
     verb.add_argument('--raters', type=int, default=5, metavar='N',

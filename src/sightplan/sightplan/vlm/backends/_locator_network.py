@@ -27,7 +27,7 @@ MAP = HEIGHT // 2, WIDTH // 2
 COARSE = HEIGHT // 4, WIDTH // 4
 """Rows and columns of the map on which the centres of things are found."""
 DENSE = 6
-"""Numbers that are told of each place of that map."""
+"""Numbers about each place of that map."""
 _GROUP = 6.0
 """How fast a place counts less for a thing, the farther the centre that it takes for its own is
 from the thing's (squared, in sizes of the thing)."""
@@ -290,15 +290,15 @@ class Vision(nn.Module):
 
     def _things(self, maps: tuple[Tensor, ...], dense: Tensor, at: Tensor) -> Tensor:
         """The tokens of what has its centre at some places of the map of stride 4."""
-        told = dense.detach()
-        said = _take(told, at)
+        held = dense.detach()
+        said = _take(held, at)
         x, y = self.at.flatten(1)[:, at] + said.permute(2, 0, 1)[1:3]
         size = said[..., 3:5].clamp(min=1.0 / COARSE[1])
-        centre = self.at + told[:, 1:3]
+        centre = self.at + held[:, 1:3]
         far = (((centre[:, 0, None] - x[..., None, None]) / size[..., 0, None, None])**2
                + ((centre[:, 1, None] - y[..., None, None]) / size[..., 1, None, None])**2)
-        share = torch.exp(-_GROUP * far) * told[:, 5:6].sigmoid()
-        known = torch.cat([pooled(maps, share), code(x, y), said[..., :1].sigmoid(),
+        weight = torch.exp(-_GROUP * far) * held[:, 5:6].sigmoid()
+        known = torch.cat([pooled(maps, weight), code(x, y), said[..., :1].sigmoid(),
                            torch.stack([x, y], -1), said[..., 3:5]], -1)
         return self.thing(known)  # type: ignore[no-any-return]
 
@@ -313,21 +313,21 @@ def _take(maps: Tensor, at: Tensor) -> Tensor:
     return flat.gather(2, at[:, None].expand(-1, flat.shape[1], -1)).transpose(1, 2)
 
 
-def pooled(maps: tuple[Tensor, ...], share: Tensor) -> Tensor:
+def pooled(maps: tuple[Tensor, ...], weight: Tensor) -> Tensor:
     """What (B, C, h, w) maps of several strides say of things on average.
 
     Args:
         maps: of a stride 4 or coarser.
-        share: (B, K, *COARSE) what each place counts for each thing.
+        weight: (B, K, *COARSE) of each place for each thing.
 
     Returns:
         (B, K, the sum of all C).
     """
     found = []
-    with torch.autocast(share.device.type, enabled=False):
+    with torch.autocast(weight.device.type, enabled=False):
         for values in maps:
             step = COARSE[0] // values.shape[2]
-            part = (F.avg_pool2d(share, step) if step > 1 else share).flatten(2)
+            part = (F.avg_pool2d(weight, step) if step > 1 else weight).flatten(2)
             mean = part / part.sum(2, keepdim=True).clamp(min=1e-4)
             found.append(mean @ values.flatten(2).transpose(1, 2).float())
     return torch.cat(found, -1)
