@@ -23,7 +23,8 @@ class Answerer(ask.Answerer):
         self._settings = settings
 
     def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
-        """Ask the model, each sample by itself where it asks for a place."""
-        return [reply for sample in samples for reply in (
-            [desk.locate(sample, self._settings)] if sample.target is not None
-            else desk.ask([sample], self.prompt, self.suite_prompt))]
+        """Ask the model, where a place is wanted several times, and all else at once."""
+        others = [sample for sample in samples if sample.target is None]
+        replies = iter(super().answer(others, desk) if others else [])
+        return [next(replies) if sample.target is None
+                else desk.locate(sample, self._settings) for sample in samples]
