@@ -12,7 +12,7 @@ import json
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +160,7 @@ class EmbeddedLocator:
         beside[..., frame.top:frame.top + frame.height, frame.left:frame.left + frame.width] = 0
         seen = self._network.look(torch.from_numpy(picture)[None].contiguous(
             memory_format=torch.channels_last))
+        seen = replace(seen, maps=())  # for learning only, and large
         sight = _Sight(seen, frame, F.avg_pool2d(beside, 2)[0, 0] > 0.5)
         self._sights[key] = sight
         while len(self._sights) > _KEPT:
