@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.model.errors import InputError
-from sightplan.model.region import Mask, Point
-from sightplan.model.scene import Piece, PointingScene, PointingTask, TraceTask
+from sightplan.model.region import Mask
+from sightplan.model.scene import Piece, PointingScene, PointingTask
 from sightplan_sim.blocksworld.scene import COLOURS, BlocksScene, sample_look
-from sightplan_sim.closing import Closing
+from sightplan_sim.still_scenes import StillScenes
 
 LEAST_PIXELS = 100
 """A block that shows less of itself is not asked about."""
@@ -43,7 +41,7 @@ _HELD_OUT: dict[str, Ways] = {
 Stacks = tuple[tuple[str, ...], ...]
 
 
-class BlocksSource(Closing):
+class BlocksSource(StillScenes):
     """Makes scenes; see ``sightplan.model.scene.SceneSource``. Not safe for threads."""
 
     def __init__(self) -> None:
@@ -69,14 +67,6 @@ class BlocksSource(Closing):
             tuple(Piece(WORDS[colour], 'block', mask) for colour, mask in masks.items()
                   if mask.any()),
             tuple(_tasks(stacks, masks, rng, _HELD_OUT if held_out else _TRAINING)))
-
-    def follow(self, scene_id: str, task: TraceTask, trace: tuple[Point, ...]) -> dict[str, Any]:
-        """See ``SceneSource``.
-
-        Raises:
-            InputError: these scenes have no traces.
-        """
-        raise InputError(f'{scene_id}: scenes of blocks have no motions to draw')
 
 
 def make_source(traces: bool = False) -> BlocksSource:

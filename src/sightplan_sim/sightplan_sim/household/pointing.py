@@ -6,19 +6,18 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from sightplan.domains import load_domain
 from sightplan.domains.household import generator
-from sightplan.model import Atom, EpisodeSpec, InputError, Problem, State, WorldError
-from sightplan.model.region import Mask, Point
-from sightplan.model.scene import Piece, PointingScene, PointingTask, TraceTask
-from sightplan_sim.closing import Closing
+from sightplan.model import Atom, EpisodeSpec, Problem, State, WorldError
+from sightplan.model.region import Mask
+from sightplan.model.scene import Piece, PointingScene, PointingTask
 from sightplan_sim.household.catalog import category_of
 from sightplan_sim.household.settings import Settings
 from sightplan_sim.household.world import HouseholdWorld
+from sightplan_sim.still_scenes import StillScenes
 
 LEAST_PIXELS = 60
 """What shows less of itself is not asked about."""
@@ -43,7 +42,7 @@ _HELD_OUT: dict[str, Ways] = {
     'open': ('the {0} that somebody left open',), 'shut': ('the {0} that is not open',)}
 
 
-class HouseholdSource(Closing):
+class HouseholdSource(StillScenes):
     """Makes scenes; see ``sightplan.model.scene.SceneSource``. Not safe for threads."""
 
     def __init__(self) -> None:
@@ -86,14 +85,6 @@ class HouseholdSource(Closing):
             tuple(Piece(name, words_of(name), mask) for name, mask in masks.items()),
             tuple(_tasks(problem, masks, self._world.state(), rng,
                          _HELD_OUT if held_out else _TRAINING)))
-
-    def follow(self, scene_id: str, task: TraceTask, trace: tuple[Point, ...]) -> dict[str, Any]:
-        """See ``SceneSource``.
-
-        Raises:
-            InputError: these scenes have no traces.
-        """
-        raise InputError(f'{scene_id}: scenes of homes have no motions to draw')
 
 
 def make_source(traces: bool = False) -> HouseholdSource:
