@@ -2,8 +2,8 @@
 """Train the locator of the backend ``embedded`` from scratch on rendered scenes, on CPU.
 
 First the vision alone learns, from what is known of every place: where the centre of the thing
-there is, its size and its category. It learns that several times faster than together with the
-words. Then all learns together, all targets of a picture at once, the picture being encoded once;
+there is, its size and its category. A step of that costs less than half of one with words. Then
+all learns together, all targets of a picture at once, the picture being encoded once;
 beside the heat maps, and those of an inner layer, which thing a target is about and which things a
 word names (deep supervision).
 What is exported is a running mean of the weights. Every batch is a function of seed, step and
@@ -121,7 +121,7 @@ def dense_losses(vision: Vision, seen: Seen, batch: Batch) -> dict[str, Tensor]:
     """The parts of the loss that are about what is where, whatever is asked.
 
     A thing's category is learned from the mean of what is known where it is: from each place by
-    itself it is learned many times slower.
+    itself it is learned more slowly (2.7 against 2.1 nats after 150 steps).
     """
     logits, heat = seen.dense[:, 0], batch.heat
     there = heat > 0.999

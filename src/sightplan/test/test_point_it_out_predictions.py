@@ -244,6 +244,6 @@ def test_a_thousand_damaged_files_never_crash(data, tmp_path):
 
 @pytest.mark.parametrize('content', [
     b'', b'\0' * 50, b'\xff\xfe{', b'[' * 50_000, b'{"id": ' * 999])
-def test_a_file_in_which_nothing_is_usable_is_an_error(score, content):
+def test_a_file_of_nonsense_is_an_error(score, content):
     code, found, err = score(text=content)
     assert code == 1 and found['items'] == [] and 'p.jsonl' in err
