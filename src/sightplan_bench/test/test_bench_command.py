@@ -52,6 +52,16 @@ def test_a_part_gives_its_figures(capsys, part):
         assert math.isfinite(result[name]) and result[name] > 0
 
 
+def test_every_picture_that_is_located_in_is_a_new_one(monkeypatch):
+    from sightplan.vlm.backends._locator_network import Network
+    from sightplan_bench.pointing_cost import locating
+    encoded, look = [], Network.look
+    monkeypatch.setattr(Network, 'look', lambda self, picture: (
+        encoded.append(1), look(self, picture))[1])
+    locating(2, 0)
+    assert len(encoded) == 2 * (1 + 2), 'one target and ten, each once more to begin with'
+
+
 def breaks(size):
     raise RuntimeError('out of order')
 

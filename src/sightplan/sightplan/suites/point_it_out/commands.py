@@ -39,7 +39,11 @@ def score(suite: Suite, arguments: argparse.Namespace) -> Result:
     from sightplan.suites.point_it_out.samples import nothing_usable
     path, folder = user_path(arguments.predictions), user_path(arguments.data)
     if predictions.is_generic(path):
-        return generic.score(suite, arguments)
+        try:
+            return generic.score(suite, arguments)
+        except InputError as error:  # of texts, too, a file in which nothing is usable
+            note(f'sightplan suite: {error}')
+            return {'suite': suite.name, 'data': str(arguments.data), 'items': []}, FAILED
     data = official.read_official(folder)
     found = predictions.score_file(data, path)
     _print_score(found)

@@ -78,15 +78,14 @@ class Read:
 
 
 def is_generic(path: Path) -> bool:
-    """Whether the lines of a file are texts of replies, as of every suite: ``answer``.
+    """Whether no line of a file has a field of a prediction: its lines are texts of replies.
 
     Raises:
         InputError: the file cannot be read.
     """
     own = {*ANSWERS, 'coordinates'}
-    lines = [content for _, content, _ in _lines(path) if isinstance(content, dict)]
-    return (any('answer' in content for content in lines)
-            and all(own.isdisjoint(content) for content in lines))
+    return not any(isinstance(content, dict) and not own.isdisjoint(content)
+                   for _, content, _ in _lines(path))
 
 
 def read_predictions(path: Path) -> Read:

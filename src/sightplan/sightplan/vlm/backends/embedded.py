@@ -158,7 +158,10 @@ class Backend(AnswersOnly, _local_models.LocalModel):
             BackendError: torch or the locator's folder is missing or unfit.
             DeadlineError: not within the time limit.
         """
-        return self._loaded_locator().locate(request, self._depth)
+        reply = self._loaded_locator().locate(request, self._depth)
+        with self._lock:
+            self._count(1, 0, 0)
+        return reply
 
     @property
     def locator_model(self) -> str:
