@@ -35,6 +35,7 @@ def place(tmp_path_factory):
     """Where a reader stands: a checkout in which nothing has been run yet."""
     folder = tmp_path_factory.mktemp('readme')
     (folder / 'config').symlink_to(ROOT / 'config')
+    (folder / 'docs').symlink_to(ROOT / 'docs')
     return folder
 
 
