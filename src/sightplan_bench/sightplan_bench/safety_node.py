@@ -16,7 +16,7 @@ from typing import Any
 from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, JointState
 from sightplan_interfaces import msg
-from sightplan_interfaces.action import ExecuteSkill
+from sightplan_interfaces.action import ExecuteSkill, GraspAt
 from sightplan_interfaces.srv import Confirm, GetView, LoadProblem, ResetWorld
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
@@ -96,6 +96,7 @@ class Bench(Node):
         self._rearm = ServiceCaller(self, Trigger, names.rearm(WORLD), WORLD)
         self._confirm = ServiceCaller(self, Confirm, names.confirm(WORLD), WORLD)
         self._skill = ActionCaller(self, ExecuteSkill, names.EXECUTE_SKILL, WORLD)
+        self._grasp = ActionCaller(self, GraspAt, names.GRASP_AT, WORLD)
 
     # What comes.
 
@@ -236,6 +237,8 @@ class Bench(Node):
 
         attempts: tuple[Callable[[], object], ...] = (
             lambda: self.execute(actions[self._count % len(actions)]),
+            lambda: self._grasp.checked(_MIDDLE, CALL_S),
+            lambda: self._grasp.checked(GraspAt.Goal(), CALL_S),  # put back
             lambda: self._load(request, CALL_S),
             lambda: self._reset(by_name, CALL_S),
             lambda: self._confirm(Confirm.Request(accept=True), CALL_S),
@@ -256,7 +259,8 @@ class Bench(Node):
         services = {name for name, _ in self.get_service_names_and_types_by_node(WORLD, '/')}
         unknown = {name for name in services if not name.startswith(f'/{WORLD}/')} | {
             name for name in services if name.rpartition('/')[2] not in _TRIED}
-        unknown -= {name for name in services if '/execute_skill/' in name}
+        unknown -= {name for name in services
+                    if {'execute_skill', 'grasp_at'} & set(name.split('/'))}
         unknown |= {name for name, kinds in self.get_subscriber_names_and_types_by_node(WORLD, '/')
                     if not set(kinds) & _HARMLESS}
         assert not unknown, f'{WORLD} takes {sorted(unknown)}, which the bench does not try'
@@ -265,6 +269,7 @@ class Bench(Node):
 _PARAMETERS = {'describe_parameters', 'get_parameter_types', 'get_parameters', 'list_parameters',
                'set_parameters', 'set_parameters_atomically', 'get_type_description',
                'get_logger_levels', 'set_logger_levels'}
+_MIDDLE = GraspAt.Goal(region=msg.Region(form=msg.Region.POINT, x=[0.5], y=[0.7]))
 _TRIED = {'load_problem', 'reset', 'get_view', 'stop', 'rearm', 'confirm'} | _PARAMETERS
 _HARMLESS = {f'sensor_msgs/msg/{kind}' for kind in ('JointState', 'Image', 'CameraInfo')} | {
     'sightplan_interfaces/msg/Heartbeat', 'sightplan_interfaces/msg/Belief',
