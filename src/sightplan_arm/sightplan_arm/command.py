@@ -15,7 +15,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.commands.frame import DONE, FAILED, Result, add_command, add_group
+from sightplan.commands.frame import DONE, FAILED, Result, add_command, add_group, read_numbers
 from sightplan.commands.progress import EpisodeBar
 from sightplan.model import InputError, user_path
 
@@ -140,7 +140,6 @@ def add_parser(subparsers: Any) -> None:
                          help='blocks that must be there, as in red,green (default: any)')
     command.add_argument('--out', type=Path, metavar='FILE',
                          help='write the picture with what was seen drawn into it')
-
 
     command = add('grasp', grasp, 'take something that is named, or pointed at', _GRASP,
                   'it was not lifted')
@@ -629,8 +628,8 @@ def _rgbd(arguments: argparse.Namespace, robot: RobotConfig) -> Rgbd:
 
 def grasp(arguments: argparse.Namespace) -> Result:
     """``sightplan arm grasp``: asked of a running graph, by a process that knows ROS."""
-    points = [_point(text) for text in (*([] if arguments.at is None else [arguments.at]),
-                                        *arguments.trace)]
+    points = ([_point(text, '--trace') for text in arguments.trace] if arguments.at is None
+              else [_point(arguments.at, '--at')])
     if arguments.trace and len(points) < 2:
         raise InputError('--trace needs two points or more')
     if not (arguments.target or points or arguments.put_back):
@@ -654,18 +653,15 @@ def grasp(arguments: argparse.Namespace) -> Result:
     return answer, DONE if answer.get('cause') == 'done' else FAILED
 
 
-def _point(text: str) -> tuple[float, float]:
+def _point(text: str, flag: str) -> tuple[float, float]:
     """A place from ``x,y``.
 
     Raises:
         InputError: it is none in the picture.
     """
-    try:
-        x, y = map(float, text.split(','))
-    except ValueError:
-        raise InputError(f'{text!r} is no place: write it as X,Y, for example 0.41,0.63') from None
+    x, y = read_numbers(text, flag, ('X', 'Y'))
     if not (0.0 <= x <= 1.0 and 0.0 <= y <= 1.0):
-        raise InputError(f'{text!r} is beside the picture: X and Y are from 0 to 1')
+        raise InputError(f'{flag} {text!r} is beside the picture: X and Y are from 0 to 1')
     return x, y
 
 

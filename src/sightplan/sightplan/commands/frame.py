@@ -145,6 +145,28 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], title
     console.print(table)
 
 
+def read_numbers(text: str | None, flag: str, names: Sequence[str]) -> Any:
+    """Numbers from ``1,2.5``, as many as there are names; None for None.
+
+    Args:
+        text: the option's value.
+        flag: the option, for the message.
+        names: what each number is called, such as X and Y.
+
+    Raises:
+        InputError: they are other than that.
+    """
+    if text is None:
+        return None
+    try:
+        numbers = tuple(float(part) for part in text.split(','))
+    except ValueError:
+        numbers = ()
+    if len(numbers) != len(names):
+        raise InputError(f'{flag} {text!r} must have the form {",".join(names)}')
+    return numbers
+
+
 def read_options(pairs: Sequence[str], settings: type | None, flag: str) -> dict[str, Any]:
     """Read KEY=VALUE pairs; values get the type of the setting they are for.
 

@@ -6,7 +6,15 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sightplan.commands.frame import DONE, FAILED, Result, add_command, print_table, read_options
+from sightplan.commands.frame import (
+    DONE,
+    FAILED,
+    Result,
+    add_command,
+    print_table,
+    read_numbers,
+    read_options,
+)
 from sightplan.model import Form, InputError, Region, user_path
 
 if TYPE_CHECKING:
@@ -77,8 +85,8 @@ def locate_things(arguments: argparse.Namespace) -> Result:
     from sightplan.vlm.backends._images import read_image
     options = read_options(arguments.backend_option, type(backend_settings(arguments.backend)),
                            '--backend-option')
-    camera = _numbers(arguments.camera, '--camera', ('FX', 'FY', 'CX', 'CY'))
-    start = _numbers(arguments.start, '--start', ('X', 'Y'))
+    camera = read_numbers(arguments.camera, '--camera', ('FX', 'FY', 'CX', 'CY'))
+    start = read_numbers(arguments.start, '--start', ('X', 'Y'))
     image = read_image(user_path(arguments.picture))
     with EpisodeBar(transient=True) as bar:
         bar.begin('targets', len(arguments.targets), 0)
@@ -94,23 +102,6 @@ def locate_things(arguments: argparse.Namespace) -> Result:
         print(f'picture: {arguments.out}')
     return (as_json(arguments.picture, (image.shape[1], image.shape[0]), found),
             FAILED if any(thing.unread for thing in found) else DONE)
-
-
-def _numbers(text: str | None, flag: str, names: Sequence[str]) -> Any:
-    """Numbers from ``1,2.5``, as many as there are names; None for None.
-
-    Raises:
-        InputError: they are other than that.
-    """
-    if text is None:
-        return None
-    try:
-        numbers = tuple(float(part) for part in text.split(','))
-    except ValueError:
-        numbers = ()
-    if len(numbers) != len(names):
-        raise InputError(f'{flag} {text!r} must have the form {",".join(names)}')
-    return numbers
 
 
 def _draw(path: str, image: NDArray[np.uint8], found: Sequence[Found]) -> None:

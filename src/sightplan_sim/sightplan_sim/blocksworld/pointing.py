@@ -69,8 +69,8 @@ class BlocksSource(StillScenes):
             tuple(_tasks(stacks, masks, rng, _HELD_OUT if held_out else _TRAINING)))
 
 
-def make_source(traces: bool = False) -> BlocksSource:
-    """A source of scenes; they have no traces."""
+def make_source() -> BlocksSource:
+    """A source of scenes."""
     return BlocksSource()
 
 

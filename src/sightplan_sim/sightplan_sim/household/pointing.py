@@ -87,8 +87,8 @@ class HouseholdSource(StillScenes):
                          _HELD_OUT if held_out else _TRAINING)))
 
 
-def make_source(traces: bool = False) -> HouseholdSource:
-    """A source of scenes; they have no traces."""
+def make_source() -> HouseholdSource:
+    """A source of scenes."""
     return HouseholdSource()
 
 
