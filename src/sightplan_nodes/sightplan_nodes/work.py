@@ -49,6 +49,7 @@ class Worker:
         """
         self._node, self.name = node, name
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._closing, self._ending = threading.Lock(), False
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
@@ -63,6 +64,7 @@ class Worker:
 
         Raises:
             DeadlineError: the limit has passed.
+            InfrastructureError: the worker was closed before.
             Exception: whatever the job raised.
         """
         future: Future = Future()
@@ -90,11 +92,12 @@ class Worker:
             else:
                 settle(None, value)
 
+        if not self.submit(job):
+            raise InfrastructureError(f'{self.name} was stopped')
         timer = None
         if timeout_s is not None:
             late = DeadlineError(f'{self.name} was not done within {timeout_s:g} s')
             timer = self._node.create_timer(timeout_s, lambda: settle(late), clock=_WALL_CLOCK)
-        self._jobs.put(job)
         try:
             result: T = await future
         finally:
@@ -102,17 +105,26 @@ class Worker:
                 self._node.destroy_timer(timer)
         return result
 
-    def submit(self, function: Callable[[], Any]) -> None:
-        """Do a job some time, in order, with nobody waiting; what it raises is logged."""
-        self._jobs.put(function)
+    def submit(self, function: Callable[[], Any]) -> bool:
+        """Do a job some time, in order, with nobody waiting; what it raises is logged.
+
+        Returns:
+            Whether it will be done: not after ``close``.
+        """
+        with self._closing:
+            if not self._ending:
+                self._jobs.put(function)
+            return not self._ending
 
     def close(self, timeout_s: float = 5.0) -> bool:
-        """Do the jobs that wait, then end the thread.
+        """Do the jobs that wait, then end the thread; any thread may call this, also again.
 
         Returns:
             Whether it ended within the time limit.
         """
-        self._jobs.put(None)
+        with self._closing:
+            self._ending = True
+            self._jobs.put(None)
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
@@ -209,7 +221,8 @@ class WorkerService:
         waiting = _Waiting(request, header, limit_s, time.monotonic() + limit_s)
         with self._lock:
             self._open.add(waiting)
-        self._worker.submit(partial(self._work, waiting))
+        if not self._worker.submit(partial(self._work, waiting)):
+            self._fail(waiting, InfrastructureError(f'{self._worker.name} was stopped'))
 
     def _work(self, waiting: _Waiting) -> None:
         left_s = waiting.end - time.monotonic()

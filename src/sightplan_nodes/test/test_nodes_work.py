@@ -146,6 +146,17 @@ def test_a_job_that_fails_does_not_end_the_worker(bench: Bench) -> None:
     assert done.is_set()
 
 
+def test_a_worker_that_was_closed_refuses_work(bench: Bench) -> None:
+    """Whoever awaits a job would wait for ever, since nobody does it any more."""
+    assert bench.worker.close()
+    assert not bench.worker.submit(lambda: None)
+    with pytest.raises(InfrastructureError, match='server was stopped'):
+        bench.worker.call(lambda: None).send(None)
+    reply = bench('late')
+    assert (reply.error_code, reply.error_msg) == (
+        InfrastructureError.code, 'server was stopped')
+
+
 @pytest.mark.parametrize('timeout_s', [math.nan, -1.0, 0.0])
 def test_a_limit_that_is_none_stands_for_the_default(bench: Bench, timeout_s: float) -> None:
     held = bench.answer = Held()

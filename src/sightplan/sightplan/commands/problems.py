@@ -211,7 +211,7 @@ def generate_problems(arguments: argparse.Namespace) -> Result:
     return {'domain': domain.name, 'out': str(arguments.out),
             'settings': dataclasses.asdict(settings),
             'problems': [_entry(problem) | {
-                'seed': seed, 'file': str(arguments.out / f'{problem.name}.pddl')}
+                'seed': seed, 'file': str(arguments.out / domain.problem_file(problem)[0])}
                 for seed, problem in seeds]}, DONE
 
 

@@ -61,6 +61,8 @@ class _Settings(Record):
     instances: bool = False
     views: tuple[str, ...] = ()
     closure: Closure = Closure()
+    known: tuple[str, ...] = ()
+    goal: tuple[str, ...] = ()
     errors_together: Annotated[float, pydantic.Field(ge=0.0, le=1.0)] = 0.0
     asked: dict[str, _Asked] = pydantic.Field(default={})
 
@@ -74,6 +76,8 @@ class _Settings(Record):
         binary = [p.name for p in schema.predicates.values() if len(p.parameters) == 2]
         check_names(path, 'closure', (*self.closure.transitive, *itertools.chain.from_iterable(
             self.closure.inverse.items())), binary)
+        check_names(path, 'known', self.known, sorted(schema.static))
+        check_names(path, 'goal', self.goal, schema.predicates)
         check_names(path, 'asked', self.asked, schema.predicates)
         for name, rule in self.asked.items():
             wide = schema.predicates[name].types
@@ -105,8 +109,11 @@ class Domain:
     Args:
         folder: holds ``domain.pddl``, ``questions.yaml``, ``goal.yaml``, ``prompts.yaml``,
             ``problems/<split>/`` and, if it has them, ``domain.yaml``, ``constraints.yaml``,
-            ``generator.py``, ``drawing.py``, ``world.py`` and templates of its own in
-            ``prompts/``.
+            ``generator.py``, ``drawing.py``, ``world.py``, ``planner.py`` (see
+            ``planning.own``), ``replies.py`` (see ``planning.visual``), ``formats.py`` and
+            templates of its own in ``prompts/``. ``formats.py`` reads and writes problem files of
+            another form: ``SUFFIX`` (such as ``.json``), ``read(domain, text, name, source)`` and
+            ``write(domain, problem)``.
         domain_file: another domain file of the same vocabulary to use instead.
         domain_pddl: likewise, as text (a request from another machine carries no files).
 
@@ -119,6 +126,7 @@ class Domain:
         views: names of the actions that give another view of the scene.
         instances: whether problems with the same facts are still different ones: their worlds
             differ in what the facts do not say, which is made from a problem's name.
+        goal_predicates: those that a goal may be about, where it is read from a picture.
         errors_together: how strongly a model's errors on one picture of it hang together, from 0
             to 1: see the backend ``noisy_oracle``.
         pddl: text of the domain file.
@@ -156,7 +164,8 @@ class Domain:
         path = folder / 'domain.yaml'
         settings = read_record(_Settings, path) if path.is_file() else _Settings()
         settings.check(path, self.schema)
-        self._closure = settings.closure
+        self._closure, self._known = settings.closure, frozenset(settings.known)
+        self.goal_predicates: tuple[str, ...] = settings.goal or tuple(self.schema.predicates)
         self.splits: tuple[str, ...] = settings.splits or tuple(sorted(
             place.name for place in folder.glob('problems/*') if place.is_dir()))
         self.views: tuple[str, ...] = settings.views
@@ -191,10 +200,17 @@ class Domain:
             folder = self.split_folder(split)
             lengths = _optimal_lengths(folder)
             self._cache[split] = tuple(
-                dataclasses.replace(self.read_problem(path),
-                                    optimal_length=lengths.get(path.stem))
-                for path in sorted(folder.glob('*.pddl')))
+                _with_length(self.read_problem(path), lengths)
+                for path in self.problem_files(folder))
         return list(self._cache[split])
+
+    def problem_files(self, folder: Path) -> list[Path]:
+        """The problem files of a folder, by name: PDDL, and the domain's own form."""
+        own = self._formats
+        return sorted(
+            path for path in folder.iterdir()
+            if (path.suffix.lower() == '.pddl' and 'domain' not in path.stem.lower())
+            or (own is not None and path.suffix.lower() == own.SUFFIX))
 
     def read_problem(self, path: Path) -> Problem:
         """Read a problem file; its name is the file's stem.
@@ -202,6 +218,10 @@ class Domain:
         Raises:
             ProblemError: it cannot be used; ``file:line: reason (remedy)``.
         """
+        own = self._formats
+        if own is not None and path.suffix.lower() == own.SUFFIX:
+            found: Problem = own.read(self, read_text(path, ProblemError), path.stem, str(path))
+            return found
         return self.parse_problem(read_text(path, ProblemError), path.stem, str(path))
 
     def parse_problem(self, text: str, name: str, source: str = '') -> Problem:
@@ -216,7 +236,7 @@ class Domain:
             ProblemError: it cannot be used; ``source:line: reason (remedy)``.
         """
         return parse(self.schema, self._closure, text, name=name, domain=self.reference,
-                     domain_pddl=self.pddl, source=source or name)
+                     domain_pddl=self.pddl, source=source or name, known=self._known)
 
     def write_problem(self, problem: Problem, init: State | None = None) -> str:
         """PDDL text of a problem; the same facts give the same bytes.
@@ -229,6 +249,17 @@ class Domain:
         """
         return write(self.schema, problem, init)
 
+    def problem_file(self, problem: Problem) -> tuple[str, str]:
+        """Name and text of a problem's file: in the domain's own form, where it has one."""
+        own = self._formats
+        if own is None:
+            return f'{problem.name}.pddl', self.write_problem(problem)
+        return f'{problem.name}{own.SUFFIX}', own.write(self, problem)
+
+    def own_suffix(self, template: str) -> str:
+        """A text about the suffix of problem files of the domain's own form; '' without."""
+        return '' if self._formats is None else template.format(self._formats.SUFFIX)
+
     def prompt_id(self, name: str) -> str:
         """Name and hash of a prompt, as events have it: ``ground@0123456789ab``; '': bare."""
         return prompt_id(name, self.prompt_hash(name)) if name else BARE.name
@@ -236,7 +267,7 @@ class Domain:
     def worth_asking(self, problem: Problem) -> tuple[Atom, ...]:
         """The ground atoms that may hold, in the model's order; no other ever does.
 
-        All of them, unless ``domain.yaml`` says otherwise under ``asked``.
+        All of them, unless ``domain.yaml`` says otherwise under ``asked``, or they are ``known``.
         """
         types = {**self.schema.constants, **problem.objects}
 
@@ -247,7 +278,8 @@ class Domain:
                     for name, kind in zip(atom.args, rule.types or (), strict=False))
                 and not (rule.distinct and len(set(atom.args)) < len(atom.args)))
 
-        return tuple(atom for atom in self.model(problem).atoms if may_hold(atom))
+        return tuple(atom for atom in self.model(problem).atoms
+                     if atom.predicate not in self._known and may_hold(atom))
 
     def model(self, problem: Problem) -> InstantiatedModel:
         """The transition model of one of the domain's problems."""
@@ -260,6 +292,11 @@ class Domain:
             InputError: it cannot be imported.
         """
         return self._found.module(name)
+
+    @functools.cached_property
+    def _formats(self) -> ModuleType | None:
+        """What reads and writes problem files of the domain's own form."""
+        return self.part('formats')
 
     @property
     def generator(self) -> ModuleType:
@@ -330,7 +367,7 @@ _found: dict[str, plugins.Folder] = {}
 
 
 def read_folder(domain: Domain, folder: Path) -> tuple[list[Problem], list[ProblemError]]:
-    """Read all ``*.pddl`` files of a folder but domain files; bad ones never stop the others.
+    """Read all problem files of a folder; bad ones never stop the others.
 
     Optimal lengths are taken from an ``index.yaml`` beside the files, if there is one.
 
@@ -353,18 +390,17 @@ def read_folder(domain: Domain, folder: Path) -> tuple[list[Problem], list[Probl
     except DomainError as error:
         lengths = {}
         errors.append(ProblemError(str(error)))
-    paths = sorted(path for path in folder.iterdir()
-                   if path.suffix.lower() == '.pddl' and 'domain' not in path.stem.lower())
+    paths = domain.problem_files(folder)
     if not paths:
         raise InputError(f'{folder}: no problem files (their names end in .pddl and do not '
-                         'contain "domain")')
+                         f'contain "domain"{domain.own_suffix("; or end in {}")})')
     for path in paths:
         try:
             problem = domain.read_problem(path)
         except ProblemError as error:
             errors.append(error)
         else:
-            problems.append(dataclasses.replace(problem, optimal_length=lengths.get(path.stem)))
+            problems.append(_with_length(problem, lengths))
     return problems, errors
 
 
@@ -405,8 +441,8 @@ def write_folder(domain: Domain, folder: Path, settings: object,
     Raises:
         InputError: the folder holds problem files already, or cannot be written.
     """
-    if folder.is_dir() and any(folder.glob('*.pddl')):
-        raise InputError(f'{folder}: holds *.pddl files already (name an empty folder)')
+    if folder.is_dir() and (files := domain.problem_files(folder)):
+        raise InputError(f'{folder}: holds *{files[0].suffix} files already (name an empty folder)')
     problems = list(problems)
     index = {
         'settings': {field.name: getattr(settings, field.name)
@@ -417,8 +453,8 @@ def write_folder(domain: Domain, folder: Path, settings: object,
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for _, problem in problems:
-            (folder / f'{problem.name}.pddl').write_text(
-                domain.write_problem(problem), encoding='utf-8', newline='\n')
+            name, text = domain.problem_file(problem)
+            (folder / name).write_text(text, encoding='utf-8', newline='\n')
         (folder / 'index.yaml').write_text(
             '# Written by "sightplan problems generate": one seed gives one problem.\n'
             + yaml.safe_dump(index, sort_keys=False), encoding='utf-8', newline='\n')
@@ -426,6 +462,12 @@ def write_folder(domain: Domain, folder: Path, settings: object,
         raise InputError(f'{folder}: cannot be written: {error.strerror} '
                          '(choose another folder)') from error
     return len(problems)
+
+
+def _with_length(problem: Problem, lengths: Mapping[str, int]) -> Problem:
+    """A problem with the optimal length that an index has of it, if any."""
+    return dataclasses.replace(
+        problem, optimal_length=lengths.get(problem.name, problem.optimal_length))
 
 
 def _optimal_lengths(folder: Path) -> dict[str, int]:

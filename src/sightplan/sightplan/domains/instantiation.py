@@ -128,6 +128,9 @@ class Misfit:
 class InstantiatedModel:
     """The transition model of one problem, by PDDL's rules and nothing else.
 
+    What is known of a problem for good (``Problem.known``) is decided when an action is grounded:
+    conditions of actions are about the rest.
+
     Methods that take an action raise an InputError, as ``check`` does, if there is none such.
 
     Args:
@@ -145,6 +148,8 @@ class InstantiatedModel:
     def __init__(self, problem: Problem) -> None:
         self._schema: Schema = read_schema(problem.domain_pddl, f'domain {problem.domain}')
         self._types: dict[str, str] = {**self._schema.constants, **problem.objects}
+        self._facts = problem.known  # decided when an action is grounded
+        self._decided = frozenset(atom.predicate for atom in problem.known)
         self._of_type: dict[str, tuple[str, ...]] = {}
         self.atoms: tuple[Atom, ...] = tuple(
             Atom(predicate.name, args) for predicate in self._schema.predicates.values()
@@ -312,7 +317,10 @@ class InstantiatedModel:
                    ) -> Ground:
         """A condition being ``wanted``, without variables and equalities."""
         if isinstance(condition, Pattern):
-            return Literal(condition.ground(binding), wanted)
+            atom = condition.ground(binding)
+            if atom.predicate in self._decided:
+                return AllOf() if (atom in self._facts) is wanted else AnyOf()
+            return Literal(atom, wanted)
         if isinstance(condition, Same):
             left, right = (binding.get(t, t) for t in (condition.left, condition.right))
             return AllOf() if (left == right) is wanted else AnyOf()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pydantic
@@ -85,7 +85,7 @@ def named_domain(text: str) -> str:
 
 
 def parse(schema: Schema, closure: Closure, text: str, *, name: str, domain: str,
-          domain_pddl: str, source: str) -> Problem:
+          domain_pddl: str, source: str, known: Collection[str] = ()) -> Problem:
     """Read a problem's text, case folded, with the facts that follow from its own.
 
     Args:
@@ -96,14 +96,17 @@ def parse(schema: Schema, closure: Closure, text: str, *, name: str, domain: str
         domain: name of the domain folder.
         domain_pddl: text of the domain file.
         source: what to call the text in messages.
+        known: predicates whose initial facts are no secret (``Problem.known``).
 
     Raises:
         ProblemError: the text cannot be used; ``file:line: reason (remedy)``.
     """
     reader = _Reader(Source(text, source, ProblemError), schema)
     objects, init, goal = reader.read()
-    return Problem(name=name, domain=domain, objects=objects, init=closure.close(init),
-                   goal=goal, domain_pddl=domain_pddl, source=source)
+    facts = closure.close(init)
+    return Problem(name=name, domain=domain, objects=objects, init=facts, goal=goal,
+                   domain_pddl=domain_pddl, source=source,
+                   known=frozenset(atom for atom in facts if atom.predicate in known))
 
 
 class _Reader:

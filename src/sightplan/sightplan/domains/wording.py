@@ -98,7 +98,8 @@ class ObjectNames:
         kind: the type.
         words: the words for objects with a meaning, by key, for example ``r: red``.
         named: template with {word} for those.
-        unnamed: template with {name} for all others.
+        unnamed: template for all others with {name}, {spoken} (its parts as words: ``red cube`` of
+            ``red_cube``) or {upper} (in upper case).
     """
 
     kind: str
@@ -123,7 +124,8 @@ class ObjectNames:
     def text(self, name: str) -> str:
         """What the object is called in a sentence, without an article."""
         key = self.key(name)
-        return (self.unnamed.format(name=name) if key is None
+        return (self.unnamed.format(name=name, spoken=name.replace('_', ' '), upper=name.upper())
+                if key is None
                 else self.named.format(word=self.words[key], name=name))
 
 

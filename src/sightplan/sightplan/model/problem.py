@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from sightplan.model.symbols import Literal, State
+from sightplan.model.symbols import Literal, Plan, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,9 @@ class Problem:
         domain_pddl: text of the domain file the problem belongs to.
         optimal_length: length of a shortest plan, None when unknown.
         source: where the problem was read from, for messages.
+        known: those atoms of ``init`` that are no secret, because they are about the place itself
+            and never change: which cells of a board are next to each other.
+        plans: sequences of actions that came with the problem, by name, right or wrong.
     """
 
     name: str
@@ -34,13 +37,17 @@ class Problem:
     domain_pddl: str = field(repr=False, default='')
     optimal_length: int | None = None
     source: str = ''
+    known: State = frozenset()
+    plans: Mapping[str, Plan] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, 'objects', MappingProxyType(dict(self.objects)))
+        object.__setattr__(self, 'plans', MappingProxyType(dict(self.plans)))
 
     def __reduce__(self):  # type: ignore[no-untyped-def]  # MappingProxyType cannot be pickled
         return (Problem, (self.name, self.domain, dict(self.objects), self.init, self.goal,
-                          self.domain_pddl, self.optimal_length, self.source))
+                          self.domain_pddl, self.optimal_length, self.source, self.known,
+                          dict(self.plans)))
 
     @property
     def domain_name(self) -> str:
@@ -51,13 +58,17 @@ class Problem:
         """Objects whose type is one of ``types`` (no subtyping), in the order of the file."""
         return tuple(name for name, kind in self.objects.items() if kind in types)
 
-    def for_agent(self) -> Problem:
+    def for_agent(self, pictured_goal: bool = False) -> Problem:
         """The same problem without what its file tells about the initial state.
 
-        That is all a policy may know beforehand; how long the shortest plan is, and where the
-        file lies, it may not know either.
+        That is all a policy may know beforehand; how long the shortest plan is, stored plans, and
+        where the file lies, it may not know either.
+
+        Args:
+            pictured_goal: whether the goal is shown as a picture: then it is left out, too.
         """
-        return replace(self, init=frozenset(), optimal_length=None, source='')
+        return replace(self, init=self.known, goal=() if pictured_goal else self.goal,
+                       optimal_length=None, source='', plans={})
 
     def goal_met(self, state: State) -> bool:
         """Whether every goal literal holds."""

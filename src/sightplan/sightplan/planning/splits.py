@@ -14,8 +14,8 @@ def draw_split(domain: Domain, name: str, count: int = 0, first_seed: int = 0,
                ) -> tuple[Any, list[tuple[int, Problem]]]:
     """Problems of the kind of a split: the generator's settings, seeds and problems.
 
-    The lengths of the default planner's plans decide with which candidates are kept. Without
-    count and seed these are the problems of the split itself.
+    Where the split says which lengths of the default planner's plans it ``accepts``, these decide
+    which candidates are kept. Without count and seed these are the problems of the split itself.
 
     Args:
         domain: with a generator.
@@ -34,6 +34,9 @@ def draw_split(domain: Domain, name: str, count: int = 0, first_seed: int = 0,
         raise InputError(f'the generator of domain {domain.name} draws no split {name!r} (it has '
                          f'{", ".join(splits)})')
     split = splits[name]
+    if not hasattr(split, 'accepts'):
+        return split.settings, list(domain.generator.generate(
+            domain, split.settings, count or split.count, first_seed))
     with FastDownwardPlanner() as planner:
         def accept(problem: Problem) -> bool:
             task = PlanningTask(domain.pddl, domain.write_problem(problem))

@@ -1,0 +1,109 @@
+"""What the pieces of a board are, as far as they can be seen or named."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from sightplan.domains.sliding.boards import TILE, Arrangement, Board, cell_names
+from sightplan.model import InputError
+from sightplan.model.reading import read_data
+
+Byte3 = tuple[int, int, int]
+
+_COMMON = ('red', 'green', 'blue', 'yellow', 'orange', 'purple', 'pink', 'cyan', 'brown', 'black',
+           'white', 'gray')
+_RINGS = ('green', 'red', 'blue')
+"""Colours of tiles whose goals are in the outer ring of cells, the next one, and the middle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece.
+
+    Attributes:
+        kind: its PDDL type: a shape, or ``tile``.
+        words: what it is called in a text: ``light blue prism``, ``tile 5``.
+        rgb: its nominal colour, sRGB.
+        number: of a tile, else 0.
+    """
+
+    kind: str
+    words: str
+    rgb: Byte3
+    number: int = 0
+
+
+@functools.cache
+def colours() -> dict[str, Byte3]:
+    """Every colour that can be shown: CSS's names without blanks, sRGB in [0, 255]."""
+    found = {}
+    for name, code in read_data(Path(__file__).with_name('colours.yaml')).items():
+        red, green, blue = bytes.fromhex(code[1:])
+        found[name] = red, green, blue
+    return found
+
+
+def pieces_of(board: Board, where: str) -> tuple[Piece, ...]:
+    """The pieces of a board, in its order.
+
+    Args:
+        board: whose names and types they have.
+        where: what to call it in messages.
+
+    Raises:
+        InputError: a name is not ``<colour>_<type>`` or ``tile_<number>``, its colour is unknown,
+            its number is none of this board, or two pieces look the same.
+    """
+    found: dict[tuple[str, Byte3, int], str] = {}
+    pieces = []
+    for name, kind in zip(board.pieces, board.kinds, strict=True):
+        piece = (_tile if kind == TILE else _solid)(name, kind, board.size, where)
+        twin = found.setdefault((piece.kind, piece.rgb, piece.number), name)
+        if twin != name:
+            raise InputError(f'{where}: {twin} and {name} look the same (give one another colour)')
+        pieces.append(piece)
+    return tuple(pieces)
+
+
+def text_view(board: Board, arrangement: Arrangement, order: str = 'board') -> str:
+    """A board as a text: one line for each piece, such as ``B4 red cube``.
+
+    Args:
+        board: whose pieces they are.
+        arrangement: where they are.
+        order: ``board``: by their cells from a1 on, row by row; ``engine``: as the board lists
+            them.
+    """
+    names = cell_names(board.size)
+    lines = [(cell, f'{names[cell].upper()} {piece.replace("_", " ")}')
+             for cell, piece in zip(arrangement, board.pieces, strict=True)]
+    if order == 'board':
+        lines.sort()
+    return '\n'.join(line for _, line in lines)
+
+
+def _solid(name: str, kind: str, size: int, where: str) -> Piece:
+    colour, _, shape = name.rpartition('_')
+    if shape != kind or not colour:
+        raise InputError(f'{where}: {name} is a {kind}, which its name does not say (call it '
+                         f'<colour>_{kind})')
+    rgb = colours().get(colour.replace('_', ''))
+    if rgb is None:
+        raise InputError(
+            f'{where}: the colour of {name} is unknown (known: {", ".join(_COMMON)} and all other '
+            'names of CSS, with or without underscores, such as light_blue)')
+    return Piece(kind, name.replace('_', ' '), rgb)
+
+
+def _tile(name: str, kind: str, size: int, where: str) -> Piece:
+    match = re.fullmatch(r'tile_([1-9]\d?)', name)
+    number = int(match[1]) if match else 0
+    if not 1 <= number <= size * size:
+        raise InputError(f'{where}: {name} is no tile of a board of {size} x {size} cells (call it '
+                         f'tile_1 to tile_{size * size})')
+    row, column = divmod(number - 1, size)
+    ring = min(row, column, size - 1 - row, size - 1 - column)
+    return Piece(kind, f'tile {number}', colours()[_RINGS[ring]], number)
