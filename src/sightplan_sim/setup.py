@@ -27,6 +27,7 @@ setup(
         'sightplan.worlds': [
             'blocksworld = sightplan_sim.blocksworld:make_world',
             'household = sightplan_sim.household:make_world',
+            'sliding = sightplan_sim.sliding:make_world',
         ],
         'sightplan.scenes': [
             'blocksworld = sightplan_sim.blocksworld.pointing:make_source',

@@ -168,7 +168,9 @@ def test_planner_agrees_on_solvability(domain: Domain, case: dict,
 
 
 @pytest.mark.parametrize(('domain', 'case'), CASES)
-def test_unified_planning_agrees_on_solvability(domain: Domain, case: dict) -> None:
+def test_unified_planning_agrees_on_solvability(domain: Domain, case: dict, tmp_path,
+                                                monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where its Fast Downward writes the translated task
     problem = _problem(domain, case)
     theirs = READER.parse_problem_string(domain.pddl, domain.write_problem(problem))
     with OneshotPlanner(name='fast-downward') as engine:

@@ -101,7 +101,7 @@ class Ring:
             return self._messages[stamp_ns]
 
 
-def subscribe_to_events(node: Node, submit: Callable[[Callable[[], None]], None],
+def subscribe_to_events(node: Node, submit: Callable[[Callable[[], None]], object],
                         take: Callable[[Arrival], None]) -> None:
     """Subscribe to all that the agent publishes about its episodes.
 

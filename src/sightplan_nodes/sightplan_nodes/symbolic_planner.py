@@ -10,7 +10,8 @@ from rclpy.node import Node
 from sightplan_interfaces.srv import Plan
 
 from sightplan.model import PlanningTask, SymbolicPlanner, param
-from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
+from sightplan.planning.own import OwnPlanner
+from sightplan.planning.symbolic import SEARCHES, FastDownwardPlanner, PlannerSettings
 from sightplan_nodes import names
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.heartbeats import Heartbeats
@@ -28,10 +29,11 @@ class SymbolicPlannerSettings:
     timeout_s: float = param(60.0, 'Limit of a request that sets none [s]', low=0.1, high=3600.0)
 
 
-def _fast_downward(settings: PlannerSettings) -> SymbolicPlanner:
-    planner = FastDownwardPlanner(settings)
-    planner.warm_up()
-    return planner
+def _planner(settings: PlannerSettings) -> SymbolicPlanner:
+    """Fast Downward; before it, planners of domains that bring one, unless a search is set."""
+    general = FastDownwardPlanner(settings)
+    general.warm_up()
+    return OwnPlanner(lambda: general) if settings.search in SEARCHES else general
 
 
 class SymbolicPlannerNode(Node):
@@ -42,7 +44,7 @@ class SymbolicPlannerNode(Node):
     """
 
     def __init__(self, make_planner: Callable[[PlannerSettings], SymbolicPlanner]
-                 = _fast_downward, **node_arguments: Any) -> None:
+                 = _planner, **node_arguments: Any) -> None:
         """Start serving.
 
         Args:

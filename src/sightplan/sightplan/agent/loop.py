@@ -29,8 +29,10 @@ from sightplan.model import (
     EpisodeStarted,
     Feedback,
     FeedbackStatus,
+    GoalView,
     Grounder,
     InputError,
+    Literal,
     Observation,
     Observed,
     PastStep,
@@ -86,12 +88,14 @@ class _Session:
 
     def __init__(self, spec: EpisodeSpec, world: World, grounder: Grounder,
                  planner: SymbolicPlanner, visual_planner: VisualPlanner | None,
-                 recorder: Recorder, domain: Domain, prompt: str,
+                 recorder: Recorder, domain: Domain, policy: Policy,
                  goal_reached: Callable[[], bool] | None, privileged: PrivilegedSource | None,
                  cancelled: Callable[[], bool], limits: Limits, clock: Clock) -> None:
         # The world's luck is a function of its seed: the policy learns neither.
-        self.spec = replace(spec, problem=spec.problem.for_agent(), seed=0,
-                            failure_probability=0.0)
+        problem = spec.problem.for_agent(spec.pictured_goal)
+        if policy.needs_truth:  # it may know what the true state does not tell: goal and plans
+            problem = replace(spec.problem, init=problem.init)
+        self.spec = replace(spec, problem=problem, seed=0, failure_probability=0.0)
         self.domain = domain
         self.rng = random.Random(f'policy/{spec.seed}/{spec.id}')
         self.steps = 0
@@ -100,7 +104,9 @@ class _Session:
             ('reset', 'observe', 'ground', 'plan', 'propose', 'act'), 0.0)
         self._full_spec = spec
         self._world, self._grounder, self._planner = world, grounder, planner
-        self._visual_planner, self._prompt = visual_planner, prompt
+        self._visual_planner, self._prompt = visual_planner, policy.prompt
+        self._proposed_at: list[Observation] = []
+        self._goal: Observation | None = None
         self._recorder = recorder
         self._goal_reached, self._privileged = goal_reached, privileged
         self._moved = False  # whether an action was carried out
@@ -152,6 +158,21 @@ class _Session:
         self.record(Observed(observation))
         return observation
 
+    def goal_observation(self) -> Observation:
+        if not self.spec.pictured_goal:
+            raise InputError('the goal is told, not shown')
+        if self._goal is None:
+            if not isinstance(self._world, GoalView):
+                raise InputError(f'{type(self._world).__name__} cannot show the goal of '
+                                 f'{self.problem.name} as a picture (choose goal=told)')
+            with self._stage('observe'):
+                self._goal = self._world.goal_observation()
+        return self._goal
+
+    def adopt_goal(self, goal: Sequence[Literal]) -> None:
+        self.spec = replace(self.spec, problem=replace(self.problem, goal=tuple(goal)))
+        self._model = None
+
     def _with_facts(self, observation: Observation) -> Observation:
         """An observation, with the facts that the spec grants with it and no others."""
         granted = self._full_spec.privileged.grants(self._moved)
@@ -192,7 +213,13 @@ class _Session:
             raise InputError('the method lets a vision-language model plan, but none was given')
         if observation is None:
             observation = self.observe()
-        task = VisualTask(self.problem, self._prompt, tuple(history), self.spec.stop_at_goal)
+        window = min(self.domain.prompts.window(self._prompt), len(self._proposed_at),
+                     len(history))
+        task = VisualTask(
+            self.problem, self._prompt, tuple(history), self.spec.stop_at_goal,
+            tuple(self._proposed_at[len(self._proposed_at) - window:]),
+            self.goal_observation() if self.spec.pictured_goal else None)
+        self._proposed_at.append(observation)
         before, spent = self.timings_s['propose'], _usage(self._visual_planner)
         with self._stage('propose'):
             proposal = self._visual_planner.propose(observation, task, self._limits.propose_s)
@@ -343,7 +370,7 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
         KeyboardInterrupt: after recording the episode as CANCELLED.
     """
     session = _Session(spec, world, grounder, planner, visual_planner, recorder, domain,
-                       policy.prompt, goal_reached, privileged, cancelled,
+                       policy, goal_reached, privileged, cancelled,
                        limits or Limits(), clock)
     interrupt: KeyboardInterrupt | None = None
     try:

@@ -21,6 +21,7 @@ from sightplan.model import (
     Atom,
     EpisodeSpec,
     Feedback,
+    Literal,
     Observation,
     PastStep,
     PlanningResult,
@@ -73,7 +74,10 @@ class Context(Protocol):
 
     @property
     def spec(self) -> EpisodeSpec:
-        """The episode; its problem has no initial state (``Problem.for_agent``)."""
+        """The episode; its problem has no initial state (``Problem.for_agent``).
+
+        Nor has it a goal where that is shown as a picture, before ``adopt_goal``.
+        """
 
     @property
     def problem(self) -> Problem:
@@ -101,6 +105,17 @@ class Context(Protocol):
 
     def observe(self) -> Observation:
         """Observe the world as it is now."""
+
+    def goal_observation(self) -> Observation:
+        """The picture of the goal, always the same one.
+
+        Raises:
+            InputError: the goal is told (``spec.pictured_goal`` is false), or this world cannot
+                show goals.
+        """
+
+    def adopt_goal(self, goal: Sequence[Literal]) -> None:
+        """Take literals, read from the picture of the goal, for the goal from now on."""
 
     def ask(self, atoms: Sequence[Atom], purpose: AskPurpose,
             expected: Sequence[bool | None] | None = None, action: Action | None = None,

@@ -83,7 +83,7 @@ def add_parser(subparsers: Any) -> None:
     how = parser.add_argument_group('how much, how long')
     for name in ('episodes', 'seed', 'max_actions'):
         add(how, name)
-    for name in ('stop_at_goal', 'privileged'):
+    for name in ('stop_at_goal', 'privileged', 'goal'):
         add(how, name, choices=about[name].choices)
     for name in ('failure_probability', 'planner_search', 'planner_timeout_s',
                  'grounder_timeout_s', 'propose_timeout_s'):

@@ -442,7 +442,8 @@ def write_folder(domain: Domain, folder: Path, settings: object,
         InputError: the folder holds problem files already, or cannot be written.
     """
     if folder.is_dir() and (files := domain.problem_files(folder)):
-        raise InputError(f'{folder}: holds *{files[0].suffix} files already (name an empty folder)')
+        raise InputError(f'{folder}: holds *{files[0].suffix} files already (name an empty '
+                         'folder)')
     problems = list(problems)
     index = {
         'settings': {field.name: getattr(settings, field.name)

@@ -83,6 +83,10 @@ class Became(enum.Enum):
     UNFIT_OBJECT = 'unfit_object'
 
 
+Scene = NDArray[np.uint8] | str
+"""What a model is shown: a picture, or a description."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlanningPrompt:
     """All that a model is given to plan from, but for the picture.
@@ -96,6 +100,10 @@ class PlanningPrompt:
         single: whether one action is asked for instead of a plan.
         reasoning: whether the reply is to have an explanation.
         outcomes: templates of what became of a proposal, by the values of ``Became``.
+        steps: the last steps, as many as there are past pictures to show: what was proposed then,
+            and what became of it.
+        before_past, before_goal: text before a past picture (``{action}``, ``{outcome}``: what was
+            done then) and before the picture of the goal.
         sha256: SHA-256 of the files it was made from, first 12 hex digits.
     """
 
@@ -108,6 +116,9 @@ class PlanningPrompt:
     reasoning: bool
     outcomes: Mapping[str, str]
     sha256: str
+    before_past: str = ''
+    before_goal: str = ''
+    steps: tuple[tuple[str, str], ...] = ()
 
     def became(self, what: Became, **values: str) -> str:
         """What became of a proposal, in words for the next prompt.
@@ -118,9 +129,22 @@ class PlanningPrompt:
         """
         return _fill(self.outcomes[what.value], values)
 
-    def parts(self, scene: NDArray[np.uint8] | str) -> tuple[str | NDArray[np.uint8], ...]:
-        """What the user says: texts, and the scene (image or description) in its place."""
-        parts = (self.before_image, scene, self.after_image)
+    def parts(self, scene: Scene, past: Sequence[Scene] = (), goal: Scene | None = None,
+              ) -> tuple[Scene, ...]:
+        """What the user says: texts, and scenes (image or description) in their places.
+
+        Args:
+            scene: as it is now.
+            past: those before the last steps, in order.
+            goal: as it shall be; None: the goal is told.
+        """
+        parts: list[Scene] = []
+        steps = self.steps[len(self.steps) - len(past):]
+        for earlier, (action, outcome) in zip(past, steps, strict=True):
+            parts += [_fill(self.before_past, {'action': action, 'outcome': outcome}), earlier]
+        if goal is not None:
+            parts += [self.before_goal, goal]
+        parts += [self.before_image, scene, self.after_image]
         return tuple(part for part in parts if not isinstance(part, str) or part)
 
 
@@ -269,6 +293,10 @@ class Prompts:
                                template.reasoning, template.max_tokens, self._sha256[name],
                                template.unknown)
 
+    def window(self, name: str) -> int:
+        """How many past pictures a planning prompt shows."""
+        return self._template(name, _PlanningTemplate).window
+
     def remembers(self, name: str) -> bool:
         """Whether a prompt for questions can tell of an earlier attempt."""
         return self._template(name, _QuestionTemplate).memory is not None
@@ -310,7 +338,7 @@ class Prompts:
 
     def planning(self, name: str, problem: Problem, history: Sequence[PastStep] = (),
                  privileged_facts: Mapping[Atom, bool] | None = None,
-                 stops_at_goal: bool = False) -> PlanningPrompt:
+                 stops_at_goal: bool = False, pictured_goal: bool = False) -> PlanningPrompt:
         """What a model is given to plan from, but for the picture.
 
         Nothing of the problem's initial state is in it.
@@ -322,6 +350,7 @@ class Prompts:
             privileged_facts: those that a suite grants.
             stops_at_goal: whether the episode ends by itself at the goal; if not, the model is
                 asked to say when it is reached.
+            pictured_goal: whether the goal is shown instead of told.
         """
         template = self._template(name, _PlanningTemplate)
 
@@ -343,7 +372,8 @@ class Prompts:
                     'name': thing, 'words': words if words != thing else kind})
                 for thing, kind in objects.items()
                 for words in [self._wording.object_text(thing, kind)]]),
-            'goal': self._wording.goal_text(problem),
+            'goal': (template.pictured_goal if pictured_goal
+                     else self._wording.goal_text(problem)),
             'privileged_facts': (_fill(template.privileged_facts, {'facts': listed(known)})
                                  if known else ''),
             'history': '\n'.join(
@@ -355,7 +385,10 @@ class Prompts:
         }
         system, before, after = (_compose(text, values) for text in template.around)
         return PlanningPrompt(name, system, before, after, template.max_tokens, template.single,
-                              template.reasoning, dict(template.outcomes), self._sha256[name])
+                              template.reasoning, dict(template.outcomes), self._sha256[name],
+                              template.before_past, template.before_goal,
+                              tuple((step.action or template.no_action, step.outcome)
+                                    for step in history[-template.window or len(history):]))
 
     def _fact(self, atom: Atom, holds: bool) -> str:
         if atom.predicate in self._facts[holds]:
@@ -468,6 +501,10 @@ class _PlanningTemplate(_Template):
     done: _Text
     single: bool
     outcomes: _Outcomes
+    window: Annotated[int, pydantic.Field(ge=0, le=16)] = 0
+    before_past: Annotated[_Free, _known('action', 'outcome')] = ''
+    before_goal: _Text = ''
+    pictured_goal: _Text = ''
 
 
 T = TypeVar('T', bound=_Template)

@@ -9,7 +9,7 @@ episode failed (``metrics.failures``). What of this is measured is the suite's t
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sightplan.metrics.episodes import episode_measures
@@ -37,6 +37,7 @@ from sightplan.model import (
     Observed,
     Planned,
     PlanningStatus,
+    Problem,
     ProposalStatus,
     Proposed,
     State,
@@ -55,6 +56,8 @@ BELIEF_BINS = 20
 
 Measures = Callable[[Mapping[str, Any], bool | None], Mapping[str, float | None]]
 
+Details = Callable[[Problem, Sequence[State], Mapping[str, Any]], Mapping[str, Any]]
+
 MOST_TEXTS, MOST_CHARACTERS = 5, 600
 """So many unreadable replies of a planning model are kept, cut to so many characters."""
 
@@ -69,7 +72,8 @@ class EpisodeScorer:
     """
 
     def __init__(self, truth: TruthSource | None, suite: str = '',
-                 measures: Measures = episode_measures) -> None:
+                 measures: Measures = episode_measures,
+                 details: Details | None = None) -> None:
         """Score against ground truth.
 
         Args:
@@ -79,8 +83,11 @@ class EpisodeScorer:
             suite: name of the suite that the episodes belong to, '' for none.
             measures: from a line, and whether the episode is solved (None: not scored), to the
                 line's measures.
+            details: from a problem, the true states at its beginning and after each step, and a
+                line without measures, to what the suite keeps of the way, as plain JSON data.
         """
-        self._truth, self._suite, self._measures = truth, suite, measures
+        self._truth, self._suite = truth, suite
+        self._measures, self._details = measures, details
         self._result: dict[str, Any] | None = None
         self._spec: EpisodeSpec | None = None
         self._now_ns = 0
@@ -143,6 +150,8 @@ class EpisodeScorer:
         self._spec = spec
         self._result = None
         self._states: dict[int, State] = {}
+        self._goal = frozenset(literal.atom for literal in spec.problem.goal if literal.positive)
+        self._path = [spec.problem.init]
         self._failure = ''
         self._preconditions_right = True
         self._now_ns = 0
@@ -162,8 +171,9 @@ class EpisodeScorer:
             'failure_probability': spec.failure_probability,
             'stop_at_goal': spec.stop_at_goal,
             'privileged': spec.privileged.value, 'privileged_facts': 0,
+            'goal': 'pictured' if spec.pictured_goal else 'told',
             'optimal_length': spec.problem.optimal_length,
-            'measures': {}, 'cause': None, 'answer': [],
+            'measures': {}, 'cause': None, 'answer': [], 'details': {},
             'stop': '', 'message': '', 'error': None,
             'steps': 0, 'executed': 0, 'rejected': 0, 'withheld': 0, 'invalid': 0,
             'remaining': 0, 'withheld_true_positive': 0,
@@ -230,7 +240,10 @@ class EpisodeScorer:
         line = self._line
         line['questions'] += len(event.questions)
         line['model'] = event.model or line['model']
-        state = self._true_state(event.observation.stamp_ns)
+        if event.purpose is AskPurpose.PICTURED_GOAL:
+            state: State | None = self._goal
+        else:
+            state = self._true_state(event.observation.stamp_ns)
         if state is None:
             return
         table = line['predicates'].setdefault(event.purpose.value, {})
@@ -330,6 +343,8 @@ class EpisodeScorer:
         line['actions'].append(entry)
         line['steps'] += 1
         line[status.value] += 1
+        if self._details is not None:
+            self._path.append(self._state_after(event))
         self._preconditions_right, self._precondition_broken = True, False
 
     def _state_before(self, event: Stepped, seen_ns: int) -> State | None:
@@ -341,6 +356,13 @@ class EpisodeScorer:
         state = self._true_state(stamp_ns)
         self._failure = failure  # the score does not need it
         return state
+
+    def _state_after(self, event: Stepped) -> State:
+        """The true state after a step; the one before it where nothing was carried out."""
+        if event.feedback.status is not FeedbackStatus.EXECUTED:
+            return self._path[-1]
+        found = self._true_state(event.feedback.stamp_ns or None)
+        return self._path[-1] if found is None else found
 
     def _ended(self, event: EpisodeEnded) -> None:
         assert self._spec is not None
@@ -365,6 +387,8 @@ class EpisodeScorer:
                              if planned or line['actions'] else 1),
             usage=None if self._usage is None else dataclasses.asdict(self._usage),
             answer=[step['action'] for step in line['actions'] if step['status'] in _SENT])
+        if self._details is not None and solved is not None:
+            line['details'] = dict(self._details(self._spec.problem, self._path, line))
         line['measures'] = dict(self._measures(line, solved))
         failure = failure_of(line)
         if failure is not None:

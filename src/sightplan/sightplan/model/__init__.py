@@ -58,6 +58,7 @@ from sightplan.model.planning import (
 )
 from sightplan.model.ports import (
     Clock,
+    GoalView,
     Grounder,
     PrivilegedSource,
     Recorder,
@@ -82,7 +83,7 @@ __all__ = [
     'BARE', 'Action', 'Answer', 'AskPurpose', 'Asked', 'Atom', 'BackendError', 'Belief',
     'BeliefUpdated', 'CancelledError', 'Clock', 'DeadlineError', 'DomainError', 'EpisodeEnded',
     'EpisodeEvent', 'EpisodeSpec', 'EpisodeStarted', 'Feedback', 'FeedbackStatus', 'Form',
-    'Grounder', 'GroundingPrompt', 'InfrastructureError', 'InputError', 'Literal',
+    'GoalView', 'Grounder', 'GroundingPrompt', 'InfrastructureError', 'InputError', 'Literal',
     'MaskSource', 'Observation', 'Observed', 'PastStep', 'Plan', 'Planned', 'PlannerError',
     'PlanningResult', 'PlanningStatus', 'PlanningTask', 'Privileged', 'PrivilegedSource',
     'Problem', 'ProblemError', 'Proposal', 'ProposalStatus', 'Proposed', 'Question',

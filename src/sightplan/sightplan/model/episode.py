@@ -106,6 +106,7 @@ class EpisodeSpec:
         stop_at_goal: whether the episode ends as soon as the goal holds in the true state: what
             some papers grant, and no robot knows.
         privileged: when the policy is provided with facts about objects out of view.
+        pictured_goal: whether the goal is shown as a picture instead of told.
     """
 
     id: str
@@ -117,6 +118,7 @@ class EpisodeSpec:
     failure_probability: float = 0.0
     stop_at_goal: bool = False
     privileged: Privileged = Privileged.NONE
+    pictured_goal: bool = False
 
     @property
     def cluster(self) -> str:

@@ -141,6 +141,8 @@ class Verdict(enum.Enum):
 class AskPurpose(enum.Enum):
     """Why a question was asked (metrics separate them, ViPlan section 4).
 
+    GOAL: whether the goal is reached. PICTURED_GOAL: about the picture that shows the goal.
+
     Messages number the members in this order, from 1.
     """
 
@@ -148,6 +150,7 @@ class AskPurpose(enum.Enum):
     PRECONDITION = 'precondition'
     EFFECT = 'effect'
     GOAL = 'goal'
+    PICTURED_GOAL = 'pictured_goal'
 
 
 @dataclass(frozen=True, slots=True)

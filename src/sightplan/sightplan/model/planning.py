@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from sightplan.model.perception import Observation
 from sightplan.model.problem import Problem
 from sightplan.model.symbols import Plan
 
@@ -78,12 +79,16 @@ class VisualTask:
         history: earlier steps of the episode, in order.
         stops_at_goal: whether the episode ends by itself at the goal, so that the model need not
             say when it is done.
+        past: what was seen before the last steps of the history, in order.
+        goal: the picture of the goal; None: the goal is told.
     """
 
     problem: Problem
     prompt: str
     history: tuple[PastStep, ...] = ()
     stops_at_goal: bool = False
+    past: tuple[Observation, ...] = ()
+    goal: Observation | None = None
 
 
 class ProposalStatus(enum.Enum):

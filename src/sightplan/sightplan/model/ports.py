@@ -46,6 +46,18 @@ class World(Protocol):
 
 
 @runtime_checkable
+class GoalView(Protocol):
+    """A world that can show its problem's goal."""
+
+    def goal_observation(self) -> Observation:
+        """The goal, as the camera would see it.
+
+        Raises:
+            WorldError: there is no episode, or no picture came.
+        """
+
+
+@runtime_checkable
 class TruthSource(Protocol):
     """Ground truth: for metrics and oracles only."""
 

@@ -3,6 +3,10 @@
 A reply is data. It is read first as it was asked for, then by one bounded repair, which is
 counted apart; what it names is looked up among the problem's own actions and objects. Nothing is
 evaluated and nothing made up: a reply that cannot be read proposes nothing.
+
+A domain folder may hold ``proposals.py``, whose ``read_proposal(text, prompt, model, truncated)``
+reads single actions in a form of its own, and ``marks.py``, whose ``mark(image, what)`` marks
+pictures as past, active or goal.
 """
 
 from __future__ import annotations
@@ -13,8 +17,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sightplan.domains import Became, Domain, InstantiatedModel, PlanningPrompt, load_domain
-from sightplan.domains.prompts import ActionWords
+from sightplan.domains.prompts import ActionWords, Scene
 from sightplan.model import (
     Action,
     InputError,
@@ -36,6 +43,7 @@ MAX_DEPTH = 16
 MAX_STEPS = 1_000
 """Most actions of a plan that are read."""
 
+_PAST, _ACTIVE, _GOAL = 'past', 'active', 'goal'
 _NAME_CHARS = 60
 _MESSAGE_CHARS = 400
 
@@ -66,22 +74,39 @@ class BackendVisualPlanner(BackendUser):
         Raises:
             InputError: unknown domain or prompt, or an observation that shows nothing.
         """
-        scene = observation.image if observation.image is not None else observation.text
-        if scene is None:
-            raise InputError('a model that plans must be shown something; this observation has '
-                             'neither image nor text')
         problem = task.problem
         domain = self._domain or load_domain(
             problem.domain, domain_pddl=problem.domain_pddl or None)
         prompt = domain.planning_prompt(task.prompt, problem, task.history,
-                                        observation.privileged_facts, task.stops_at_goal)
+                                        observation.privileged_facts, task.stops_at_goal,
+                                        task.goal is not None)
+        marks, own = domain.part('marks'), domain.part('proposals')
+        parts = prompt.parts(_scene(observation, marks, _ACTIVE),
+                             [_scene(past, marks, _PAST) for past in task.past],
+                             None if task.goal is None else _scene(task.goal, marks, _GOAL))
         if self._known is None or self._known[0] != problem:
             self._known = problem, domain.model(problem)
         reply = self._backend.generate(TextRequest(
-            prompt.system, prompt.parts(scene), prompt.max_tokens, timeout_s))
-        proposal = read_proposal(reply.text, prompt, domain.prompts.actions, self._known[1],
-                                 reply.truncated)
+            prompt.system, parts, prompt.max_tokens, timeout_s))
+        if own is not None and prompt.single:
+            proposal: Proposal = own.read_proposal(reply.text[:MAX_CHARS], prompt, self._known[1],
+                                         reply.truncated)
+        else:
+            proposal = read_proposal(reply.text, prompt, domain.prompts.actions, self._known[1],
+                                     reply.truncated)
         return dataclasses.replace(proposal, model=self.model, prompt_sha256=prompt.sha256)
+
+
+def _scene(observation: Observation, marks: Any, what: str) -> Scene:
+    """What a model is shown of an observation: its picture, marked where the domain has marks."""
+    if observation.image is None:
+        if observation.text is None:
+            raise InputError('a model that plans must be shown something; this observation has '
+                             'neither image nor text')
+        return observation.text
+    image: NDArray[np.uint8] = (observation.image if marks is None
+                                else marks.mark(observation.image, what))
+    return image
 
 
 def read_proposal(text: str, prompt: PlanningPrompt, words: Mapping[str, ActionWords],

@@ -133,21 +133,25 @@ class EpisodePlan:
             episode_id, problem, settings.method, split, int.from_bytes(digest[:4], 'big'),
             rules.budget(settings, suite, domain, split), settings.failure_probability,
             rules.stops_at_goal(settings, suite, domain, split),
-            rules.privileged(settings, suite, domain, split))
+            rules.privileged(settings, suite, domain, split),
+            rules.pictured_goal(settings, suite, domain, split))
 
 
 def make_planner(settings: RunSettings) -> SymbolicPlanner:
-    """The symbolic planner of a run."""
+    """The symbolic planner of a run: the domain's own where it has one, else Fast Downward."""
+    from sightplan.planning.own import with_own
     from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
-    return FastDownwardPlanner(PlannerSettings(search=settings.planner_search))
+    return with_own(load_domain(settings.domain), settings.planner_search, lambda: (
+        FastDownwardPlanner(PlannerSettings(search=settings.planner_search))))
 
 
 def episode_scorer(truth: TruthSource | None, suite: Suite | None) -> EpisodeScorer:
     """The scorer of a suite's episodes, None: of no suite."""
     if suite is None:
         return EpisodeScorer(truth)
-    measures = getattr(suite.module('scoring'), 'measures', episode_measures)
-    return EpisodeScorer(truth, suite.name, measures)
+    scoring = suite.module('scoring')
+    return EpisodeScorer(truth, suite.name, getattr(scoring, 'measures', episode_measures),
+                         getattr(scoring, 'details', None))
 
 
 class EpisodeWork:

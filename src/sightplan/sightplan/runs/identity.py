@@ -22,7 +22,13 @@ from sightplan.model import Problem, identity_values, user_path
 from sightplan.records import provenance
 from sightplan.runs import rules
 from sightplan.runs.method_check import check_method
-from sightplan.runs.settings import RunSettings, answering_prompt, resolved_backend_options
+from sightplan.runs.settings import (
+    PICTURED,
+    TOLD,
+    RunSettings,
+    answering_prompt,
+    resolved_backend_options,
+)
 from sightplan.runs.suite import EPISODES, Suite
 from sightplan.runs.worlds import world_identity
 from sightplan.vlm.api import backend_settings
@@ -72,6 +78,8 @@ def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
                          for split in splits},
         'privileged': {split or '-': rules.privileged(settings, suite, domain.name, split).value
                        for split in splits},
+        'goal': {split or '-': PICTURED if rules.pictured_goal(settings, suite, domain.name, split)
+                 else TOLD for split in splits},
         'failure_probability': settings.failure_probability,
         'planner': ({'search': settings.planner_search} if needs_planner(settings.method)
                     else None),

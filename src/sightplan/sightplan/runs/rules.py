@@ -6,7 +6,7 @@ from typing import TypeGuard
 
 from sightplan.domains import Domain
 from sightplan.model import InputError, Privileged
-from sightplan.runs.settings import ALL_SPLITS, RunSettings
+from sightplan.runs.settings import ALL_SPLITS, PICTURED, RunSettings
 from sightplan.runs.suite import EPISODES, Suite, load_suite, suite_for
 
 _DEFAULT_MAX_ACTIONS = 20
@@ -56,6 +56,13 @@ def privileged(settings: RunSettings, suite: Suite | None, domain: str, split: s
     if settings.privileged != 'suite':
         return Privileged(settings.privileged)
     return suite.privileged(domain, split) if _covers(suite, domain, split) else Privileged.NONE
+
+
+def pictured_goal(settings: RunSettings, suite: Suite | None, domain: str, split: str) -> bool:
+    """Whether the goal is shown as a picture: as set, else as the suite shows it, else not."""
+    if settings.goal != 'suite':
+        return settings.goal == PICTURED
+    return _covers(suite, domain, split) and suite.pictures_goal(domain, split)
 
 
 def _covers(suite: Suite | None, domain: str, split: str) -> TypeGuard[Suite]:

@@ -20,6 +20,8 @@ from sightplan.vlm.api import (
 )
 
 ALL_SPLITS = 'all'
+TOLD, PICTURED = 'told', 'pictured'
+"""How a method learns the goal: in words and atoms, or from a picture of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,14 @@ class RunSettings:
                             'none (never), initial (before its first action), always, or suite '
                             '(as the suite grants it for the domain; none, where there is no '
                             'suite)', choices=('suite', *(level.value for level in Privileged)))
+    goal: str = param('suite', 'How a method learns the goal: told, pictured (it is shown a '
+                      'picture of it, where the world can draw one), or suite (as the suite shows '
+                      'it; told, where there is no suite)', choices=('suite', TOLD, PICTURED))
     planner_search: str = param('lama-first', "Search of the planner: lama-first (the paper's), "
                                 'short (plans close to the shortest), optimal (shortest plans; '
-                                'lama-first where that takes long), or one of Fast Downward')
+                                'lama-first where that takes long), or one of Fast Downward; of '
+                                'the first three, a domain that brings a planner of its own uses '
+                                'that')
     planner_timeout_s: float = param(60.0, 'Wall-clock limit of one planner call [s]', low=0.1,
                                      identity=False)
     grounder_timeout_s: float = param(300.0, 'Wall-clock limit of one grounder call [s]',

@@ -31,6 +31,8 @@ EPISODES, SAMPLES = 'episodes', 'samples'
 _PACKAGE = 'sightplan.suites'
 T = TypeVar('T')
 
+Goal = Literal['told', 'pictured']
+
 Count = Annotated[int, pydantic.Field(gt=0, le=10_000)]
 """A budget of actions."""
 
@@ -118,22 +120,28 @@ class DomainRules(Record):
         max_actions: budget of actions per episode, or split to budget.
         privileged: when a policy is provided with facts about what is out of view, or split to
             that.
+        goal: how a policy learns the goal, ``told`` or ``pictured``, or split to that.
+        stop_at_goal: whether an episode of any method ends as soon as the goal holds in the true
+            state.
         method_rules: what differs for some methods.
     """
 
     splits: Annotated[tuple[str, ...], pydantic.Field(min_length=1)]
     max_actions: Count | dict[str, Count]
     privileged: Privileged | dict[str, Privileged] = Privileged.NONE
+    goal: Goal | dict[str, Goal] = 'told'
+    stop_at_goal: bool = False
     method_rules: tuple[MethodRules, ...] = ()
 
     @pydantic.model_validator(mode='after')
     def _consistent(self) -> Self:
         if len(set(self.splits)) < len(self.splits):
             raise ValueError('splits must be different names')
-        for counts in (self.max_actions, *(rule.max_actions for rule in self.method_rules)):
-            self._check_splits('max_actions', counts)
-        self._check_splits('privileged', self.privileged)
-        for name, value in (('max_actions', self.max_actions), ('privileged', self.privileged)):
+        for rule in self.method_rules:
+            self._check_splits('max_actions', rule.max_actions)
+        for name, value in (('max_actions', self.max_actions), ('privileged', self.privileged),
+                            ('goal', self.goal)):
+            self._check_splits(name, value)
             if isinstance(value, dict):
                 missing = [split for split in self.splits if split not in value]
                 if missing:
@@ -233,8 +241,9 @@ class Suite(Record):
         Raises:
             InputError: the suite has no such domain.
         """
-        rule = self.rules(domain).rule(method)
-        return rule is not None and rule.stop_at_goal
+        rules = self.rules(domain)
+        rule = rules.rule(method)
+        return rules.stop_at_goal or (rule is not None and rule.stop_at_goal)
 
     def privileged(self, domain: str, split: str) -> Privileged:
         """When the suite grants facts about what is out of view.
@@ -244,6 +253,15 @@ class Suite(Record):
         """
         granted = self._rules_of(domain, split).privileged
         return granted if isinstance(granted, Privileged) else granted[split]
+
+    def pictures_goal(self, domain: str, split: str) -> bool:
+        """Whether the suite shows the goal as a picture.
+
+        Raises:
+            InputError: the suite has no such domain or split.
+        """
+        goal = self._rules_of(domain, split).goal
+        return (goal if isinstance(goal, str) else goal[split]) == 'pictured'
 
     @property
     def measures(self) -> tuple[Measure, ...]:

@@ -155,7 +155,7 @@ class Worker:
                                    lambda: worlds.make_world(settings.domain,
                                                              settings.world_options))
                 if needs_planner(settings.method):
-                    planner = self._part('planner', settings.planner_search,
+                    planner = self._part('planner', [settings.domain, settings.planner_search],
                                          lambda: make_planner(settings))
             self._run = key, OpenRun(
                 settings, world=world, planner=planner, backend=self._backend(settings),

@@ -41,7 +41,7 @@ def strokes(text: str) -> tuple[Floats, ...]:
     cursor = 0.0
     for letter in text:
         shape = _capitals().get(letter) or [np.array(stroke) for stroke in glyph(letter)]
-        found += [points + (cursor, 0.0) for points in shape]
+        found += [points + np.array([cursor, 0.0]) for points in shape]
         cursor += max(float(points[:, 0].max()) for points in shape) + _GAP
     every = np.concatenate(found)
     middle = np.array([(every[:, 0].min() + every[:, 0].max()) / 2, _CAPITAL / 2])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class Look:
     tints: tuple[Rgb, ...] = ()
     azimuth_deg: float = 0.0
     elevation_deg: float = 0.0
-    film: Film = Film()
+    film: Film = field(default_factory=Film)
 
 
 def sample_look(rng: np.random.Generator, strength: float, pieces: int) -> Look:
@@ -83,7 +83,7 @@ def sample_look(rng: np.random.Generator, strength: float, pieces: int) -> Look:
         light_cell=near(nominal.light_cell, 12.0, 24.0),
         dark_cell=near(nominal.dark_cell, 10.0, 20.0),
         rim=near(nominal.rim, 14.0, 28.0),
-        tints=tuple((spread(8.0, 16.0), spread(8.0, 16.0), spread(8.0, 16.0))
+        tints=tuple((spread(6.0, 12.0), spread(6.0, 12.0), spread(6.0, 12.0))
                     for _ in range(pieces)),
         azimuth_deg=4.0 * swing * float(rng.uniform(-1.0, 1.0)),
         elevation_deg=3.0 * swing * float(rng.uniform(-1.0, 1.0)),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sightplan.domains.sliding.boards import TILE, Arrangement, Board, cell_names
+from sightplan.domains.sliding.configs import ring_colour
 from sightplan.model import InputError
 from sightplan.model.reading import read_data
 
@@ -15,8 +16,6 @@ Byte3 = tuple[int, int, int]
 
 _COMMON = ('red', 'green', 'blue', 'yellow', 'orange', 'purple', 'pink', 'cyan', 'brown', 'black',
            'white', 'gray')
-_RINGS = ('green', 'red', 'blue')
-"""Colours of tiles whose goals are in the outer ring of cells, the next one, and the middle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +101,6 @@ def _tile(name: str, kind: str, size: int, where: str) -> Piece:
     match = re.fullmatch(r'tile_([1-9]\d?)', name)
     number = int(match[1]) if match else 0
     if not 1 <= number <= size * size:
-        raise InputError(f'{where}: {name} is no tile of a board of {size} x {size} cells (call it '
-                         f'tile_1 to tile_{size * size})')
-    row, column = divmod(number - 1, size)
-    ring = min(row, column, size - 1 - row, size - 1 - column)
-    return Piece(kind, f'tile {number}', colours()[_RINGS[ring]], number)
+        raise InputError(f'{where}: {name} is no tile of a board of {size} x {size} cells (call '
+                         f'it tile_1 to tile_{size * size})')
+    return Piece(kind, f'tile {number}', colours()[ring_colour(size, number)], number)

@@ -21,8 +21,8 @@ class Settings:
         'both', 'names in the picture: letters and digits along the edges ("edge"), names on '
         'free cells ("cell"), both, or none', choices=('both', 'edge', 'cell', 'none'))
     text_order: str = param(
-        'board', 'with view=text, in which order the pieces are listed: by their cells from a1 on, '
-        'row by row ("board"), or as the problem lists its objects ("engine")',
+        'board', 'with view=text, in which order the pieces are listed: by their cells from a1 '
+        'on, row by row ("board"), or as the problem lists its objects ("engine")',
         choices=('board', 'engine'))
     pictures: str = param(
         'own', 'who draws the pictures; "none": nobody, for methods whose answers come from '

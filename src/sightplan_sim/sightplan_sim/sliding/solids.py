@@ -17,7 +17,7 @@ BALL_RADIUS = 0.36
 TILE_HEIGHT = 0.16
 _SEGMENTS = 72
 _TILE_HALF = 0.45
-_PRISM_YAW_DEG = 28.0
+_PRISM_YAW_DEG = 78.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,15 +120,14 @@ def _cone() -> Solid:
 
 
 def _prism() -> Solid:
-    """A bar with three sides that lies on one of them, turned so that an end is seen."""
-    half, width, height = 0.38, 0.32, 0.56
-    end = np.array([(-width, 0.0), (width, 0.0), (0.0, height)])
-    vertices = np.concatenate([
-        np.column_stack([end[:, 0], np.full(3, y), end[:, 1]]) for y in (-half, half)])
-    yaw = math.radians(_PRISM_YAW_DEG)
-    c, s = math.cos(yaw), math.sin(yaw)
-    turned = vertices @ np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
-    return _made(turned, [[0, 1, 2], [3, 4, 5], [0, 2, 5, 3], [1, 2, 5, 4]], shiny=False)
+    """An upright column with three sides, one of them nearly to the front."""
+    base = _ring(0.44, 0.0, 3)
+    turn = math.radians(_PRISM_YAW_DEG)
+    c, s = math.cos(turn), math.sin(turn)
+    low = base @ np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
+    sides = [[k, (k + 1) % 3, 3 + (k + 1) % 3, 3 + k] for k in range(3)]
+    vertices = np.concatenate([low, low + np.array([0.0, 0.0, 0.66])])
+    return _made(vertices, [*sides, [3, 4, 5]], shiny=False)
 
 
 @functools.cache

@@ -26,6 +26,7 @@ from sightplan.model import (
     Atom,
     Feedback,
     FeedbackStatus,
+    Literal,
     Observation,
     State,
     StopReason,
@@ -76,6 +77,11 @@ class Policy:
         """Ask every ground atom in view and plan from the answers."""
         self._forget()
         self._worth = dict.fromkeys(context.domain.worth_asking(context.problem))
+        if context.spec.pictured_goal:
+            try:
+                self._read_goal(context)
+            except _UnreadableError as error:
+                return Stop(StopReason.UNPARSED, str(error))
         return self._start_over(context)
 
     def decide(self, context: Context) -> Decision:
@@ -123,6 +129,18 @@ class Policy:
         self._probabilities.clear()
         self._queue.clear()
         self._illegal = None
+
+    def _read_goal(self, context: Context) -> None:
+        """Ask the picture of the goal about all that a goal may be about; each yes is wanted."""
+        atoms = tuple(atom for atom in self._worth
+                      if atom.predicate in context.domain.goal_predicates)
+        answers = context.ask(atoms, AskPurpose.PICTURED_GOAL,
+                              observation=context.goal_observation())
+        unread = next((answer for answer in answers if answer.verdict.says is None), None)
+        if unread is not None and self._settings.on_unparsed == 'stop':
+            raise _UnreadableError(f'answer about {unread.atom}: {unread.text!r}')
+        context.adopt_goal([Literal(answer.atom) for answer in answers
+                            if answer.verdict is Verdict.YES])
 
     def _start_over(self, context: Context) -> Stop | None:
         """Enumerate all ground atoms in view and make a new plan."""

@@ -75,7 +75,7 @@ def slide(size: int, arrangement: Arrangement, move: Move) -> Arrangement | None
     piece, direction = move
     for name, cell in neighbours(size)[arrangement[piece]]:
         if name == direction and cell not in arrangement:
-            return arrangement[:piece] + (cell,) + arrangement[piece + 1:]
+            return (*arrangement[:piece], cell, *arrangement[piece + 1:])
     return None
 
 
@@ -134,7 +134,7 @@ def shortest(size: int, start: Arrangement, goal: Arrangement,
             for name, other in around[cell]:
                 if other in taken:
                     continue
-                after = here[:piece] + (other,) + here[piece + 1:]
+                after = (*here[:piece], other, *here[piece + 1:])
                 if costs.get(after, 1 << 30) > cost + 1:
                     costs[after] = cost + 1
                     parents[after] = here, (piece, name)

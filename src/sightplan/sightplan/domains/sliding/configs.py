@@ -1,9 +1,9 @@
 """iVISPAR's puzzle files: one JSON object a puzzle, read, checked and written.
 
-A coordinate is ``[x, y]``, x to the right and y away from the near side, both from 0 at the near left
-corner. Sequences are text commands, ``start`` first and in older files ``done`` last. ``complexity_c1``
-is the length of a shortest sequence of moves, ``complexity_c2`` how many moves pieces must make out of
-each other's way: (c1 - sum of Manhattan distances) / 2.
+A coordinate is ``[x, y]``, x to the right and y away from the near side, both from 0 at the near
+left corner. Sequences are text commands, ``start`` first and in older files ``done`` last.
+``complexity_c1`` is the length of a shortest sequence of moves, ``complexity_c2`` how many moves
+pieces must make out of each other's way: (c1 - sum of Manhattan distances) / 2.
 """
 
 from __future__ import annotations
@@ -196,8 +196,9 @@ def _check_sequences(config: Config, where: str) -> None:
         for number, move in enumerate(config.sequences.get(name, ()), start=1):
             after = slide(config.size, here, move)
             if after is None:
-                raise ProblemError(f'{where}: {name}: move {number} = {command(config.pieces, move)!r}'
-                                   ' is illegal there (correct the sequence, or leave it out)')
+                text = command(config.pieces, move)
+                raise ProblemError(f'{where}: {name}: move {number} = {text!r} is illegal there '
+                                   '(correct the sequence, or leave it out)')
             here = after
         if name == SEQUENCES[0] and name in config.sequences and here != config.goal:
             raise ProblemError(f'{where}: {name}: it does not lead to the goal (correct it, or '
@@ -223,7 +224,7 @@ def disagreements(config: Config, optimal: int | None) -> list[str]:
         config: the puzzle.
         optimal: ``optimal_length`` of it.
     """
-    found = []
+    found: list[str] = []
     stored = config.sequences.get(SEQUENCES[0])
     if optimal is None:
         return found

@@ -24,7 +24,9 @@ _LOG = logging.getLogger(__name__)
 
 
 def read(domain: Domain, text: str, name: str, source: str) -> Problem:
-    """Read a puzzle file; where it disagrees with what is so, that is logged, and what is so counts.
+    """Read a puzzle file.
+
+    Where it disagrees with what is so, that is logged, and what is so counts.
 
     Args:
         domain: this one.

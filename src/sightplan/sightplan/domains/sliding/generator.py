@@ -21,10 +21,10 @@ from sightplan.domains.sliding.boards import (
     TILE,
     Arrangement,
     Board,
+    distances,
     legal_moves,
     manhattan,
     neighbours,
-    distances,
     shortest,
     slide,
 )

@@ -1,0 +1,242 @@
+"""The sliding world: pieces on a board, of which one at a time is pushed to the next cell."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sightplan.domains.episodic_world import Episode, EpisodicWorld, check_probability
+from sightplan.domains.sliding.boards import (
+    DIRECTIONS,
+    Arrangement,
+    Board,
+    neighbours,
+    next_atoms,
+)
+from sightplan.model import (
+    Action,
+    EpisodeSpec,
+    Feedback,
+    InputError,
+    Observation,
+    Problem,
+    State,
+    WorldError,
+    check_settings,
+)
+from sightplan_sim.episodes import check_names, generator
+from sightplan_sim.sliding.look import Look, sample_look
+from sightplan_sim.sliding.pieces import Piece, pieces_of, text_view
+from sightplan_sim.sliding.settings import Settings
+
+if TYPE_CHECKING:
+    from sightplan_sim.sliding.scene import Scene
+
+MOVE_S = 1.0
+"""Nominal duration by which simulated time advances."""
+
+ACTION = 'move'
+OCCUPIED, OUT_OF_BOUNDS = 'destination occupied', 'destination out of bounds'
+"""Why moves are rejected."""
+
+
+class SlidingWorld(EpisodicWorld['_Episode']):
+    """Implements the ports World and TruthSource over an arrangement of pieces.
+
+    A legal move fails with the episode's probability: then nothing happens. The n-th legal move
+    of an episode has the same luck at every probability.
+
+    Outcomes: ``success``; ``no_op``; ``illegal``, with the message ``destination occupied`` or
+    ``destination out of bounds``.
+
+    Attributes:
+        settings: as given.
+        renderer: what draws the pictures, for the records of a run.
+        pictures: whether there is anything to be seen in them.
+
+    Raises:
+        InputError: a setting is out of bounds.
+    """
+
+    def __init__(self, settings: Settings | None = None,
+                 clock_ns: Callable[[], int] | None = None) -> None:
+        super().__init__(clock_ns)
+        self.settings = settings or Settings()
+        check_settings(self.settings)
+        s = self.settings
+        self.pictures = s.pictures != 'none' and s.view != 'text'
+        self.renderer = 'none'
+        if self.pictures:
+            import cv2  # without pictures it is not needed
+            self.renderer = (f'sliding {s.view}, OpenCV {cv2.__version__}, {s.width}x{s.height}, '
+                             f'supersampling {s.supersampling}')
+
+    def close(self) -> None:
+        """Forget the episode."""
+        with self._lock:
+            self._episode = None
+
+    def check(self, specs: Sequence[EpisodeSpec]) -> None:
+        """Check before the first of some episodes that this world can show them.
+
+        Raises:
+            InputError: one of them it cannot show; says what to change.
+        """
+        for spec in specs:
+            board, _, _ = read_problem(spec.problem)
+            if spec.pictured_goal:
+                board.goal(spec.problem)
+
+    # --- port World ---------------------------------------------------------------------------
+
+    def reset(self, spec: EpisodeSpec) -> None:
+        """Put the pieces where the problem has them; the look is drawn from seed and name.
+
+        Raises:
+            WorldError: the problem cannot be shown (see ``read_problem``), or the failure
+                probability is not in [0, 1].
+        """
+        with self._lock:
+            self._episode = None  # whatever goes wrong, the old episode is over
+            check_probability(spec)
+            try:
+                board, pieces, arrangement = read_problem(spec.problem)
+            except InputError as error:
+                raise WorldError(str(error)) from error
+            look = sample_look(generator('sliding', spec, 'look'), self.settings.look, len(pieces))
+            self._start(_Episode(
+                spec=spec, board=board, pieces=pieces, arrangement=arrangement, look=look,
+                failures=generator('sliding', spec, 'failures'),
+                scene=self._scene(board, pieces, look)))
+
+    def execute(self, action: Action) -> Feedback:
+        """Push a piece, or let the push fail; the feedback does not tell which.
+
+        An unknown action or object and an illegal move are REJECTED, and nothing moves.
+        """
+        with self._lock:
+            episode = self._current()
+            problem = _unknown(action, episode.board)
+            if problem:
+                return self._reject(episode, problem)
+            piece, direction = episode.board.pieces.index(action.args[0]), action.args[1]
+            here = episode.arrangement
+            target = dict(neighbours(episode.board.size)[here[piece]]).get(direction)
+            if target is None:
+                return self._reject(episode, OUT_OF_BOUNDS)
+            if target in here:
+                return self._reject(episode, OCCUPIED)
+            if episode.failures.random() < episode.spec.failure_probability:
+                return self._finish(episode, 'no_op', MOVE_S)
+            episode.arrangement = (*here[:piece], target, *here[piece + 1:])
+            return self._finish(episode, 'success', MOVE_S)
+
+    # --- beyond the ports ---------------------------------------------------------------------
+
+    def goal_observation(self) -> Observation:
+        """The goal as it would be observed: same camera, light, colours and labels.
+
+        Raises:
+            WorldError: there is no episode, or its goal does not give every piece one cell.
+        """
+        with self._lock:
+            episode = self._current()
+            try:
+                goal = episode.board.goal(episode.spec.problem)
+            except InputError as error:
+                raise WorldError(str(error)) from error
+            return self._observed(episode, goal, self._clock.now_ns())
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _scene(self, board: Board, pieces: tuple[Piece, ...], look: Look) -> Scene | None:
+        if not self.pictures:
+            return None
+        from sightplan_sim.sliding.drawing import make_scene  # needs OpenCV
+        s = self.settings
+        return make_scene(s.view, board.size, pieces, look, width=s.width, height=s.height,
+                          labels=s.labels, samples=s.supersampling)
+
+    def _read_state(self, episode: _Episode) -> State:
+        return episode.board.facts(episode.arrangement) | next_atoms(episode.board.size)
+
+    def _picture(self, episode: _Episode) -> Observation:
+        return self._observed(episode, episode.arrangement, 0)
+
+    def _observed(self, episode: _Episode, arrangement: Arrangement, stamp_ns: int) -> Observation:
+        s = self.settings
+        if s.view == 'text':
+            return Observation(text=text_view(episode.board, arrangement, s.text_order),
+                               stamp_ns=stamp_ns)
+        if episode.scene is not None:
+            image = episode.scene.render(arrangement)
+        else:
+            key = repr((s, episode.board, arrangement, episode.look))
+            digest = hashlib.sha256(key.encode()).digest()
+            image = np.frombuffer(digest[:12], np.uint8).reshape(2, 2, 3)
+        image.setflags(write=False)
+        return Observation(image, stamp_ns, s.frame_id)
+
+
+@dataclass(kw_only=True)
+class _Episode(Episode):
+    """What is kept of an episode besides."""
+
+    board: Board
+    pieces: tuple[Piece, ...]
+    arrangement: Arrangement
+    look: Look
+    failures: np.random.Generator
+    scene: Scene | None
+
+
+def read_problem(problem: Problem) -> tuple[Board, tuple[Piece, ...], Arrangement]:
+    """Board, pieces and their first arrangement.
+
+    Raises:
+        InputError: it is no board with pieces that can be shown, or its init contradicts itself
+            or leaves something out; says what to change.
+    """
+    where = problem.source or problem.name
+    if problem.domain_name != 'sliding':
+        raise InputError(f'{where}: a problem of domain {problem.domain!r}; this world shows '
+                         'sliding')
+    board = Board.of(problem)
+    pieces = pieces_of(board, where)
+    arrangement = board.arrangement(problem.init, f'{where}: init')
+    state = board.facts(arrangement) | next_atoms(board.size)
+    for atoms, wrong in ((problem.init - state, 'has ({}), which this board contradicts'),
+                         (state - problem.init, 'lacks ({})')):
+        if atoms:
+            raise InputError(f'{where}: init ' + wrong.format(min(atoms)) + ' (correct it)')
+    return board, pieces, arrangement
+
+
+def _unknown(action: Action, board: Board) -> str:
+    """Why an action means nothing here, '' if it does mean something."""
+    if action.name != ACTION:
+        return f'unknown action {action.name}'
+    if len(action.args) != 2:
+        return f'{ACTION} takes a piece and a direction'
+    piece, direction = action.args
+    if piece not in board.pieces:
+        return f'{piece} is not a piece'
+    if direction not in DIRECTIONS:
+        return f'{direction} is not a direction'
+    return ''
+
+
+def make_world(clock_ns: Callable[[], int] | None = None, **settings: Any) -> SlidingWorld:
+    """Make a world from fields of ``Settings``: what the entry point ``sliding`` gives.
+
+    It is also a TruthSource. Close it, or use it in a ``with`` statement.
+
+    Raises:
+        InputError: a setting is unknown or out of bounds; names it.
+    """
+    check_names(Settings, settings, 'sliding')
+    return SlidingWorld(Settings(**settings), clock_ns)
