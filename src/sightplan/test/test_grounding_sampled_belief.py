@@ -293,6 +293,8 @@ SITUATIONS = Priors(
            'holding': {'+': 0.05, '-': 0.05}, 'reachable': {'+': 0.1, '-': 0.1}},
     sights=(SightRule(holds=('inside(?o, ?c)', 'open(?c)'), in_view=True, exceptions=0.02),
             SightRule(holds=('inside(?o, ?c)', 'not open(?c)'), in_view=False, exceptions=0.02)))
+HELD = SITUATIONS.model_copy(update={'start': {**SITUATIONS.start,
+                                               'holding': {'+': 0.3, '-': 0.05}}})
 INSIDE = [Atom('inside', ('bowl_1', f'cabinet_{i}')) for i in (1, 2)]
 OPEN = [Atom('open', (f'cabinet_{i}',)) for i in (1, 2)]
 
@@ -370,10 +372,9 @@ def test_a_situation_says_nothing_of_what_actions_may_have_changed():
     assert log_odds_of_the_start(tracked, OPEN[1]) == pytest.approx(logit(0.6))
 
 
-def test_what_comes_into_view_as_a_cabinet_is_opened_may_be_inside():
+def test_what_comes_into_view_as_a_cabinet_is_opened_is_inside():
     tracked = looking('cabinet_1')
     tracked.provide({OPEN[0]: False})
-    before = tracked.marginals()[INSIDE[0]]
     first, second = (log_odds_of_the_start(tracked, atom) for atom in INSIDE)
     for name in ('navigate-to', 'open-container'):
         tracked.act(Action(name, ('cabinet_1',)), FeedbackStatus.EXECUTED)
@@ -382,7 +383,23 @@ def test_what_comes_into_view_as_a_cabinet_is_opened_may_be_inside():
     assert log_odds_of_the_start(tracked, INSIDE[0]) == first
     assert log_odds_of_the_start(tracked, INSIDE[1]) == pytest.approx(
         second + logit(0.02) - logit(0.45))
-    assert tracked.marginals()[INSIDE[0]] > before
+    assert tracked.marginals()[INSIDE[0]] > 0.9
+
+
+def test_what_comes_into_view_as_a_cabinet_is_opened_is_no_likelier_to_be_held():
+    """Unlike what comes into view from elsewhere."""
+    found = []
+    for name in ('open-container', 'navigate-to'):
+        tracked = looking('cabinet_1', k=64)
+        held = Atom('holding', ('bowl_1',))
+        before = log_odds_of_the_start(tracked, held)
+        tracked.observe('0')
+        tracked.see(HELD, ('cabinet_1',))
+        tracked.act(Action(name, ('cabinet_1',)), FeedbackStatus.EXECUTED)
+        tracked.observe('1')
+        tracked.see(HELD, ('cabinet_1', 'bowl_1'))
+        found.append(log_odds_of_the_start(tracked, held) - before)
+    assert found == pytest.approx([0.0, logit(0.3) - logit(0.05)])
 
 
 def test_who_was_never_told_what_is_in_view_learns_nothing_from_situations():

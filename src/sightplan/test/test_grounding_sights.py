@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from sightplan.domains import load_domain
 from sightplan.domains.batches import BatchModel
 from sightplan.grounding.sights import SightRule, Sights, cases_of
-from sightplan.model import Atom
+from sightplan.model import Action, Atom
 
 HOME = load_domain('household')
 PROBLEM = HOME.parse_problem("""(define (problem p) (:domain household)
@@ -73,6 +73,49 @@ def test_what_is_as_the_rules_say_costs_nothing():
     found = sights(SHOWN, HIDDEN)
     found.see(0, {'bowl_1', 'cabinet_1', 'cabinet_2'})
     assert found.costs(np.array([[row(INSIDE[1], OPEN[1]), row()]])) == pytest.approx([0.0, 0.0])
+
+
+def doors(*names):
+    return [Action(f'{name}-container', ('cabinet_1',)) for name in names]
+
+
+@pytest.mark.parametrize(('name', 'opened'), [('open', True), ('close', False)])
+def test_what_a_door_brings_into_view_or_out_of_it_is_behind_it(name, opened):
+    """Wherever else it may be: it would be in view, or not, with the door open and closed."""
+    found = sights(HIDDEN)
+    found.see(0, {'cabinet_1'} if opened else {'cabinet_1', 'bowl_1'})
+    for action in doors(name):
+        found.act(action)
+    found.see(1, {'cabinet_1', 'bowl_1'} if opened else {'cabinet_1'})
+    closed = [row(INSIDE[1]), row(), row(INSIDE[2], OPEN[2])]
+    open_ = [row(INSIDE[1], OPEN[1]), row(OPEN[1]), row(INSIDE[2], OPEN[2], OPEN[1])]
+    cost = -math.log(0.05)
+    assert found.uncovered == {'bowl_1'}
+    assert found.costs(np.array([closed, open_] if opened else [open_, closed])) == pytest.approx(
+        [0.0, cost, cost])
+
+
+@pytest.mark.parametrize('actions', [
+    (), doors('open', 'close'), [Action('navigate-to', ('cabinet_1',))]])
+def test_who_may_have_looked_from_elsewhere_learns_nothing_from_a_door(actions):
+    found = sights(HIDDEN)
+    found.see(0, {'cabinet_1'})
+    for action in actions:
+        found.act(action)
+    found.see(1, {'cabinet_1', 'bowl_1'})
+    assert found.uncovered == set()
+    assert found.costs(np.array([[row()], [row(OPEN[1])]])) == pytest.approx([0.0])
+
+
+def test_what_a_door_shows_again_and_again_counts_once():
+    found, opened, shut = sights(HIDDEN), {'cabinet_1', 'bowl_1'}, {'cabinet_1'}
+    found.see(0, shut)
+    for look, (action, visible) in enumerate(
+            zip(doors('open', 'close', 'open'), (opened, shut, opened), strict=True), 1):
+        found.act(action)
+        found.see(look, visible)
+    states = np.array([[row(), row(INSIDE[1])], [row(OPEN[1]), row(INSIDE[1], OPEN[1])]] * 2)
+    assert found.costs(states) == pytest.approx([-math.log(0.05), 0.0])
 
 
 def test_no_rule_is_trusted_without_limit():

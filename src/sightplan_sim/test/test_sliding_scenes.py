@@ -135,7 +135,7 @@ def test_a_piece_is_drawn_where_its_mask_is(kind):
 def test_no_piece_leaves_its_cell():
     for kind in KINDS:
         points = solids.outline(kind)
-        assert np.abs(points[:, :2]).max() < 0.48 and 0 <= points[:, 2].min()
+        assert np.abs(points[:, :2]).max() < 0.48 and points[:, 2].min() >= 0
         assert points[:, 2].max() < 1
 
 
@@ -193,7 +193,7 @@ def test_a_name_is_hidden_by_the_piece_on_its_cell():
 @pytest.mark.parametrize(('board', 'places'), [geoms(2, 2), geoms(6, 30, 2, MANY), tiles(5)])
 @pytest.mark.parametrize('strength', [0.0, 1.0, 2.0])
 def test_the_background_is_one_colour_and_frames_everything(view, board, places, strength):
-    assert BACKGROUND == TINTS[ACTIVE]
+    assert TINTS[ACTIVE] == BACKGROUND
     look = sample_look(np.random.default_rng(1), strength, len(board.pieces))
     shown = scene(view, board, look)
     rgb = shown.render(places)

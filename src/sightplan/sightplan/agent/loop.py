@@ -171,7 +171,6 @@ class _Session:
 
     def adopt_goal(self, goal: Sequence[Literal]) -> None:
         self.spec = replace(self.spec, problem=replace(self.problem, goal=tuple(goal)))
-        self._model = None
 
     def _with_facts(self, observation: Observation) -> Observation:
         """An observation, with the facts that the spec grants with it and no others."""

@@ -219,10 +219,10 @@ class Stop:
         """Whether to stop."""
         return self._set
 
-    def wait(self) -> None:
-        """Wait until it is time to stop."""
-        while not self._set:  # an Event might deadlock: handlers run in this very thread
-            time.sleep(0.05)
+    def wait(self, over: Callable[[], bool] = lambda: False) -> None:
+        """Wait until it is time to stop, or ``over`` is true."""
+        while not (self._set or over()):
+            time.sleep(0.05)  # an Event might deadlock: handlers run in this very thread
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         """A signal came."""

@@ -174,12 +174,13 @@ class _Counter:
                   flush=True)
 
 
-def serve(server: LocalServer, browser: bool) -> None:
+def serve(server: LocalServer, browser: bool, over: Callable[[], bool] = lambda: False) -> None:
     """Serve a page until a person interrupts.
 
     Args:
         server: that listens.
         browser: whether to open the page, where there is a screen.
+        over: once true, there is nothing more to serve.
     """
     import threading
     import webbrowser
@@ -189,6 +190,6 @@ def serve(server: LocalServer, browser: bool) -> None:
         if browser and (sys.platform == 'darwin' or os.environ.get('DISPLAY')
                         or os.environ.get('WAYLAND_DISPLAY')):
             webbrowser.open(server.url)
-        stop.wait()
+        stop.wait(over)
         server.shutdown()
         thread.join()

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sightplan.domains.schema import (
+    TRUE,
     And,
     Condition,
+    Exists,
     ForAll,
     Not,
     Or,
@@ -148,8 +150,9 @@ class InstantiatedModel:
     def __init__(self, problem: Problem) -> None:
         self._schema: Schema = read_schema(problem.domain_pddl, f'domain {problem.domain}')
         self._types: dict[str, str] = {**self._schema.constants, **problem.objects}
-        self._facts = problem.known  # decided when an action is grounded
-        self._decided = frozenset(atom.predicate for atom in problem.known)
+        self._known_facts: dict[str, dict[tuple[str, ...], None]] = {}
+        for atom in sorted(problem.known):  # decided when an action is grounded
+            self._known_facts.setdefault(atom.predicate, {})[atom.args] = None
         self._of_type: dict[str, tuple[str, ...]] = {}
         self.atoms: tuple[Atom, ...] = tuple(
             Atom(predicate.name, args) for predicate in self._schema.predicates.values()
@@ -286,9 +289,33 @@ class InstantiatedModel:
         return itertools.product(*(self._objects(p.type) for p in parameters))
 
     def _bindings(self, variables: Sequence[Parameter], binding: Mapping[str, str],
-                  ) -> Iterator[dict[str, str]]:
-        for names in self._tuples(variables):
-            yield {**binding, **_bind(variables, names)}
+                  needed: Condition = TRUE) -> Iterator[dict[str, str]]:
+        """All bindings of some variables; at least those in which a condition can hold.
+
+        What is known for good is looked up: of all pairs of cells only neighbours are tried.
+        """
+        pattern = next((part for part in _conjuncts(needed) if isinstance(part, Pattern)
+                        and part.predicate in self._known_facts), None)
+        if pattern is None:
+            for names in self._tuples(variables):
+                yield {**binding, **_bind(variables, names)}
+            return
+        own = {variable.name: variable for variable in variables}
+        for args in self._known_facts[pattern.predicate]:
+            found = dict(binding)
+            if all(self._fits(own, found, term, name)
+                   for term, name in zip(pattern.terms, args, strict=True)):
+                rest = [variable for variable in variables if variable.name not in found]
+                for names in self._tuples(rest):
+                    yield {**found, **_bind(rest, names)}
+
+    def _fits(self, own: Mapping[str, Parameter], found: dict[str, str], term: str, name: str,
+              ) -> bool:
+        """Whether a term can stand for an object; a free variable is bound to it."""
+        if term in own and term not in found:
+            found[term] = name
+            return name in self._objects(own[term].type)
+        return found.get(term, term) == name
 
     def ground(self, action: Action) -> GroundAction:
         """An action with its quantifiers expanded."""
@@ -299,7 +326,7 @@ class InstantiatedModel:
             outer = _bind(schema.parameters, action.args)
             effects = []
             for effect in schema.effects:
-                for binding in self._bindings(effect.variables, outer):
+                for binding in self._bindings(effect.variables, outer, effect.condition):
                     condition = self._condition(effect.condition, binding, True)
                     if condition != AnyOf():
                         effects.append((effect.pattern.ground(binding), effect.value, condition))
@@ -318,8 +345,9 @@ class InstantiatedModel:
         """A condition being ``wanted``, without variables and equalities."""
         if isinstance(condition, Pattern):
             atom = condition.ground(binding)
-            if atom.predicate in self._decided:
-                return AllOf() if (atom in self._facts) is wanted else AnyOf()
+            if atom.predicate in self._known_facts:
+                holds = atom.args in self._known_facts[atom.predicate]
+                return AllOf() if holds is wanted else AnyOf()
             return Literal(atom, wanted)
         if isinstance(condition, Same):
             left, right = (binding.get(t, t) for t in (condition.left, condition.right))
@@ -329,14 +357,24 @@ class InstantiatedModel:
         if isinstance(condition, (And, Or)):
             parts = [self._condition(part, binding, wanted) for part in condition.parts]
         else:
+            needed = condition.part if isinstance(condition, Exists) else TRUE
             parts = [self._condition(condition.part, inner, wanted)
-                     for inner in self._bindings(condition.variables, binding)]
+                     for inner in self._bindings(condition.variables, binding, needed)]
         kind, other = (AllOf, AnyOf) if isinstance(condition, (And, ForAll)) is wanted else (
             AnyOf, AllOf)
         if other() in parts:
             return other()
         kept = tuple(part for part in parts if part != kind())
         return kept[0] if len(kept) == 1 else kind(kept)
+
+
+def _conjuncts(condition: Condition) -> Iterator[Condition]:
+    """The conditions that must all hold for one to hold."""
+    if isinstance(condition, And):
+        for part in condition.parts:
+            yield from _conjuncts(part)
+    else:
+        yield condition
 
 
 def _bind(parameters: Sequence[Parameter], names: Sequence[str]) -> dict[str, str]:

@@ -145,10 +145,11 @@ class SampledBelief(JointBelief):
 
         An atom that nothing was done to has stayed as it was at the start, and the situation that
         it is now in says of that what it would have said then, beside one out of view. Not so
-        where what may hide a thing was changed: what comes into view as a door is opened may well
-        be behind it. Nor of a thing out of view that something may hide: that a cabinet came into
-        view and the thing did not speaks against its being there only if the cabinet is open,
-        which the rules of what is in view say.
+        where what may hide a thing was changed: that what comes into view as a door is opened is
+        behind it, and not merely in the open, the module ``sights`` says. Nor of a thing out of
+        view that something may hide: that a cabinet came into view and the thing did not speaks
+        against its being there only if the cabinet is open, which the rules of what is in view
+        say.
         """
         if self._sights is None:
             self._sights = self._history.sights = Sights(priors.sights, self.atoms, self._batch)
@@ -167,6 +168,8 @@ class SampledBelief(JointBelief):
                 known.append(situation)
                 now = priors.in_situation(atom, situation)
                 unseen = priors.in_situation(atom, '-' * len(atom.args))
+                if atom.args[0] in self._sights.uncovered and not hidden_by:
+                    continue  # it would have been in view before, too, or would still be
                 if now is not None and unseen is not None:
                     self._history.prior[column] += _logit(now) - _logit(unseen)
                     shifted = True
@@ -195,6 +198,8 @@ class SampledBelief(JointBelief):
         self._history.act(action, status)
         self._moved = True
         drawn_log_p: Floats | float = 0.0
+        if status is FeedbackStatus.EXECUTED and self._sights is not None:
+            self._sights.act(action)
         if status is FeedbackStatus.EXECUTED:  # what became of it is drawn from its prior
             trajectories = self._trajectories
             log_p = self._history.outcome_log_p(

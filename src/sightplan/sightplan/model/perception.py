@@ -27,6 +27,7 @@ class Observation:
         text: a textual observation, or None.
         visible_objects: names known to be in view, or None when the world does not say.
         privileged_facts: about what is out of view, of a PrivilegedSource (empty without).
+        shows_goal: whether it shows the goal instead of what is there.
     """
 
     image: NDArray[np.uint8] | None = None
@@ -37,6 +38,7 @@ class Observation:
     visible_objects: tuple[str, ...] | None = None
     privileged_facts: Mapping[Atom, bool] = field(default_factory=dict)
     unlabelled: NDArray[np.uint8] | None = None
+    shows_goal: bool = False
     _digest: list[str] = field(default_factory=list, repr=False)
 
     def in_view(self, atom: Atom) -> bool:

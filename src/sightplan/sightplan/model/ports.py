@@ -50,7 +50,7 @@ class GoalView(Protocol):
     """A world that can show its problem's goal."""
 
     def goal_observation(self) -> Observation:
-        """The goal, as the camera would see it.
+        """The goal, as the camera would see it; ``shows_goal`` is set.
 
         Raises:
             WorldError: there is no episode, or no picture came.

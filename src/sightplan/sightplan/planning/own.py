@@ -1,6 +1,6 @@
 """A domain's own planner, before a general one.
 
-A domain folder may hold ``planner.py`` with a function ``plan(problem)`` that returns a
+A domain folder may hold ``planner.py`` with a function ``plan(problem, search)`` that returns a
 ``PlanningResult``, or raises an InputError where it cannot read the problem: then the general
 planner is asked. It is for domains in which an exact search is a hundred times faster than any
 general one.
@@ -43,7 +43,7 @@ class OwnPlanner:
             started = time.monotonic()
             try:
                 result: PlanningResult = module.plan(
-                    domain.parse_problem(task.problem_pddl, 'task'))
+                    domain.parse_problem(task.problem_pddl, 'task'), task.search)
             except (InputError, ProblemError):
                 pass  # not of its kind: the general planner says what is wrong with it
             else:

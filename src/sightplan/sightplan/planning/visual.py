@@ -17,9 +17,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sightplan.domains import Became, Domain, InstantiatedModel, PlanningPrompt, load_domain
 from sightplan.domains.prompts import ActionWords, Scene
 from sightplan.model import (
@@ -104,9 +101,10 @@ def _scene(observation: Observation, marks: Any, what: str) -> Scene:
             raise InputError('a model that plans must be shown something; this observation has '
                              'neither image nor text')
         return observation.text
-    image: NDArray[np.uint8] = (observation.image if marks is None
-                                else marks.mark(observation.image, what))
-    return image
+    if marks is None:
+        return observation.image
+    marked: Scene = marks.mark(observation.image, what)
+    return marked
 
 
 def read_proposal(text: str, prompt: PlanningPrompt, words: Mapping[str, ActionWords],

@@ -9,6 +9,7 @@ from typing import Any
 
 from sightplan.agent import (
     Limits,
+    Policy,
     PrivilegedFacts,
     make_policy,
     needs_grounder,
@@ -159,7 +160,7 @@ class EpisodeWork:
 
     def __init__(self, settings: RunSettings, *, world: World | None = None,
                  planner: SymbolicPlanner | None = None, backend: Backend | None = None,
-                 recorders: Sequence[Recorder] = ()) -> None:
+                 recorders: Sequence[Recorder] = (), policy: Policy | None = None) -> None:
         """Select the problems, make the world, load the model, start the planner.
 
         Args:
@@ -168,6 +169,8 @@ class EpisodeWork:
             planner: instead of Fast Downward; stays open.
             backend: instead of the one that the settings name; stays open.
             recorders: take the events of all episodes, too, after the scorer has.
+            policy: instead of the one that the settings name, and of the same method; where it
+                has a ``model``, results name that.
 
         Raises:
             InputError: the settings are wrong.
@@ -192,7 +195,8 @@ class EpisodeWork:
             if planner is None and not needs_planner(settings.method):
                 planner = _NoPlanner()
             self._planner = planner or closing(stack, make_planner(settings))
-            self._policy = make_policy(settings.method, settings.method_options, self._world)
+            self._policy = policy or make_policy(settings.method, settings.method_options,
+                                                 self._world)
             self._stack = stack.pop_all()
 
     def _made_backend(self, stack: ExitStack, backend: Backend | None) -> Backend | None:
@@ -266,6 +270,7 @@ class EpisodeWork:
             limits=Limits(settings.grounder_timeout_s, settings.propose_timeout_s,
                           settings.planner_timeout_s))
         line = self._scorer.result()
+        line['model'] = line['model'] or getattr(self._policy, 'model', '')
         if ended.reason is StopReason.CANCELLED:
             raise CancelledError(line['message'])
         return (line,)

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self, cast
 
+from sightplan.agent import Policy
 from sightplan.model import Recorder, SymbolicPlanner, Usage, World
 from sightplan.records import RunStore
 from sightplan.runs.driver import WALKED, Walked, walk
@@ -26,7 +27,7 @@ from sightplan.vlm.api import Backend
 def run(settings: RunSettings, progress: Progress | None = None, *,
         cancelled: Callable[[], bool] = lambda: False, world: World | None = None,
         planner: SymbolicPlanner | None = None,
-        recorders: Sequence[Recorder] = ()) -> dict[str, Any]:
+        recorders: Sequence[Recorder] = (), policy: Policy | None = None) -> dict[str, Any]:
     """Run all items that are not committed yet, one batch after another.
 
     Args:
@@ -37,6 +38,7 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
         world: of episodes: instead of the installed one for the domain.
         planner: of episodes: instead of Fast Downward.
         recorders: of episodes: take the events of all, too, after the scorer has.
+        policy: of episodes: instead of the one that the settings name, see ``EpisodeWork``.
 
     Returns:
         the content of ``summary.json``: see ``summary.summarise``, plus ``out``, ``problems``
@@ -51,7 +53,8 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
         KeyboardInterrupt: after the summary was written.
     """
     progress = progress or Silent()
-    with OpenRun(settings, world=world, planner=planner, recorders=recorders) as opened:
+    with OpenRun(settings, world=world, planner=planner, recorders=recorders,
+                 policy=policy) as opened:
         progress.started(opened.store.folder, opened.store.lines(), len(opened.work.plan.items),
                          opened.work.plan.skipped)
         walked = Walked(interrupted=True)
@@ -82,7 +85,7 @@ def make_work(settings: RunSettings, *, backend: Backend | None = None, **parts:
     Args:
         settings: what to run, checked.
         backend: instead of the one that the settings name; stays open.
-        parts: of episodes: ``world``, ``planner``, ``recorders``.
+        parts: of episodes: ``world``, ``planner``, ``recorders``, ``policy``.
 
     Raises:
         InputError: the settings are wrong.
@@ -113,8 +116,8 @@ class OpenRun:
 
     def __init__(self, settings: RunSettings, *, world: World | None = None,
                  planner: SymbolicPlanner | None = None, backend: Backend | None = None,
-                 recorders: Sequence[Recorder] = (), command: str = '',
-                 fence: Callable[[], None] | None = None) -> None:
+                 recorders: Sequence[Recorder] = (), policy: Policy | None = None,
+                 command: str = '', fence: Callable[[], None] | None = None) -> None:
         """Make the world, load the model, start the planner, open the run.
 
         Args:
@@ -123,6 +126,7 @@ class OpenRun:
             planner: instead of Fast Downward; stays open.
             backend: instead of the one that the settings name; stays open.
             recorders: take the events of all episodes, too, after the scorer has.
+            policy: of episodes: instead of the one that the settings name, see ``EpisodeWork``.
             command: see ``RunStore.open``: several processes may make items of a run.
             fence: see ``RunStore.open``.
 
@@ -136,12 +140,13 @@ class OpenRun:
         self.settings = settings
         with ExitStack() as stack:
             self.work = make_work(settings, world=world, planner=planner, backend=backend,
-                                  recorders=recorders)
+                                  recorders=recorders, policy=policy)
             stack.callback(self.work.close)
             backend = self.work.backend
             self.store = stack.enter_context(RunStore(settings.out))
             self.done: AbstractSet[str] = self.store.open(
-                self.work.plan.identity(backend.model if backend else ''),
+                self.work.plan.identity(backend.model if backend
+                                        else getattr(policy, 'model', '')),
                 {**session(settings), **self.work.session()}, settings.resume,
                 retry_errors=settings.retry_errors, command=command, fence=fence)
             self.store.note('problems_skipped', self.work.plan.skipped)

@@ -17,6 +17,8 @@ from sightplan_sim.sliding.scene import Options, Scene, cell_name
 
 _BOARD = 0.80
 """Side of the cells together, in sides of the picture."""
+_MARGIN_PX = 2.5
+"""What is left of the background at the least."""
 _NAME_HEIGHT, _NUMBER_HEIGHT, _EDGE_HEIGHT = 0.36, 0.42, 0.048
 """Of letters: in cells, in cells, and in sides of the picture."""
 _WHITE: Rgb = (244.0, 244.0, 244.0)
@@ -68,11 +70,11 @@ def figure(kind: str) -> Floats:
     if kind == 'cube':
         return turned(4, 0.45, 45.0)
     if kind == 'sphere':
-        return turned(96, 0.36, 0.0)
+        return turned(96, 0.345, 0.0)
     if kind == 'pyramid':
         return turned(3, 0.42, 90.0) - (0.0, 0.09)
     if kind == 'cylinder':
-        return turned(6, 0.38, 0.0)
+        return turned(6, 0.42, 0.0)
     if kind == 'cone':
         arc = np.radians(np.linspace(0.0, 180.0, 49))
         return 0.41 * np.column_stack([np.cos(arc), np.sin(arc)]) - (0.0, 0.19)
@@ -145,8 +147,9 @@ def _grid(size: int, options: Options) -> _Grid:
     """The board in the middle of the picture."""
     short = min(options.width, options.height)
     side = _BOARD * short
+    space = (short - side) / 2
     return _Grid(size, (options.width - 1 - side) / 2, (options.height - 1 + side) / 2,
-                 side / size, 0.85 * (1 - _BOARD) / 2 * short)
+                 side / size, min(0.85 * space, space - _MARGIN_PX))
 
 
 def _base(cell: int, size: int, look: Look) -> Rgb:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -149,7 +150,19 @@ class SlidingWorld(EpisodicWorld['_Episode']):
                 goal = episode.board.goal(episode.spec.problem)
             except InputError as error:
                 raise WorldError(str(error)) from error
-            return self._observed(episode, goal, self._clock.now_ns())
+            seen = self._observed(episode, goal, self._clock.now_ns())
+            return dataclasses.replace(seen, shows_goal=True)
+
+    def goal_state(self) -> State:
+        """What would be true at the goal, for backends that stand in for a model.
+
+        Raises:
+            WorldError: there is no episode.
+        """
+        with self._lock:
+            board = self._current().board
+            goal = board.goal(self._current().spec.problem)
+            return board.facts(goal) | next_atoms(board.size)
 
     # --- inside -------------------------------------------------------------------------------
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
 
 PAST, ACTIVE, GOAL = 'past', 'active', 'goal'
 TINTS: Final = {PAST: (141, 153, 174), ACTIVE: (82, 138, 174), GOAL: (100, 191, 106)}
@@ -32,23 +32,11 @@ def mark(image: NDArray[np.uint8], what: str) -> NDArray[np.uint8]:
     marked = image.copy()
     marked[(image == TINTS[ACTIVE]).all(axis=-1)] = TINTS[what]
     height, width = image.shape[:2]
-    scale, thickness = height / 600.0, max(1, round(height / 300))
-    (wide, high), below = cv2.getTextSize(what, cv2.FONT_HERSHEY_SIMPLEX, scale, thickness)
-    gap = max(2, round(height * 0.012))
-    left, top = width - wide - 3 * gap, gap
-    right, bottom = width - gap, top + high + below + 2 * gap
-    _rounded(marked, (left, top), (right, bottom), 2 * gap)
-    cv2.putText(marked, what, (left + gap, top + gap + high), cv2.FONT_HERSHEY_SIMPLEX, scale,
-                _DARK, thickness, cv2.LINE_AA)
-    return marked
-
-
-def _rounded(image: NDArray[np.uint8], low: tuple[int, int], high: tuple[int, int],
-             radius: int) -> None:
-    """Fill a white box with rounded corners."""
-    radius = min(radius, (high[0] - low[0]) // 2, (high[1] - low[1]) // 2)
-    cv2.rectangle(image, (low[0] + radius, low[1]), (high[0] - radius, high[1]), _WHITE, -1)
-    cv2.rectangle(image, (low[0], low[1] + radius), (high[0], high[1] - radius), _WHITE, -1)
-    for x in (low[0] + radius, high[0] - radius):
-        for y in (low[1] + radius, high[1] - radius):
-            cv2.circle(image, (x, y), radius, _WHITE, -1, cv2.LINE_AA)
+    picture = Image.fromarray(marked)
+    pen, font = ImageDraw.Draw(picture), ImageFont.load_default(max(8.0, height / 20.0))
+    _, _, wide, high = pen.textbbox((0, 0), what, font=font)
+    gap = max(2, height // 80)
+    left, right, bottom = width - wide - 4 * gap, width - gap, high + 3 * gap
+    pen.rounded_rectangle((left, gap, right, bottom), 2 * gap, fill=_WHITE)
+    pen.text(((left + right) / 2, (gap + bottom) / 2), what, _DARK, font, anchor='mm')
+    return np.asarray(picture)

@@ -1,18 +1,22 @@
-"""Shortest plans by A*, where the Fast Downward planner would take a hundred times as long."""
+"""Plans by A*, where the Fast Downward planner would take a hundred times as long."""
 
 from __future__ import annotations
 
 from sightplan.domains.sliding.boards import NODE_LIMIT, Board, shortest, solvable
 from sightplan.model import PlanningResult, PlanningStatus, Problem
 
+_SHORT = 'short'
+_WEIGHT, _SHORT_LIMIT = 2.0, 20_000
 
-def plan(problem: Problem) -> PlanningResult:
-    """A shortest plan.
+
+def plan(problem: Problem, search: str) -> PlanningResult:
+    """A shortest plan; with the search ``short`` one that is close to it, or none in doubt.
 
     A goal that leaves out pieces cannot be planned for here.
 
     Args:
         problem: with its initial state.
+        search: name of a search, see ``planning.symbolic``.
 
     Raises:
         InputError: start or goal do not give every piece one cell.
@@ -21,9 +25,10 @@ def plan(problem: Problem) -> PlanningResult:
     start, goal = board.arrangement(problem.init, f'{problem.name}: init'), board.goal(problem)
     if not solvable(board.size, start, goal):
         return PlanningResult(PlanningStatus.UNSOLVABLE, message='the goal is of the other parity')
-    found = shortest(board.size, start, goal)
+    limit, weight = (_SHORT_LIMIT, _WEIGHT) if search == _SHORT else (NODE_LIMIT, 1.0)
+    found = shortest(board.size, start, goal, limit, weight)
     if found.moves is None:
         return PlanningResult(
             PlanningStatus.UNSOLVABLE if found.complete else PlanningStatus.TIMEOUT,
-            message=f'no plan within {NODE_LIMIT} arrangements')
+            message=f'no plan within {limit} arrangements')
     return PlanningResult(PlanningStatus.SOLVED, board.plan(found.moves))

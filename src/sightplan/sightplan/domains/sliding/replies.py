@@ -47,7 +47,8 @@ COMMANDS = (MOVE, START, RESET, DONE)
 OBJECTS = ('cube', 'pyramid', 'sphere', 'cylinder', 'cone', 'prism', TILE)
 """Types of pieces, in the order in which they are looked for."""
 
-FLAT_SHAPES = {'square': 'cube', 'circle': 'sphere', 'triangle': 'pyramid', 'hexagon': 'cylinder'}
+FLAT_SHAPES = {'square': 'cube', 'circle': 'sphere', 'triangle': 'pyramid', 'hexagon': 'cylinder',
+               'semicircle': 'cone', 'diamond': 'prism'}
 """What shapes are called in flat pictures, and what they stand for."""
 
 REPAIRS = ('marker', 'separators', 'plural', 'colour_filler', 'tile_number', 'verb', 'command',
@@ -83,7 +84,7 @@ _WHERE = '|'.join(DIRECTIONS)
 _WITHOUT_VERB = re.compile(rf'(?:(?:push|slide|shift) )?(?P<rest>(?:{_WHAT}) (?:{_WHERE}))\b')
 _WHOLE = re.compile(rf'move (?:{_WHAT}) (?:{_WHERE})(?: [a-z0-9]+)?')
 _OTHER_COMMAND = re.compile(rf'(?:{START}|{DONE}|{RESET})\b')
-_DESCRIPTION = re.compile(r'description[ \t*_#]*:', re.IGNORECASE)
+_DESCRIPTION = re.compile(r'description[ \t*_#]*:[*_]*', re.IGNORECASE)
 _ACTION_LINE = re.compile(r'\n[^\w\n]*actions?\W+move\b', re.IGNORECASE)
 
 

@@ -4,7 +4,8 @@ Some domains have one each, an ordinary transformers folder in ``../embedded_mod
 by the same code as the backend ``transformers``; another small image-text-to-text model can be
 named in ``model_dir``. They were made for bare questions, so the words of a prompt around them are
 left out. A model whose pictures have four channels is given depth as the fourth, where an
-observation has any.
+observation has any. The model of boards (``sliding``) is no transformers folder but three networks
+of our own (``_embedded_sliding``), which its ``config.json`` says.
 
 Things are found in pictures by another network, whatever the domain (``_embedded_locator``):
 ``../embedded_model/locator``, if one is shipped, or that of the setting ``locator_dir``. It is
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.model import BARE, InputError, Observation, param
+from sightplan.model import BARE, InputError, Observation, Usage, param
 from sightplan.vlm.api import (
     AnswersOnly,
     YesNoReply,
@@ -36,11 +38,15 @@ from sightplan.vlm.locating import LocateReply, LocateRequest
 
 if TYPE_CHECKING:
     from sightplan.vlm.backends._embedded_locator import EmbeddedLocator
+    from sightplan.vlm.backends._embedded_sliding import BoardReader
 
 SHIPPED = Path(__file__).resolve().parent.parent / 'embedded_model'
 """Folder of the models that come with the package, one folder a domain."""
 LOCATOR = 'locator'
 """Name of the folder beside them of the network that locates."""
+
+BOARDS = 'sightplan_boards'
+"""Type of the model, in its ``config.json``, that reads boards of pieces."""
 
 
 def locator_is_shipped() -> bool:
@@ -99,6 +105,17 @@ class Backend(AnswersOnly, _local_models.LocalModel):
         folder = (Path(own.model_dir) if own.model_dir else shipped_folder(own.domain)).resolve()
         shipped = folder.parent == SHIPPED
         self._domain = folder.name if shipped else ''
+        self._locator_folder = (Path(own.locator_dir).expanduser() if own.locator_dir
+                                else SHIPPED / LOCATOR).resolve()
+        self.locates = bool(own.locator_dir) or locator_is_shipped()
+        self._locator: EmbeddedLocator | None = None
+        self._loading = threading.Lock()
+        self._depth = own.depth
+        self._channels = 3
+        self._boards: BoardReader | None = None
+        if reads_boards(folder):
+            self._read_boards(folder, own, shipped)
+            return
         options = _local_models.Settings(str(folder), device='cpu', offline=True,
                                          memory_gb=own.memory_gb, threads=own.threads)
         name, model, processor = _local_models.load(
@@ -106,15 +123,22 @@ class Backend(AnswersOnly, _local_models.LocalModel):
             setting='model_dir (empty: the shipped model)')
         vision = getattr(model.config, 'vision_config', None)
         self._channels = int(getattr(vision, 'num_channels', 3))
-        self._depth = own.depth
-        self._locator_folder = (Path(own.locator_dir).expanduser() if own.locator_dir
-                                else SHIPPED / LOCATOR).resolve()
-        self.locates = bool(own.locator_dir) or locator_is_shipped()
-        self._locator: EmbeddedLocator | None = None
-        self._loading = threading.Lock()
         if self.has_depth and not own.depth:
             name += ' depth=false'
         super().__init__('embedded', name, model, processor, options)
+
+    def _read_boards(self, folder: Path, own: Settings, shipped: bool) -> None:
+        """Get ready to read boards, with nothing of transformers."""
+        import torch
+
+        from sightplan.vlm.backends._embedded_sliding import BoardReader
+
+        torch.set_num_threads(own.threads)
+        self.name = _local_models.folder_identity('embedded', folder, 'model_dir')
+        if not shipped:
+            self.name += f'+{_local_models.files_hash(folder)}'
+        self._boards = BoardReader(folder)
+        self._lock, self._usage = threading.Lock(), Usage()
 
     @property
     def model(self) -> str:
@@ -144,6 +168,11 @@ class Backend(AnswersOnly, _local_models.LocalModel):
 
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
         """Answer all questions about one image; contract in the protocol."""
+        if self._boards is not None:
+            replies = self._boards.answer(request)
+            with self._lock:
+                self._count(len(replies), 0, 0)
+            return replies
         return super().answer(dataclasses.replace(request, prompt=BARE))
 
     def locate(self, request: LocateRequest) -> LocateReply:
@@ -224,6 +253,15 @@ def _with_depth(pixels: Any, depths_m: Sequence[NDArray[np.float32] | None]) -> 
             channel[i, 0] = depth_channel(depth_m[rows[:, None], columns])
     fourth = torch.from_numpy(channel).to(pixels.dtype) / 127.5 - 1
     return torch.cat([pixels, fourth], 1)
+
+
+def reads_boards(folder: Path) -> bool:
+    """Whether a folder holds a reader of boards, which has no tokenizer and no processor."""
+    try:
+        found = json.loads((folder / 'config.json').read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and found.get('model_type') == BOARDS
 
 
 def shipped_domains() -> tuple[str, ...]:

@@ -1,0 +1,221 @@
+"""Acting on a belief over an arrangement: what ``belief`` does where states are arrangements.
+
+Everything is asked at once, as a reading of the whole picture, and read again in other views until the
+best arrangement is likely enough or the number of looks is spent. A goal that is shown as a picture is
+read in the same way. The world helps: what it refuses cannot be done, and an episode that goes on is
+not at its goal, so that neither the state nor the goal is what they would be then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+
+from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
+from sightplan.domains import InstantiatedModel
+from sightplan.grounding.arrangement import (
+    ArrangementBelief,
+    Placement,
+    Structure,
+    neighbours,
+    targets,
+)
+from sightplan.grounding.observation_model import ObservationModel
+from sightplan.grounding.views import view
+from sightplan.model import (
+    Action,
+    AskPurpose,
+    Atom,
+    Feedback,
+    FeedbackStatus,
+    Literal,
+    Observation,
+    StopReason,
+)
+
+_STATES, _GOALS, _PLANNED_GOALS = 32, 32, 6
+_FAINT = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class ArrangingSettings:
+    """Settings of acting on an arrangement.
+
+    Attributes:
+        looks: most readings of one state.
+        goal_looks: most readings of the picture of the goal.
+        settle: probability of the best arrangement at which reading ends.
+        accept: probability of the goal at which an episode is ended that does not end itself.
+        near: how many times likelier a wrong yes is about a place next to the right one.
+        patience: how much less likely a goal may be for each action that it is nearer [nats].
+        search: of the planner.
+    """
+
+    looks: int
+    goal_looks: int
+    settle: float
+    accept: float
+    near: float
+    patience: float
+    search: str
+
+
+class Arranging:
+    """One episode of ``belief`` on an arrangement.
+
+    Args:
+        structure: things and places.
+        model: what actions do.
+        rates: what answers and actions are worth.
+        settings: see there.
+    """
+
+    def __init__(self, structure: Structure, model: InstantiatedModel, rates: ObservationModel,
+                 settings: ArrangingSettings) -> None:
+        self._structure, self._settings = structure, settings
+        self.rates = rates
+        self._next_to = neighbours(structure, model)
+        self._state = self._belief()
+        self._goal: ArrangementBelief | None = None
+        self._plan: deque[Action] = deque()
+        self._refused: set[Action] = set()  # since the last action that was carried out
+        self._views = 0
+        self._targets: dict[Action, tuple[str, tuple[int | None, ...]]] = {}
+
+    @property
+    def remaining(self) -> int:
+        """Actions of the plan not carried out yet."""
+        return len(self._plan)
+
+    def _belief(self) -> ArrangementBelief:
+        return ArrangementBelief(self._structure, self.rates, self._next_to, self._settings.near)
+
+    def use_rates(self, rates: ObservationModel) -> None:
+        """Go on with other rates."""
+        self.rates = self._state.rates = rates
+        if self._goal is not None:
+            self._goal.rates = rates
+
+    # --- reading --------------------------------------------------------------------------------
+
+    def read_goal(self, context: Context) -> None:
+        """Read the picture of the goal."""
+        self._goal = self._belief()
+        seen = context.goal_observation()
+        for number in range(self._settings.goal_looks):
+            self._read(context, self._goal, view(seen, number), AskPurpose.PICTURED_GOAL)
+            if self._goal.best(2)[0][1] >= self._settings.settle:
+                return
+
+    def look(self, context: Context, purpose: AskPurpose, action: Action | None = None) -> None:
+        """Read the state, in as many views as it takes."""
+        for _ in range(self._settings.looks):
+            seen = view(context.observe(), self._views)
+            self._views += 1
+            self._read(context, self._state, seen, purpose, action)
+            if self._state.best(2)[0][1] >= self._settings.settle:
+                break
+        context.believe(self._structure.state(self._state.best(1)[0][0]),
+                        self._state.marginals())
+
+    def _read(self, context: Context, belief: ArrangementBelief, seen: Observation,
+              purpose: AskPurpose, action: Action | None = None) -> None:
+        expected: list[bool | None] | None = None
+        if purpose is not AskPurpose.PICTURED_GOAL and self._views > 1:
+            likely = self._structure.state(belief.best(1)[0][0])
+            expected = [atom in likely for atom in self._structure.atoms]
+        belief.answer(context.ask(self._structure.atoms, purpose, expected, action, seen))
+
+    # --- deciding -------------------------------------------------------------------------------
+
+    def decide(self, context: Context) -> Decision:
+        """The first action of a plan from the likeliest state to the likeliest goal."""
+        states = self._state.best(_STATES)
+        if context.spec.stop_at_goal:
+            if self._goal is not None:  # it goes on, so this is not the goal
+                for placement, weight in states:
+                    if weight > _FAINT:
+                        self._goal.exclude(placement, weight)
+        elif (stop := self._at_goal(context, states)) is not None:
+            return stop
+        found = self._chosen(context, states)
+        if found is None:
+            return Stop(StopReason.GAVE_UP, 'nothing is known that leads to the goal')
+        self._plan = deque(found)
+        return Act(found[0])
+
+    def _at_goal(self, context: Context, states: list[tuple[Placement, float]]) -> Stop | None:
+        """The end of an episode that does not end itself."""
+        if self._goal is None:
+            probability = sum(weight for placement, weight in states if context.problem.goal_met(
+                self._structure.state(placement)))
+        else:
+            goals = dict(self._goal.best(_GOALS))
+            probability = sum(weight * goals.get(placement, 0.0) for placement, weight in states)
+        if probability < self._settings.accept:
+            return None
+        return Stop(StopReason.PLAN_DONE, f'the goal holds with P = {probability:.3f}')
+
+    def _chosen(self, context: Context, states: list[tuple[Placement, float]],
+                ) -> tuple[Action, ...] | None:
+        """A plan that begins with something not refused, from the likeliest states on."""
+        for placement, _ in states[:_PLANNED_GOALS]:
+            found = self._best_plan(context, placement)
+            if found and found[0] not in self._refused:
+                return found
+        others = [action for action in context.model.actions if action not in self._refused
+                  and context.model.applicable(action, self._structure.state(states[0][0]))]
+        return (context.rng.choice(others),) if others else None
+
+    def _best_plan(self, context: Context, placement: Placement) -> tuple[Action, ...] | None:
+        """A plan from a state to the goal; of several goals, to one that is likely and near."""
+        if self._goal is None:
+            return self._planned(context, placement)
+        best: tuple[float, tuple[Action, ...]] | None = None
+        for goal, weight in self._goal.best(_GOALS)[:_PLANNED_GOALS]:
+            if goal == placement or weight <= 0.0:
+                continue
+            score = math.log(weight)
+            apart = sum(a != b for a, b in zip(goal, placement, strict=True))
+            if best is not None and score - self._settings.patience * apart <= best[0]:
+                continue  # each thing that is elsewhere takes one action at least
+            context.adopt_goal([Literal(Atom(self._structure.predicate, pair)) for pair in zip(
+                self._structure.things, (self._structure.places[p] for p in goal), strict=True)])
+            found = self._planned(context, placement)
+            if found:
+                value = score - self._settings.patience * len(found)
+                if best is None or value > best[0]:
+                    best = value, found
+        return None if best is None else best[1]
+
+    def _planned(self, context: Context, placement: Placement) -> tuple[Action, ...] | None:
+        state = self._structure.state(placement)
+        result = context.plan(state, self._settings.search)
+        return None if without_plan(result) is not None else tuple(result.plan)
+
+    # --- learning -------------------------------------------------------------------------------
+
+    def learn(self, context: Context, action: Action, feedback: Feedback) -> None:
+        """Move the belief, or learn from a refusal, and look."""
+        thing, target = self._target(context, action)
+        row = self._structure.things.index(thing)
+        if feedback.status is FeedbackStatus.EXECUTED:
+            self._state.move(row, target, self.rates.action(action.name).success)
+            self._refused.clear()
+            self._views = 0
+            if self._plan and self._plan[0] == action:
+                self._plan.popleft()
+            self.look(context, AskPurpose.EFFECT, action)
+        else:
+            self._state.refused(row, target, self.rates.rejection)
+            self._refused.add(action)
+            self._plan.clear()
+            self.look(context, AskPurpose.PRECONDITION, action)
+
+    def _target(self, context: Context, action: Action) -> tuple[str, tuple[int | None, ...]]:
+        """The thing that an action moves, and where it takes it from each place."""
+        if action not in self._targets:
+            thing = next(name for name in action.args if name in self._structure.things)
+            self._targets[action] = thing, targets(self._structure, context.model, action, thing)
+        return self._targets[action]

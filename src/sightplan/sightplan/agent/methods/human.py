@@ -1,0 +1,69 @@
+"""``human``: a person decides, who is shown what any method is shown.
+
+``sightplan play`` gives it the person, by a local page.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from sightplan.agent.policy import Act, Context, Planless, Stop
+from sightplan.model import Action, Feedback, InputError, Observation
+from sightplan.model.settings import NoSettings
+
+Settings = NoSettings
+
+
+class Player(Protocol):
+    """How a person is reached. All calls come from the thread of the episode."""
+
+    @property
+    def name(self) -> str:
+        """Who plays."""
+
+    def begin(self, context: Context, observation: Observation, goal: Observation | None) -> None:
+        """An episode begins; ``goal`` is its picture, None where the context tells the goal."""
+
+    def ask(self, context: Context) -> Act | Stop:
+        """Wait for what the person does next.
+
+        Raises:
+            CancelledError: nobody will answer any more.
+        """
+
+    def learn(self, action: Action, feedback: Feedback, observation: Observation) -> None:
+        """What became of an action, and how the world looks after it."""
+
+
+class Policy(Planless):
+    """Ask the person; look before the first action, and after each."""
+
+    def __init__(self, settings: Settings, player: Player | None = None) -> None:
+        """Keep the person.
+
+        Raises:
+            InputError: there is none.
+        """
+        super().__init__(settings)
+        if player is None:
+            raise InputError("method 'human' needs a person: use sightplan play, which takes the "
+                             'same options as sightplan run')
+        self._player = player
+
+    @property
+    def model(self) -> str:
+        """Who decides, as results name it."""
+        return f'human {self._player.name}'.rstrip()
+
+    def begin(self, context: Context) -> None:
+        """Look at the world and the goal, and show both."""
+        goal = context.goal_observation() if context.spec.pictured_goal else None
+        self._player.begin(context, context.observe(), goal)
+
+    def decide(self, context: Context) -> Act | Stop:
+        """What the person does."""
+        return self._player.ask(context)
+
+    def learn(self, context: Context, action: Action, feedback: Feedback) -> None:
+        """Show what became of it."""
+        self._player.learn(action, feedback, context.observe())
