@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import threading
+import time
 from concurrent.futures import Future
 
 from labelling_case import running
@@ -95,9 +96,10 @@ class Session:
         return told
 
     def until(self, wanted):
-        """The first state that is as wanted."""
-        told = self.state()
+        """The first state that is as wanted; fails if none is within a minute."""
+        told, give_up = self.state(), time.monotonic() + 60
         while not wanted(told):
+            assert time.monotonic() < give_up, told
             told = self.state(told['version'])
         return told
 

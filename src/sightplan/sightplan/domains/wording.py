@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
@@ -185,6 +186,7 @@ class Wording:
             keys[name] = key
         return keys
 
+    @functools.lru_cache(maxsize=1 << 14)  # noqa: B019 (domains are kept)
     def question(self, atom: Atom) -> Question:
         """The yes/no question about an atom.
 

@@ -54,7 +54,7 @@ _NOT_SWEPT = ('out', 'resume', 'retry_errors')
 _ABOUT_MODEL = ('table', 'backend', 'record', 'record_images')
 _ABOUT_QUESTIONS = ('answers', 'grounder_timeout_s', 'calibration')
 _ABOUT_PROPOSALS = ('propose_timeout_s',)
-_OF_PROBLEMS = ('split', 'problems', 'max_actions', 'stop_at_goal', 'privileged', 'seed',
+_OF_PROBLEMS = ('split', 'problems', 'max_actions', 'stop_at_goal', 'privileged', 'goal', 'seed',
                 'failure_probability', 'method')
 """What of an identity a calibration has in settings of its own."""
 _WORDS = (('no', 'yes'), ('off', 'on'))

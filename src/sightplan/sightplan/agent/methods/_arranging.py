@@ -34,7 +34,7 @@ from sightplan.model import (
     StopReason,
 )
 
-_STATES, _GOALS, _PLANNED_GOALS = 32, 32, 6
+_STATES, _GOALS, _PLANNED = 32, 32, 3
 _FAINT = 1e-3
 
 
@@ -45,6 +45,7 @@ class ArrangingSettings:
     Attributes:
         looks: most readings of one state.
         goal_looks: most readings of the picture of the goal.
+        memory: whether earlier readings count.
         settle: probability of the best arrangement at which reading ends.
         accept: probability of the goal at which an episode is ended that does not end itself.
         near: how many times likelier a wrong yes is about a place next to the right one.
@@ -54,6 +55,7 @@ class ArrangingSettings:
 
     looks: int
     goal_looks: int
+    memory: bool
     settle: float
     accept: float
     near: float
@@ -82,6 +84,7 @@ class Arranging:
         self._refused: set[Action] = set()  # since the last action that was carried out
         self._views = 0
         self._targets: dict[Action, tuple[str, tuple[int | None, ...]]] = {}
+        self._plans: dict[tuple[Placement, Placement | None], tuple[Action, ...] | None] = {}
 
     @property
     def remaining(self) -> int:
@@ -110,6 +113,8 @@ class Arranging:
 
     def look(self, context: Context, purpose: AskPurpose, action: Action | None = None) -> None:
         """Read the state, in as many views as it takes."""
+        if not self._settings.memory:
+            self._state = self._belief()
         for _ in range(self._settings.looks):
             seen = view(context.observe(), self._views)
             self._views += 1
@@ -160,7 +165,7 @@ class Arranging:
     def _chosen(self, context: Context, states: list[tuple[Placement, float]],
                 ) -> tuple[Action, ...] | None:
         """A plan that begins with something not refused, from the likeliest states on."""
-        for placement, _ in states[:_PLANNED_GOALS]:
+        for placement, _ in states[:_PLANNED]:
             found = self._best_plan(context, placement)
             if found and found[0] not in self._refused:
                 return found
@@ -171,9 +176,9 @@ class Arranging:
     def _best_plan(self, context: Context, placement: Placement) -> tuple[Action, ...] | None:
         """A plan from a state to the goal; of several goals, to one that is likely and near."""
         if self._goal is None:
-            return self._planned(context, placement)
+            return self._planned(context, placement, None)
         best: tuple[float, tuple[Action, ...]] | None = None
-        for goal, weight in self._goal.best(_GOALS)[:_PLANNED_GOALS]:
+        for goal, weight in self._goal.best(_GOALS)[:_PLANNED]:
             if goal == placement or weight <= 0.0:
                 continue
             score = math.log(weight)
@@ -182,17 +187,32 @@ class Arranging:
                 continue  # each thing that is elsewhere takes one action at least
             context.adopt_goal([Literal(Atom(self._structure.predicate, pair)) for pair in zip(
                 self._structure.things, (self._structure.places[p] for p in goal), strict=True)])
-            found = self._planned(context, placement)
+            found = self._planned(context, placement, goal)
             if found:
                 value = score - self._settings.patience * len(found)
                 if best is None or value > best[0]:
                     best = value, found
         return None if best is None else best[1]
 
-    def _planned(self, context: Context, placement: Placement) -> tuple[Action, ...] | None:
-        state = self._structure.state(placement)
-        result = context.plan(state, self._settings.search)
-        return None if without_plan(result) is not None else tuple(result.plan)
+    def _planned(self, context: Context, placement: Placement, goal: Placement | None,
+                 ) -> tuple[Action, ...] | None:
+        """A plan; what is left of one that was made before serves from where it has led."""
+        if (placement, goal) not in self._plans:
+            result = context.plan(self._structure.state(placement), self._settings.search)
+            if without_plan(result) is not None:
+                self._plans[placement, goal] = None
+            for number, action in enumerate(result.plan):
+                self._plans.setdefault((placement, goal), tuple(result.plan[number:]))
+                placement = self._after(context, placement, action)
+            self._plans.setdefault((placement, goal), ())
+            return tuple(result.plan) or None
+        return self._plans[placement, goal]
+
+    def _after(self, context: Context, placement: Placement, action: Action) -> Placement:
+        thing, target = self._target(context, action)
+        row = self._structure.things.index(thing)
+        place = target[placement[row]]
+        return placement if place is None else (*placement[:row], place, *placement[row + 1:])
 
     # --- learning -------------------------------------------------------------------------------
 

@@ -22,10 +22,12 @@ from sightplan.model import Action, AskPurpose, Feedback, InputError, param
 
 @dataclass(frozen=True, slots=True)
 class Settings(BelievingSettings):
-    """Settings of ``belief``; the last four are for arrangements."""
+    """Settings of ``belief``; the last five are for arrangements."""
 
     looks: int = param(3, 'Most readings of one state, each in another view', low=1, high=100)
     goal_looks: int = param(20, 'Most readings of the picture of a goal', low=1, high=1000)
+    memory: bool = param(True, 'Whether earlier readings count (else only those of the last look, '
+                         'for comparison)')
     near: float = param(4.0, 'How many times likelier a wrong yes is about a place next to the '
                         'right one than about another one', low=1.0, high=1000.0)
     patience: float = param(0.3, 'How much less likely a goal may be for each action that it is '
@@ -71,7 +73,7 @@ class Policy(BelievingPolicy):
             self._check_calibration(context)
         self._arranging = Arranging(
             structure, context.model, self._estimators.rates, ArrangingSettings(
-                own.looks, own.goal_looks, own.settle, own.accept, own.near, own.patience,
+                own.looks, own.goal_looks, own.memory, own.settle, own.accept, own.near, own.patience,
                 own.search))
         if context.answering_model:
             self._arranging.use_rates(self._estimators.answering(

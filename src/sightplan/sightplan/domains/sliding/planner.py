@@ -6,7 +6,8 @@ from sightplan.domains.sliding.boards import NODE_LIMIT, Board, shortest, solvab
 from sightplan.model import PlanningResult, PlanningStatus, Problem
 
 _SHORT = 'short'
-_WEIGHT, _SHORT_LIMIT = 2.0, 20_000
+_EFFORTS = ((2.0, 1_500), (5.0, 20_000))
+"""Weights and limits that ``short`` tries: most boards are done in the first one."""
 
 
 def plan(problem: Problem, search: str) -> PlanningResult:
@@ -25,10 +26,10 @@ def plan(problem: Problem, search: str) -> PlanningResult:
     start, goal = board.arrangement(problem.init, f'{problem.name}: init'), board.goal(problem)
     if not solvable(board.size, start, goal):
         return PlanningResult(PlanningStatus.UNSOLVABLE, message='the goal is of the other parity')
-    limit, weight = (_SHORT_LIMIT, _WEIGHT) if search == _SHORT else (NODE_LIMIT, 1.0)
-    found = shortest(board.size, start, goal, limit, weight)
-    if found.moves is None:
-        return PlanningResult(
-            PlanningStatus.UNSOLVABLE if found.complete else PlanningStatus.TIMEOUT,
-            message=f'no plan within {limit} arrangements')
-    return PlanningResult(PlanningStatus.SOLVED, board.plan(found.moves))
+    for weight, limit in _EFFORTS if search == _SHORT else ((1.0, NODE_LIMIT),):
+        found = shortest(board.size, start, goal, limit, weight)
+        if found.moves is not None:
+            return PlanningResult(PlanningStatus.SOLVED, board.plan(found.moves))
+    return PlanningResult(
+        PlanningStatus.UNSOLVABLE if found.complete else PlanningStatus.TIMEOUT,
+        message=f'no plan within {limit} arrangements')
