@@ -345,8 +345,8 @@ class Settings:
     """
 
     seed: int = 1
-    shards: int = 120
-    passes: float = 2.5
+    shards: int = 126
+    passes: float = 3.0
     pool: int = 5
     finder_batch: int = 16
     reader_batch: int = 128

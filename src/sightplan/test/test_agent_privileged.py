@@ -18,7 +18,15 @@ from doubles import (
     spec_of,
     visual_planner,
 )
-from sightplan.agent import Act, PrivilegedFacts, Stop, make_policy, method_names, run_episode
+from sightplan.agent import (
+    Act,
+    PrivilegedFacts,
+    Stop,
+    make_policy,
+    method_names,
+    needs_truth,
+    run_episode,
+)
 from sightplan.agent.loop import _Session
 from sightplan.metrics import EpisodeScorer
 from sightplan.model import (
@@ -39,7 +47,7 @@ from sightplan.model import (
 DOMAIN = pantry()
 PROBLEMS = DOMAIN.split_problems('small')
 NONE, INITIAL, ALWAYS = Privileged.NONE, Privileged.INITIAL, Privileged.ALWAYS
-METHODS = [name for name in method_names() if name != 'oracle']
+METHODS = [name for name in method_names() if not needs_truth(name) and name != 'human']
 
 
 class Script:

@@ -88,7 +88,6 @@ def test_moves_are_classed_as_those_of_models(tmp_path):
         assert (status, told['error'].partition(';')[0]) == (
             400, '"tile 99 up": there is no tile 99')
         for _ in range(3):  # it has neighbours on all sides, or lies at the edge
-            session.settled()  # a refusal drops what waits
             session.say('move', piece='tile_1', direction='left')
         session.until(lambda told: told['phase'] == 'ended' and told['verdict'] == 'no move left')
     line, = lines_of(tmp_path / 'run')
@@ -114,13 +113,14 @@ def test_goal_and_board_in_words(tmp_path):
         assert told['goal']['picture'] is None
 
 
-def test_a_refusal_drops_what_comes_after_it(tmp_path):
+def test_a_refusal_drops_what_comes_after_it_on_its_line(tmp_path):
     with playing(settings_for(tmp_path)) as session:
         session.begin()
-        session.say('type', line='blue sphere right, blue sphere up, red cube right')
-        told = session.until(lambda told: told['moves'] == 2 and not told['waiting'])
+        session.say('type', line='blue sphere right, blue sphere up, blue sphere up, done')
+        session.say('type', line='red cube left')
+        told = session.until(lambda told: told['moves'] == 3 and not told['waiting'])
         assert [one['refused'] for one in told['log']] == [
-            '', 'there is no next cell; dropped what came after it (1)']
+            '', 'there is no next cell; dropped what came after it (2)', 'there is no next cell']
 
 
 def test_no_more_moves_are_taken_than_are_left(tmp_path):

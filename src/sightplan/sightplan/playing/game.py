@@ -54,6 +54,14 @@ VERDICTS = {StopReason.GOAL_REACHED: 'solved', StopReason.GAVE_UP: 'given up',
 """What a person is told at the end of a puzzle."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """A move, or the end; ``line`` numbers the lines and clicks that wishes come from."""
+
+    what: Action | Stop
+    line: int
+
+
 @dataclass
 class _Puzzle:
     """What is known of the puzzle that is shown; ``problem`` is None while no move is taken."""
@@ -65,8 +73,9 @@ class _Puzzle:
     example: str = ''
     goal: dict[str, Any] | None = None
     now: dict[str, Any] | None = None
-    queue: deque[Action | Stop] = field(default_factory=deque)
-    under_way: Action | None = None
+    queue: deque[_Wish] = field(default_factory=deque)
+    under_way: _Wish | None = None
+    lines: int = 0
     log: list[dict[str, str]] = field(default_factory=list)
     verdict: str = ''
 
@@ -148,20 +157,25 @@ class Game:
             self._news.wait_for(lambda: self._puzzle.queue or self._closed)
             if self._closed:
                 raise CancelledError('the player left')
-            wish = self._puzzle.queue.popleft()
-            self._puzzle.under_way = wish if isinstance(wish, Action) else None
-            return Act(wish) if isinstance(wish, Action) else wish
+            wish = self._puzzle.under_way = self._puzzle.queue.popleft()
+            return Act(wish.what) if isinstance(wish.what, Action) else wish.what
 
     def learn(self, action: Action, feedback: Feedback, observation: Observation) -> None:
-        """Show what became of a move; contract in ``Player``. A refusal drops moves that wait."""
+        """Show what became of a move; contract in ``Player``.
+
+        What comes after a refused move on its line is dropped.
+        """
         with self._news:
             puzzle = self._puzzle
-            puzzle.under_way = None
-            refused = feedback.status is not FeedbackStatus.EXECUTED
-            note = self._hand.refusal(feedback.message) if refused else ''
-            if refused and puzzle.queue:
-                note += f'; dropped what came after it ({len(puzzle.queue)})'
-                puzzle.queue.clear()
+            wish, puzzle.under_way = puzzle.under_way, None
+            note = ''
+            if feedback.status is not FeedbackStatus.EXECUTED:
+                note = self._hand.refusal(feedback.message)
+                dropped = [one for one in puzzle.queue if wish is not None
+                           and one.line == wish.line]
+                if dropped:
+                    note += f'; dropped what came after it ({len(dropped)})'
+                    puzzle.queue = deque(one for one in puzzle.queue if one not in dropped)
             puzzle.log.append({'words': self._hand.words(action), 'refused': note})
             puzzle.now = self._view(observation, 'active')
             self._tell()
@@ -318,7 +332,8 @@ class Game:
         if moves > left:
             raise InputError(f'these are {moves} moves, and {left} are left' if moves > 1
                              else 'no move is left')
-        shown.queue += wishes
+        shown.lines += 1
+        shown.queue += [_Wish(wish, shown.lines) for wish in wishes]
         self._tell()
 
     def _view(self, observation: Observation, what: str) -> dict[str, Any]:

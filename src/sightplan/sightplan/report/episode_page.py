@@ -45,6 +45,7 @@ _LEAST_CHANGE = 0.05
 _MOST_TEXT = 4000
 _GOOD = ('success', '')
 _ABOUT = {'enumeration': 'what holds', 'goal': 'whether the goal holds',
+          'pictured_goal': 'what the picture of the goal shows',
           'precondition': 'preconditions', 'effect': 'effects'}
 _CHECKED = {'true_positive': 'its check noticed that effects were missing',
             'false_positive': 'its check reported missing effects that were there',

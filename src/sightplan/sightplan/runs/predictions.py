@@ -16,7 +16,8 @@ import pydantic
 from sightplan.domains import Domain
 from sightplan.metrics.episodes import episode_measures
 from sightplan.metrics.measures import aggregates
-from sightplan.model import Action, InputError, Problem
+from sightplan.metrics.scorer import Details
+from sightplan.model import Action, FeedbackStatus, InputError, Problem
 from sightplan.model.reading import Record, validated
 from sightplan.model.sample import SampleReply
 from sightplan.runs.samples import load_samples, score_reply
@@ -82,26 +83,36 @@ def _score_episodes(suite: Suite, data: Path, predictions: Path,
                     ) -> tuple[list[dict[str, Any]], list[str]]:
     problems: Mapping[str, tuple[Domain, Problem]] = suite.module('episodes').problems(data)
     found = _read(EpisodePrediction, predictions, problems, data)
-    measures = getattr(suite.module('scoring'), 'measures', episode_measures)
+    scoring = suite.module('scoring')
+    measures = getattr(scoring, 'measures', episode_measures)
     lines = []
     for name, prediction in found.items():
-        line = carry_out(*problems[name], prediction.answer or ())
+        line = carry_out(*problems[name], prediction.answer or (),
+                         getattr(scoring, 'details', None))
         lines.append({'id': name, 'cluster': name, 'unread': line['unread'],
                       'measures': measures(line, line['solved'])})
     return lines, [name for name in problems if name not in found]
 
 
-def carry_out(domain: Domain, problem: Problem, actions: Sequence[str]) -> dict[str, Any]:
+def carry_out(domain: Domain, problem: Problem, actions: Sequence[str],
+              details: Details | None = None) -> dict[str, Any]:
     """Carry out actions in the PDDL model, from the problem's initial state.
 
     What is not applicable is refused, and nothing changes, as in the worlds.
+
+    Args:
+        domain: of the problem.
+        problem: where it begins.
+        actions: as text.
+        details: what a suite keeps of the way, see ``EpisodeScorer``.
 
     Returns:
         what ``episode_measures`` counts in, with ``solved`` and ``unread`` ('' or what is no
         action of the problem; what follows it is not carried out).
     """
     model, state = domain.model(problem), problem.init
-    executed, unread, steps = 0, '' if actions else 'no action', 0
+    unread, path = '' if actions else 'no action', [state]
+    taken: list[dict[str, Any]] = []
     for text in actions:
         try:
             action = Action.parse(text)
@@ -109,12 +120,19 @@ def carry_out(domain: Domain, problem: Problem, actions: Sequence[str]) -> dict[
         except (ValueError, InputError) as error:
             unread = str(error)
             break
-        steps += 1
+        status = FeedbackStatus.REJECTED
         if model.applicable(action, state):
-            state, executed = model.apply(action, state), executed + 1
-    return {'solved': problem.goal_met(state) and not unread, 'unread': unread, 'steps': steps,
-            'executed': executed, 'optimal_length': problem.optimal_length, 'questions': 0,
-            'predicates': {}, 'actions_right': 0, 'actions_counted': 0}
+            state, status = model.apply(action, state), FeedbackStatus.EXECUTED
+        taken.append({'action': str(action), 'status': status.value})
+        path.append(state)
+    executed = sum(step['status'] == FeedbackStatus.EXECUTED.value for step in taken)
+    line = {'solved': problem.goal_met(state) and not unread, 'unread': unread,
+            'steps': len(taken), 'executed': executed, 'actions': taken, 'details': {},
+            'optimal_length': problem.optimal_length, 'questions': 0, 'predicates': {},
+            'actions_right': 0, 'actions_counted': 0}
+    if details is not None:
+        line['details'] = details(problem, path, line)
+    return line
 
 
 def _read(kind: Any, path: Path, known: Mapping[str, Any], data: Path) -> dict[str, Any]:

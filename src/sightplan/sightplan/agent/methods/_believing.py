@@ -51,7 +51,6 @@ _LOG = logging.getLogger(__name__)
 _MAX_BATCH = 8
 _FAINT = 1e-4
 _LIKELY = 0.3
-_TO_LOSE = 0.1  # probability of the goal that is not given up for a plan that is too long
 _CONSIDERED = 48  # joint states that a plan is judged on
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples modulo 1 lie evenly spread
 
@@ -291,7 +290,7 @@ class BelievingPolicy:
         probability = self._at_goal(context)
         if probability >= 0.5 or self._have_plan(context, self._filter.state):
             return ()
-        if len(self._queue) > self._left(context) and probability >= _TO_LOSE:
+        if len(self._queue) > self._left(context) and probability >= self._settings.worth:
             return ()
         return tuple(self._queue)
 
