@@ -39,7 +39,6 @@ from sightplan.model import (
     StopReason,
 )
 
-
 METHODS = [name for name in method_names() if not needs_truth(name) and name != 'human']
 """All that are told nothing and need no person."""
 

@@ -24,6 +24,7 @@ from sightplan.agent import (
     run_episode,
 )
 from sightplan.model import (
+    GOAL_NS,
     Asked,
     CancelledError,
     EpisodeEnded,
@@ -36,6 +37,7 @@ from sightplan.model import (
     Planned,
     Privileged,
     Proposed,
+    State,
     Stepped,
     StopReason,
     param,
@@ -214,7 +216,11 @@ class AgentNode(Node):
 
         def goal_reached() -> bool:
             assert self._truth is not None, 'made for an episode that stops at its goal'
-            return problem.goal_met(self._truth.state())
+            if not spec.pictured_goal:
+                return problem.goal_met(self._truth.state())
+            wanted.setdefault('goal', self._truth.state(GOAL_NS))
+            return wanted['goal'] <= self._truth.state()
+        wanted: dict[str, State] = {}
         limits = Limits(ground_s=s.ground_timeout_s, propose_s=s.propose_timeout_s,
                         plan_s=s.plan_timeout_s, episode_s=s.episode_timeout_s or None)
         self._needs = tuple(name for name, _ in needed)

@@ -371,7 +371,22 @@ def fill_visual_task(request: Any, task: VisualTask, problem_pddl: str) -> Any:
     request.domain_pddl, request.problem_pddl = problem.domain_pddl, problem_pddl
     request.prompt, request.stops_at_goal = task.prompt, task.stops_at_goal
     request.history = [MESSAGES.to_msg(step) for step in task.history]
+    request.past = [_image_of(past) for past in task.past]
+    request.goal = [] if task.goal is None else [_image_of(task.goal)]
     return request
+
+
+def _image_of(observation: Observation) -> Image:
+    """The picture of an observation as a message.
+
+    Raises:
+        InputError: it has none.
+    """
+    if observation.image is None:
+        raise InputError('this observation has no image; models on ROS are shown one')
+    message: Image = MESSAGES.image_to_msg(observation.image, observation.stamp_ns,
+                                           observation.frame_id)
+    return message
 
 
 def visual_task_from_msg(request: Any, problem: Problem) -> VisualTask:
@@ -383,7 +398,9 @@ def visual_task_from_msg(request: Any, problem: Problem) -> VisualTask:
     """
     return VisualTask(problem.for_agent(), request.prompt,
                       tuple(messages.from_msg(PastStep, step) for step in request.history),
-                      stops_at_goal=request.stops_at_goal)
+                      stops_at_goal=request.stops_at_goal,
+                      past=tuple(map(messages.observation_from_msg, request.past)),
+                      goal=next(map(messages.observation_from_msg, request.goal), None))
 
 
 def feedback_from_result(result: Any) -> Feedback:

@@ -258,7 +258,8 @@ class ExperimentNode(Node):
             problems=goal.problems_dir, domain_file=goal.domain_file, method=goal.method,
             episodes=goal.episodes, seed=goal.seed, max_actions=goal.max_actions,
             failure_probability=goal.failure_probability,
-            stop_at_goal=goal.stop_at_goal or 'suite', privileged=goal.privileged or 'suite')
+            stop_at_goal=goal.stop_at_goal or 'suite', privileged=goal.privileged or 'suite',
+            goal=goal.goal or 'suite')
         try:
             outcome = await self._worker.call(
                 lambda: self.walk(settings, _FeedbackProgress(handle)))
@@ -421,7 +422,7 @@ class ExperimentNode(Node):
             episode_id=spec.id, domain=problem.domain, problem=problem.name,
             domain_pddl=problem.domain_pddl, problem_pddl=domain.write_problem(problem),
             seed=spec.seed, failure_probability=spec.failure_probability,
-            privileged=spec.privileged.value)
+            privileged=spec.privileged.value, pictured_goal=spec.pictured_goal)
         reply = self._load_problem(request, self._settings.reset_timeout_s, self._cancelled)
         if (wait_for_arm and BY_CODE.get(reply.error_code) is StoppedError
                 and self._is_rearmed(reply.error_msg)):
@@ -433,7 +434,8 @@ class ExperimentNode(Node):
             while True:
                 self._results.get_nowait()  # of earlier attempts at episodes of the same name
         goal = messages.fill_spec(
-            RunEpisode.Goal(), spec, domain.write_problem(problem.for_agent()))
+            RunEpisode.Goal(), spec, domain.write_problem(
+                problem.for_agent(spec.pictured_goal)))
         result = self._agent(goal, self._settings.episode_timeout_s, self._cancelled)
         error: SightplanError | None = None
         try:

@@ -17,6 +17,7 @@ from sightplan.records.topics import AGENT_STEP as AGENT_STEP
 from sightplan.records.topics import CAMERA_IMAGE as CAMERA_IMAGE
 from sightplan.records.topics import CAMERA_INFO as CAMERA_INFO
 from sightplan.records.topics import CAMERA_LABELLED as CAMERA_LABELLED
+from sightplan.records.topics import GOAL_IMAGE as GOAL_IMAGE
 from sightplan.records.topics import METRICS_RECORDER as METRICS_RECORDER
 from sightplan.records.topics import TRUTH as TRUTH
 

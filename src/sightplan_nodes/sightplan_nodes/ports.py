@@ -6,6 +6,7 @@ then DeadlineError names the node that is silent.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import Image
@@ -32,6 +34,7 @@ from sightplan_interfaces.srv import (
 from sightplan.domains import Domain
 from sightplan.model import (
     BARE,
+    GOAL_NS,
     Action,
     Answer,
     Atom,
@@ -84,14 +87,15 @@ class Deadlines:
 class Camera:
     """The newest image on a topic, kept undecoded until it is wanted."""
 
-    def __init__(self, node: Node, world: str = names.SIM_BRIDGE) -> None:
-        """Subscribe to the raw image, which the node ``world`` publishes."""
-        self._node = node
+    def __init__(self, node: Node, world: str = names.SIM_BRIDGE,
+                 topic: str = names.CAMERA_IMAGE, profile: QoSProfile = qos.SENSOR) -> None:
+        """Subscribe to an image, the raw one at first, which the node ``world`` publishes."""
+        self._node, self._profile = node, profile
         self._arrived = threading.Condition()
         self._world = world
         self._subscription: Subscription | None = None
         self.topic = ''
-        self._subscribe(names.CAMERA_IMAGE)
+        self._subscribe(topic)
 
     def watch(self, topic: str, timeout_s: float) -> None:
         """Take pictures from another topic from now on; contract of the thread as in the module.
@@ -113,7 +117,8 @@ class Camera:
             if topic == self.topic:
                 return  # by an earlier call that was given up
             old, self._subscription = self._subscription, self._node.create_subscription(
-                Image, topic, take, qos.SENSOR, raw=True, callback_group=ReentrantCallbackGroup())
+                Image, topic, take, self._profile, raw=True,
+                callback_group=ReentrantCallbackGroup())
             self.topic, self._data, self._stamp_ns = topic, b'', -1
         if old is not None:
             self._node.destroy_subscription(old)
@@ -151,12 +156,13 @@ class RosWorld:
                  cancelled: Callable[[], bool] = never, world: str = names.SIM_BRIDGE) -> None:
         """Create the clients of the node ``world``."""
         self._camera = Camera(node, world)
+        self._goal = Camera(node, world, names.GOAL_IMAGE, qos.LATCHED)
         self._deadlines, self._cancelled = deadlines, cancelled
         self._reset = ServiceCaller(node, ResetWorld, names.reset(world), world)
         self._skill = ActionCaller(node, ExecuteSkill, names.EXECUTE_SKILL, world)
         self._get_view = ServiceCaller(node, GetView, names.get_view(world), world,
                                        repeatable=True)
-        self._not_before_ns = 0
+        self._not_before_ns = self._begun_ns = 0
         self._has_view = False
 
     @property
@@ -180,7 +186,7 @@ class RosWorld:
         """
         reply = self._reset.checked(ResetWorld.Request(episode_id=spec.id),
                                     self._deadlines.reset_s, self._cancelled)
-        self._not_before_ns = messages.time_from_msg(reply.stamp)
+        self._not_before_ns = self._begun_ns = messages.time_from_msg(reply.stamp)
         self._has_view = reply.has_view
         self._camera.watch(names.CAMERA_LABELLED if reply.labelled else names.CAMERA_IMAGE,
                            self._deadlines.observe_s)
@@ -197,6 +203,11 @@ class RosWorld:
         reply = self._get_view.checked(GetView.Request(stamp=MESSAGES.time_to_msg(seen.stamp_ns)),
                                        self._deadlines.observe_s, self._cancelled)
         return messages.with_view(seen, reply.view)
+
+    def goal_observation(self) -> Observation:
+        """The picture of the goal of the episode that was begun last; contract in the port."""
+        seen = self._goal.newest(self._begun_ns, self._deadlines.observe_s, self._cancelled)
+        return dataclasses.replace(seen, stamp_ns=GOAL_NS)
 
     def execute(self, action: Action) -> Feedback:
         """Carry out an action; contract in the port."""

@@ -17,11 +17,13 @@ from sightplan_interfaces.srv import GetState, GetView, LoadProblem, ProvideFact
 from sightplan.agent import PrivilegedFacts
 from sightplan.domains import Domain, domain_reference, find_problem, load_domain
 from sightplan.model import (
+    GOAL_NS,
     Action,
     Atom,
     EpisodeSpec,
     Feedback,
     FeedbackStatus,
+    GoalView,
     InputError,
     Observation,
     Privileged,
@@ -145,6 +147,18 @@ def _uncalibrated(shape: tuple[int, ...], frame_id: str) -> CameraInfo:
     return info
 
 
+def _goal(world: SimWorld) -> tuple[Observation, State]:
+    """The picture of the goal, and what is true there.
+
+    Raises:
+        WorldError: the world shows no goals.
+    """
+    if not isinstance(world, GoalView):
+        raise WorldError(f'{type(world).__name__} cannot show a goal as a picture '
+                         '(set goal:=told)')
+    return world.goal_observation(), world.state(GOAL_NS)
+
+
 def _labels(world: SimWorld) -> bool:
     return bool(getattr(world, 'labels', False))
 
@@ -250,6 +264,8 @@ class SimBridge(WorldNode):
         self._worlds: dict[str, SimWorld] = {}
         self._episode: _Episode | None = None
         self._history = History()
+        self._shown_goal: tuple[Observation, State] | None = None
+        self._goal_pub = self.create_publisher(Image, names.GOAL_IMAGE, qos.LATCHED)
         self._frame: _Frame | None = None
         self._born_ns = time.monotonic_ns() - 10**9
         self._clock_pub = self.create_publisher(Clock, names.CLOCK, qos.CLOCK)
@@ -312,13 +328,26 @@ class SimBridge(WorldNode):
         """A callback for requests about the world at a ``stamp``; ``fill`` says what of it."""
         def answer(request: Any, response: Any) -> Any:
             try:
-                moment = self._history.at(messages.time_from_msg(request.stamp), self.now_ns())
+                stamp_ns = messages.time_from_msg(request.stamp)
+                moment = self._history.at(0 if stamp_ns == GOAL_NS else stamp_ns, self.now_ns())
+                if stamp_ns == GOAL_NS:
+                    moment = self._at_goal(moment)
                 fill(moment, response)
             except WorldError as error:
                 return fill_error(response, error)
             response.episode_id = moment.episode_id
             return response
         return answer
+
+    def _at_goal(self, moment: Moment) -> Moment:
+        """What would be true at the goal.
+
+        Raises:
+            WorldError: the episode does not show its goal.
+        """
+        if self._shown_goal is None:
+            raise WorldError('the goal of this episode is told, not shown')
+        return replace(moment, state=self._shown_goal[1], outcome='', facts=None)
 
     def _show(self, world: SimWorld, seen: Observation, moment: Moment) -> int:
         """Publish a changed scene at once; returns the world time from which on it is shown."""
@@ -412,7 +441,8 @@ class SimBridge(WorldNode):
         domain, read = messages.read_problem(problem)
         spec = EpisodeSpec(problem.episode_id, read, '', seed=problem.seed,
                            failure_probability=problem.failure_probability,
-                           privileged=messages.privileged_from_msg(problem.privileged))
+                           privileged=messages.privileged_from_msg(problem.privileged),
+                           pictured_goal=problem.pictured_goal)
         world = self._world(problem.domain)
         if self._driven:
             return self._set_up(world, spec, domain)
@@ -421,6 +451,7 @@ class SimBridge(WorldNode):
         else:
             self._side.reset(spec.id, lambda: world.reset(spec))
         episode = self._episode = _Episode(world, spec, domain)
+        self._shown_goal = _goal(world) if spec.pictured_goal else None
         scene = episode.scene()
 
         def show() -> None:
@@ -448,6 +479,10 @@ class SimBridge(WorldNode):
             if not self._driven:
                 self._publish(stamp_ns)
             response.stamp = MESSAGES.time_to_msg(stamp_ns)
+            goal = None if self._shown_goal is None else self._shown_goal[0]
+            if goal is not None and goal.image is not None:
+                self._goal_pub.publish(
+                    MESSAGES.image_to_msg(goal.image, stamp_ns, goal.frame_id))
             response.labelled = _labels(episode.world)
             seen = self._history.at(0, stamp_ns).seen
             response.has_view = seen.visible_objects is not None or bool(seen.text)

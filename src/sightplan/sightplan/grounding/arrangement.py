@@ -1,19 +1,20 @@
 """Belief over an arrangement: every thing is in exactly one place, and no place holds two.
 
-Where a domain's constraints say just that of a predicate (``at(?thing, ?place)``), a joint state is an
-injective map from things to places, and a belief is far cheaper than over general joint states: a table
-of log weights, one row a thing and one column a place, and the rule that places differ. The weight of an
-arrangement is the sum of its entries. The best one is an assignment problem (Kuhn 1955), the next best
-ones follow by Murty's partitions (Operations Research 16, 1968).
+Where a domain's constraints say just that of a predicate (``at(?thing, ?place)``), a joint state
+is an injective map from things to places, and a belief is far cheaper than over general joint
+states: a table of log weights, one row a thing and one column a place, and the rule that places
+differ. The weight of an arrangement is the sum of its entries. The best one is an assignment
+problem (Kuhn 1955), the next best ones follow by Murty's partitions (Operations Research 16,
+1968).
 
-Answers about one row on one picture are one measurement: P(answers | thing in place) is the product over
-the row's questions. Models repeat themselves: with probability rho the answers about a thing on another
-view are those of the last one, right or wrong, else they are given anew::
+Answers about one row on one picture are one measurement: P(answers | thing in place) is the
+product over the row's questions. Models repeat themselves: with probability rho the answers about
+a thing on another view are those of the last one, right or wrong, else they are given anew::
 
     P(row | last row, place) = rho [row = last row] + (1 - rho) P(row | place)
 
-so that a repeated row counts little and a changed one in full. What is done moves the rows; what is
-refused speaks against the arrangements in which it could be done.
+so that a repeated row counts little and a changed one in full. What is done moves the rows; what
+is refused speaks against the arrangements in which it could be done.
 """
 
 from __future__ import annotations
@@ -329,8 +330,8 @@ def neighbours(structure: Structure, model: InstantiatedModel) -> dict[int, froz
 def k_best(table: Floats, count: int) -> list[tuple[Placement, float]]:
     """The best assignments of rows to different columns, with their sums, best first.
 
-    Murty's algorithm: the best solution of a problem splits what is left of it into problems in which
-    the first rows are as in that solution and the next one is not.
+    Murty's algorithm: the best solution of a problem splits what is left of it into problems in
+    which the first rows are as in that solution and the next one is not.
 
     Args:
         table: (n, m) float64, n <= m.
@@ -357,7 +358,7 @@ def k_best(table: Floats, count: int) -> list[tuple[Placement, float]]:
 
 def _solve(table: Floats, fixed: Placement, banned: Collection[int],
            ) -> tuple[Placement, float] | None:
-    """The best assignment with the first rows given, and places that the next one must not have."""
+    """The best assignment with the first rows given, and places barred to the next one."""
     count, part = len(fixed), table
     if count or banned:
         part = table.copy()

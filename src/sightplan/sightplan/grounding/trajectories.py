@@ -5,7 +5,9 @@ between, and with them the likelihood of every answer and of everything that the
 carried out. How often a model is wrong is not known either: for every predicate and value the
 rates of its answers have a Dirichlet distribution, which is integrated out, so that trajectories
 under which a model contradicts itself less are likelier, and what actions bring to light about
-some answers tells what others are worth.
+some answers tells what others are worth. A model that nothing is known of may be one like those
+whose rates were published, or one of another kind, better than most of them: then what its answers
+about one predicate turn out to be worth tells of the others, too.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp
 
 from sightplan.domains.batches import BatchModel
 from sightplan.grounding.estimator import CERTAIN, Evidence
@@ -34,6 +36,8 @@ _AGAIN = 0.9
 """How often an action that came to nothing does so again: its cause may still be there."""
 _SURPRISE = 6.0
 """What each fact costs that was otherwise, once actions were carried out [nats]."""
+_ANOTHER_KIND = 0.2
+"""How likely a model that nothing is known of has generic rates, not those of published models."""
 _LEAST = 1e-4
 """An action never does nothing less often than this."""
 _VERDICTS = {Verdict.YES: 0, Verdict.NO: 1, Verdict.UNPARSED: 2, Verdict.UNKNOWN: 3}
@@ -160,16 +164,16 @@ class History:
         self._take_rates()
 
     def _take_rates(self) -> None:
-        # alpha[p, v, a]: pseudo-counts of answer a where predicate p has value v.
+        # Kinds of models that may answer: log probability, and alpha[p, v, a], pseudo-counts of
+        # answer a where predicate p has value v.
         rates, names = self._rates, self._names
-        self._alpha = np.array([[_pseudo_counts(rates, name, value) for value in (False, True)]
-                                for name in names])
-        if self._certain:
-            self._alpha *= _CERTAIN_ANSWERS
-        # Mean rates of yes and no among readable answers.
-        self._mean = self._alpha[:, :, :2] / self._alpha[:, :, :2].sum(axis=2, keepdims=True)
-        self._again = np.array([[_persistence(rates, name, value, self._mean[p, value])
-                                 for value in (0, 1)] for p, name in enumerate(names)])
+        alpha, generic = (np.array([[_pseudo_counts(found, name, value) for value in (False, True)]
+                                    for name in names])
+                          for found in (rates, ObservationModel.default()))
+        self._kinds = [(0.0, alpha * (_CERTAIN_ANSWERS if self._certain else 1.0))]
+        if not (rates.model or self._certain or np.array_equal(alpha, generic)):
+            self._kinds = [(math.log1p(-_ANOTHER_KIND), alpha), (math.log(_ANOTHER_KIND), generic)]
+        self._repeat = np.array([rates.rates(name).repeat for name in names])
 
     # --- what happens ---------------------------------------------------------------------------
 
@@ -308,13 +312,21 @@ class History:
                 after[cells] = values[cells]
         return after
 
-    def _likelihood(self, seen: Bools) -> tuple[Floats, Floats]:
-        """(K,) log likelihood of the answers; (K, P, 2, 4) counts of fresh answers."""
+    def _likelihood(self, seen: Bools) -> tuple[Floats, Floats, Floats]:
+        """What the answers say.
+
+        Args:
+            seen: (looks, K, n) states at the looks.
+
+        Returns:
+            (K,) log likelihood of the answers, (K, P, 2, 4) counts of fresh answers, and (M, K)
+            probabilities of the kinds of models.
+        """
         answers = self._answers
         if self._columns is None:
             self._columns = _Columns.of(answers, len(self._names), self._correlation,
                                         self._related)
-        look, column, predicate, verdict, before, same, extra, worth, one_hot = self._columns
+        look, column, _, verdict, before, same, extra, worth, one_hot = self._columns
         value = seen[look, :, column]  # (J, K)
         readable = verdict < 2
         repeated = (readable & (before >= 0))[:, None] & (value == value[before])
@@ -325,21 +337,53 @@ class History:
         # Fresh answers, their rates integrated out.
         counts = np.stack([(fresh & ~value).T @ one_hot, (fresh & value).T @ one_hot], axis=1)
         counts = counts.reshape(-1, 2, len(self._names), len(_VERDICTS)).transpose(0, 2, 1, 3)
-        alpha = self._alpha
-        log_p = (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=(1, 2, 3)) - (
-            gammaln((alpha + counts).sum(axis=3)) - gammaln(alpha.sum(axis=2))).sum(axis=(1, 2))
-        # Repeated ones, by how errors persist.
-        if repeated.any():
-            ahead = np.where(before >= 0, verdict[before], 0)
-            stuck = self._again[predicate[:, None], number]  # (J, K)
-            mean = self._mean[predicate[:, None], number, np.where(readable, verdict, 0)[:, None]]
-            chance = stuck * (ahead == verdict)[:, None] + (1.0 - stuck) * mean
-            weight = np.where(repeated & ~same[:, None], np.log(chance), 0.0)
-            log_p = log_p + worth @ weight
+        repeated &= ~same[:, None]
+        rows = np.flatnonzero(repeated.any(axis=1))
+        parts = []
+        for log_weight, alpha in self._kinds:
+            part = log_weight + (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=(1, 2, 3)) - (
+                gammaln((alpha + counts).sum(axis=3)) - gammaln(alpha.sum(axis=2))
+            ).sum(axis=(1, 2))
+            if len(rows):  # by how errors persist
+                weight = np.where(repeated[rows], self._repeats(rows, value, fresh, alpha), 0.0)
+                part = part + worth[rows] @ weight
+            parts.append(part)
+        by_kind = np.array(parts)
+        log_p = logsumexp(by_kind, axis=0)
+        kinds = np.exp(by_kind - log_p)
         if extra.any():
             log_p = log_p + worth @ np.where(
                 fresh, extra[np.arange(len(answers))[:, None], number], 0.0)
-        return log_p, counts
+        return log_p, counts, kinds
+
+    def _repeats(self, rows: NDArray[np.intp], value: Bools, fresh: Bools, alpha: Floats,
+                 ) -> Floats:
+        """(R, K) log P(some repeated answers), at the rates that fresh ones before them show.
+
+        Not at those expected before anything was answered: with a rate of errors that is high but
+        hardly known, to hear the same again would speak against what was said.
+
+        Args:
+            rows: (R,) numbers of the answers.
+            value: (J, K) of the atom of each answer.
+            fresh: (J, K) whether each answer is a fresh one.
+            alpha: of a kind of models.
+        """
+        assert self._columns is not None
+        _, _, predicate, verdict, before, _, _, worth, _ = self._columns
+        earlier = np.arange(len(predicate)) < rows[:, None]
+        earlier = np.where(earlier & (predicate == predicate[rows, None]), worth, 0.0)
+        here, name = value[rows], predicate[rows, None]
+        yes, no = (
+            alpha[name, here.astype(np.intp), says] + np.where(here, *(
+                earlier @ (fresh & (value == true) & (verdict == says)[:, None])
+                for true in (True, False))) for says in (0, 1))
+        mean = yes / (yes + no)
+        stuck = _persistence(self._repeat[name], np.where(here, 1.0 - mean, mean))
+        said = verdict[rows, None]
+        afresh = np.where(said == 0, mean, 1.0 - mean)
+        again = verdict[before[rows], None] == said
+        return np.asarray(np.log(stuck * again + (1.0 - stuck) * afresh))
 
     def rates_of(self, columns: NDArray[np.intp], trajectories: Trajectories, weights: Floats,
                  ) -> Floats:
@@ -353,14 +397,19 @@ class History:
             trajectories: what may have happened.
             weights: (K,) their probabilities.
         """
-        alpha = self._alpha
+        counts = np.zeros_like(self._kinds[0][1])
+        kinds = np.exp([log_weight for log_weight, _ in self._kinds])
         unchanged = np.zeros(len(columns))
         if self._answers:
             seen = self._seen(trajectories)
-            alpha = alpha + np.tensordot(weights, self._likelihood(seen)[1], axes=1)
-        total = alpha[:, :, :2].sum(axis=2)
-        mean = alpha[:, :, 0] / total
-        deviation = np.sqrt(mean * (1.0 - mean) / (total + 1.0)) * np.array([-1.0, 1.0])
+            _, each, by_kind = self._likelihood(seen)
+            counts, kinds = np.tensordot(weights, each, axes=1), by_kind @ weights
+        yes_no = np.array([alpha[:, :, :2] + counts[:, :, :2] for _, alpha in self._kinds])
+        total = yes_no.sum(axis=3)
+        means = yes_no[:, :, :, 0] / total
+        mean = np.tensordot(kinds, means, axes=1)
+        square = np.tensordot(kinds, means * (yes_no[:, :, :, 0] + 1.0) / (total + 1.0), axes=1)
+        deviation = np.sqrt(square - mean * mean) * np.array([-1.0, 1.0])
         yes = np.clip(mean + deviation, LOW, HIGH)[self._predicate[columns]]
         ahead = np.zeros((len(columns), 2))
         if self._answers and not self._independent:
@@ -370,7 +419,9 @@ class History:
                     then = seen[self._answers[number].look, :, column]
                     unchanged[i] = weights @ (then == trajectories.values[:, column])
                     ahead[i] = self._answers[number].verdict == 0
-        stuck = self._again[self._predicate[columns]] * unchanged[:, None]
+        wrong = np.stack([mean[:, 0], 1.0 - mean[:, 1]], axis=1)
+        again = _persistence(self._repeat[:, None], wrong)
+        stuck = again[self._predicate[columns]] * unchanged[:, None]
         return np.asarray(stuck * ahead + (1.0 - stuck) * yes)
 
     def truths(self, trajectories: Trajectories) -> Bools:
@@ -408,8 +459,11 @@ def _pseudo_counts(rates: ObservationModel, predicate: str, value: bool) -> list
     return [strength * found.chances(verdict)[value] for verdict in _VERDICTS]
 
 
-def _persistence(rates: ObservationModel, predicate: str, value: int, mean: Floats) -> float:
-    """How often an answer about a new image is the last one again, whatever it was."""
-    wrong = float(mean[1 if value else 0])
-    repeat = rates.rates(predicate).repeat
-    return max(0.0, (repeat - wrong) / (1.0 - wrong))
+def _persistence(repeat: Floats, wrong: Floats) -> Floats:
+    """How often an answer about a new image is the last one again, whatever it was.
+
+    Args:
+        repeat: P(wrong again).
+        wrong: P(wrong).
+    """
+    return np.asarray(np.maximum(0.0, (repeat - wrong) / (1.0 - wrong)))

@@ -1,8 +1,8 @@
 """Other views of one picture, for a model that says the same about the same picture.
 
-A picture that never changes is asked about again in vain: at temperature 0 the answer is the same. Of
-its own copy an agent may make other views: a little larger or smaller, shifted, lighter or darker. All
-that was in the picture stays in it.
+A picture that never changes is asked about again in vain: at temperature 0 the answer is the same.
+Of its own copy an agent may make other views: a little larger or smaller, shifted, lighter or
+darker. All that was in the picture stays in it.
 """
 
 from __future__ import annotations
@@ -75,4 +75,5 @@ def _along(image: NDArray[np.float32], at: NDArray[np.float64], axis: int,
     shape = [1, 1, 1]
     shape[axis] = len(at)
     part = (at - low).astype(np.float32).reshape(shape)
-    return (np.take(image, low, axis) * (1.0 - part) + np.take(image, high, axis) * part)
+    below, above = np.take(image, low, axis), np.take(image, high, axis)
+    return np.asarray(below * (1.0 - part) + above * part, np.float32)

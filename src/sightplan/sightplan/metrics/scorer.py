@@ -23,6 +23,7 @@ from sightplan.metrics.judgements import (
     says,
 )
 from sightplan.model import (
+    GOAL_NS,
     Asked,
     AskPurpose,
     Belief,
@@ -33,6 +34,7 @@ from sightplan.model import (
     EpisodeStarted,
     FeedbackStatus,
     InfrastructureError,
+    Literal,
     Observation,
     Observed,
     Planned,
@@ -108,7 +110,8 @@ class EpisodeScorer:
             self._belief = (self._now_ns, event.belief)
             self._judgements.believe(event.belief)
         elif isinstance(event, Asked):
-            self._saw(event.observation)
+            if not event.observation.shows_goal:
+                self._saw(event.observation)
             self._spent(event)
             self._asked(event)
         elif isinstance(event, Proposed):
@@ -150,8 +153,9 @@ class EpisodeScorer:
         self._spec = spec
         self._result = None
         self._states: dict[int, State] = {}
-        self._goal = frozenset(literal.atom for literal in spec.problem.goal if literal.positive)
-        self._path = [spec.problem.init]
+        # Where the initial state is not known (on ROS), it is that before the first step.
+        known = spec.problem.init != spec.problem.known
+        self._path = [spec.problem.init] if known else []
         self._failure = ''
         self._preconditions_right = True
         self._now_ns = 0
@@ -240,10 +244,7 @@ class EpisodeScorer:
         line = self._line
         line['questions'] += len(event.questions)
         line['model'] = event.model or line['model']
-        if event.purpose is AskPurpose.PICTURED_GOAL:
-            state: State | None = self._goal
-        else:
-            state = self._true_state(event.observation.stamp_ns)
+        state = self._true_state(event.observation.stamp_ns)
         if state is None:
             return
         table = line['predicates'].setdefault(event.purpose.value, {})
@@ -344,7 +345,7 @@ class EpisodeScorer:
         line['steps'] += 1
         line[status.value] += 1
         if self._details is not None:
-            self._path.append(self._state_after(event))
+            self._walk(event, frame['stamp_ns'])
         self._preconditions_right, self._precondition_broken = True, False
 
     def _state_before(self, event: Stepped, seen_ns: int) -> State | None:
@@ -357,12 +358,29 @@ class EpisodeScorer:
         self._failure = failure  # the score does not need it
         return state
 
-    def _state_after(self, event: Stepped) -> State:
-        """The true state after a step; the one before it where nothing was carried out."""
-        if event.feedback.status is not FeedbackStatus.EXECUTED:
-            return self._path[-1]
-        found = self._true_state(event.feedback.stamp_ns or None)
-        return self._path[-1] if found is None else found
+    def _walk(self, event: Stepped, seen_ns: int) -> None:
+        """Note the true state after a step, and before the first one."""
+        if not self._path:
+            before = self._true_state(max(event.stamp_ns, seen_ns) or None)
+            if before is None:
+                return
+            self._path.append(before)
+        found = None
+        if event.feedback.status is FeedbackStatus.EXECUTED:
+            found = self._true_state(event.feedback.stamp_ns or None)
+        self._path.append(self._path[-1] if found is None else found)
+
+    def _problem(self, spec: EpisodeSpec, final: State | None) -> Problem:
+        """The problem, with the initial state and goal that an agent is not told."""
+        problem = spec.problem
+        if problem.goal or not spec.pictured_goal:
+            goal = problem.goal
+        else:
+            goal = tuple(map(Literal, sorted(self._true_state(GOAL_NS) or ())))
+        if not self._path and final is not None:
+            self._path.append(final)
+        return dataclasses.replace(problem, goal=goal,
+                                   init=self._path[0] if self._path else problem.init)
 
     def _ended(self, event: EpisodeEnded) -> None:
         assert self._spec is not None
@@ -371,8 +389,9 @@ class EpisodeScorer:
         solved: bool | None = None
         if event.reason.scored and self._truth is not None:
             final = self._true_state(event.stamp_ns or None)
+            problem = self._problem(self._spec, final)
             if final is not None:
-                solved = self._spec.problem.goal_met(final)
+                solved = problem.goal_met(final)
                 line['goal_unmet'] = self._judgements.unmet(final)
         if self._failure:
             solved = None  # what cannot be compared with truth must not count, neither way
@@ -388,7 +407,7 @@ class EpisodeScorer:
             usage=None if self._usage is None else dataclasses.asdict(self._usage),
             answer=[step['action'] for step in line['actions'] if step['status'] in _SENT])
         if self._details is not None and solved is not None:
-            line['details'] = dict(self._details(self._spec.problem, self._path, line))
+            line['details'] = dict(self._details(problem, self._path, line))
         line['measures'] = dict(self._measures(line, solved))
         failure = failure_of(line)
         if failure is not None:

@@ -39,6 +39,7 @@ from sightplan.model.errors import (
 from sightplan.model.paths import config_files, config_folders, user_path
 from sightplan.model.perception import (
     BARE,
+    GOAL_NS,
     Answer,
     AskPurpose,
     GroundingPrompt,
@@ -80,7 +81,7 @@ from sightplan.model.symbols import Action, Atom, Literal, Plan, State
 from sightplan.model.usage import Usage, used_between
 
 __all__ = [
-    'BARE', 'Action', 'Answer', 'AskPurpose', 'Asked', 'Atom', 'BackendError', 'Belief',
+    'BARE', 'GOAL_NS', 'Action', 'Answer', 'AskPurpose', 'Asked', 'Atom', 'BackendError', 'Belief',
     'BeliefUpdated', 'CancelledError', 'Clock', 'DeadlineError', 'DomainError', 'EpisodeEnded',
     'EpisodeEvent', 'EpisodeSpec', 'EpisodeStarted', 'Feedback', 'FeedbackStatus', 'Form',
     'GoalView', 'Grounder', 'GroundingPrompt', 'InfrastructureError', 'InputError', 'Literal',

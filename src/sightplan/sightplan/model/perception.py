@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 
 from sightplan.model.symbols import Atom
 
+GOAL_NS = -1
+"""Stamp of what shows the goal, and the time to ask a TruthSource for to learn what holds
+there."""
+
 
 @dataclass(frozen=True, eq=False)
 class Observation:
@@ -21,13 +25,13 @@ class Observation:
         image: (H, W, 3) uint8 RGB, or None: what a model is shown.
         unlabelled: the same picture as the camera took it, where ``image`` has labels drawn into
             it; else None.
-        stamp_ns: time of the sensor reading on the world's clock [ns].
+        stamp_ns: time of the sensor reading on the world's clock [ns]; GOAL_NS: none, it shows the
+            goal.
         frame_id: optical frame of the camera (REP 103: x right, y down, z forward).
         depth_m: (H, W) float32, metres along the optical axis, NaN where unknown; or None.
         text: a textual observation, or None.
         visible_objects: names known to be in view, or None when the world does not say.
         privileged_facts: about what is out of view, of a PrivilegedSource (empty without).
-        shows_goal: whether it shows the goal instead of what is there.
     """
 
     image: NDArray[np.uint8] | None = None
@@ -38,13 +42,17 @@ class Observation:
     visible_objects: tuple[str, ...] | None = None
     privileged_facts: Mapping[Atom, bool] = field(default_factory=dict)
     unlabelled: NDArray[np.uint8] | None = None
-    shows_goal: bool = False
     _digest: list[str] = field(default_factory=list, repr=False)
 
     def in_view(self, atom: Atom) -> bool:
         """Whether all objects of an atom are in view, as far as the world tells."""
         visible = self.visible_objects
         return visible is None or all(name in visible for name in atom.args)
+
+    @property
+    def shows_goal(self) -> bool:
+        """Whether it shows the goal instead of what is there."""
+        return self.stamp_ns == GOAL_NS
 
     @classmethod
     def elsewhere(cls, image_id: str, stamp_ns: int, frame_id: str = '') -> Observation:

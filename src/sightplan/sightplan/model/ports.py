@@ -50,7 +50,7 @@ class GoalView(Protocol):
     """A world that can show its problem's goal."""
 
     def goal_observation(self) -> Observation:
-        """The goal, as the camera would see it; ``shows_goal`` is set.
+        """The goal, as the camera would see it; its stamp is GOAL_NS.
 
         Raises:
             WorldError: there is no episode, or no picture came.
@@ -62,10 +62,10 @@ class TruthSource(Protocol):
     """Ground truth: for metrics and oracles only."""
 
     def state(self, stamp_ns: int | None = None) -> State:
-        """True atoms at a world time of this episode, now if None.
+        """True atoms at a world time of this episode, now if None; at GOAL_NS: at the goal.
 
         Raises:
-            WorldError: there is no state for that time.
+            WorldError: there is no state for that time, or the world shows no goals.
         """
 
     def last_outcome(self) -> str:

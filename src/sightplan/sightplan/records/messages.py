@@ -358,6 +358,7 @@ def fill_spec(message: Any, spec: EpisodeSpec, problem_pddl: str) -> Any:
     message.seed, message.max_actions = spec.seed, spec.max_actions
     message.failure_probability = spec.failure_probability
     message.stop_at_goal, message.privileged = spec.stop_at_goal, spec.privileged.value
+    message.pictured_goal = spec.pictured_goal
     return message
 
 
@@ -395,7 +396,7 @@ def spec_from_msg(message: Any, problem: Problem) -> EpisodeSpec:
     return EpisodeSpec(message.episode_id, problem, message.method, message.split,
                        int(message.seed), int(message.max_actions),
                        float(message.failure_probability), bool(message.stop_at_goal),
-                       privileged_from_msg(message.privileged))
+                       privileged_from_msg(message.privileged), bool(message.pictured_goal))
 
 
 def ended_from_msg(message: Any) -> EpisodeEnded:
@@ -725,7 +726,8 @@ class EpisodeMessages:
         if isinstance(event, EpisodeStarted):
             assert self.domain is not None, "the episode's domain must be set first"
             self._spec, self.sequence, self._stamp_ns = event.spec, 1, 0
-            pddl = self.domain.write_problem(event.spec.problem.for_agent())
+            pddl = self.domain.write_problem(
+                event.spec.problem.for_agent(event.spec.pictured_goal))
             return topics.AGENT_EPISODE, make.started_to_msg(event, pddl, 0, 0)
         assert self._spec is not None, 'EpisodeStarted comes first'
         number, episode_id = self.sequence, self._spec.id

@@ -15,6 +15,7 @@ AGENT = 'agent'
 METRICS_RECORDER = 'metrics_recorder'
 
 CAMERA_IMAGE = 'camera/image_raw'
+GOAL_IMAGE = 'goal/image_raw'
 CAMERA_LABELLED = 'camera/image_labelled'
 CAMERA_INFO = 'camera/camera_info'
 

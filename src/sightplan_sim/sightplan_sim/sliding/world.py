@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from sightplan.domains.sliding.boards import (
     next_atoms,
 )
 from sightplan.model import (
+    GOAL_NS,
     Action,
     EpisodeSpec,
     Feedback,
@@ -150,19 +150,15 @@ class SlidingWorld(EpisodicWorld['_Episode']):
                 goal = episode.board.goal(episode.spec.problem)
             except InputError as error:
                 raise WorldError(str(error)) from error
-            seen = self._observed(episode, goal, self._clock.now_ns())
-            return dataclasses.replace(seen, shows_goal=True)
+            return self._observed(episode, goal, GOAL_NS)
 
-    def goal_state(self) -> State:
-        """What would be true at the goal, for backends that stand in for a model.
-
-        Raises:
-            WorldError: there is no episode.
-        """
+    def state(self, stamp_ns: int | None = None) -> State:
+        """True atoms at a time, or at the goal; contract in the port."""
+        if stamp_ns != GOAL_NS:
+            return super().state(stamp_ns)
         with self._lock:
-            board = self._current().board
-            goal = board.goal(self._current().spec.problem)
-            return board.facts(goal) | next_atoms(board.size)
+            board, problem = self._current().board, self._current().spec.problem
+            return board.facts(board.goal(problem)) | next_atoms(board.size)
 
     # --- inside -------------------------------------------------------------------------------
 

@@ -1,9 +1,9 @@
 """Acting on a belief over an arrangement: what ``belief`` does where states are arrangements.
 
-Everything is asked at once, as a reading of the whole picture, and read again in other views until the
-best arrangement is likely enough or the number of looks is spent. A goal that is shown as a picture is
-read in the same way. The world helps: what it refuses cannot be done, and an episode that goes on is
-not at its goal, so that neither the state nor the goal is what they would be then.
+Everything is asked at once, as a reading of the whole picture, and read again in other views until
+the best arrangement is likely enough or the number of looks is spent. A goal that is shown as a
+picture is read in the same way. The world helps: what it refuses cannot be done, and an episode
+that goes on is not at its goal, so that neither the state nor the goal is what they would be then.
 """
 
 from __future__ import annotations

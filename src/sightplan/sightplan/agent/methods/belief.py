@@ -4,8 +4,9 @@ Many uncertain answers become one possible world: every answer reweights joint s
 domain's constraints allow, actions move them, and questions are chosen by how much their answers
 say about whether the plan in hand works. See ``docs/belief.md`` for the method, and measurements.
 
-Where the constraints say that a state is an arrangement of things in places (``sliding``), pictures are
-read as a whole, and so is a goal that is shown as a picture (``_arranging``, ``docs/sliding.md``).
+Where the constraints say that a state is an arrangement of things in places (``sliding``),
+pictures are read as a whole, and so is a goal that is shown as a picture (``_arranging``,
+``docs/sliding.md``).
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ class Policy(BelievingPolicy):
             self._check_calibration(context)
         self._arranging = Arranging(
             structure, context.model, self._estimators.rates, ArrangingSettings(
-                own.looks, own.goal_looks, own.memory, own.settle, own.accept, own.near, own.patience,
-                own.search))
+                own.looks, own.goal_looks, own.memory, own.settle, own.accept, own.near,
+                own.patience, own.search))
         if context.answering_model:
             self._arranging.use_rates(self._estimators.answering(
                 context.domain, context.answering_model, context.answering_prompt).rates)

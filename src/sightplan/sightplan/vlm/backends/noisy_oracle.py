@@ -45,7 +45,6 @@ from sightplan.vlm.api import (
 )
 from sightplan.vlm.backends._confusion import ConfusionTable, Rates, load_table
 from sightplan.vlm.backends._hashed_draws import draw
-from sightplan.vlm.backends._truth import true_state
 
 UNREADABLE = '(noisy_oracle: an answer that cannot be read)'
 UNKNOWN = 'Unknown'
@@ -154,7 +153,7 @@ class Backend(AnswersOnly):
         """
         observation = request.observation
         image = observation.image_id or f'stamp {observation.stamp_ns}'
-        state = true_state(self._truth, observation)
+        state = self._truth.state(observation.stamp_ns)
         # A truth source that knows its episode (a service does) makes start_episode unnecessary.
         episode = getattr(self._truth, 'episode_id', None)
         if isinstance(episode, str) and episode and episode != self._episode:

@@ -1,18 +1,19 @@
 """``noisy_reader``: ground truth about boards, seen through published reading errors; no model.
 
-It stands in for a model that reads which piece is on which cell (domain ``sliding``), in experiments
-that need only its errors. Each picture is read once, piece by piece, with the frequencies of a table
-(iVISPAR, Tables 4 and 5). A piece is read rightly, missed, or read wrongly: with another coordinate (a
-next cell with probability ``near``, else any other), with another colour or shape (never both), or with
-both kinds of error. What is read so may be the name of another piece, on the board or not. Besides, a
-piece may be invented, and now and then a whole reply cannot be read.
+It stands in for a model that reads which piece is on which cell (domain ``sliding``), in
+experiments that need only its errors. Each picture is read once, piece by piece, with the
+frequencies of a table (iVISPAR, Tables 4 and 5). A piece is read rightly, missed, or read wrongly:
+with another coordinate (a next cell with probability ``near``, else any other), with another
+colour or shape (never both), or with both kinds of error. What is read so may be the name of
+another piece, on the board or not. Besides, a piece may be invented, and now and then a whole
+reply cannot be read.
 
-Questions are answered from that reading: "Is the red cube on cell B2?" with yes if that was read, "Is
-cell B2 empty?" with yes if nothing was read there.
+Questions are answered from that reading: "Is the red cube on cell B2?" with yes if that was read,
+"Is cell B2 empty?" with yes if nothing was read there.
 
-Errors persist as those of models do: with probability ``repeat`` a piece that has not moved is read as
-on the last picture, right or wrong; else anew. The same picture always gets the same reading, as at
-temperature 0.
+Errors persist as those of models do: with probability ``repeat`` a piece that has not moved is
+read as on the last picture, right or wrong; else anew. The same picture always gets the same
+reading, as at temperature 0.
 
 Every draw is a hash of seed, episode, picture and piece, so that the order of questions does not
 matter. It has no probabilities to offer.
@@ -31,7 +32,6 @@ from pathlib import Path
 from sightplan.model import InputError, State, TruthSource, param
 from sightplan.vlm.api import AnswersOnly, YesNoReply, YesNoRequest
 from sightplan.vlm.backends._hashed_draws import uniform
-from sightplan.vlm.backends._truth import true_state
 
 _RATES = Path(__file__).parent / 'data' / 'reading_rates.json'
 _PIECES = 6.5
@@ -172,7 +172,8 @@ class Backend(AnswersOnly):
         key = (observation.shows_goal,
                observation.image_id or f'stamp {observation.stamp_ns}')
         if key not in self._read:
-            self._read[key] = self._reading(true_state(self._truth, observation), *key)
+            self._read[key] = self._reading(
+                self._truth.state(observation.stamp_ns), *key)
         read = self._read[key]
         if read is None:
             return [YesNoReply(UNREADABLE)] * len(request.questions)
