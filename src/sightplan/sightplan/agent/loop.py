@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sightplan.agent.policy import Act, Forfeit, Policy, Stop
+from sightplan.agent.registry import check_reads_goal
 from sightplan.model import (
     BARE,
     Action,
@@ -306,6 +307,8 @@ def _drive(policy: Policy, session: _Session) -> Stop:
     """Reset, then decide, act and learn until someone stops or the budget is spent."""
     session.reset()
     session.check_privileged()
+    if session.spec.pictured_goal:
+        check_reads_goal(session.spec.method, policy)
     stop = session.at_goal() or policy.begin(session)
     while stop is None:
         if session.steps >= session.spec.max_actions:

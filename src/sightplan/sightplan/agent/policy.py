@@ -2,7 +2,9 @@
 
 A method is one module ``sightplan.agent.methods.<name>`` holding a frozen settings dataclass
 ``Settings`` and a class ``Policy`` with the class attributes below, built as ``Policy(settings)``,
-or as ``Policy(settings, truth)`` when it declares ``needs_truth`` (only ``oracle`` does). The loop
+or as ``Policy(settings, truth)`` when it declares ``needs_truth`` (only oracles do). A method that
+can read its goal from a picture (``Context.goal_observation``) says so by ``reads_goal = True``;
+without it, one that lets a symbolic planner plan is refused where the goal is pictured. The loop
 in ``agent.loop`` drives it: ``begin`` once, then ``decide`` and ``learn`` for every action. All
 that a policy knows of the world comes through its ``Context``.
 """

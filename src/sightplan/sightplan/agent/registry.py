@@ -71,6 +71,34 @@ def needs_model(name: str) -> bool:
     return needs_grounder(name) or needs_visual_planner(name)
 
 
+def check_reads_goal(method: str, policy: Policy | type[Policy] | None = None) -> None:
+    """Check that a method can learn its goal from a picture.
+
+    A method that lets a symbolic planner plan needs the goal as literals; if it cannot read them
+    from a picture (class attribute ``reads_goal``) it would take the goal for empty, and claim
+    that it holds. An oracle is told the goal, a visual planner is shown it, and a method that does
+    not plan has no use for it.
+
+    Args:
+        method: its name.
+        policy: the policy, where it is at hand; None: that of the name.
+
+    Raises:
+        InputError: it cannot; says which methods can.
+    """
+    if _reads_goal(_POLICIES.cls(method) if policy is None else policy):
+        return
+    readers = [name for name in _POLICIES.names() if needs_planner(name) and not needs_truth(name)
+               and _reads_goal(_POLICIES.cls(name))]
+    raise InputError(f'method {method!r} cannot read a goal from a picture; choose goal=told, or '
+                     f'one of {", ".join(readers)}')
+
+
+def _reads_goal(policy: Policy | type[Policy]) -> bool:
+    return (not policy.needs_planner or policy.needs_truth
+            or getattr(policy, 'reads_goal', False))
+
+
 def prompt_name(name: str, options: Mapping[str, Any] | None = None) -> str:
     """Name of the prompt file that the method's questions or proposals use, '' for none.
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from sightplan.agent import Context, needs_grounder, policy_settings
+from sightplan.agent import Context, check_reads_goal, needs_grounder, policy_settings
 from sightplan.domains import Domain
 from sightplan.model import Problem
-from sightplan.runs.settings import RunSettings
+from sightplan.runs import rules
+from sightplan.runs.settings import ALL_SPLITS, RunSettings
 
 
 def check_method(settings: RunSettings, domain: Domain) -> Any:
-    """Check a method's settings, and the files of the domain that it reads.
+    """Check a method's settings, the files of the domain that it reads, and how it learns goals.
 
     Returns:
         the settings of the method.
@@ -32,7 +33,21 @@ def check_method(settings: RunSettings, domain: Domain) -> Any:
         read_priors(domain)
         if needs_grounder(settings.method) and not found.calibration:
             check_calibrations(domain)
+    _check_goal(settings, domain)
     return found
+
+
+def _check_goal(settings: RunSettings, domain: Domain) -> None:
+    """Check that a method that is shown the goal as a picture can read it there.
+
+    Raises:
+        InputError: it cannot; names methods that can.
+    """
+    suite = rules.suite_of(settings, domain)
+    splits = ('',) if settings.problems else (
+        domain.splits if settings.split == ALL_SPLITS else (settings.split,))
+    if any(rules.pictured_goal(settings, suite, domain.name, split) for split in splits):
+        check_reads_goal(settings.method)
 
 
 def check_inference(method: Any, domain: Domain, problem: Problem) -> None:

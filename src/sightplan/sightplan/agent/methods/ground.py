@@ -57,6 +57,7 @@ class Policy:
     needs_grounder = True
     needs_planner = True
     needs_visual_planner = False
+    reads_goal = True
     prompt = 'ground'
 
     def __init__(self, settings: Settings) -> None:

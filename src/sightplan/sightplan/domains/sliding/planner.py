@@ -6,7 +6,7 @@ from sightplan.domains.sliding.boards import NODE_LIMIT, Board, shortest, solvab
 from sightplan.model import PlanningResult, PlanningStatus, Problem
 
 _SHORT = 'short'
-_EFFORTS = ((2.0, 1_500), (5.0, 20_000))
+_EFFORTS = ((1.0, 500), (2.0, 1_500), (5.0, 20_000))
 """Weights and limits that ``short`` tries: most boards are done in the first one."""
 
 
