@@ -140,6 +140,7 @@ class ArrangementBelief:
         self._last: dict[int, dict[int, Verdict]] = {}
         self._excluded: dict[Placement, float] = {}
         self._best: list[tuple[Placement, float]] = []
+        self._read = False
 
     # --- reading --------------------------------------------------------------------------------
 
@@ -169,14 +170,30 @@ class ArrangementBelief:
         return dict(zip(self.structure.atoms, map(float, np.clip(p, 1e-4, 1 - 1e-4).ravel()),
                         strict=True))
 
+    @property
+    def read(self) -> bool:
+        """Whether anything was answered since the belief began."""
+        return self._read
+
     # --- learning -------------------------------------------------------------------------------
+
+    def prefer(self, placement: Placement, odds: float) -> None:
+        """Say that an arrangement is a little likelier than others, thing by thing.
+
+        Args:
+            placement: it.
+            odds: log odds of each thing's place against any other one [nats].
+        """
+        self.table[np.arange(len(placement)), placement] += odds
+        self._best = []
+        self._trim()
 
     def answer(self, answers: Sequence[Answer]) -> None:
         """Take in answers about one picture: one measurement of each thing that was asked about.
 
         Answers about empty places count for themselves.
         """
-        self._best = []
+        self._best, self._read = [], True
         rows: dict[int, dict[int, Answer]] = {}
         for answer in answers:
             if answer.atom.predicate == self.structure.predicate:
@@ -371,7 +388,7 @@ def _solve(table: Floats, fixed: Placement, banned: Collection[int],
     return None if total <= _OUT / 2 else (tuple(chosen.tolist()), total)
 
 
-def placements_in(structure: Structure, atoms: Iterable[Atom]) -> Placement | None:
+def placement_of(structure: Structure, atoms: Iterable[Atom]) -> Placement | None:
     """The arrangement that atoms describe; None if they do not give every thing one place."""
     places: dict[str, int] = {}
     for atom in atoms:

@@ -19,6 +19,7 @@ from sightplan.grounding.arrangement import (
     Placement,
     Structure,
     neighbours,
+    placement_of,
     targets,
 )
 from sightplan.grounding.observation_model import ObservationModel
@@ -36,6 +37,8 @@ from sightplan.model import (
 
 _STATES, _GOALS, _PLANNED = 32, 32, 3
 _FAINT = 1e-3
+_PREFERENCE = 0.05
+"""Log odds of a thing's goal against any other place, before anything is read [nats]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +114,20 @@ class Arranging:
             if self._goal.best(2)[0][1] >= self._settings.settle:
                 return
 
+    def _expect_goal(self, context: Context) -> None:
+        """Before anything is read: what is never seen is taken to be where it shall be."""
+        goal = (placement_of(self._structure, (
+            literal.atom for literal in context.problem.goal if literal.positive))
+            if self._goal is None else self._goal.best(1)[0][0])
+        if goal is not None:
+            self._state.prefer(goal, _PREFERENCE)
+
     def look(self, context: Context, purpose: AskPurpose, action: Action | None = None) -> None:
         """Read the state, in as many views as it takes."""
         if not self._settings.memory:
             self._state = self._belief()
+        if not self._state.read:
+            self._expect_goal(context)
         for _ in range(self._settings.looks):
             seen = view(context.observe(), self._views)
             self._views += 1

@@ -1,0 +1,118 @@
+"""Regenerates the tables of ``docs/sliding.md`` from the run directories of its sweep.
+
+Use::
+
+    sightplan sweep config/sweeps/sliding.yaml --out runs/sliding
+    python docs/studies/sliding_study.py runs/sliding --out docs
+
+The text of the document is written by hand; tables and sentences with numbers in them stand between
+``<!-- table NAME -->`` and ``<!-- end -->``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from study_document import rewrite
+from study_results import Entry, commits_of, dates_of, origin_of, read_entries
+
+from sightplan.metrics import wilson
+from sightplan.metrics.measures import MEAN, Measure, aggregate
+from sightplan.model import InputError
+from sightplan.runs import load_suite
+
+DOCUMENT = 'sliding.md'
+MODELS = ('sonnet-3.5', 'gemini-2.0-flash', 'gpt-4o', 'internvl2.5-78b', 'llava-ov-72b', 'qwen2-72b')
+GOALS = ('told', 'pictured')
+WAYS = ('last look', 'belief')
+_REPEAT, _TABLE = 'backend_options.repeat', 'backend_options.table'
+_DEVIATION = Measure('deviation', '', MEAN)
+_DONE, _USAGE = 0, 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Regenerate; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog='python docs/studies/sliding_study.py',
+        description='Regenerate the tables of docs/sliding.md from run directories.')
+    parser.add_argument('runs', nargs='+', type=Path, metavar='RUNS',
+                        help='directory of the sweep')
+    parser.add_argument('--out', type=Path, default=Path('docs'), metavar='DIR',
+                        help=f'where {DOCUMENT} is (default: docs)')
+    arguments = parser.parse_args(argv)
+    try:
+        entries = [entry for entry in read_entries(arguments.runs) if entry.lines]
+        for line in rewrite(arguments.out / DOCUMENT, make_tables(entries)):
+            print(line)
+    except InputError as error:
+        print(f'{parser.prog}: {error}', file=sys.stderr)
+        return _USAGE
+    return _DONE
+
+
+def make_tables(entries: Sequence[Entry]) -> dict[str, str]:
+    """All tables for which there are results, by name.
+
+    Raises:
+        InputError: there are none.
+    """
+    lines = sum(len(entry.lines) for entry in entries)
+    made = {'origin': origin_of(lines, sum(entry.planned for entry in entries), len(entries),
+                                commits_of(entries), dates_of(entries))}
+    read = [entry for entry in entries if entry.settings['backend_options']]
+    for repeat in sorted({float(entry.settings['backend_options']['repeat']) for entry in read}):
+        made[f'repeat-{repeat:g}'] = _models(read, repeat)
+    made['anchors'] = _anchors(entry for entry in entries
+                               if not entry.settings['backend_options'])
+    return made
+
+
+def _models(entries: Iterable[Entry], repeat: float) -> str:
+    """Solved by model, for both ways of learning the goal."""
+    cells: dict[tuple[str, str, str], Entry] = {}
+    for entry in entries:
+        options = entry.settings['backend_options']
+        if float(options['repeat']) == repeat:
+            cells[str(options['table']), str(entry.settings['goal']),
+                  str(entry.labels['method'])] = entry
+    suite = load_suite('ivispar')
+    rows = ['| reading errors of | published, 3D | told: last look | told: `belief` | pictured: last look '
+            '| pictured: `belief` |', '|---|---|---|---|---|---|']
+    for model in MODELS:
+        row = suite.published(model, 'completed', modality='3d')
+        published = '–' if row is None else f'{row.value:.3f}'.lstrip('0')
+        rows.append(f'| {model} | {published} | ' + ' | '.join(
+            _cell(cells.get((model, goal, way))) for goal in GOALS for way in WAYS) + ' |')
+    return '\n'.join(rows)
+
+
+def _cell(entry: Entry | None) -> str:
+    """Rate, interval and step deviation of a cell."""
+    if entry is None:
+        return '–'
+    n, solved = len(entry.lines), sum(line['measures']['solved'] for line in entry.lines)
+    low, high = wilson(round(solved), n)
+    count = '' if n == 300 else f', n = {n}'
+    deviation = aggregate(entry.lines, _DEVIATION, resamples=0).value
+    return (f'**{solved / n:.3f}** ({low:.3f}-{high:.3f}{count}), R {deviation:.2f}'
+            .replace('0.', '.'))
+
+
+def _anchors(entries: Iterable[Entry]) -> str:
+    """The players that need no eyes."""
+    rows = ['| player | solved | R(c1) |', '|---|---|---|']
+    for entry in sorted(entries, key=lambda one: str(one.settings['method'])):
+        n = len(entry.lines)
+        solved = sum(line['measures']['solved'] for line in entry.lines)
+        low, high = wilson(round(solved), n)
+        found = aggregate(entry.lines, _DEVIATION)
+        rows.append(f'| `{entry.settings["method"]}` | {solved:.0f} of {n} ({low:.3f}-{high:.3f}) '
+                    f'| {found.value:.2f} ({found.low:.2f} to {found.high:.2f}) |')
+    return '\n'.join(rows)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
