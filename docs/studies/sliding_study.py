@@ -5,8 +5,8 @@ Use::
     sightplan sweep config/sweeps/sliding.yaml --out runs/sliding
     python docs/studies/sliding_study.py runs/sliding --out docs
 
-The text of the document is written by hand; tables and sentences with numbers in them stand between
-``<!-- table NAME -->`` and ``<!-- end -->``.
+The text of the document is written by hand; tables and sentences with numbers in them stand
+between ``<!-- table NAME -->`` and ``<!-- end -->``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from sightplan.model import InputError
 from sightplan.runs import load_suite
 
 DOCUMENT = 'sliding.md'
-MODELS = ('sonnet-3.5', 'gemini-2.0-flash', 'gpt-4o', 'internvl2.5-78b', 'llava-ov-72b', 'qwen2-72b')
+MODELS = ('sonnet-3.5', 'gemini-2.0-flash', 'gpt-4o', 'internvl2.5-78b', 'llava-ov-72b',
+          'qwen2-72b')
 GOALS = ('told', 'pictured')
 WAYS = ('last look', 'belief')
 _REPEAT, _TABLE = 'backend_options.repeat', 'backend_options.table'
@@ -79,8 +80,9 @@ def _models(entries: Iterable[Entry], repeat: float) -> str:
             cells[str(options['table']), str(entry.settings['goal']),
                   str(entry.labels['method'])] = entry
     suite = load_suite('ivispar')
-    rows = ['| reading errors of | published, 3D | told: last look | told: `belief` | pictured: last look '
-            '| pictured: `belief` |', '|---|---|---|---|---|---|']
+    heads = ('reading errors of', 'published, 3D', 'told: last look', 'told: `belief`',
+             'pictured: last look', 'pictured: `belief`')
+    rows = [f'| {" | ".join(heads)} |', '|---' * len(heads) + '|']
     for model in MODELS:
         row = suite.published(model, 'completed', modality='3d')
         published = '–' if row is None else f'{row.value:.3f}'.lstrip('0')

@@ -138,6 +138,7 @@ def _embedded(folder: Path) -> dict[str, Any]:
 SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     'scripted': _scripted, 'replay': _replay, 'transformers': _transformers,
     'embedded': _embedded, 'noisy_oracle': lambda folder: {},
+    'noisy_reader': lambda folder: {'table': 'perfect'},
     'noisy_locator': lambda folder: {}}
 
 

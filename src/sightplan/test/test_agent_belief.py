@@ -236,7 +236,8 @@ def test_a_surer_plan_is_kept_only_while_the_budget_allows_for_it(left, kept):
 
 
 @pytest.mark.parametrize(('probability', 'left', 'begun'), [
-    (0.3, 2, True), (0.3, 1, False), (0.01, 1, True), (0.6, 2, False)])
+    (0.3, 2, True), (0.3, 1, False), (0.005, 1, True), (0.05, 1, False),
+    (0.6, 2, False)])
 def test_what_may_be_done_is_not_undone_by_a_plan_that_is_too_long(probability, left, begun):
     plan = (Action('a'), Action('b'))
     policy = make_policy('belief', {}, BoobyTrap())

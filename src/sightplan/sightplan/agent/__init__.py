@@ -24,7 +24,7 @@ from sightplan.agent.registry import (
 __all__ = [
     'Act', 'Answerer', 'Context', 'Decision', 'Desk', 'Forfeit', 'Limits', 'Policy',
     'PrivilegedFacts', 'SampleTruth', 'Stop', 'Withhold', 'answerer_class', 'answerer_names',
-    'answerer_settings', 'check_reads_goal', 'make_answerer', 'make_policy', 'method_names', 'needs_grounder',
-    'needs_model', 'needs_planner', 'needs_truth', 'needs_visual_planner',
+    'answerer_settings', 'check_reads_goal', 'make_answerer', 'make_policy', 'method_names',
+    'needs_grounder', 'needs_model', 'needs_planner', 'needs_truth', 'needs_visual_planner',
     'policy_settings', 'prompt_name', 'run_episode',
 ]

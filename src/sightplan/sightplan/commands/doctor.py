@@ -326,12 +326,15 @@ def check_model(site: Site) -> Check:
 
 
 def check_model_folder(folder: Path) -> Check:
-    """A transformers folder holds configuration, tokenizer, image processor and real weights."""
+    """A model folder holds configuration and weights; but for boards also what reads text."""
+    from sightplan.vlm.backends.embedded import reads_boards
     name = 'embedded model'
     remedy = 'restore the folder from the repository, or train the model again (make train)'
-    missing = [file for file in ('config.json', 'tokenizer.json', 'model.safetensors')
-               if not (folder / file).is_file()]
-    if not any((folder / file).is_file()
+    boards = reads_boards(folder)
+    files = ('config.json', 'model.safetensors') if boards else (
+        'config.json', 'tokenizer.json', 'model.safetensors')
+    missing = [file for file in files if not (folder / file).is_file()]
+    if not boards and not any((folder / file).is_file()
                for file in ('processor_config.json', 'preprocessor_config.json')):
         missing.append('processor_config.json')
     if missing:

@@ -208,11 +208,12 @@ def _check_sequences(config: Config, where: str) -> None:
 def optimal_length(config: Config) -> int | None:
     """Moves of a shortest solution; None: not found within the limit of the search.
 
-    It is searched for only where the file's c1 is not the sum of distances, which no solution can
-    go below.
+    It is searched for only where no stored solution, which was checked, has as few moves as the
+    sum of distances, which none can go below.
     """
-    if config.c1 == manhattan(config.size, config.start, config.goal):
-        return config.c1
+    stored = config.sequences.get(SEQUENCES[0])
+    if stored is not None and len(stored) == manhattan(config.size, config.start, config.goal):
+        return len(stored)
     found = shortest(config.size, config.start, config.goal)
     return None if found.moves is None else len(found.moves)
 
@@ -300,6 +301,8 @@ def _random_moves(config: Config, valid: bool) -> tuple[Move, ...]:
     here, moves = config.start, []
     for _ in range(_RANDOM_MOVES):
         choice = legal_moves(config.size, here) if valid else every
+        if not choice:  # a full board
+            break
         move = choice[int(rng.random() * len(choice))]
         here = slide(config.size, here, move) or here
         moves.append(move)

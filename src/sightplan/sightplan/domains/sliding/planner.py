@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sightplan.domains.sliding.boards import NODE_LIMIT, Board, shortest, solvable
-from sightplan.model import PlanningResult, PlanningStatus, Problem
+from sightplan.domains.sliding.boards import NODE_LIMIT, Board, next_atoms, shortest, solvable
+from sightplan.model import InputError, PlanningResult, PlanningStatus, Problem
 
 _SHORT = 'short'
 _EFFORTS = ((1.0, 500), (2.0, 1_500), (5.0, 20_000))
@@ -20,10 +20,18 @@ def plan(problem: Problem, search: str) -> PlanningResult:
         search: name of a search, see ``planning.symbolic``.
 
     Raises:
-        InputError: start or goal do not give every piece one cell.
+        InputError: start or goal do not give every piece one cell, the goal asks for something
+            else besides, or cells are not next to each other as on a whole board.
     """
     board = Board.of(problem)
     start, goal = board.arrangement(problem.init, f'{problem.name}: init'), board.goal(problem)
+    known = next_atoms(board.size)
+    if known != {atom for atom in problem.init if atom.predicate == 'next'}:
+        raise InputError(f'{problem.name}: init: the facts of next are not those of a whole board '
+                         '(correct them)')
+    if not problem.goal_met(board.facts(goal) | known):
+        raise InputError(f'{problem.name}: goal: it contradicts itself (give every piece one cell, '
+                         'and leave out the rest)')
     if not solvable(board.size, start, goal):
         return PlanningResult(PlanningStatus.UNSOLVABLE, message='the goal is of the other parity')
     for weight, limit in _EFFORTS if search == _SHORT else ((1.0, NODE_LIMIT),):

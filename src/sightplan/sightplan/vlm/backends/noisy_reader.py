@@ -42,6 +42,7 @@ _SHAPES = ('cube', 'pyramid', 'sphere', 'cylinder')
 _AT, _EMPTY, _NEXT = 'at', 'empty', 'next'
 
 UNREADABLE = '(noisy_reader: a reply that cannot be read)'
+NO_BOARD = '(noisy_reader: {}: it reads boards of sliding alone; choose noisy_oracle)'
 
 Item = tuple[str, str]
 """Name of a piece and of a cell, as read."""
@@ -161,8 +162,10 @@ class Backend(AnswersOnly):
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
         """Answer all questions about one picture from one reading, in order.
 
+        One that is about something else than ``at`` and ``empty`` gets a reply that says so, which
+        is neither yes nor no.
+
         Raises:
-            InputError: a question about something else than ``at`` and ``empty``.
             WorldError: there is no ground truth for the time of the image.
         """
         observation = request.observation
@@ -182,8 +185,8 @@ class Backend(AnswersOnly):
         for question in request.questions:
             atom = question.atom
             if atom.predicate not in (_AT, _EMPTY):
-                raise InputError(f'noisy_reader: {atom}: it reads boards, and has nothing to say '
-                                 f'about {atom.predicate} (choose noisy_oracle)')
+                replies.append(YesNoReply(NO_BOARD.format(atom)))
+                continue
             yes = atom.args in read if atom.predicate == _AT else atom.args[0] not in taken
             replies.append(YesNoReply('Yes' if yes else 'No'))
         return replies
