@@ -17,7 +17,15 @@ from sightplan_interfaces.msg import Step, SymbolicAction
 from sightplan_interfaces.srv import GetState, GetView, LoadProblem, ProvideFacts, ResetWorld
 
 from nodes_testing import LIMIT_S, ScriptedWorld, eventually, parameters, problem, spinning
-from sightplan.model import EpisodeSpec, InputError, Observation, SightplanError, WorldError
+from sightplan.model import (
+    GOAL_NS,
+    Atom,
+    EpisodeSpec,
+    InputError,
+    Observation,
+    SightplanError,
+    WorldError,
+)
 from sightplan.records import messages
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
@@ -491,3 +499,36 @@ def test_what_the_node_decides_is_no_option_of_its_world(option, remedy, capfd) 
 def test_what_an_arm_cannot_begin_with_ends_the_node(settings: dict, capfd) -> None:
     assert code_of(**{'execution': 'arm', 'domain': 'blocksworld', **settings}) == 2
     assert 'cannot be made' in ''.join(capfd.readouterr())
+
+
+class GoalWorld(ScriptedWorld):
+    """One that can show its goal."""
+
+    def goal_observation(self) -> Observation:
+        return Observation(np.full((2, 2, 3), 77, np.uint8), GOAL_NS, 'camera')
+
+    def state(self, stamp_ns: int | None = None):
+        return (frozenset({Atom('clear', ('g',))}) if stamp_ns == GOAL_NS
+                else super().state(stamp_ns))
+
+
+def test_a_goal_is_shown_where_it_is_pictured_and_its_truth_has_a_stamp() -> None:
+    with made() as client:
+        client.world.__class__ = GoalWorld
+        goals: list[Image] = []
+        client.node.create_subscription(Image, names.GOAL_IMAGE, goals.append, qos.LATCHED)
+        assert client.reset('told').error_code == 0
+        assert 'is told' in client.state(GOAL_NS).error_msg
+        begun = client.reset('shown', pictured_goal=True)
+        assert begun.error_code == 0, begun.error_msg
+        eventually(lambda: bool(goals), 'the picture of the goal')
+        assert (messages.image_from_msg(goals[0]) == 77).all()
+        assert ns(goals[0].header.stamp) == ns(begun.stamp), 'it is of this episode'
+        goal, now = client.state(GOAL_NS), client.state()
+        assert messages.state_from_msg(goal.state) == {Atom('clear', ('g',))}
+        assert messages.state_from_msg(now.state) != messages.state_from_msg(goal.state)
+        assert len(goals) == 1, 'the one whose goal is told shows none'
+
+
+def test_a_world_that_cannot_show_goals_says_so(client: Client) -> None:
+    assert 'goal:=told' in client.reset('shown', pictured_goal=True).error_msg
