@@ -139,7 +139,6 @@ def test_a_certain_move_is_carried_out():
     assert found.best(1)[0][0] == (2, 1)
 
 
-@pytest.mark.xfail(strict=True, reason='move does not keep others from where the thing was')
 def test_nobody_else_is_where_a_thing_has_left():
     found = belief()
     found.table[:] = ((0, -30, -30, -30), (0, 0, -30, -30))  # r at a1, hence g at b1
@@ -157,7 +156,6 @@ def test_a_thing_that_was_moved_was_not_where_it_could_not_be_moved():
     assert dict(found.best(12)).get((0, 1), 0.0) == pytest.approx(0.1, abs=1e-3)
 
 
-@pytest.mark.xfail(strict=True, reason='evidence about empty places is divided by the things')
 def test_an_answer_about_an_empty_place_is_bayes():
     found, rates = belief(), ObservationModel.default()
     found.answer([Answer(Atom('empty', ('a1',)), Verdict.YES)])
@@ -165,14 +163,12 @@ def test_an_answer_about_an_empty_place_is_bayes():
     close(found.best(12), exact({p: math.exp(false if 0 in p else true) for p in ALL}))
 
 
-@pytest.mark.xfail(strict=True, reason='probabilities depend on how many were wanted before')
 def test_the_best_two_weigh_the_same_whatever_was_wanted_before():
     one, other = belief(), belief()
     other.best(12)
     assert [w for _, w in one.best(2)] == pytest.approx([w for _, w in other.best(2)])
 
 
-@pytest.mark.xfail(strict=True, reason='at most twice as many as wanted are looked at')
 def test_many_excluded_arrangements_do_not_hide_the_next_one():
     found = belief()
     found.table[0] = (0.0, -0.1, -0.2, -0.3)

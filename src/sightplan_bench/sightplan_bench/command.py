@@ -335,6 +335,12 @@ def bench_scoring(size: Size) -> dict[str, Any]:
     return scoring(size.repeats, SEED)
 
 
+def bench_sliding(size: Size) -> dict[str, Any]:
+    """Sliding puzzles; see ``sliding_cost.measure``."""
+    from sightplan_bench.sliding_cost import measure as cost
+    return cost(size.repeats, size.episodes, SEED)
+
+
 def _ros_tool(*arguments: str, timeout_s: float = 300.0) -> str:
     """Standard output of a helper command in the workspace's environment."""
     done = subprocess.run([sys.executable, '-m', *arguments], capture_output=True, text=True,
@@ -368,7 +374,8 @@ PARTS: dict[str, Callable[[Size], dict[str, Any]]] = {
     'rendering': bench_render, 'steps': bench_steps, 'embedded': bench_embedded,
     'planning': bench_planner, 'bags': bench_bags, 'recording': bench_recording,
     'estimate': bench_estimate, 'belief': bench_belief, 'household': bench_household,
-    'locating': bench_locating, 'scoring': bench_scoring, 'episodes': bench_in_process,
+    'locating': bench_locating, 'scoring': bench_scoring, 'sliding': bench_sliding,
+    'episodes': bench_in_process,
     'replay': bench_replay}
 """What is measured in this process."""
 

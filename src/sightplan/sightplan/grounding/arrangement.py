@@ -38,6 +38,9 @@ Floats = NDArray[np.float64]
 Placement = tuple[int, ...]
 """For each thing the number of its place."""
 
+LISTED = 32
+"""Arrangements that probabilities are shared out among."""
+
 _OUT = -1e6  # log weight of a place where a thing cannot be [nats]
 _MOST = 30.0  # log weights of places are kept within this of a row's best [nats]
 
@@ -145,16 +148,19 @@ class ArrangementBelief:
     # --- reading --------------------------------------------------------------------------------
 
     def best(self, count: int) -> list[tuple[Placement, float]]:
-        """The most probable arrangements with their probabilities among themselves, best first.
+        """The most probable arrangements, best first.
 
         Args:
-            count: how many at most.
+            count: how many at most, up to ``LISTED``.
+
+        Returns:
+            them with their probabilities among the ``LISTED`` best ones.
         """
-        if len(self._best) < count:
-            found = k_best(self.table, count + min(len(self._excluded), count))
+        if not self._best:
+            found = k_best(self.table, LISTED + min(len(self._excluded), LISTED))
             weighed = [(placement, score + self._excluded.get(placement, 0.0))
                        for placement, score in found]
-            weighed.sort(key=lambda item: -item[1])
+            weighed = sorted(weighed, key=lambda item: -item[1])[:LISTED]
             top = weighed[0][1]
             weights = [math.exp(score - top) for _, score in weighed]
             total = sum(weights)
@@ -162,10 +168,10 @@ class ArrangementBelief:
                 weighed, weights, strict=True)]
         return self._best[:count]
 
-    def marginals(self, count: int = 32) -> dict[Atom, float]:
-        """P(thing in place), from the ``count`` best arrangements, per atom."""
+    def marginals(self) -> dict[Atom, float]:
+        """P(thing in place), from the best arrangements, per atom."""
         p = np.zeros(self.table.shape)
-        for placement, weight in self.best(count):
+        for placement, weight in self.best(LISTED):
             p[np.arange(len(placement)), placement] += weight
         return dict(zip(self.structure.atoms, map(float, np.clip(p, 1e-4, 1 - 1e-4).ravel()),
                         strict=True))
@@ -202,7 +208,7 @@ class ArrangementBelief:
             elif answer.atom.predicate == self.structure.empty:
                 column = self._place[answer.atom.args[0]]
                 false, true = self._likelihoods(answer)
-                self.table[:, column] += (false - true) / len(self.table)
+                self.table[:, column] += false - true  # at most one thing is there
         for row, items in rows.items():
             if any(item.verdict.says is not None for item in items.values()):
                 self._measure(row, items)
@@ -245,21 +251,24 @@ class ArrangementBelief:
         self._best = []
         self._last.pop(thing, None)
         self._excluded.clear()
-        before = self.table[thing]
-        after = np.full(len(before), _OUT)
+        possible = np.array([other is not None for other in target])
+        before = self._row(thing)
+        # It was where it could be moved from; it has gone, or it is there still.
+        was = before + np.where(possible, 0.0, math.log(max(self.rates.execution_if_inapplicable,
+                                                            1e-9)))
+        after = np.where(possible, was + math.log(max(1.0 - success, 1e-9)), was)
         for place, other in enumerate(target):
             if other is not None:
-                after[other] = np.logaddexp(after[other], before[place] + math.log(success))
-        stay = math.log(max(1.0 - success, 1e-9))
-        self.table[thing] = np.logaddexp(after, before + stay)
-        for row in range(len(self.table)):  # nobody else was where it has gone
-            if row != thing:
-                arrived = np.exp(self._row(thing))
-                self.table[row] += np.log(np.clip(1.0 - arrived, 1e-9, 1.0))
+                after[other] = np.logaddexp(after[other], was[place] + math.log(success))
+        self.table[thing] = after
+        was, after = (np.exp(row - np.logaddexp.reduce(row)) for row in (was, after))
+        others = [row for row in range(len(self.table)) if row != thing]
+        for there in (was, after):  # nobody else was where it was, nor is where it is
+            self.table[others] += np.log(np.clip(1.0 - there, 1e-9, 1.0))
         self._trim()
 
-    def refused(self, thing: int, target: Sequence[int | None], legal: float, count: int = 32,
-                ) -> None:
+    def refused(self, thing: int, target: Sequence[int | None], legal: float,
+                count: int = 2 * LISTED) -> None:
         """The world refused to move a thing: its next place is taken, or there is none.
 
         Args:

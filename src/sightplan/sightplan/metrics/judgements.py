@@ -75,6 +75,8 @@ class Judgements:
                   'answer': answer.verdict.value, 'truth': truth, 'step': step,
                   'image_id': event.observation.image_id, 'stamp_ns': event.observation.stamp_ns}
         self.texts[str(atom)] = question.text
+        if event.purpose is AskPurpose.PICTURED_GOAL:
+            return judged  # it says nothing about the state
         if atom in self._last:
             self._earlier[atom] = self._last[atom]
         self._last[atom] = judged

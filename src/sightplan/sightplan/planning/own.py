@@ -40,6 +40,7 @@ class OwnPlanner:
             '', *SEARCHES) else None
         if own is not None:
             domain, module = own
+        if own is not None and task.domain_pddl == domain.pddl:
             started = time.monotonic()
             try:
                 result: PlanningResult = module.plan(

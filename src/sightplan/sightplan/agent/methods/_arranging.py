@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
 from sightplan.domains import InstantiatedModel
 from sightplan.grounding.arrangement import (
+    LISTED,
     ArrangementBelief,
     Placement,
     Structure,
@@ -35,8 +36,8 @@ from sightplan.model import (
     StopReason,
 )
 
-_STATES, _GOALS, _PLANNED = 32, 32, 3
-_FAINT = 1e-3
+_PLANNED = 3  # states, and goals, that are planned for
+_FAINT, _LIKELY = 1e-3, 0.5
 _PREFERENCE = 0.05
 """Log odds of a thing's goal against any other place, before anything is read [nats]."""
 
@@ -86,6 +87,7 @@ class Arranging:
         self._plan: deque[Action] = deque()
         self._refused: set[Action] = set()  # since the last action that was carried out
         self._views = 0
+        self._new_state = True
         self._targets: dict[Action, tuple[str, tuple[int | None, ...]]] = {}
         self._plans: dict[tuple[Placement, Placement | None], tuple[Action, ...] | None] = {}
 
@@ -111,7 +113,7 @@ class Arranging:
         seen = context.goal_observation()
         for number in range(self._settings.goal_looks):
             self._read(context, self._goal, view(seen, number), AskPurpose.PICTURED_GOAL)
-            if self._goal.best(2)[0][1] >= self._settings.settle:
+            if self._goal.best(1)[0][1] >= self._settings.settle:
                 return
 
     def _expect_goal(self, context: Context) -> None:
@@ -132,7 +134,7 @@ class Arranging:
             seen = view(context.observe(), self._views)
             self._views += 1
             self._read(context, self._state, seen, purpose, action)
-            if self._state.best(2)[0][1] >= self._settings.settle:
+            if self._state.best(1)[0][1] >= self._settings.settle:
                 break
         context.believe(self._structure.state(self._state.best(1)[0][0]),
                         self._state.marginals())
@@ -149,9 +151,10 @@ class Arranging:
 
     def decide(self, context: Context) -> Decision:
         """The first action of a plan from the likeliest state to the likeliest goal."""
-        states = self._state.best(_STATES)
+        states = self._state.best(LISTED)
         if context.spec.stop_at_goal:
-            if self._goal is not None:  # it goes on, so this is not the goal
+            if self._goal is not None and self._new_state:  # it goes on: this is not the goal
+                self._new_state = False
                 for placement, weight in states:
                     if weight > _FAINT:
                         self._goal.exclude(placement, weight)
@@ -169,9 +172,11 @@ class Arranging:
             probability = sum(weight for placement, weight in states if context.problem.goal_met(
                 self._structure.state(placement)))
         else:
-            goals = dict(self._goal.best(_GOALS))
+            goals = dict(self._goal.best(LISTED))
             probability = sum(weight * goals.get(placement, 0.0) for placement, weight in states)
-        if probability < self._settings.accept:
+        likeliest = states[0][0] == self._goal.best(1)[0][0] if self._goal is not None else (
+            context.problem.goal_met(self._structure.state(states[0][0])))
+        if probability < self._settings.accept and not (likeliest and probability >= _LIKELY):
             return None
         return Stop(StopReason.PLAN_DONE, f'the goal holds with P = {probability:.3f}')
 
@@ -191,7 +196,7 @@ class Arranging:
         if self._goal is None:
             return self._planned(context, placement, None)
         best: tuple[float, tuple[Action, ...]] | None = None
-        for goal, weight in self._goal.best(_GOALS)[:_PLANNED]:
+        for goal, weight in self._goal.best(_PLANNED):
             if goal == placement or weight <= 0.0:
                 continue
             score = math.log(weight)
@@ -236,7 +241,7 @@ class Arranging:
         if feedback.status is FeedbackStatus.EXECUTED:
             self._state.move(row, target, self.rates.action(action.name).success)
             self._refused.clear()
-            self._views = 0
+            self._views, self._new_state = 0, True
             if self._plan and self._plan[0] == action:
                 self._plan.popleft()
             self.look(context, AskPurpose.EFFECT, action)

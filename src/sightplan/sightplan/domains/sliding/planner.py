@@ -30,8 +30,8 @@ def plan(problem: Problem, search: str) -> PlanningResult:
         raise InputError(f'{problem.name}: init: the facts of next are not those of a whole board '
                          '(correct them)')
     if not problem.goal_met(board.facts(goal) | known):
-        raise InputError(f'{problem.name}: goal: it contradicts itself (give every piece one cell, '
-                         'and leave out the rest)')
+        raise InputError(f'{problem.name}: goal: it contradicts itself (give every piece one '
+                         'cell, and leave out the rest)')
     if not solvable(board.size, start, goal):
         return PlanningResult(PlanningStatus.UNSOLVABLE, message='the goal is of the other parity')
     for weight, limit in _EFFORTS if search == _SHORT else ((1.0, NODE_LIMIT),):
