@@ -21,12 +21,12 @@ from sightplan.vlm.backends.embedded import Backend, Settings, shipped_domains, 
 
 torch = pytest.importorskip('torch')
 pytest.importorskip('cv2')
-pytest.importorskip('sightplan_sim.sliding.drawing')
+make_scene = pytest.importorskip('sightplan_sim.sliding.drawing').make_scene
+sample_look = pytest.importorskip('sightplan_sim.sliding.look').sample_look
+_pieces = pytest.importorskip('sightplan_sim.sliding.pieces')
+colours, pieces_of = _pieces.colours, _pieces.pieces_of
 from sightplan.vlm.backends import _embedded_sliding as reading  # noqa: E402
 from sightplan.vlm.backends import _embedded_sliding_network as networks  # noqa: E402
-from sightplan_sim.sliding.drawing import make_scene  # noqa: E402
-from sightplan_sim.sliding.look import sample_look  # noqa: E402
-from sightplan_sim.sliding.pieces import colours, pieces_of  # noqa: E402
 
 TRAINING = Path(__file__).resolve().parents[3] / 'training'
 PIECES = ('red_cube', 'blue_sphere', 'green_pyramid', 'yellow_cylinder', 'red_sphere')
@@ -243,6 +243,7 @@ def test_it_is_shipped_small_and_knows_what_the_domain_has() -> None:
 def trainer(monkeypatch: Any) -> Any:
     monkeypatch.syspath_prepend(str(TRAINING))
     yield __import__('train_sliding')
+    torch.set_flush_denormal(False)  # a training sets it for its process, here everybody's
     sys.modules.pop('train_sliding', None)
 
 

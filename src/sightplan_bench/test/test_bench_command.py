@@ -12,7 +12,7 @@ from sightplan_bench.command import PARTS, ROS_PARTS
 FIGURES = {
     'rendering': {'render_ms', 'render_size'},
     'steps': {'blocksworld_step_ms', 'blocksworld_step_ms_most', 'household_step_ms',
-              'household_step_ms_most'},
+              'household_step_ms_most', 'sliding_step_ms', 'sliding_step_ms_most'},
     'embedded': {'embedded_ms_per_60_questions', 'embedded_questions_per_s'},
     'planning': {'plan_ms_hard'},
     'bags': {'bag_messages_per_s_all', 'bag_messages_per_s_events', 'bag_mb_per_s'},

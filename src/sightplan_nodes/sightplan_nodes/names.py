@@ -35,8 +35,9 @@ EXPERIMENT = 'experiment'
 
 GET_STATE = f'{SIM_BRIDGE}/get_state'
 PROVIDE_FACTS = f'{SIM_BRIDGE}/provide_facts'
-ONLY_SIMULATED = frozenset({GET_STATE, PROVIDE_FACTS, CLOCK})
-"""All that sim_bridge offers and arm_bridge does not: ground truth, and a clock of its own."""
+ONLY_SIMULATED = frozenset({GET_STATE, PROVIDE_FACTS, CLOCK, GOAL_IMAGE})
+"""All that sim_bridge offers and arm_bridge does not: ground truth, a clock of its own, and a
+picture of the goal."""
 EXECUTE_SKILL = 'execute_skill'
 GRASP_AT = 'grasp_at'
 GROUND = f'{GROUNDER}/ground'

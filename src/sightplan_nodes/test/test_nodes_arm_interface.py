@@ -107,7 +107,8 @@ def test_the_worlds_are_the_same_but_for_what_is_listed() -> None:
 
     only = {private(names.SIM_BRIDGE, what) for what in names.ONLY_SIMULATED}
     assert {(kind, what) for kind, what, _ in sim - arm} == {
-        ('publishes' if what == names.CLOCK else 'serves', what) for what in only}
+        ('publishes' if what in (names.CLOCK, '/' + names.GOAL_IMAGE) else 'serves', what)
+        for what in only}
     assert {(kind, what) for kind, what, _ in arm - sim} == {('asks', what) for what in SETUP}
 
     shared = sim_qos.keys() & arm_qos.keys()
