@@ -85,8 +85,8 @@ def bench_render(size: Size) -> dict[str, Any]:
 def bench_steps(size: Size) -> dict[str, Any]:
     """CPU milliseconds of a step in each world: act, settle, take a picture, read the truth.
 
-    Random legal actions in five hard problems (of a domain without such: of its first split); time of the process, since a step is to fit one
-    core, however busy the machine is.
+    Random legal actions in five hard problems (of a domain without such: of its first split);
+    time of the process, since a step is to fit one core, however busy the machine is.
     """
     from sightplan.runs import make_world, world_names
     found: dict[str, Any] = {}
