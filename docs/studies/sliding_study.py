@@ -40,18 +40,29 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog='python docs/studies/sliding_study.py',
         description='Regenerate the tables of docs/sliding.md from run directories.')
     parser.add_argument('runs', nargs='+', type=Path, metavar='RUNS',
-                        help='directory of the sweep')
+                        help='directory of the sweep; of several the last one counts')
     parser.add_argument('--out', type=Path, default=Path('docs'), metavar='DIR',
                         help=f'where {DOCUMENT} is (default: docs)')
     arguments = parser.parse_args(argv)
     try:
-        entries = [entry for entry in read_entries(arguments.runs) if entry.lines]
+        entries = latest(read_entries(arguments.runs))
         for line in rewrite(arguments.out / DOCUMENT, make_tables(entries)):
             print(line)
     except InputError as error:
         print(f'{parser.prog}: {error}', file=sys.stderr)
         return _USAGE
     return _DONE
+
+
+def latest(entries: Iterable[Entry]) -> list[Entry]:
+    """The finished cells; of those that were run several times the one named last."""
+    found: dict[str, Entry] = {}
+    for entry in entries:
+        if entry.lines and len(entry.lines) >= entry.planned:
+            settings = entry.settings
+            found[repr((settings['method'], settings['goal'], settings['backend_options'],
+                        entry.labels.get('method')))] = entry
+    return list(found.values())
 
 
 def make_tables(entries: Sequence[Entry]) -> dict[str, str]:
