@@ -110,10 +110,10 @@ class Domain:
         folder: holds ``domain.pddl``, ``questions.yaml``, ``goal.yaml``, ``prompts.yaml``,
             ``problems/<split>/`` and, if it has them, ``domain.yaml``, ``constraints.yaml``,
             ``generator.py``, ``drawing.py``, ``world.py``, ``planner.py`` (see
-            ``planning.own``), ``replies.py`` (see ``planning.visual``), ``formats.py`` and
-            templates of its own in ``prompts/``. ``formats.py`` reads and writes problem files of
-            another form: ``SUFFIX`` (such as ``.json``), ``read(domain, text, name, source)`` and
-            ``write(domain, problem)``.
+            ``planning.own``), ``proposals.py`` and ``marks.py`` (see ``planning.visual``),
+            ``formats.py`` and templates of its own in ``prompts/``. ``formats.py`` reads and
+            writes problem files of another form: ``SUFFIX`` (such as ``.json``), ``read(domain,
+            text, name, source)`` and ``write(domain, problem)``.
         domain_file: another domain file of the same vocabulary to use instead.
         domain_pddl: likewise, as text (a request from another machine carries no files).
 

@@ -80,7 +80,7 @@ class Arranging:
     def __init__(self, structure: Structure, model: InstantiatedModel, rates: ObservationModel,
                  settings: ArrangingSettings) -> None:
         self._structure, self._settings = structure, settings
-        self.rates = rates
+        self._rates = rates
         self._next_to = neighbours(structure, model)
         self._state = self._belief()
         self._goal: ArrangementBelief | None = None
@@ -97,13 +97,7 @@ class Arranging:
         return len(self._plan)
 
     def _belief(self) -> ArrangementBelief:
-        return ArrangementBelief(self._structure, self.rates, self._next_to, self._settings.near)
-
-    def use_rates(self, rates: ObservationModel) -> None:
-        """Go on with other rates."""
-        self.rates = self._state.rates = rates
-        if self._goal is not None:
-            self._goal.rates = rates
+        return ArrangementBelief(self._structure, self._rates, self._next_to, self._settings.near)
 
     # --- reading --------------------------------------------------------------------------------
 
@@ -239,14 +233,14 @@ class Arranging:
         thing, target = self._target(context, action)
         row = self._structure.things.index(thing)
         if feedback.status is FeedbackStatus.EXECUTED:
-            self._state.move(row, target, self.rates.action(action.name).success)
+            self._state.move(row, target, self._rates.action(action.name).success)
             self._refused.clear()
             self._views, self._new_state = 0, True
             if self._plan and self._plan[0] == action:
                 self._plan.popleft()
             self.look(context, AskPurpose.EFFECT, action)
         else:
-            self._state.refused(row, target, self.rates.rejection)
+            self._state.refused(row, target, self._rates.rejection)
             self._refused.add(action)
             self._plan.clear()
             self.look(context, AskPurpose.PRECONDITION, action)

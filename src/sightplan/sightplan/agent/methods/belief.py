@@ -70,15 +70,14 @@ class Policy(BelievingPolicy):
                     f'that states are arrangements, and {context.domain.name} has none such, or '
                     f'they are not used (choose goal=told)')
             return super().begin(context)
+        rates = self._estimators.rates
         if context.answering_model:
             self._check_calibration(context)
-        self._arranging = Arranging(
-            structure, context.model, self._estimators.rates, ArrangingSettings(
-                own.looks, own.goal_looks, own.memory, own.settle, own.accept, own.near,
-                own.patience, own.search))
-        if context.answering_model:
-            self._arranging.use_rates(self._estimators.answering(
-                context.domain, context.answering_model, context.answering_prompt).rates)
+            rates = self._estimators.answering(
+                context.domain, context.answering_model, context.answering_prompt).rates
+        self._arranging = Arranging(structure, context.model, rates, ArrangingSettings(
+            own.looks, own.goal_looks, own.memory, own.settle, own.accept, own.near,
+            own.patience, own.search))
         if context.spec.pictured_goal:
             self._arranging.read_goal(context)
         self._arranging.look(context, AskPurpose.ENUMERATION)

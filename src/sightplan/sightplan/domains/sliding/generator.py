@@ -20,7 +20,6 @@ from sightplan.domains.sliding.boards import (
     SMALLEST,
     TILE,
     Arrangement,
-    Board,
     distances,
     legal_moves,
     manhattan,
@@ -30,7 +29,8 @@ from sightplan.domains.sliding.boards import (
 )
 from sightplan.domains.sliding.configs import Config
 from sightplan.domains.sliding.formats import problem_of
-from sightplan.model import InputError, Plan, Problem, param
+from sightplan.domains.sliding.planner import plan
+from sightplan.model import InputError, Plan, PlanningStatus, Problem, param
 
 COLOURS = ('red', 'green', 'blue', 'yellow')
 SHAPES = ('cube', 'pyramid', 'sphere', 'cylinder')
@@ -181,7 +181,5 @@ def optimal_plan(problem: Problem) -> Plan | None:
     Raises:
         InputError: start or goal do not give every piece one cell.
     """
-    board = Board.of(problem)
-    found = shortest(board.size, board.arrangement(problem.init, f'{problem.name}: init'),
-                     board.goal(problem))
-    return None if found.moves is None else board.plan(found.moves)
+    found = plan(problem, 'optimal')
+    return found.plan if found.status is PlanningStatus.SOLVED else None
