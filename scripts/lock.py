@@ -69,7 +69,8 @@ def lines(resolved: dict[str, dict[str, str]]) -> list[str]:
 def main() -> int:
     """Write the locks."""
     parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
-    parser.add_argument('--python311', default='python3.11', metavar='EXE')
+    parser.add_argument('--python311', default='python3.11', metavar='EXE',
+                        help='the oldest that is promised: Debian 12 has 3.11.2')
     parser.add_argument('--python312', default='python3.12', metavar='EXE')
     parser.add_argument('--keep', action='store_true', help='keep the versions of today')
     args = parser.parse_args()
