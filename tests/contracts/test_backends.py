@@ -46,6 +46,7 @@ from sightplan.vlm.api import (
     locator,
     make_backend,
 )
+from sightplan.vlm.choosing import ChoiceRequest, can_choose, choose
 from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest, check
 from sightplan.vlm.pointing import FOLDER
 
@@ -82,6 +83,13 @@ class Truth:
     def masks(self, target: str) -> TargetMasks:
         return TargetMasks(THING, (OTHER,))
 
+    def better(self, first: str, second: str) -> int:
+        return (first < second) - (second < first)
+
+
+CHOICE = ChoiceRequest(('Look:', IMAGE, 'Which one, Left or Right?'), ('Left', 'Right'),
+                       ('a', 'b'), timeout_s=120.0)
+
 
 def find(form: Form = Form.POINT, attempt: int = 0, **more: Any) -> LocateRequest:
     return LocateRequest(IMAGE, Target(TARGET, form), attempt=attempt, timeout_s=120.0, **more)
@@ -111,6 +119,7 @@ def _replay(folder: Path) -> dict[str, Any]:
     for question in QUESTIONS:
         backend.answer(ask([question]))
     backend.generate(TEXT)
+    choose(backend, CHOICE)
     for request in ALL_FORMS:
         backend.locate(request)
     check(backend, CheckRequest(IMAGE, Target(TARGET), PLACE))
@@ -139,7 +148,8 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     'scripted': _scripted, 'replay': _replay, 'transformers': _transformers,
     'embedded': _embedded, 'noisy_oracle': lambda folder: {},
     'noisy_reader': lambda folder: {'table': 'perfect'},
-    'noisy_locator': lambda folder: {}}
+    'noisy_locator': lambda folder: {},
+    'noisy_critic': lambda folder: {}}
 
 
 @pytest.fixture(scope='module')
@@ -250,8 +260,10 @@ def test_the_model_has_a_name_and_usage_grows(made: Any, name: str) -> None:
     before = backend.usage
     if name in ANSWERING:
         backend.answer(ask())
-    else:
+    elif name in LOCATORS:
         backend.locate(find())
+    else:
+        choose(backend, CHOICE)
     after = backend.usage
     assert (before is None) is (after is None)
     if before is not None:
@@ -310,6 +322,22 @@ def test_what_answers_no_questions_names_those_that_do(made: Any, name: str) -> 
     with pytest.raises(InputError, match='yes/no') as caught:
         made(name).answer(ask())
     assert str(caught.value).rpartition(': ')[2].split(', ') == list(ANSWERING)
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_what_chooses_names_an_option_or_says_why_not(made: Any, name: str) -> None:
+    backend = made(name)
+    if not can_choose(backend_class(name)):
+        with pytest.raises(InputError, match='cannot choose|compare'):
+            choose(backend, CHOICE)
+        return
+    reply = choose(backend, CHOICE)
+    assert (reply.chosen is None) is bool(reply.unread)
+    assert reply.chosen in (None, 0, 1)
+    if reply.probabilities is not None:
+        assert len(reply.probabilities) == 2
+        assert sum(reply.probabilities) == pytest.approx(1)
+        assert reply.chosen == int(np.argmax(reply.probabilities))
 
 
 @pytest.mark.parametrize('name', sorted({*NAMES} - {*LOCATORS}))

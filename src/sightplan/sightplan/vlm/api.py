@@ -1,8 +1,9 @@
 """Requests to and replies from vision-language backends, and how a backend is found.
 
-There are three kinds of request: many yes/no questions about one image, which a backend answers in
+There are four kinds of request: many yes/no questions about one image, which a backend answers in
 one batch and, where it can, from probabilities without generating text; a prompt of texts and
-images to which the model replies in free text; and a thing to be found in an image (``locating``).
+images to which the model replies in free text; a thing to be found in an image (``locating``); and
+options to choose among (``choosing``).
 
 A backend is one module, ``sightplan.vlm.backends.<name>`` or an entry point of another package in
 the group ``sightplan.backends``, holding a frozen settings dataclass
@@ -11,7 +12,9 @@ searching a model's name. Heavy libraries are imported only inside the module. A
 answers do not depend on the prompt around the questions has ``reads_prompt = False``. One that
 can point has ``locates = True`` and the method ``locate`` (``Locator``); one that can tell in its
 own way whether a place is right has a method ``check`` (else ``locating.check`` draws a mark and
-asks a yes/no question). One that only points has ``answers = False``, and ``answer`` raises.
+asks a yes/no question). One that can choose among options in a way of its own has ``chooses =
+True`` and the method ``choose`` (``choosing.Chooser``); of one that replies in free text the reply
+is read. One that answers no yes/no questions has ``answers = False``, and ``answer`` raises.
 """
 
 from __future__ import annotations
@@ -324,3 +327,35 @@ class AnswersOnly:
             InputError: always.
         """
         raise cannot_generate(type(self).__module__.rpartition('.')[2])
+
+
+class NoWords:
+    """What a backend that neither answers questions nor speaks has in common with its kind."""
+
+    generates = False
+    answers = False
+    only = ''
+    """What it does, in words."""
+
+    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+        """Refuse: it cannot.
+
+        Raises:
+            InputError: always; names those that can.
+        """
+        able = [name for name in backend_names() if getattr(backend_class(name), 'answers', True)]
+        raise self._refusal('it does not answer yes/no questions', 'does', able)
+
+    def generate(self, request: TextRequest) -> TextReply:
+        """Refuse: it cannot.
+
+        Raises:
+            InputError: always; names those that can.
+        """
+        able = [name for name in backend_names() if backend_class(name).generates]
+        raise self._refusal('it cannot plan', 'can', able)
+
+    def _refusal(self, cannot: str, verb: str, able: list[str]) -> InputError:
+        name = type(self).__module__.rpartition('.')[2]
+        return InputError(f'backend {name!r} {self.only} only, {cannot}; choose one that {verb}: '
+                          f'{", ".join(able) or "none"}')

@@ -44,14 +44,7 @@ from sightplan.model import (
     param,
 )
 from sightplan.model.region import Mask, Point, pixel
-from sightplan.vlm.api import (
-    TextReply,
-    TextRequest,
-    YesNoReply,
-    YesNoRequest,
-    backend_class,
-    backend_names,
-)
+from sightplan.vlm.api import NoWords, YesNoReply
 from sightplan.vlm.backends._hashed_draws import uniform
 from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest
 
@@ -86,7 +79,7 @@ def content(settings: Settings) -> str:
     return hashlib.sha256(repr(_hit_rate(settings)).encode()).hexdigest()[:12]
 
 
-class Backend:
+class Backend(NoWords):
     """Points from ground truth with a model's errors.
 
     Args:
@@ -99,9 +92,8 @@ class Backend:
 
     needs_truth = True
     needs_pixels = False
-    generates = False
     locates = True
-    answers = False
+    only = 'points at things'
     reads_prompt = False
     usage = None
 
@@ -154,27 +146,6 @@ class Backend:
         key += (str(self._drawn_at(request.attempt, key)),)
         right = uniform(*key, 'right') < self._settings.check_accuracy
         return YesNoReply('Yes' if (marked == 0) is right else 'No')
-
-    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
-        """Refuse: it knows where things are, and nothing else.
-
-        Raises:
-            InputError: always.
-        """
-        able = [name for name in backend_names()
-                if getattr(backend_class(name), 'answers', True)]
-        raise InputError("backend 'noisy_locator' points at things only, it does not answer "
-                         f'yes/no questions; choose one that does: {", ".join(able)}')
-
-    def generate(self, request: TextRequest) -> TextReply:
-        """Refuse: it cannot.
-
-        Raises:
-            InputError: always.
-        """
-        able = [name for name in backend_names() if backend_class(name).generates]
-        raise InputError("backend 'noisy_locator' points at things only, it cannot plan; choose "
-                         f'one that can: {", ".join(able)}')
 
     def _key(self, what: str, image: NDArray[np.uint8], truth: TargetMasks,
              target: str) -> tuple[str, ...]:

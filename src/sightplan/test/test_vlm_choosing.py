@@ -1,0 +1,137 @@
+"""Choosing among options: reading replies, and asking so that bias cancels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightplan.model import InputError
+from sightplan.vlm.api import TextReply, make_backend
+from sightplan.vlm.choosing import (
+    HARD,
+    ChoiceReply,
+    ChoiceRequest,
+    choose,
+    compare,
+    read_choice,
+)
+
+PATHS = ('Path 1', 'Path 2')
+
+
+class _Biased:
+    """Evidence for the subject 'good', and a constant bias to what is shown first."""
+
+    chooses = True
+    model = 'biased'
+
+    def __init__(self, evidence: float, bias: float, hard: bool = False) -> None:
+        self._evidence, self._bias, self._hard = evidence, bias, hard
+
+    def choose(self, request: ChoiceRequest) -> ChoiceReply:
+        sign = 1 if request.subjects[0] == 'good' else -1
+        log_odds = sign * self._evidence + self._bias
+        p = 1 / (1 + math.exp(-log_odds))
+        return ChoiceReply(None if self._hard else (p, 1 - p), 0 if p > 0.5 else 1)
+
+
+class _Talker:
+    generates = True
+    model = 'talker'
+
+    def __init__(self, reply: str) -> None:
+        self._reply = reply
+
+    def generate(self, request: object) -> TextReply:
+        return TextReply(self._reply)
+
+
+def _pair(subjects: tuple[str, str] = ('good', 'bad'),
+          ) -> Callable[[int, int], ChoiceRequest]:
+    return lambda first, second: ChoiceRequest(
+        ('Which?',), PATHS, (subjects[first], subjects[second]))
+
+
+@given(st.floats(-4, 4), st.floats(-4, 4))
+def test_a_constant_bias_cancels(evidence: float, bias: float) -> None:
+    comparison = compare(_Biased(evidence, bias), _pair())  # type: ignore[arg-type]
+
+    assert comparison.log_odds == pytest.approx(2 * evidence, abs=1e-6)
+
+
+@given(st.floats(-3, 3), st.floats(-3, 3))
+def test_one_order_keeps_the_bias(evidence: float, bias: float) -> None:
+    comparison = compare(_Biased(evidence, bias), _pair(), 'one')  # type: ignore[arg-type]
+
+    assert comparison.log_odds == pytest.approx(evidence + bias, abs=1e-6)
+    assert len(comparison.replies) == 1
+
+
+def test_hard_answers_that_contradict_each_other_say_nothing() -> None:
+    torn = compare(_Biased(0.5, 3.0, hard=True), _pair())  # type: ignore[arg-type]
+    sure = compare(_Biased(3.0, 0.5, hard=True), _pair())  # type: ignore[arg-type]
+
+    assert torn.probability == 0.5 and torn.agreed is False
+    assert sure.log_odds == pytest.approx(2 * math.log(HARD / (1 - HARD))) and sure.agreed
+
+
+def test_a_reply_that_cannot_be_read_is_no_evidence() -> None:
+    comparison = compare(_Talker('Neither.'), _pair())  # type: ignore[arg-type]
+
+    assert comparison.probability == 0.5 and comparison.agreed is None
+    assert comparison.replies[0].unread == 'names no option'
+
+
+@pytest.mark.parametrize(('text', 'chosen'), [
+    ('Answer: Path 1\nExplanation: Path 2 is longer.', 0),
+    ('**Answer:** Path 2.\nExplanation: shorter', 1),
+    ('path2', None),
+    ('Path 2', 1),
+    ('I take Path 1.', 0),
+    ('Path 1 or Path 2', None),
+    ('Answer: Path 1\nWait. Answer: path 2', 1),
+    ('Path 12', None),
+    ('', None),
+])
+def test_what_replies_name(text: str, chosen: int | None) -> None:
+    reply = read_choice(text, PATHS)
+
+    assert reply.chosen == chosen
+    assert bool(reply.unread) is (chosen is None)
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_read_or_said_to_be_unread(text: str) -> None:
+    reply = read_choice(text, PATHS)
+
+    assert (reply.chosen is None) is bool(reply.unread)
+
+
+@pytest.mark.parametrize(('options', 'subjects', 'says'), [
+    (('a',), (), '2 to 16'),
+    (('a', 'A '), (), 'different'),
+    (('a', ' '), (), 'a name'),
+    (('a', 'b'), ('x',), 'subjects'),
+])
+def test_bad_requests(options: tuple[str, ...], subjects: tuple[str, ...], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        ChoiceRequest(('?',), options, subjects)
+
+
+def test_a_backend_of_yes_and_no_says_that_it_cannot() -> None:
+    class Truth:
+        def state(self, stamp_ns: int) -> frozenset[object]:
+            return frozenset()
+
+    backend = make_backend('noisy_oracle', {}, Truth())
+    with pytest.raises(InputError, match='cannot choose'):
+        choose(backend, _pair()(0, 1))
+
+
+def test_orders_are_checked() -> None:
+    with pytest.raises(InputError, match='both or one'):
+        compare(_Biased(1, 0), _pair(), 'three')  # type: ignore[arg-type]
