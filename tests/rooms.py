@@ -12,7 +12,7 @@ from pathlib import Path
 
 STDLIB = frozenset(sys.stdlib_module_names) | {'compression'}  # new in Python 3.14
 
-_THOUGHT = ('model', 'domains', 'vlm', 'grounding', 'planning', 'agent')
+_THOUGHT = ('model', 'domains', 'paths', 'vlm', 'grounding', 'planning', 'agent')
 _RUNS = (*_THOUGHT, 'metrics', 'records', 'runs')
 
 ROOMS_OF_THE_CORE = {
@@ -20,8 +20,9 @@ ROOMS_OF_THE_CORE = {
     # no room imports one that imports it.
     'model': (),
     'domains': ('model',),
+    'paths': ('model',),
     'vlm': ('model',),
-    'grounding': ('model', 'domains', 'vlm'),
+    'grounding': ('model', 'domains', 'paths', 'vlm'),
     'planning': ('model', 'domains', 'vlm'),
     'agent': ('model', 'domains', 'grounding', 'planning'),
     'metrics': ('model', 'domains'),
@@ -46,6 +47,7 @@ LIBRARIES_OF_THE_CORE = {
     # room: third-party libraries of any of its modules; heavy ones are listed per module below.
     'model': ('numpy',),
     'domains': _PLAIN,
+    'paths': (*_PLAIN, 'scipy', 'shapely'),
     'vlm': _PLAIN,
     'grounding': (*_PLAIN, 'scipy'),
     'planning': (),
@@ -96,8 +98,9 @@ HEAVY = {
     'rosbags': ('sightplan.records', 'sightplan_nodes'),
     'pybullet': ('sightplan_sim',),
     'pybullet_data': ('sightplan_sim',),
-    'cv2': ('sightplan_sim', 'sightplan_arm', 'sightplan.grounding.pointing', 'sightplan.report',
-            'sightplan.suites.point_it_out'),
+    'cv2': ('sightplan_sim', 'sightplan_arm', 'sightplan.grounding.pointing', 'sightplan.paths',
+            'sightplan.report', 'sightplan.suites.point_it_out'),
+    'ompl': ('sightplan.paths',),
     'pinocchio': ('sightplan_arm',),
     'coal': ('sightplan_arm',),  # collision distances, part of Pinocchio
 }
@@ -113,14 +116,14 @@ PACKAGES = {
         ('sightplan', 'sightplan_arm', 'sightplan_sim', 'sightplan_interfaces'),
         ('numpy', 'yaml', 'rich', 'rclpy', 'action_msgs', 'builtin_interfaces', 'lifecycle_msgs',
          'control_msgs', 'rcl_interfaces', 'rosgraph_msgs', 'sensor_msgs', 'std_msgs', 'std_srvs',
-         'geometry_msgs', 'trajectory_msgs', 'visualization_msgs',
+         'geometry_msgs', 'nav_msgs', 'trajectory_msgs', 'visualization_msgs',
          'unique_identifier_msgs', 'rosidl_runtime_py', 'ament_index_python'),
     ),
     'sightplan_bench': (
         ('sightplan', 'sightplan_arm', 'sightplan_sim', 'sightplan_nodes', 'sightplan_interfaces'),
         ('numpy', 'yaml', 'rich', 'rclpy', 'action_msgs', 'builtin_interfaces', 'lifecycle_msgs',
          'control_msgs', 'rcl_interfaces', 'rosgraph_msgs', 'sensor_msgs', 'std_msgs', 'std_srvs',
-         'geometry_msgs', 'trajectory_msgs', 'visualization_msgs',
+         'geometry_msgs', 'nav_msgs', 'trajectory_msgs', 'visualization_msgs',
          'unique_identifier_msgs', 'rosidl_runtime_py', 'ament_index_python'),
     ),
 }

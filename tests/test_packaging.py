@@ -155,7 +155,8 @@ def test_every_node_has_an_executable():
         group='console_scripts')
     assert {point.name for point in scripts} == {
         'agent', 'bag_player', 'experiment', 'grounder', 'metrics_recorder', 'rerun_viewer',
-        'sim_bridge', 'symbolic_planner', 'vlm_planner', 'arm_bridge', 'operator_console'}
+        'sim_bridge', 'symbolic_planner', 'vlm_planner', 'arm_bridge', 'operator_console',
+        'path_critic'}
 
 
 @pytest.mark.parametrize('package', PYTHON_PACKAGES)

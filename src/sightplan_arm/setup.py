@@ -23,7 +23,10 @@ setup(
     extras_require={'test': ['pytest']},
     # Skills are found by the name of the domain whose actions they carry out.
     entry_points={
-        'sightplan.skills': ['blocksworld = sightplan_arm.skills.blocksworld:make_skills'],
+        'sightplan.skills': [
+            'blocksworld = sightplan_arm.skills.blocksworld:make_skills',
+            'sliding = sightplan_arm.skills.sliding:make_skills',
+        ],
         'sightplan.commands': ['arm = sightplan_arm.command:add_parser'],
     },
 )

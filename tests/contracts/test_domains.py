@@ -9,6 +9,7 @@ import itertools
 import random
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,18 @@ def test_split_problem(domain: Domain, problem: Problem) -> None:
     assert {literal.atom for literal in problem.goal} <= set(model.atoms)
     assert len(set(model.atoms)) == len(model.atoms)
     assert len({domain.question(atom).text for atom in model.atoms}) == len(model.atoms)
+
+
+@every_domain
+def test_a_policy_is_told_nothing_of_what_a_problem_is_called_and_how_it_is_solved(
+        domain: Domain) -> None:
+    for problem in (p for split in domain.splits for p in domain.split_problems(split)[:5]):
+        for pictured in (False, True):
+            told = problem.for_agent(pictured)
+            other = replace(problem, name='other_c1_99', source='elsewhere', optimal_length=99,
+                            plans={}, init=problem.known)
+            assert told == other.for_agent(pictured)
+            assert problem.name.lower() not in (repr(told) + domain.write_problem(told)).lower()
 
 
 @pytest.mark.parametrize(('domain', 'case'), CASES)

@@ -1,6 +1,7 @@
 """What every suite must offer; a new folder is found and checked by itself.
 
-The data of a suite are what its own ``generate`` writes, as small as it can.
+The data of a suite are what its own ``generate`` writes, as small as it can. A suite of episodes
+and of samples is checked as one of each.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from sightplan.model.sample import Picture, SampleReply
 from sightplan.records import RunStore
 from sightplan.runs import OpenRun, RunSettings, Suite, load_suite, run, sample_work, suite_names
 from sightplan.runs.samples import Samples, load_samples, score_reply
-from sightplan.runs.suite import EPISODES, SAMPLES, Unread
+from sightplan.runs.suite import ALL_SAMPLES, EPISODES, SAMPLES, Unread
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
 from sightplan.vlm.locating import LocateReply, LocateRequest
 
 NAMES = suite_names()
-OF_SAMPLES = [name for name in NAMES if load_suite(name).kind == SAMPLES]
-OF_EPISODES = [name for name in NAMES if load_suite(name).kind == EPISODES]
+OF_SAMPLES = [name for name in NAMES if SAMPLES in load_suite(name).kinds]
+OF_EPISODES = [name for name in NAMES if EPISODES in load_suite(name).kinds]
 every_suite = pytest.mark.parametrize('name', NAMES)
 every_samples_suite = pytest.mark.parametrize('name', OF_SAMPLES)
 every_episodes_suite = pytest.mark.parametrize('name', OF_EPISODES)
@@ -58,6 +59,7 @@ class Model:
 
     def __init__(self, reply: Callable[[str], str] = lambda key: '') -> None:
         self._reply = reply
+        self.free: Callable[[str], str] = lambda key: ''
         self.requests = 0
 
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
@@ -69,7 +71,7 @@ class Model:
         self.requests += 1
         seen = ' '.join(part if isinstance(part, str) else Observation(part).image_id
                         for part in request.parts)
-        return TextReply(self._reply(seen) or self._yes_no(seen).text)
+        return TextReply(self._reply(seen) or self.free(seen) or self._yes_no(seen).text)
 
     locates = True
 
@@ -88,6 +90,12 @@ class Model:
         return YesNoReply(text or ('Yes' if fraction > 0.5 else 'No'), fraction, 1 - fraction)
 
 
+def _free_reply(suite: Suite, items: Sequence[Any], key: str) -> str:
+    """A valid reply in free text, which hangs on what was seen alone; '' where none is wanted."""
+    free = next((item for item in items if item.question is None and item.target is None), None)
+    return '' if free is None else str(suite.module('reading').guess(free, random.Random(key)))
+
+
 @pytest.fixture(scope='module')
 def data(tmp_path_factory: Any) -> Callable[[str], Path]:
     """A suite's smallest folder of data, made once."""
@@ -96,19 +104,32 @@ def data(tmp_path_factory: Any) -> Callable[[str], Path]:
     def call(name: str) -> Path:
         if name not in made:
             made[name] = tmp_path_factory.mktemp(name) / 'data'
-            suite = load_suite(name)
-            suite.module(suite.kind).generate(made[name], 1, 0)
+            makes(name)(made[name], least(name), 0)
         return made[name]
     return call
 
 
+def makes(name: str) -> Callable[[Path, int, int], Any]:
+    """What writes a suite's data: one folder, also where they make episodes and samples."""
+    suite = load_suite(name)
+    made: Callable[[Path, int, int], Any] = suite.module(suite.kinds[0]).generate
+    return made
+
+
+def least(name: str) -> int:
+    """How much data is enough for two samples of each split."""
+    return 2 if len(load_suite(name).kinds) > 1 else 1
+
+
 def execute(name: str, method: str, out: Path, data: Path, **more: Any) -> tuple[
         dict[str, Any], list[dict[str, Any]]]:
-    """Run all splits of a suite's data; summary and lines."""
+    """Run all splits of samples of a suite's data; summary and lines."""
     backend = more.pop('model', None) or Model()
-    with OpenRun(RunSettings(suite=name, method=method, split='all', backend='noisy_oracle',
-                             out=str(out), suite_options={'data': str(data)}, **more),
+    with OpenRun(RunSettings(suite=name, method=method, split=ALL_SAMPLES,
+                             backend='noisy_oracle', out=str(out),
+                             suite_options={'data': str(data)}, **more),
                  backend=backend) as opened:
+        backend.free = functools.partial(_free_reply, load_suite(name), opened.work.plan.items)
         walked = opened.walk()
         return opened.summarise(walked), opened.store.lines()
 
@@ -144,10 +165,12 @@ def test_there_are_suites() -> None:
 def test_its_files_say_what_it_is(name: str) -> None:
     suite = load_suite(name)
     assert suite.name == name and suite.title and (suite.folder / 'README.md').is_file()
-    names = [measure.name for measure in suite.measures]
-    assert len(set(names)) == len(names)
-    assert [measure.primary for measure in suite.measures].count(True) == 1
-    assert all(measure.about for measure in suite.measures)
+    for kind in suite.kinds:
+        measures = suite.measures(kind)
+        names = [measure.name for measure in measures]
+        assert len(set(names)) == len(names)
+        assert [measure.primary for measure in measures].count(True) == 1
+        assert all(measure.about for measure in measures)
 
 
 @every_suite
@@ -156,10 +179,8 @@ def test_one_seed_gives_the_same_files_another_one_others(
     def content(folder: Path) -> dict[str, bytes]:
         return {str(path.relative_to(folder)): path.read_bytes()
                 for path in sorted(folder.rglob('*')) if path.is_file()}
-    suite = load_suite(name)
-    module = suite.module(suite.kind)
-    module.generate(tmp_path / 'again', 1, 0)
-    module.generate(tmp_path / 'other', 1, 1)
+    makes(name)(tmp_path / 'again', least(name), 0)
+    makes(name)(tmp_path / 'other', least(name), 1)
     assert content(tmp_path / 'again') == content(data(name))
     assert content(tmp_path / 'other') != content(data(name))
 
@@ -245,7 +266,7 @@ def test_the_oracle_gets_the_maximum(name: str, data: Callable[[str], Path], tmp
     suite = load_suite(name)
     assert summary['items'] == len(lines) > 0 and summary['errors'] == summary['unread'] == 0
     assert all(line['cause'] is None for line in lines)
-    for measure in suite.measures:
+    for measure in suite.measures(SAMPLES):
         value = summary['measures'][measure.name]['value']
         if measure.kind == 'fraction' or measure.primary:
             assert value == (1.0 if measure.higher_is_better else 0.0), measure.name
@@ -257,7 +278,7 @@ def test_every_answerer_runs(name: str, method: str, executed: Callable[..., Any
     model, summary, lines = executed(name, method)
     assert summary['items'] == len(lines) == summary['scored'] > 0 and summary['errors'] == 0
     assert (model.requests > 0) is answerer_class(method).needs_model
-    assert summary['measures'][load_suite(name).primary.name]['value'] is not None
+    assert summary['measures'][load_suite(name).primary(SAMPLES).name]['value'] is not None
     for line in lines:
         assert {'id', 'suite', 'kind', 'cluster', 'domain', 'split', 'method', 'model', 'seed',
                 'measures', 'cause', 'answer', 'unread', 'error', 'usage', 'seconds', 'reply',
@@ -301,8 +322,8 @@ def _worthless(suite: Suite, text: str, sample: Any, truth: Any) -> None:
     assert str(unread.value)
     found = score_reply(suite, sample, truth, SampleReply(text, 0.5, 0.5))
     assert found['answer'] is None and found['unread'] and found['cause']
-    assert found['measures'][suite.primary.name] == 0.0
-    assert not any(found['measures'].get(measure.name) for measure in suite.measures
+    assert found['measures'][suite.primary(SAMPLES).name] == 0.0
+    assert not any(found['measures'].get(measure.name) for measure in suite.measures(SAMPLES)
                    if measure.kind == 'fraction' and measure.higher_is_better)
 
 
@@ -323,7 +344,7 @@ def test_ten_thousand_replies_without_an_answer_never_score(
                             for (sample, _), text in zip(samples, replies, strict=False)))
     code, found, _ = command(capsys, name, 'score', '--data', data(name), '--predictions', path)
     assert code == 0 and found['unread'] == found['items'] == min(len(samples), FUZZED)
-    assert found['measures'][suite.primary.name]['value'] == 0.0
+    assert found['measures'][suite.primary(SAMPLES).name]['value'] == 0.0
 
 
 @every_samples_suite

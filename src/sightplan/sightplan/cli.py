@@ -14,7 +14,8 @@ from sightplan.commands.plugins import COMMANDS, add_plugins
 
 SUBCOMMANDS = tuple(f'sightplan.commands.{name}' for name in (
     'run', 'ask', 'locate', 'sweep', 'up', 'problems', 'prompts', 'estimate', 'calibrate',
-    'constraints', 'priors', 'failures', 'replay', 'label', 'play', 'report', 'suite', 'doctor'))
+    'constraints', 'priors', 'failures', 'replay', 'label', 'play', 'paths', 'report', 'suite',
+    'doctor'))
 """Modules with ``add_parser(subparsers)``, whose parser sets ``main``: Namespace to exit code.
 
 Other packages add theirs by entry points: ``sightplan.commands.plugins``.

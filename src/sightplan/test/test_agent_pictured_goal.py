@@ -94,6 +94,7 @@ def test_before_it_looks_at_the_picture_the_goal_makes_no_difference(method):
         assert (seen.goal, seen.plans, seen.optimal_length, seen.source) == ((), {}, None, '')
         assert seen.init == seen.known
         assert spec.problem == seen
+        assert problem.name not in repr(spec)
         asked = next(n for n, event in enumerate(events.events) if isinstance(event, Asked))
         assert not any(isinstance(event, Planned) for event in events.events[:asked])
         before.append((policy.seen, [type(event) for event in events.events[:asked]],

@@ -234,8 +234,8 @@ def test_a_file_that_says_nothing_of_the_prompt_serves_models_that_read_none(tmp
 def test_it_knows_the_problems_it_learned_from() -> None:
     problem = two_blocks()
     model = replace(full_model(), problems=(problem_key(problem),))
-    assert model.learned_from(problem.for_agent())
-    assert not model.learned_from(replace(problem, goal=problem.goal[1:]))
+    assert model.learned_from(problem_key(problem.for_agent()))
+    assert not model.learned_from(problem_key(replace(problem, goal=problem.goal[1:])))
 
 
 def test_rates_beyond_doubt_are_a_defect() -> None:

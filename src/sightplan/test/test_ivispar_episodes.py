@@ -44,7 +44,7 @@ def test_an_episode_scored_by_hand(tmp_path: Path) -> None:
         world_options={'pictures': 'none'}, stop_at_goal='yes', goal='pictured',
         out=str(tmp_path / 'run')))
     line, = RunStore(tmp_path / 'run').lines()
-    assert line['details'] == {'distances': [1, 1, 1, 2, 1, 0],
+    assert line['details'] == {'pieces': 2, 'distances': [1, 1, 1, 2, 1, 0],
                                'classes': ['OD', 'OB', 'IM', 'EM', 'EM']}
     assert line['goal'] == 'pictured' and line['stop'] == 'goal_reached'
     measures = line['measures']

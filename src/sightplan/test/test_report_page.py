@@ -517,6 +517,7 @@ def test_standard_errors_and_intervals_join_their_number():
 @pytest.mark.parametrize(('value', 'kind', 'text'), [
     (1234, 'count', '1,234'), (0.0004, 'p', '< 0.001'), (0.25, 'p', '0.250'),
     (0.123, 'fraction', '0.12'), (90.04, 'number', '90.0'), (1234.5, 'number', '1,234'),
+    (6.306, 'number', '6.31'), (-0.014, 'number', '-0.01'),
     (0.5, 'usd', '0.5000'), (0.2, 'seconds', '0.2 s'), (4000.0, 'seconds', '1 h 6 min')])
 def test_numbers_are_rounded_by_their_kind(value, kind, text):
     assert number_text(value, kind) == text

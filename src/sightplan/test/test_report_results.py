@@ -362,6 +362,8 @@ def test_calibrations_of_splits_do_not_tear_a_group_apart(tmp_path):
     ('noisy_oracle(gemma-3-27b-it/cot hard, seed 1)', 'Gemma-3 27B'),
     ('noisy_oracle(perfect, repeat 0.45, seed 0)', 'perfect'),
     ('noisy_oracle(mine@0123+1.5, seed 0)', 'mine'),
+    ('noisy_reader(gpt-4o 3d, near 0.7, repeat 0.45, seed 0)', 'GPT-4o'),
+    ('noisy_reader(perfect 2d, near 0.7, repeat 0.45, seed 0)', 'perfect'),
     ('embedded_model/blocksworld@0f3a', 'embedded'),
     ('scripted(replies.yaml@12ab)', 'scripted'),
     ('someone/Unheard-Of-3B@1', 'Unheard-Of-3B'), ('', '')])

@@ -53,8 +53,9 @@ def folder(tmp_path):
 def test_a_suite_is_found_by_the_path_of_its_folder(folder):
     suite = load_suite(str(folder))
     assert (suite.name, suite.folder, suite.paper) == ('mine', folder, '')
-    assert suite.measures[-1].about == 'actions over blocks'  # a relative import works
-    assert suite.primary.name == 'solved' and measures_of(suite) == suite.measures
+    own = suite.measures('episodes')
+    assert own[-1].about == 'actions over blocks'  # a relative import works
+    assert suite.primary('episodes').name == 'solved' and measures_of(suite) == own
     assert not suite.has('report') and 'mine' not in suite_names()
 
 
@@ -126,6 +127,10 @@ def test_what_is_missing_is_named(folder, tmp_path):
 @pytest.mark.parametrize(('text', 'said'), [
     ('title: T\nkind: episodes\n', 'a suite of episodes has domains'),
     ('title: T\nkind: samples\n', 'a suite of samples has splits'),
+    (f'{RULES.replace("episodes", "both")}', 'a suite of both has domains'),
+    (f'{RULES.replace("episodes", "both")}splits: [a, simple]\n',
+     'simple is one of blocksworld, of episodes .choose another name'),
+    ('title: T\nkind: samples\nsplits: [samples]\n', 'samples stands for all of them'),
     ('title: T\nkind: samples\nsplits: [a]\nsizes: 3\n', 'sizes is unknown .known: title, paper')])
 def test_rules_must_fit_its_kind(tmp_path, text, said):
     (tmp_path / 'suite.yaml').write_text(text)

@@ -42,6 +42,7 @@ from sightplan.model import (
     SpendingCapError,
     Usage,
     Verdict,
+    identity_values,
 )
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, identity, run, select_problems
@@ -348,6 +349,18 @@ def test_further_fields_are_sent(make: Any) -> None:
     assert first['chat_template_kwargs'] == {'enable_thinking': False}
     assert 'logprobs' not in first and 'top_logprobs' not in first
     assert 'temperature' not in second
+
+
+def test_what_is_sampled_from_is_sent_with_a_temperature_alone(make: Any) -> None:
+    drawn = {'top_p': 0.95, 'top_k': 50, 'extra_body': '{"min_p": 0.1}'}
+    with FakeServer() as server:
+        make(server, temperature=1.0, **drawn).answer(questions(1))
+        make(server, **drawn).answer(questions(1))
+        make(server, temperature=1.0).answer(questions(1))
+    sent = [[body.get(name) for name in ('top_p', 'top_k', 'min_p')] for body in server.bodies]
+    assert sent == [[0.95, 50, 0.1], [None, None, 0.1], [None, None, None]]
+    settings = backend_settings('openai', {'model': 'm', 'top_p': 0.95, 'top_k': 50})
+    assert {'top_p': 0.95, 'top_k': 50}.items() <= identity_values(settings).items()
 
 
 def test_no_questions_no_requests(make: Any) -> None:

@@ -49,6 +49,7 @@ from sightplan.vlm.api import (
     can_locate,
     make_backend,
 )
+from sightplan.vlm.choosing import ChoiceRequest, choose
 from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest, check
 
 
@@ -761,3 +762,27 @@ def test_a_damaged_line_of_a_place_is_named(tmp_path: Path, field: str, value: A
     path.write_text(json.dumps(header) + '\n' + json.dumps({**line, field: value}) + '\n')
     with pytest.raises(InputError, match=r'r.jsonl:2: is not a line of a recording'):
         replay(path)
+
+
+def test_choices_are_replayed_with_their_probabilities(tmp_path: Path) -> None:
+    class Truth:
+        def better(self, first: str, second: str) -> int:
+            return 1 if first < second else -1
+
+    path = tmp_path / 'replies.jsonl'
+    backend = recording.recorded(make_backend('noisy_critic', {}, Truth()), path)
+    asked = [ChoiceRequest(('Which?',), options, subjects, properties)
+             for options in (('Path 1', 'Path 2'), ('ab12', 'cd34'))
+             for subjects in (('a', 'b'), ('b', 'a'))
+             for properties in ((), (('path_length', -1),))]
+    backend.start_episode('one')
+    said = [choose(backend, request) for request in asked]
+    backend.close()
+
+    again = make_backend('replay', {'path': str(path)})
+    again.start_episode('one')
+    assert [choose(again, request) for request in asked] == said
+    assert all(reply.probabilities for reply in said)
+    again.start_episode('one')
+    with pytest.raises(BackendError, match='choice among Path 1, Path 2'):
+        choose(again, ChoiceRequest(('Which one?',), ('Path 1', 'Path 2'), ('a', 'b')))

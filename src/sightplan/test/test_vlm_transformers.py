@@ -23,6 +23,7 @@ from sightplan.model import (  # noqa: E402
     InputError,
     Observation,
     Question,
+    identity_values,
 )
 from sightplan.vlm.api import (  # noqa: E402
     TextRequest,
@@ -137,6 +138,24 @@ def test_free_text_is_that_of_generate(backends: Any, family: str) -> None:
     assert reply.text == model._text(ids[0, inputs['input_ids'].shape[1]:].tolist())
     assert reply.truncated == (ids.shape[1] == inputs['input_ids'].shape[1] + 10)
     assert backend.generate(asked) == reply
+
+
+def test_sampled_text_hangs_on_seed_and_request(folders: Any) -> None:
+    def texts(**more: Any) -> list[str]:
+        backend = Backend(Settings(str(folders['llava']), device='cpu', **more))
+        replies = [backend.generate(TextRequest('', (f'Go {n}.', picture()), 12)).text
+                   for n in (1, 2, 1)]
+        assert replies[0] == replies[2]  # whatever was drawn before
+        return replies[:2]
+    greedy, drawn = texts(), texts(temperature=1.0)
+    state = torch.get_rng_state()
+    assert texts(temperature=1.0) == drawn and torch.equal(torch.get_rng_state(), state)
+    assert texts(temperature=1.0, sampling_seed=1) != drawn != greedy
+    assert texts(temperature=1.0, top_k=1) == greedy == texts(temperature=1.0, top_p=1e-6)
+    assert texts(top_p=0.5, top_k=3) == greedy
+    values = {'temperature': 1.0, 'top_p': 0.95, 'top_k': 50, 'sampling_seed': 0}
+    assert values.items() <= identity_values(Settings('m', temperature=1.0, top_p=0.95,
+                                                      top_k=50)).items()
 
 
 def test_a_model_with_positions_of_its_own_and_images_of_any_size() -> None:
@@ -629,11 +648,11 @@ def test_bad_settings_are_refused(values: dict[str, Any]) -> None:
 
 
 def test_speed_is_no_part_of_a_runs_identity() -> None:
-    from sightplan.model import identity_values
     names = set(identity_values(backend_settings('transformers', {'model': 'x/y'})))
     assert names == {'model', 'revision', 'device', 'dtype', 'attention', 'quantisation',
                      'trust_remote_code', 'max_image_pixels', 'template_options', 'pointing',
-                     'coordinates', 'axis_ticks'}
+                     'coordinates', 'axis_ticks', 'temperature', 'top_p', 'top_k',
+                     'sampling_seed'}
 
 
 @pytest.mark.parametrize(('values', 'reason'), [

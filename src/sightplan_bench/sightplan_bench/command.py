@@ -342,6 +342,12 @@ def bench_sliding(size: Size) -> dict[str, Any]:
     return cost(size.repeats, size.episodes, SEED)
 
 
+def bench_paths(size: Size) -> dict[str, Any]:
+    """Paths on maps; see ``paths_cost.measure``."""
+    from sightplan_bench.paths_cost import measure as cost
+    return cost(size.repeats, SEED)
+
+
 def _ros_tool(*arguments: str, timeout_s: float = 300.0) -> str:
     """Standard output of a helper command in the workspace's environment."""
     done = subprocess.run([sys.executable, '-m', *arguments], capture_output=True, text=True,
@@ -376,7 +382,7 @@ PARTS: dict[str, Callable[[Size], dict[str, Any]]] = {
     'planning': bench_planner, 'bags': bench_bags, 'recording': bench_recording,
     'estimate': bench_estimate, 'belief': bench_belief, 'household': bench_household,
     'locating': bench_locating, 'scoring': bench_scoring, 'sliding': bench_sliding,
-    'episodes': bench_in_process,
+    'paths': bench_paths, 'episodes': bench_in_process,
     'replay': bench_replay}
 """What is measured in this process."""
 

@@ -28,6 +28,8 @@ FIGURES = {
     'sliding': {'sliding_frame_ms', 'sliding_astar_ms', 'sliding_astar_ms_most',
                 'sliding_belief_step_ms', 'sliding_belief_step_ms_most', 'sliding_run_s',
                 'sliding_run_episodes'},
+    'paths': {'paths_describe_ms', 'paths_compare_ms', 'paths_rank_ms', 'paths_grid_ms',
+              'paths_plan_s'},
     'episodes': {'episodes_per_minute_in_process'},
     'replay': {'episodes_per_minute_recorded', 'episodes_per_minute_replayed',
                'episodes_per_minute_scored_again'},

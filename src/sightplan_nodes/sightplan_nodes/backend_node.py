@@ -36,7 +36,7 @@ from sightplan_nodes.depth import DepthImages
 from sightplan_nodes.heartbeats import Heartbeats
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
-from sightplan_nodes.ports import RosTruth, TruthSettings
+from sightplan_nodes.ports import MODEL, READS_PROMPT, RosTruth, TruthSettings
 from sightplan_nodes.work import Worker, WorkerService
 
 _SPENDING_PERIOD_S = 0.5
@@ -108,10 +108,10 @@ class BackendNode(LifecycleNode):
     the services, *deactivate* closes them: while a service is there, it answers. A model that
     needs depth gets that of ``camera/depth/image_raw`` with the picture's stamp. The model works
     in a thread of its own, so lifecycle and parameter services answer meanwhile. The parameters
-    ``model``, ``model_domain`` and ``backend_settings``, read-only, show what is in use. The
-    service ``~/carry_over`` (CarryOver) tells a model with a limit on spending what its run has
-    spent so far; from then on ``~/spending`` says what the run spends, twice a second and with
-    every reply. ``heartbeat`` says that the node is alive.
+    ``model``, ``reads_prompt``, ``model_domain`` and ``backend_settings``, read-only, show what is
+    in use. The service ``~/carry_over`` (CarryOver) tells a model with a limit on spending what
+    its run has spent so far; from then on ``~/spending`` says what the run spends, twice a second
+    and with every reply. ``heartbeat`` says that the node is alive.
 
     A subclass says how the model is used: ``use``, ``work``, ``other_services``.
     """
@@ -238,7 +238,9 @@ class BackendNode(LifecycleNode):
                 f'backend {name!r} broke while loading: {type(error).__name__}: {error}'))
             return TransitionCallbackReturn.FAILURE
         model = messages.text(backend.model)
-        self._show('model', model, 'Exact name of the model in use')
+        self._show(MODEL, model, 'Exact name of the model in use')
+        self._show(READS_PROMPT, bool(getattr(backend, 'reads_prompt', True)),
+                   'Whether its answers depend on the prompt around the questions')
         self._show('model_domain', served, 'Domain that this model was made for; empty: for any')
         self._show('backend_settings', json.dumps(dataclasses.asdict(
             backend_settings(name, options))), 'All settings of the backend in use, as JSON')
@@ -273,7 +275,7 @@ class BackendNode(LifecycleNode):
         return resolved_options(self.settings.backend, options, self.settings.seed,
                                 self.reasoning(), load_domain(domain) if domain else None)
 
-    def _show(self, name: str, value: str, description: str) -> None:
+    def _show(self, name: str, value: str | bool, description: str) -> None:
         """Show a fact as a read-only parameter, so that records can name it."""
         if self.has_parameter(name):  # rclpy neither sets nor undeclares what is read-only
             self._parameters[name] = Parameter(name, value=value)

@@ -12,15 +12,16 @@ import contextlib
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from rcl_interfaces.srv import GetParameterTypes
+from rcl_interfaces.srv import GetParameters, GetParameterTypes, ListParameters
 from rclpy.action import ActionClient
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.exceptions import InvalidHandle
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
+from rclpy.parameter import parameter_value_to_python
 from rclpy.task import Future
 
 from sightplan.model import CancelledError, DeadlineError, InfrastructureError, WorldError
@@ -300,6 +301,48 @@ class ServiceCaller(_Caller):
             self._check(cancelled)
             raise self._silent(timeout_s)
         return reply
+
+
+class ParameterReader:
+    """Reads the parameters of another node."""
+
+    def __init__(self, node: Node, name: str, timeout_s: float) -> None:
+        """Create the clients.
+
+        Args:
+            node: owns them; its executor must spin in another thread.
+            name: relative name of the other node.
+            timeout_s: limit of each call [s].
+        """
+        self._timeout_s = timeout_s
+        self._list = ServiceCaller(node, ListParameters, f'{name}/list_parameters', name,
+                                   repeatable=True)
+        self._get = ServiceCaller(node, GetParameters, f'{name}/get_parameters', name,
+                                  repeatable=True)
+
+    def read(self, startup_s: float, cancelled: Callable[[], bool] = never,
+             names: Collection[str] = ()) -> dict[str, Any]:
+        """Names and values.
+
+        Args:
+            startup_s: limit for the node to be there [s].
+            cancelled: polled.
+            names: only these, as far as it has them; empty: all.
+
+        Raises:
+            DeadlineError: the node is not there or does not answer.
+        """
+        self._list.wait_until_there(startup_s, cancelled)
+        found = self._list(ListParameters.Request(), self._timeout_s, cancelled).result.names
+        found = [name for name in found if not names or name in names]
+        values = self._get(GetParameters.Request(names=found), self._timeout_s, cancelled).values
+        return {name: _plain(parameter_value_to_python(value))
+                for name, value in zip(found, values, strict=True)}
+
+
+def _plain(value: Any) -> Any:
+    """As JSON can take it."""
+    return value if isinstance(value, (str, int, float, bool)) or value is None else list(value)
 
 
 class ActionCaller(_Caller):

@@ -107,11 +107,10 @@ def fill_observation(request: Any, observation: Observation, with_image: bool = 
         with_image: whether the image itself is sent; else its id stands for it.
 
     Raises:
-        InputError: it has no image.
+        InputError: it has neither image nor text.
     """
-    if observation.image is None:
-        raise InputError('this observation has no image; models on ROS are shown one')
-    if with_image:
+    _check_shows_something(observation)
+    if with_image and observation.image is not None:
         request.image = MESSAGES.image_to_msg(observation.image, observation.stamp_ns,
                                               observation.frame_id)
     else:
@@ -146,7 +145,9 @@ class RequestedObservations:
             UnknownImageError: its image was not sent, or is not kept any more.
             InputError: its image cannot be read.
         """
-        return messages.with_view(self.picture(request), request.view, request.privileged_facts)
+        words = not request.image.data and not request.image_id and bool(request.view.text)
+        seen = _without_picture(request.image) if words else self.picture(request)
+        return messages.with_view(seen, request.view, request.privileged_facts)
 
     def picture(self, request: Any, depth_at: DepthAt | None = None) -> Observation:
         """The picture of a request, without what else is known about the observation.
@@ -355,7 +356,8 @@ def prompt_from_msg(message: msg.GroundingPrompt) -> GroundingPrompt:
     return GroundingPrompt(
         message.name or BARE.name, message.system, message.before_image, message.after_image,
         message.question or BARE.question, message.reasoning,
-        int(message.max_tokens) or BARE.max_tokens, message.sha256, message.unknown)
+        int(message.max_tokens) or BARE.max_tokens, message.sha256, message.unknown,
+        message.reading)
 
 
 def fill_visual_task(request: Any, task: VisualTask, problem_pddl: str) -> Any:
@@ -371,22 +373,48 @@ def fill_visual_task(request: Any, task: VisualTask, problem_pddl: str) -> Any:
     request.domain_pddl, request.problem_pddl = problem.domain_pddl, problem_pddl
     request.prompt, request.stops_at_goal = task.prompt, task.stops_at_goal
     request.history = [MESSAGES.to_msg(step) for step in task.history]
-    request.past = [_image_of(past) for past in task.past]
-    request.goal = [] if task.goal is None else [_image_of(task.goal)]
+    goals = [] if task.goal is None else [task.goal]
+    request.past, request.past_views = _pictures_and_views(task.past)
+    request.goal, request.goal_view = _pictures_and_views(goals)
     return request
 
 
-def _image_of(observation: Observation) -> Image:
-    """The picture of an observation as a message.
+def _pictures_and_views(seen: Sequence[Observation]) -> tuple[list[Image], list[msg.View]]:
+    """Observations as messages; one in words alone has an empty picture.
 
     Raises:
-        InputError: it has none.
+        InputError: one has neither image nor text.
     """
-    if observation.image is None:
-        raise InputError('this observation has no image; models on ROS are shown one')
-    message: Image = MESSAGES.image_to_msg(observation.image, observation.stamp_ns,
-                                           observation.frame_id)
-    return message
+    for observation in seen:
+        _check_shows_something(observation)
+    return [Image(header=MESSAGES.header(one.stamp_ns, one.frame_id)) if one.image is None
+            else MESSAGES.image_to_msg(one.image, one.stamp_ns, one.frame_id) for one in seen], [
+        MESSAGES.view_to_msg(one) for one in seen]
+
+
+def _check_shows_something(observation: Observation) -> None:
+    if observation.image is None and not observation.text:
+        raise InputError('this observation has neither image nor text; models on ROS are shown '
+                         'one of them')
+
+
+def _without_picture(message: Image) -> Observation:
+    """The observation that an empty picture stands for."""
+    return Observation(stamp_ns=messages.time_from_msg(message.header.stamp),
+                       frame_id=message.header.frame_id)
+
+
+def _shown(pictures: Sequence[Image], views: Sequence[msg.View]) -> list[Observation]:
+    """Observations out of messages.
+
+    Raises:
+        InputError: there is not one view for each picture, or one cannot be read.
+    """
+    if len(pictures) != len(views):
+        raise InputError(f'{len(pictures)} pictures have {len(views)} views')
+    return [messages.with_view(messages.observation_from_msg(picture) if picture.data
+                               else _without_picture(picture), view)
+            for picture, view in zip(pictures, views, strict=True)]
 
 
 def visual_task_from_msg(request: Any, problem: Problem) -> VisualTask:
@@ -399,8 +427,8 @@ def visual_task_from_msg(request: Any, problem: Problem) -> VisualTask:
     return VisualTask(problem.for_agent(), request.prompt,
                       tuple(messages.from_msg(PastStep, step) for step in request.history),
                       stops_at_goal=request.stops_at_goal,
-                      past=tuple(map(messages.observation_from_msg, request.past)),
-                      goal=next(map(messages.observation_from_msg, request.goal), None))
+                      past=tuple(_shown(request.past, request.past_views)),
+                      goal=next(iter(_shown(request.goal, request.goal_view)), None))
 
 
 def feedback_from_result(result: Any) -> Feedback:

@@ -17,12 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rcl_interfaces.srv import GetParameters, ListParameters
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
-from rclpy.parameter import parameter_value_to_python
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode, RunExperiment
 from sightplan_interfaces.srv import (
@@ -70,7 +68,7 @@ from sightplan_arm.gate import GateSettings
 from sightplan_nodes import names, qos
 from sightplan_nodes.agent import check_truth
 from sightplan_nodes.arm_side import ArmSettings
-from sightplan_nodes.calls import ActionCaller, ServiceCaller
+from sightplan_nodes.calls import ActionCaller, ParameterReader, ServiceCaller
 from sightplan_nodes.failures import BY_CODE, fill_error, guarded, raise_error
 from sightplan_nodes.goals import OneGoal
 from sightplan_nodes.options import parse_options
@@ -161,7 +159,7 @@ class ExperimentNode(Node):
                             for node in self._models}
         nodes = (self._world, names.SYMBOLIC_PLANNER, names.AGENT, names.METRICS_RECORDER,
                  *self._models, _HARDWARE)
-        self._readers = {node: _ParameterReader(self, node, self._settings.call_timeout_s)
+        self._readers = {node: ParameterReader(self, node, self._settings.call_timeout_s)
                          for node in nodes}
         self.create_subscription(msg.EpisodeResult, names.EPISODE_RESULT, self._results.put,
                                  qos.EVENTS, callback_group=group)
@@ -552,34 +550,6 @@ def _ticks(limit_s: float, cancelled: Callable[[], bool]) -> Any:
         if cancelled():
             raise CancelledError('cancelled while waiting for a result')
         yield
-
-
-class _ParameterReader:
-    """Reads all parameters of another node."""
-
-    def __init__(self, node: Node, name: str, timeout_s: float) -> None:
-        self._timeout_s = timeout_s
-        self._list = ServiceCaller(node, ListParameters, f'{name}/list_parameters', name,
-                                   repeatable=True)
-        self._get = ServiceCaller(node, GetParameters, f'{name}/get_parameters', name,
-                                  repeatable=True)
-
-    def read(self, startup_s: float, cancelled: Callable[[], bool]) -> dict[str, Any]:
-        """Names and values.
-
-        Raises:
-            DeadlineError: the node is not there or does not answer.
-        """
-        self._list.wait_until_there(startup_s, cancelled)
-        found = self._list(ListParameters.Request(), self._timeout_s, cancelled).result.names
-        values = self._get(GetParameters.Request(names=found), self._timeout_s, cancelled).values
-        return {name: _plain(parameter_value_to_python(value))
-                for name, value in zip(found, values, strict=True)}
-
-
-def _plain(value: Any) -> Any:
-    """As JSON can take it."""
-    return value if isinstance(value, (str, int, float, bool)) or value is None else list(value)
 
 
 class _FeedbackProgress:

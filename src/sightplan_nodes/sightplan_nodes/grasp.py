@@ -213,8 +213,9 @@ def main() -> int:
     A signal, or the end of standard input, cancels: the arm holds.
     """
     cancel = threading.Event()
+    signals: list[int] = []  # an event's lock could be held by the handler of the signal before
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: cancel.set())
+        signal.signal(number, lambda got, _: signals.append(got))
     _watch_stdin(cancel)
     try:
         request = read_request(json.loads(sys.argv[1]))
@@ -222,7 +223,7 @@ def main() -> int:
         try:
             node = GraspClient()
             with _spinning(node):
-                answer = node.grasp(request, cancel.is_set)
+                answer = node.grasp(request, lambda: bool(signals) or cancel.is_set())
             leave(node)
         finally:
             rclpy.try_shutdown()

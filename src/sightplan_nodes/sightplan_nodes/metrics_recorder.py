@@ -215,6 +215,10 @@ class EpisodeRecording:
         if self._bag.pending > _FLUSH_BYTES:
             self._bag.flush()
 
+    def add_goal(self, image: tuple[bytes, int]) -> None:
+        """Record the picture of the goal."""
+        self._bag.write(self._topics[names.GOAL_IMAGE], image[1], image[0])
+
     def flush(self) -> None:
         """Make everything so far safe from a crash."""
         self._bag.flush()
@@ -244,12 +248,12 @@ class EpisodeRecording:
 class MetricsRecorder(Node):
     """Records and scores episodes.
 
-    Parameters: see MetricsRecorderSettings and TruthSettings. Subscribes to the camera, to the
-    agent's topics and to the models' ``spending``, serves ``~/start_run`` (StartRun) and
-    ``~/finish_run`` (FinishRun), and publishes ``~/episode_result`` (EpisodeResult) when an
-    episode's result is on disk. A run directory holds what ``sightplan run`` writes, plus
-    ``bags/`` with a rosbag2 bag for each episode, which is readable at any time, whatever happens
-    to this process.
+    Parameters: see MetricsRecorderSettings and TruthSettings. Subscribes to the camera and the
+    picture of the goal, to the agent's topics and to the models' ``spending``, serves
+    ``~/start_run`` (StartRun) and ``~/finish_run`` (FinishRun), and publishes
+    ``~/episode_result`` (EpisodeResult) when an episode's result is on disk. A run directory holds
+    what ``sightplan run`` writes, plus ``bags/`` with a rosbag2 bag for each episode, which is
+    readable at any time, whatever happens to this process.
 
     Ground truth comes from the service that TruthSettings name, by world time; where there is
     none, on a robot, episodes are recorded and not scored. Scoring and writing happen in a
@@ -282,6 +286,7 @@ class MetricsRecorder(Node):
         self._spending: _Spending | None = None
         self._current: EpisodeRecording | None = None
         self._gap_since: float | None = None
+        self._goal: tuple[bytes, int] | None = None  # picture of the goal of the episode to come
 
         group = ReentrantCallbackGroup()
         self._served = [WorkerService(self, kind, name, self._worker, answer)
@@ -298,6 +303,8 @@ class MetricsRecorder(Node):
                 Image, topic, self._image_taker(topic), qos.SENSOR, raw=True,
                 callback_group=group) for topic in self._images}
             self.create_subscription(CameraInfo, names.CAMERA_INFO, self._infos.add, qos.SENSOR,
+                                     raw=True, callback_group=group)
+            self.create_subscription(Image, names.GOAL_IMAGE, self._take_goal, qos.LATCHED,
                                      raw=True, callback_group=group)
         self.create_timer(0.5, lambda: self._submit(self._check_gap))
 
@@ -330,6 +337,14 @@ class MetricsRecorder(Node):
                 stamp_ns = raw_stamp_ns(data)
                 self._submit(lambda: self._record_image(topic, stamp_ns))
         return take
+
+    def _take_goal(self, data: bytes) -> None:
+        received_ns = time.time_ns()
+
+        def note() -> None:
+            self._goal = data, received_ns
+            self._record_goal()
+        self._submit(note)
 
     def _submit(self, job: Callable[[], None]) -> None:
         def guarded() -> None:
@@ -435,12 +450,14 @@ class MetricsRecorder(Node):
             return
         self._current = EpisodeRecording(self._store.folder / 'bags', arrival, self._truth,
                                          self._types, self._settings.compression, self._suite)
+        self._record_goal()
         self._current.flush()
 
     def _record(self, arrival: Arrival) -> None:
         recording = self._current
         assert recording is not None
-        if isinstance(arrival.message, msg.Observation) and self._settings.image_policy != NONE:
+        if (isinstance(arrival.message, msg.Observation) and arrival.message.image_id
+                and self._settings.image_policy != NONE):
             stamp_ns = messages.time_from_msg(arrival.message.header.stamp)
             for topic in self._images if arrival.message.labelled else (names.CAMERA_IMAGE,):
                 self._record_image(topic, stamp_ns, self._settings.image_timeout_s)
@@ -457,6 +474,13 @@ class MetricsRecorder(Node):
             self.get_logger().warning(
                 f'the image of {stamp_ns} ns on {topic} did not reach the recorder')
         self._current.add_image(topic, stamp_ns, image, self._infos.find(stamp_ns, timeout_s))
+
+    def _record_goal(self) -> None:
+        """Record the picture of the goal, once, whether it came before the episode or after."""
+        if self._current is not None and self._goal is not None and (
+                self._current.spec.pictured_goal):
+            self._current.add_goal(self._goal)
+            self._goal = None
 
     def _check_gap(self) -> None:
         """End an episode whose end has come, but not all before it."""

@@ -59,8 +59,21 @@ from sightplan.model import (
 from sightplan.records import messages, topics
 from sightplan.records.messages import EpisodeMessages, raw_stamp_ns
 from sightplan_nodes import conversions, names, qos
-from sightplan_nodes.calls import ActionCaller, ServiceCaller, never, run_in_executor
+from sightplan_nodes.calls import (
+    ActionCaller,
+    ParameterReader,
+    ServiceCaller,
+    never,
+    run_in_executor,
+)
 from sightplan_nodes.conversions import MESSAGES
+
+MODEL, READS_PROMPT = 'model', 'reads_prompt'
+"""Read-only parameters of a node that has a model: its exact name, and whether its answers depend
+on the prompt around the questions."""
+
+_FACTS_S = 5.0
+"""Limit for such a node to tell these [s]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +176,7 @@ class RosWorld:
         self._get_view = ServiceCaller(node, GetView, names.get_view(world), world,
                                        repeatable=True)
         self._not_before_ns = self._begun_ns = 0
-        self._has_view = False
+        self._has_view = self._only_text = False
 
     @property
     def labelled(self) -> bool:
@@ -187,7 +200,7 @@ class RosWorld:
         reply = self._reset.checked(ResetWorld.Request(episode_id=spec.id),
                                     self._deadlines.reset_s, self._cancelled)
         self._not_before_ns = self._begun_ns = messages.time_from_msg(reply.stamp)
-        self._has_view = reply.has_view
+        self._has_view, self._only_text = reply.has_view, reply.only_text
         self._camera.watch(names.CAMERA_LABELLED if reply.labelled else names.CAMERA_IMAGE,
                            self._deadlines.observe_s)
 
@@ -195,17 +208,32 @@ class RosWorld:
         """The newest image; it shows the result of the last reset or action.
 
         Where the world says more about its observations, what is in view comes with it. Depth,
-        and the picture without labels, stay on their topics.
+        and the picture without labels, stay on their topics. A world that has no pictures is
+        observed in words.
         """
+        if self._only_text:
+            return self._in_words(0)
         seen = self._camera.newest(self._not_before_ns, self._deadlines.observe_s, self._cancelled)
         if not self._has_view:
             return seen
-        reply = self._get_view.checked(GetView.Request(stamp=MESSAGES.time_to_msg(seen.stamp_ns)),
-                                       self._deadlines.observe_s, self._cancelled)
-        return messages.with_view(seen, reply.view)
+        return messages.with_view(seen, self._view(seen.stamp_ns).view)
+
+    def _view(self, stamp_ns: int) -> GetView.Response:
+        """What the world says of an observation, by its time; 0: of the newest."""
+        reply: GetView.Response = self._get_view.checked(
+            GetView.Request(stamp=MESSAGES.time_to_msg(stamp_ns)), self._deadlines.observe_s,
+            self._cancelled)
+        return reply
+
+    def _in_words(self, stamp_ns: int) -> Observation:
+        reply = self._view(stamp_ns)
+        return messages.with_view(
+            Observation(stamp_ns=stamp_ns or messages.time_from_msg(reply.stamp)), reply.view)
 
     def goal_observation(self) -> Observation:
         """The picture of the goal of the episode that was begun last; contract in the port."""
+        if self._only_text:
+            return self._in_words(GOAL_NS)
         seen = self._goal.newest(self._begun_ns, self._deadlines.observe_s, self._cancelled)
         return dataclasses.replace(seen, stamp_ns=GOAL_NS)
 
@@ -257,7 +285,7 @@ class _ModelClient(_Client):
 
     @property
     def model(self) -> str:
-        """The model that answered last; '' before the first answer."""
+        """The model that answered last; '' where that is not known yet."""
         return self._model
 
     @property
@@ -271,13 +299,13 @@ class _ModelClient(_Client):
         self.capped = None
 
     def _ask(self, request: Any, observation: Observation, timeout_s: float | None) -> Any:
-        """Send a request about an image, and the image itself unless it was sent before.
+        """Send a request about an observation, and its image unless that was sent before.
 
         Raises:
-            InputError: there is no image.
+            InputError: there is neither image nor text.
             SightplanError: the reply's error.
         """
-        sent = observation.image_id == self._sent_image_id
+        sent = bool(observation.image_id) and observation.image_id == self._sent_image_id
         conversions.fill_observation(request, observation, with_image=not sent)
         request.episode_id, request.split = self._episode_id, self._split
         request.new_episode, self._new_episode = self._new_episode, False
@@ -307,6 +335,26 @@ class RosGrounder(_ModelClient):
     def __init__(self, node: Node, deadlines: Deadlines,
                  cancelled: Callable[[], bool] = never) -> None:
         super().__init__(node, Ground, names.GROUND, deadlines.ground_s, cancelled)
+        self._parameters = ParameterReader(node, names.GROUNDER, _FACTS_S)
+        self.reads_prompt = True
+        """Whether its answers depend on the prompt around the questions."""
+
+    def wait_until_there(self, timeout_s: float) -> None:
+        """Wait for the service, and ask the node which model it has.
+
+        So rates that a domain has for the model are taken before the first question, as they are
+        in process. Of a node that does not say it the model is known by its first answer.
+
+        Raises:
+            DeadlineError: it is not there in time.
+        """
+        super().wait_until_there(timeout_s)
+        try:
+            facts = self._parameters.read(_FACTS_S, self._cancelled, (MODEL, READS_PROMPT))
+        except DeadlineError:  # it has no services for parameters
+            facts = {}
+        self._model = str(facts.get(MODEL, self._model))
+        self.reads_prompt = bool(facts.get(READS_PROMPT, True))
 
     def ground(self, observation: Observation, questions: Sequence[Question],
                timeout_s: float | None = None,

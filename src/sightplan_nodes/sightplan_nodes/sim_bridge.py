@@ -128,8 +128,8 @@ class _Episode:
             WorldError: the world does not show itself, or otherwise than it says.
         """
         seen = self.world.observe()
-        if seen.image is None:
-            raise WorldError('the world gave no image')
+        if seen.image is None and not seen.text:
+            raise WorldError('the world gave neither image nor text')
         if seen.unlabelled is not None and not _labels(self.world):
             raise WorldError('the world labels its pictures, but has no attribute labels = True')
         granted = self.spec.privileged.grants(self.moved)
@@ -347,13 +347,17 @@ class SimBridge(WorldNode):
         """
         if self._shown_goal is None:
             raise WorldError('the goal of this episode is told, not shown')
-        return replace(moment, state=self._shown_goal[1], outcome='', facts=None)
+        shown, state = self._shown_goal
+        return replace(moment, state=state, outcome='', facts=None, seen=Observation(
+            visible_objects=shown.visible_objects, text=shown.text))
 
     def _show(self, world: SimWorld, seen: Observation, moment: Moment) -> int:
         """Publish a changed scene at once; returns the world time from which on it is shown."""
-        assert seen.image is not None
         stamp_ns = self.now_ns()
         self._history.append(replace(moment, stamp_ns=stamp_ns))
+        if seen.image is None:  # in words alone, which ~/get_view has
+            self._frame = None
+            return stamp_ns
         camera_info = getattr(world, 'camera_info', None)
         info = (MESSAGES.camera_info_to_msg(camera_info()) if camera_info is not None
                 else _uncalibrated(seen.image.shape, seen.frame_id))
@@ -476,7 +480,7 @@ class SimBridge(WorldNode):
 
         def fill(response: ResetWorld.Response) -> None:
             stamp_ns = self.now_ns()
-            if not self._driven:
+            if not self._driven and self._frame is not None:
                 self._publish(stamp_ns)
             response.stamp = MESSAGES.time_to_msg(stamp_ns)
             goal = None if self._shown_goal is None else self._shown_goal[0]
@@ -486,6 +490,7 @@ class SimBridge(WorldNode):
             response.labelled = _labels(episode.world)
             seen = self._history.at(0, stamp_ns).seen
             response.has_view = seen.visible_objects is not None or bool(seen.text)
+            response.only_text = not self._driven and self._frame is None
         return fill
 
     def is_untouched(self) -> bool:
@@ -566,6 +571,7 @@ def _fill_state(moment: Moment, response: GetState.Response) -> None:
 
 def _fill_view(moment: Moment, response: GetView.Response) -> None:
     response.view = MESSAGES.view_to_msg(moment.seen)
+    response.stamp = MESSAGES.time_to_msg(moment.stamp_ns)
 
 
 def _fill_facts(moment: Moment, response: ProvideFacts.Response) -> None:

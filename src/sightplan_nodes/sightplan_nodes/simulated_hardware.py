@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMsg
 
-from sightplan.model import State, WorldError
+from sightplan.model import InputError, State, WorldError
 from sightplan.records import messages
 from sightplan_arm.hardware import JointTrajectory
 from sightplan_nodes import conversions, qos
@@ -79,9 +79,17 @@ class SimulatedHardware:
                 raise WorldError(f'the camera process has drawn no picture within {timeout_s:g} s')
 
     def leave_to_others(self) -> None:
-        """From now on others command the arm."""
+        """From now on others command the arm.
+
+        Raises:
+            InputError: the world has no live pictures, which they would need.
+        """
         if self.driven:
             return
+        if not hasattr(self._world, 'camera_process'):
+            raise InputError(f'the world {type(self._world).__name__} has no live pictures, so '
+                             'nobody else can command its arm: use sim_bridge with execution:=arm '
+                             'and without arm_bridge')
         self.driven = True
         self._node.get_logger().info('the arm is commanded from outside now')
         self._side.detach()
@@ -95,7 +103,11 @@ class SimulatedHardware:
 
     def _listen(self) -> None:
         if any(map(self._node.count_publishers, self._topics)):
-            self.leave_to_others()
+            try:
+                self.leave_to_others()
+            except InputError as error:
+                self._node.get_logger().error(messages.text(str(error)),
+                                              throttle_duration_sec=10.0)
 
     def _follow(self, message: JointTrajectoryMsg) -> None:
         joints = list(self._world.robot.arm.joints)

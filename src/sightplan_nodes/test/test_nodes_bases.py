@@ -17,12 +17,13 @@ from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.experiment import ExperimentNode
 from sightplan_nodes.grounder import GrounderNode
 from sightplan_nodes.metrics_recorder import MetricsRecorder
+from sightplan_nodes.path_critic import PathCriticNode
 from sightplan_nodes.sim_bridge import SimBridge
 from sightplan_nodes.symbolic_planner import SymbolicPlannerNode
 from sightplan_nodes.vlm_planner import VlmPlannerNode
 
-NODES = (AgentNode, ExperimentNode, GrounderNode, MetricsRecorder, SimBridge, SymbolicPlannerNode,
-         VlmPlannerNode)
+NODES = (AgentNode, ExperimentNode, GrounderNode, MetricsRecorder, PathCriticNode, SimBridge,
+         SymbolicPlannerNode, VlmPlannerNode)
 
 
 def assigned(cls: type) -> set[str]:

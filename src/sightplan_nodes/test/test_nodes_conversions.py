@@ -20,6 +20,7 @@ from sightplan_interfaces.srv import Ground, ProposePlan
 
 from nodes_testing import ScriptedWorld
 from sightplan.domains import load_domain
+from sightplan.grounding.views import view
 from sightplan.model import (
     BARE,
     Action,
@@ -182,7 +183,7 @@ def test_proposed(event: Proposed) -> None:
 def test_visual_task(history: list[PastStep], prompt: str, stops: bool) -> None:
     task = VisualTask(PROBLEM.for_agent(), prompt, tuple(history), stops)
     request = sent(c.fill_visual_task(ProposePlan.Request(), task, '(problem)'))
-    assert (request.domain, request.problem) == ('blocksworld', 'p')
+    assert (request.domain, request.problem) == ('blocksworld', 'problem'), 'its name is not told'
     assert (request.domain_pddl, request.problem_pddl) == ('(define ...)', '(problem)')
     assert c.visual_task_from_msg(request, PROBLEM) == task
 
@@ -194,8 +195,9 @@ def test_unknown_and_its_probability_can_be_sent() -> None:
     assert messages.from_msg(Answer, message) == answer
     response = c.fill_answers(Ground.Response(), [answer])
     assert c.answers_from_response(sent(response), [Question(answer.atom, 'p?')]) == [answer]
-    prompt = GroundingPrompt('ground_unknown', unknown=True)
-    assert c.prompt_from_msg(sent(MESSAGES.to_msg(prompt))) == prompt
+    for prompt in (GroundingPrompt('ground_unknown', unknown=True),
+                   load_domain('sliding').grounding_prompt('ground_read')):
+        assert c.prompt_from_msg(sent(MESSAGES.to_msg(prompt))) == prompt
 
 
 def test_what_models_write_can_be_sent() -> None:
@@ -278,9 +280,39 @@ def test_observation_in_a_request(seen: Observation, request: type) -> None:
     np.testing.assert_array_equal(back.image, seen.image)
 
 
-def test_an_observation_without_a_picture_cannot_be_judged() -> None:
-    with pytest.raises(InputError, match='no image'):
-        c.fill_observation(Ground.Request(), Observation(text='a red block'))
+@pytest.mark.parametrize('request_type', [Ground.Request, ProposePlan.Request])
+def test_an_observation_may_be_words_alone(request_type: type) -> None:
+    seen = Observation(text='a red block', stamp_ns=5)
+    back = c.RequestedObservations().read(sent(c.fill_observation(request_type(), seen)))
+    assert known(back) == known(seen)
+    assert back.image is None
+    with pytest.raises(InputError, match='neither image nor text'):
+        c.fill_observation(request_type(), Observation(stamp_ns=5))
+
+
+def test_past_and_goal_may_be_pictures_or_words() -> None:
+    picture = Observation(np.full((2, 3, 3), 7, np.uint8), 4)
+    words = Observation(text='a red block', stamp_ns=5)
+    task = VisualTask(PROBLEM.for_agent(), 'action', past=(picture, words), goal=words)
+    back = c.visual_task_from_msg(sent(c.fill_visual_task(
+        ProposePlan.Request(), task, '(problem)')), PROBLEM)
+    assert [(known(one), one.image_id) for one in (*back.past, back.goal)] == [
+        (known(one), one.image_id) for one in (picture, words, words)]
+
+
+def test_a_changed_picture_is_recorded_with_how_it_was_made() -> None:
+    observed = Observation(np.arange(18, dtype=np.uint8).reshape(2, 3, 3), 5,
+                           visible_objects=('r',))
+    reader = messages.EventReader()
+    reader.event(topics.AGENT_OBSERVATION, sent(MESSAGES.event_to_msg(Observed(observed), 'e', 0)))
+    for number in (0, 1, 2):
+        asked = view(observed, number)
+        event = Asked(asked, (), (), (), AskPurpose.ENUMERATION)
+        back = reader.event(topics.AGENT_ANSWERS, sent(MESSAGES.event_to_msg(event, 'e', 1)))
+        assert back.observation.altered == asked.altered
+        assert (back.observation.image_id, back.observation.visible_objects) == (
+            asked.image_id, ('r',))
+        assert (asked.altered is None) is (number == 0)
 
 
 def test_nothing_in_view_is_not_the_same_as_nobody_says() -> None:

@@ -34,6 +34,7 @@ from sightplan_nodes import backend_node, conversions, names, qos
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.grounder import GrounderNode
+from sightplan_nodes.ports import Deadlines, RosGrounder
 
 IMAGE = np.zeros((4, 6, 3), np.uint8)
 
@@ -45,6 +46,7 @@ class ScriptedBackend:
     needs_pixels = False
     needs_depth = False
     generates = False
+    reads_prompt = False
     model = 'scripted-1'
 
     def __init__(self) -> None:
@@ -114,6 +116,16 @@ def made(monkeypatch: pytest.MonkeyPatch):
             yield client
         backend.may_go_on.set()
     return make
+
+
+def test_the_agent_knows_the_model_before_the_first_question(made: Callable) -> None:
+    """Rates that a domain has for a model are taken at once, as they are in process."""
+    with made() as client:
+        grounder = RosGrounder(client.node, Deadlines())
+        assert (grounder.model, grounder.reads_prompt) == ('', True)
+        grounder.wait_until_there(LIMIT_S)
+        assert (grounder.model, grounder.reads_prompt) == ('scripted-1', False)
+        assert not client.backend.requests
 
 
 def test_answers_in_order_with_everything_said(made: Callable) -> None:

@@ -21,8 +21,10 @@ from sightplan_interfaces.msg import Fact
 from sightplan_interfaces.srv import FinishRun, GetState, StartRun
 
 from nodes_testing import LIMIT_S, eventually, parameters, problem, spinning
+from sightplan.grounding.views import view
 from sightplan.metrics import EpisodeScorer, measures
 from sightplan.model import (
+    GOAL_NS,
     Action,
     Answer,
     Asked,
@@ -335,6 +337,29 @@ def test_image_policy(bench: Callable, policy: str, images: int) -> None:
         b.end(200)
         line = b.agent.result('e/1')
     assert len(read(b.out / line['bag']).get('/camera/image_raw', [])) == images
+
+
+def test_the_picture_of_the_goal_goes_into_the_bag_of_its_episode(bench: Callable) -> None:
+    with bench() as b:
+        b.agent.start(b.out)
+        goals = b.world.create_publisher(Image, names.GOAL_IMAGE, qos.LATCHED)
+        goals.publish(MESSAGES.image_to_msg(np.full((4, 6, 3), 77, np.uint8), 40, 'cam'))
+        eventually(lambda: b.recorder._goal is not None, 'the picture of the goal')
+        lines = []
+        for number, pictured in enumerate((True, False)):
+            b.agent.recorder.record(EpisodeStarted(EpisodeSpec(
+                f'e/{number}', FIRST, 'ground', 'simple', 5, pictured_goal=pictured)))
+            b.look(50 + number)
+            b.end(200)
+            lines.append(b.agent.result(f'e/{number}'))
+    with_goal, without = (read(b.out / line['bag']) for line in lines)
+    (goal,) = with_goal['/goal/image_raw']
+    assert (messages.image_from_msg(goal) == 77).all()
+    assert '/goal/image_raw' not in without
+    episode, = read_episodes(b.out / lines[0]['bag'])
+    shown = Observation(messages.image_from_msg(goal), GOAL_NS)
+    found = episode.image(view(shown, 3))
+    assert Observation(found).image_id == view(shown, 3).image_id
 
 
 def test_of_a_labelled_picture_both_are_recorded(bench: Callable) -> None:

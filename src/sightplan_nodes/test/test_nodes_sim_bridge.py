@@ -19,6 +19,7 @@ from sightplan_interfaces.srv import GetState, GetView, LoadProblem, ProvideFact
 from nodes_testing import LIMIT_S, ScriptedWorld, eventually, parameters, problem, spinning
 from sightplan.model import (
     GOAL_NS,
+    Action,
     Atom,
     EpisodeSpec,
     InputError,
@@ -31,6 +32,7 @@ from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import raise_error
+from sightplan_nodes.ports import Deadlines, RosWorld
 from sightplan_nodes.sim_bridge import History, Moment, SimBridge
 from sightplan_nodes.spin import run
 
@@ -528,6 +530,34 @@ def test_a_goal_is_shown_where_it_is_pictured_and_its_truth_has_a_stamp() -> Non
         assert messages.state_from_msg(goal.state) == {Atom('clear', ('g',))}
         assert messages.state_from_msg(now.state) != messages.state_from_msg(goal.state)
         assert len(goals) == 1, 'the one whose goal is told shows none'
+
+
+class WordyWorld(GoalWorld):
+    """One that is observed in words alone."""
+
+    def observe(self) -> Observation:
+        return Observation(text=f'a board after {self.moves} moves')
+
+    def goal_observation(self) -> Observation:
+        return Observation(text='a board at its goal', stamp_ns=GOAL_NS)
+
+
+def test_a_world_without_pictures_is_observed_in_words() -> None:
+    with made() as client:
+        client.world.__class__ = WordyWorld
+        world = RosWorld(client.node, Deadlines())
+        spec = EpisodeSpec('words', problem(), 'action', pictured_goal=True)
+        assert client.load('words', pictured_goal=True).error_code == 0
+        world.reset(spec)
+        first = world.observe()
+        assert (first.text, first.image, first.image_id) == ('a board after 0 moves', None, '')
+        goal = world.goal_observation()
+        assert (goal.text, goal.image, goal.shows_goal) == ('a board at its goal', None, True)
+        done = world.execute(messages.from_msg(Action, ACTION))
+        second = world.observe()
+        assert second.text == 'a board after 1 moves'
+        assert second.stamp_ns >= done.stamp_ns > first.stamp_ns
+        assert not client.images
 
 
 def test_a_world_that_cannot_show_goals_says_so(client: Client) -> None:

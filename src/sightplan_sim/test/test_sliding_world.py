@@ -240,7 +240,8 @@ def test_a_pictured_goal_must_be_whole(world):
 
 
 @pytest.mark.parametrize('wrong', [{'view': '4d'}, {'labels': 'all'}, {'width': 10},
-                                   {'execution': 'arm'}, {'size': 4}])
+                                   {'execution': 'magic'}, {'physics_hz': 100.0},
+                                   {'size': 4}])
 def test_wrong_settings_are_named(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         make_world(**wrong)

@@ -49,6 +49,21 @@ class Desk(Protocol):
             SpendingCapError: a limit on tokens or cost is reached.
         """
 
+    def compare(self, sample: Sample, orders: str, neutral: bool) -> SampleReply:
+        """Let the model choose between two, such that its bias to a place or a name cancels.
+
+        Args:
+            sample: one with one choice.
+            orders: ``both``, or ``one`` for the order in which it is.
+            neutral: whether the two get names that mean nothing.
+
+        Raises:
+            InputError: the sample can be shown in one way only, or the model cannot choose.
+            BackendError: the model could not answer.
+            DeadlineError: not within the time limit.
+            SpendingCapError: a limit on tokens or cost is reached.
+        """
+
     def guess(self, sample: Sample) -> SampleReply:
         """A reply drawn at random from all valid ones, by the run's seed and the sample's id."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sightplan.agent.policy import Act, Forfeit, Policy, Stop
 from sightplan.agent.registry import check_reads_goal
+from sightplan.grounding.observation_model import problem_key
 from sightplan.model import (
     BARE,
     Action,
@@ -92,11 +93,12 @@ class _Session:
                  recorder: Recorder, domain: Domain, policy: Policy,
                  goal_reached: Callable[[], bool] | None, privileged: PrivilegedSource | None,
                  cancelled: Callable[[], bool], limits: Limits, clock: Clock) -> None:
-        # The world's luck is a function of its seed: the policy learns neither.
+        # The world's luck is a function of its seed: the policy learns neither. The id has the
+        # name of the problem in it.
         problem = spec.problem.for_agent(spec.pictured_goal)
         if policy.needs_truth:  # it may know what the true state does not tell: goal and plans
             problem = replace(spec.problem, init=problem.init)
-        self.spec = replace(spec, problem=problem, seed=0, failure_probability=0.0)
+        self.spec = replace(spec, id='', problem=problem, seed=0, failure_probability=0.0)
         self.domain = domain
         self.rng = random.Random(f'policy/{spec.seed}/{spec.id}')
         self.steps = 0
@@ -118,6 +120,10 @@ class _Session:
     @property
     def problem(self) -> Problem:
         return self.spec.problem
+
+    @property
+    def problem_key(self) -> str:
+        return problem_key(self._full_spec.problem)
 
     @property
     def answering_model(self) -> str:
@@ -148,7 +154,7 @@ class _Session:
                 for model in (self._grounder, self._visual_planner):
                     start = getattr(model, 'start_episode', None)
                     if start is not None:
-                        start(self.spec.id, self.spec.split)
+                        start(self._full_spec.id, self.spec.split)
         finally:
             self.record(EpisodeStarted(self._full_spec))
 
@@ -165,7 +171,8 @@ class _Session:
         if self._goal is None:
             if not isinstance(self._world, GoalView):
                 raise InputError(f'{type(self._world).__name__} cannot show the goal of '
-                                 f'{self.problem.name} as a picture (choose goal=told)')
+                                 f'{self._full_spec.problem.name} as a picture (choose '
+                                 f'goal=told)')
             with self._stage('observe'):
                 self._goal = self._world.goal_observation()
         return self._goal
@@ -195,8 +202,8 @@ class _Session:
         expectations = tuple(expected) if expected is not None else (None,) * len(questions)
         if len(expectations) != len(questions):
             raise ValueError(f'{len(expectations)} expectations for {len(questions)} questions')
-        prompt = (self.domain.grounding_prompt(self._prompt, memory) if self._prompt
-                  else BARE)
+        prompt = (self.domain.grounding_prompt(self._prompt, memory, self.problem)
+                  if self._prompt else BARE)
         before, spent = self.timings_s['ground'], _usage(self._grounder)
         with self._stage('ground'):
             answers = tuple(self._grounder.ground(observation, questions, self._limits.ground_s,

@@ -76,7 +76,7 @@ class Context(Protocol):
 
     @property
     def spec(self) -> EpisodeSpec:
-        """The episode; its problem has no initial state (``Problem.for_agent``).
+        """The episode, without its id; its problem has no initial state (``Problem.for_agent``).
 
         Nor has it a goal where that is shown as a picture, before ``adopt_goal``.
         """
@@ -84,6 +84,10 @@ class Context(Protocol):
     @property
     def problem(self) -> Problem:
         """Objects and goal, without the initial state."""
+
+    @property
+    def problem_key(self) -> str:
+        """What calibrations call the problem (``observation_model.problem_key``)."""
 
     @property
     def domain(self) -> Domain:
@@ -197,6 +201,16 @@ class Policy(Protocol):
 
         It is not called after a Forfeit, of which the policy knows all itself.
         """
+
+
+READING = ('Whether a model that replies in free text is asked once for all that a picture shows, '
+           'instead of yes/no questions, where the domain can read such replies')
+"""The setting ``reading`` of methods that ask."""
+
+
+def reading_all(prompt: str) -> str:
+    """Name of the prompt that asks for all there is in one reply, in the place of another one."""
+    return f'{prompt}_read'
 
 
 def offering_unknown(prompt: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sightplan.agent import answerers, methods
 from sightplan.agent.answerer import Answerer
-from sightplan.agent.policy import Policy, offering_unknown
+from sightplan.agent.policy import Policy, offering_unknown, reading_all
 from sightplan.model import InputError
 from sightplan.model.plugins import Registry, T
 
@@ -104,9 +104,12 @@ def prompt_name(name: str, options: Mapping[str, Any] | None = None) -> str:
 
     Args:
         name: of the method.
-        options: its settings; with ``unknown``, of a method that has it, the prompt is the one
-            that offers that answer.
+        options: its settings; with ``unknown`` or ``reading``, of a method that has it, the
+            prompt is the one that offers that answer, or that asks for all there is in one reply.
     """
     prompt = _POLICIES.cls(name).prompt
-    unknown = bool(prompt) and getattr(policy_settings(name, options or {}), 'unknown', False)
-    return offering_unknown(prompt) if unknown else prompt
+    settings = policy_settings(name, options or {})
+    for setting, other in (('unknown', offering_unknown), ('reading', reading_all)):
+        if prompt and getattr(settings, setting, False):
+            prompt = other(prompt)
+    return prompt

@@ -64,7 +64,7 @@ def _lines(arguments: argparse.Namespace) -> Iterator[str]:
     problem = whole.for_agent()
     name = prompt_name(arguments.method, read_options(
         arguments.method_option, type(policy_settings(arguments.method)), '--method-option'))
-    yield (f'#### method {arguments.method}, problem {problem.name}, '
+    yield (f'#### method {arguments.method}, problem {whole.name}, '
            f'prompt {name}@{domain.prompt_hash(name)}')
     if needs_visual_planner(arguments.method):
         facts = ({atom: atom in whole.init for atom in domain.worth_asking(whole)}
@@ -92,10 +92,14 @@ def _planning(domain: Any, problem: Problem, name: str, stops_at_goal: bool,
 
 def _questions(domain: Any, problem: Problem, name: str) -> Iterator[str]:
     from sightplan.domains import MemoryOf
-    prompt = domain.grounding_prompt(name)
+    prompt = domain.grounding_prompt(name, problem=problem)
     model = domain.model(problem)
     yield from ('#### system', prompt.system, '#### user')
     yield from (part for part in (prompt.before_image, _IMAGE, prompt.after_image) if part)
+    if prompt.reading:
+        yield (f'#### (at most {prompt.max_tokens} tokens of reply, which answers all '
+               f'{len(domain.worth_asking(problem))} questions)')
+        return
     yield (f'#### and, each by itself, one of {len(model.atoms)} questions (at most '
            f'{prompt.max_tokens} tokens of reply):')
     yield from (prompt.ask(domain.question(atom).text) for atom in model.atoms)

@@ -113,8 +113,8 @@ def settings_from(arguments: argparse.Namespace) -> Any:
         InputError: an option cannot be read; names it.
     """
     from sightplan.agent import answerer_settings, policy_settings
-    from sightplan.runs import RunSettings, load_suite
-    from sightplan.runs.suite import SAMPLES
+    from sightplan.runs import RunSettings
+    from sightplan.runs.suite import sample_suite
     from sightplan.vlm.api import backend_settings
     values = {f.name: getattr(arguments, f.name) for f in settings_fields(RunSettings)}
     domain = values.pop('domain')
@@ -122,8 +122,8 @@ def settings_from(arguments: argparse.Namespace) -> Any:
     if arguments.table is not None:
         values['backend'] = 'noisy_oracle'
         pairs.append(f'table={arguments.table}')
-    suite = load_suite(values['suite']) if values['suite'] else None
-    samples = suite.module('samples') if suite is not None and suite.kind == SAMPLES else None
+    suite = sample_suite(values['suite'], values['split'])
+    samples = None if suite is None else suite.module('samples')
     method_settings = policy_settings if samples is None else answerer_settings
     suite_pairs = list(arguments.suite_option)
     if domain is not None and samples is None:

@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import functools
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from sightplan.commands.run import measure_text
 from sightplan.model import InputError, user_path
 
 if TYPE_CHECKING:
+    from sightplan.metrics.measures import Measure
     from sightplan.runs.suite import Suite
 
 _EXAMPLES = """\
@@ -112,25 +114,34 @@ def list_suites(arguments: argparse.Namespace) -> Result:
     for name, folder in suite_folders().items():
         try:
             suite = read_suite(folder)
-            measures = suite.measures if suite.has('scoring') else ()
+            measures = {kind: suite.measures(kind) if suite.has('scoring') else ()
+                        for kind in suite.kinds}
         except InputError as error:
             unusable.append({'name': name, 'folder': str(folder), 'reason': str(error)})
             continue
         suites.append({
             'name': name, 'title': suite.title, 'paper': ' '.join(suite.paper.split()),
             'kind': suite.kind,
-            'splits': list(suite.splits) or list(dict.fromkeys(
-                split for rules in suite.domains.values() for split in rules.splits)),
-            'domains': list(suite.domains), 'measures': [measure.name for measure in measures],
-            'primary': next((measure.name for measure in measures if measure.primary), None),
+            'splits': list(dict.fromkeys((*(
+                split for rules in suite.domains.values() for split in rules.splits),
+                *suite.splits))),
+            'domains': list(suite.domains),
+            'measures': list(dict.fromkeys(
+                measure.name for found in measures.values() for measure in found)),
+            'primary': next(iter(_primary(measures)), None), 'primaries': _primary(measures),
             'folder': str(folder)})
     for found in suites:
         print(f'{found["name"]:16} {found["kind"]:9} {found["title"]} '
-              f'({", ".join(found["splits"])}; {found["primary"] or "no measure"})')
+              f'({", ".join(found["splits"])}; {", ".join(found["primaries"]) or "no measure"})')
     for wrong in unusable:
         print(f'sightplan suite: {wrong["name"]} cannot be used: {wrong["reason"]}',
               file=sys.stderr)
     return {'suites': suites, 'unusable': unusable}, FAILED if unusable else DONE
+
+
+def _primary(measures: Mapping[str, Sequence[Measure]]) -> list[str]:
+    """What a suite is compared by, one name for each kind of its items."""
+    return [measure.name for found in measures.values() for measure in found if measure.primary]
 
 
 def check(suite: Suite, arguments: argparse.Namespace) -> Result:
@@ -170,11 +181,15 @@ def score(suite: Suite, arguments: argparse.Namespace) -> Result:
 def _part(suite: Suite, function: str) -> Any:
     """A function of the module that makes a suite's items.
 
+    Episodes and samples of one suite share a folder of data; that of the episodes' module counts.
+
     Raises:
         InputError: it has none.
     """
-    found = getattr(suite.module(suite.kind), function, None)
+    there = [kind for kind in suite.kinds if suite.has(kind)] or suite.kinds[:1]
+    found = next(filter(None, (getattr(suite.module(kind), function, None)
+                               for kind in there)), None)
     if found is None:
         raise InputError(f'suite {suite.name} cannot {function}: there is no function {function} '
-                         f'in {suite.folder / suite.kind}.py')
+                         f'in {suite.folder / suite.kinds[0]}.py')
     return found

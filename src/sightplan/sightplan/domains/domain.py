@@ -111,9 +111,10 @@ class Domain:
             ``problems/<split>/`` and, if it has them, ``domain.yaml``, ``constraints.yaml``,
             ``generator.py``, ``drawing.py``, ``world.py``, ``planner.py`` (see
             ``planning.own``), ``proposals.py`` and ``marks.py`` (see ``planning.visual``),
-            ``formats.py`` and templates of its own in ``prompts/``. ``formats.py`` reads and
-            writes problem files of another form: ``SUFFIX`` (such as ``.json``), ``read(domain,
-            text, name, source)`` and ``write(domain, problem)``.
+            ``readings.py`` (see ``grounding.backend_grounder``), ``formats.py`` and templates of
+            its own in ``prompts/``. ``formats.py`` reads and writes problem files of another form:
+            ``SUFFIX`` (such as ``.json``), ``read(domain, text, name, source)`` and
+            ``write(domain, problem)``.
         domain_file: another domain file of the same vocabulary to use instead.
         domain_pddl: likewise, as text (a request from another machine carries no files).
 
@@ -157,7 +158,8 @@ class Domain:
         self.question_hash: str = words.question_hash
         self.question, self.goal_text = words.question, words.goal_text
         self.identify = words.identify
-        self.prompts = prompts = Prompts(folder, self.schema, words)
+        self.prompts = prompts = Prompts(folder, self.schema, words,
+                                         self.reference)
         self.prompt_names, self.prompt_hash = prompts.names, prompts.sha256
         self.grounding_prompt, self.planning_prompt = prompts.grounding, prompts.planning
         self.memory, self.became = prompts.memory, prompts.became

@@ -153,6 +153,7 @@ class InstantiatedModel:
         self._known_facts: dict[str, dict[tuple[str, ...], None]] = {}
         for atom in sorted(problem.known):  # decided when an action is grounded
             self._known_facts.setdefault(atom.predicate, {})[atom.args] = None
+        self._known_by: dict[tuple[str, int | None, str], tuple[tuple[str, ...], ...]] = {}
         self._of_type: dict[str, tuple[str, ...]] = {}
         self.atoms: tuple[Atom, ...] = tuple(
             Atom(predicate.name, args) for predicate in self._schema.predicates.values()
@@ -301,13 +302,23 @@ class InstantiatedModel:
                 yield {**binding, **_bind(variables, names)}
             return
         own = {variable.name: variable for variable in variables}
-        for args in self._known_facts[pattern.predicate]:
+        for args in self._matching(pattern, {term: binding.get(term, term) for term in
+                                             pattern.terms if term not in own}):
             found = dict(binding)
             if all(self._fits(own, found, term, name)
                    for term, name in zip(pattern.terms, args, strict=True)):
                 rest = [variable for variable in variables if variable.name not in found]
                 for names in self._tuples(rest):
                     yield {**found, **_bind(rest, names)}
+
+    def _matching(self, pattern: Pattern, names: Mapping[str, str]) -> Sequence[tuple[str, ...]]:
+        """The known facts of a pattern that have the right name for its first known term."""
+        at = next((at for at, term in enumerate(pattern.terms) if term in names), None)
+        key = pattern.predicate, at, '' if at is None else names[pattern.terms[at]]
+        if key not in self._known_by:
+            self._known_by[key] = tuple(args for args in self._known_facts[pattern.predicate]
+                                        if at is None or args[at] == key[2])
+        return self._known_by[key]
 
     def _fits(self, own: Mapping[str, Parameter], found: dict[str, str], term: str, name: str,
               ) -> bool:
@@ -324,12 +335,14 @@ class InstantiatedModel:
             self.check(action)
             schema = self._schema.actions[action.name]
             outer = _bind(schema.parameters, action.args)
-            effects = []
-            for effect in schema.effects:
-                for binding in self._bindings(effect.variables, outer, effect.condition):
-                    condition = self._condition(effect.condition, binding, True)
-                    if condition != AnyOf():
-                        effects.append((effect.pattern.ground(binding), effect.value, condition))
+            effects: list[tuple[Atom, bool, Ground]] = []
+            for (variables, needed), alike in itertools.groupby(
+                    schema.effects, lambda effect: (effect.variables, effect.condition)):
+                cases = [(binding, self._condition(needed, binding, True))
+                         for binding in self._bindings(variables, outer, needed)]
+                effects += [(effect.pattern.ground(binding), effect.value, condition)
+                            for effect in alike for binding, condition in cases
+                            if condition != AnyOf()]
             found = self._grounded[action] = GroundAction(
                 self._condition(schema.precondition, outer, True), tuple(effects))
         return found

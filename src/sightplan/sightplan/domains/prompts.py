@@ -246,6 +246,7 @@ class Prompts:
         folder: the domain's folder; its ``prompts.yaml`` is read.
         schema: its vocabulary.
         wording: its questions, names of objects and goals.
+        reference: of the domain.
 
     Attributes:
         actions: what a model is told about each action, in the order of the domain file.
@@ -255,8 +256,8 @@ class Prompts:
         DomainError: a file is missing or wrong; names file and key.
     """
 
-    def __init__(self, folder: Path, schema: Schema, wording: Wording) -> None:
-        self._schema, self._wording = schema, wording
+    def __init__(self, folder: Path, schema: Schema, wording: Wording, reference: str) -> None:
+        self._schema, self._wording, self._reference = schema, wording, reference
         path = folder / 'prompts.yaml'
         self._words = read_record(_Words, path)
         self._words.check(path, schema)
@@ -279,15 +280,26 @@ class Prompts:
         self._template(name, _Template)
         return self._sha256[name]
 
-    def grounding(self, name: str, memory: str = '') -> GroundingPrompt:
-        """The words around yes/no questions.
+    def grounding(self, name: str, memory: str = '', problem: Problem | None = None,
+                  ) -> GroundingPrompt:
+        """The words around yes/no questions, or those that ask for all there is at once.
 
         Args:
-            name: of the prompt, for example ``ground`` or ``ground_cot``.
+            name: of the prompt, for example ``ground``, ``ground_cot`` or ``ground_read``.
             memory: text about an earlier attempt, put before the questions; '' for none.
+            problem: whose objects a prompt that asks for all names; None: it names none.
         """
+        values = {'environment': self._words.environment, 'memory': memory, 'objects': ''}
+        if isinstance(self._templates.get(name), _ReadingTemplate):
+            reading = self._template(name, _ReadingTemplate)
+            if problem is not None:
+                values['objects'] = ', '.join(self._objects(problem.objects,
+                                                             reading.object))
+            system, before, after = (_compose(text, values) for text in reading.around)
+            return GroundingPrompt(
+                name, system, before, after, reasoning=reading.reasoning,
+                max_tokens=reading.max_tokens, sha256=self._sha256[name], reading=self._reference)
         template = self._template(name, _QuestionTemplate)
-        values = {'environment': self._words.environment, 'memory': memory}
         system, before, after = (_compose(text, values) for text in template.around)
         return GroundingPrompt(name, system, before, after, template.question,
                                template.reasoning, template.max_tokens, self._sha256[name],
@@ -299,7 +311,7 @@ class Prompts:
 
     def remembers(self, name: str) -> bool:
         """Whether a prompt for questions can tell of an earlier attempt."""
-        return self._template(name, _QuestionTemplate).memory is not None
+        return getattr(self._template(name, _Template), 'memory', None) is not None
 
     def memory(self, name: str, outcome: MemoryOf, action: Action,
                pairs: Sequence[tuple[str, str]]) -> str:
@@ -357,7 +369,6 @@ class Prompts:
         def listed(items: Sequence[str]) -> str:
             return '\n'.join(_fill(template.item, {'text': item}) for item in items)
 
-        objects = {**problem.objects, **self._schema.constants}
         known = [self._fact(atom, holds) for atom, holds in (privileged_facts or {}).items()
                  if self._words.privileged_facts.covers(atom, holds)]
         values = {
@@ -367,11 +378,8 @@ class Prompts:
                 'described': listed([f'{key}: {what}' for key, what in words.parameters.items()]),
                 'preconditions': listed(words.preconditions), 'effects': listed(words.effects),
             }) for action, words in self.actions.items()),
-            'objects': listed([
-                _fill(template.object, {
-                    'name': thing, 'words': words if words != thing else kind})
-                for thing, kind in objects.items()
-                for words in [self._wording.object_text(thing, kind)]]),
+            'objects': listed(self._objects({**problem.objects, **self._schema.constants},
+                                            template.object)),
             'goal': (template.pictured_goal if pictured_goal
                      else self._wording.goal_text(problem)),
             'privileged_facts': (_fill(template.privileged_facts, {'facts': listed(known)})
@@ -389,6 +397,12 @@ class Prompts:
                               template.before_past, template.before_goal,
                               tuple((step.action or template.no_action, step.outcome)
                                     for step in history[-template.window or len(history):]))
+
+    def _objects(self, objects: Mapping[str, str], template: str) -> list[str]:
+        """Objects of some types, each in words."""
+        return [_fill(template, {'name': thing, 'words': words if words != thing else kind})
+                for thing, kind in objects.items()
+                for words in [self._wording.object_text(thing, kind)]]
 
     def _fact(self, atom: Atom, holds: bool) -> str:
         if atom.predicate in self._facts[holds]:
@@ -412,7 +426,7 @@ class _Head(Record):
 
     model_config = pydantic.ConfigDict(extra='ignore')
 
-    kind: Literal['questions', 'planning', 'memory']
+    kind: Literal['questions', 'reading', 'planning', 'memory']
     like: tuple[str, ...] = ()
 
 
@@ -429,6 +443,7 @@ class _Memory(Record):
 
 
 _Around = Annotated[_Free, _known('environment', 'memory')]
+_Listing = Annotated[_Free, _known('environment', 'objects')]
 
 
 class _Template(Record):
@@ -485,6 +500,14 @@ class _Outcomes(Record):
     unfit_object: _Misfit
 
 
+class _ReadingTemplate(_Template):
+    kind: Literal['reading']
+    system: _Listing
+    before_image: _Listing
+    after_image: _Listing
+    object: Annotated[_Free, _known('name', 'words')]
+
+
 class _PlanningTemplate(_Template):
     kind: Literal['planning']
     system: _Scene
@@ -509,7 +532,7 @@ class _PlanningTemplate(_Template):
 
 T = TypeVar('T', bound=_Template)
 _KINDS: Mapping[str, type[_Template]] = {
-    'questions': _QuestionTemplate, 'planning': _PlanningTemplate}
+    'questions': _QuestionTemplate, 'reading': _ReadingTemplate, 'planning': _PlanningTemplate}
 _AMONG = {kind: f' among those for {name}' for name, kind in _KINDS.items()}
 
 
@@ -522,6 +545,7 @@ def _read_template(name: str, own: Path) -> tuple[_Template | None, list[Path]]:
         return None, files
     template = checked(_KINDS[data['kind']], data, path)
     needed = (_SCENE if data['kind'] == 'planning' else
+              ('environment', 'objects') if data['kind'] == 'reading' else
               ('environment', 'memory') if 'memory' in data else ('environment',))
     for key in sorted(needed):
         if f'{{{key}}}' not in ''.join(template.around):

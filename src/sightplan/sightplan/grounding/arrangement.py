@@ -23,7 +23,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ LISTED = 32
 """Arrangements that probabilities are shared out among."""
 
 _OUT = -1e6  # log weight of a place where a thing cannot be [nats]
+_ROUNDING = 1e-6  # what bounds of log weights may be wrong by [nats]
 _MOST = 30.0  # log weights of places are kept within this of a row's best [nats]
 
 
@@ -54,27 +55,31 @@ class Structure:
         empty: predicate of places without a thing; '' without one.
         things: names, in the order of the problem.
         places: names, in the order of the problem.
+        atoms: all that say where a thing is, row by row.
+        empties: for each place the atom that it is empty; () without such a predicate.
     """
 
     predicate: str
     empty: str
     things: tuple[str, ...]
     places: tuple[str, ...]
+    atoms: tuple[Atom, ...] = field(init=False, repr=False, compare=False)
+    empties: tuple[Atom, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Make the atoms, once."""
+        object.__setattr__(self, 'atoms', tuple(
+            Atom(self.predicate, (thing, place))
+            for thing in self.things for place in self.places))
+        object.__setattr__(self, 'empties', tuple(
+            Atom(self.empty, (place,)) for place in self.places) if self.empty else ())
 
     def state(self, placement: Placement) -> State:
         """The atoms that hold in an arrangement."""
-        taken = set(placement)
+        width, taken = len(self.places), set(placement)
         return frozenset(
-            [Atom(self.predicate, (thing, self.places[place]))
-             for thing, place in zip(self.things, placement, strict=True)]
-            + [Atom(self.empty, (name,)) for place, name in enumerate(self.places)
-               if self.empty and place not in taken])
-
-    @property
-    def atoms(self) -> tuple[Atom, ...]:
-        """All atoms that say where a thing is, row by row."""
-        return tuple(Atom(self.predicate, (thing, place))
-                     for thing in self.things for place in self.places)
+            [self.atoms[row * width + place] for row, place in enumerate(placement)]
+            + [atom for place, atom in enumerate(self.empties) if place not in taken])
 
 
 def structure_of(domain: Domain, problem: Problem, constraints: Constraints) -> Structure | None:
@@ -183,14 +188,16 @@ class ArrangementBelief:
 
     # --- learning -------------------------------------------------------------------------------
 
-    def prefer(self, placement: Placement, odds: float) -> None:
-        """Say that an arrangement is a little likelier than others, thing by thing.
+    def prefer(self, places: Sequence[int | None], odds: float) -> None:
+        """Say that some things' places are a little likelier than others.
 
         Args:
-            placement: it.
-            odds: log odds of each thing's place against any other one [nats].
+            places: for each thing its place; None: nothing is said of it.
+            odds: log odds of each place against any other one [nats].
         """
-        self.table[np.arange(len(placement)), placement] += odds
+        for row, place in enumerate(places):
+            if place is not None:
+                self.table[row, place] += odds
         self._best = []
         self._trim()
 
@@ -328,15 +335,14 @@ def targets(structure: Structure, model: InstantiatedModel, action: Action, thin
     """
     number = {name: column for column, name in enumerate(structure.places)}
     found: list[int | None] = []
-    for place in structure.places:
-        state = {Atom(structure.predicate, (thing, place))}
-        if structure.empty:
-            state |= {Atom(structure.empty, (other,)) for other in structure.places
-                      if other != place}
-        if not model.applicable(action, frozenset(state)):
+    first = structure.things.index(thing) * len(structure.places)
+    for place in range(len(structure.places)):
+        state = frozenset((structure.atoms[first + place],
+                           *structure.empties[:place], *structure.empties[place + 1:]))
+        if not model.applicable(action, state):
             found.append(None)
             continue
-        effects = model.effects(action, frozenset(state))
+        effects = model.effects(action, state)
         found.append(next((number[atom.args[1]] for atom, value in effects.items()
                            if value and atom.predicate == structure.predicate
                            and atom.args[0] == thing), None))
@@ -357,7 +363,8 @@ def k_best(table: Floats, count: int) -> list[tuple[Placement, float]]:
     """The best assignments of rows to different columns, with their sums, best first.
 
     Murty's algorithm: the best solution of a problem splits what is left of it into problems in
-    which the first rows are as in that solution and the next one is not.
+    which the first rows are as in that solution and the next one is not. A problem is solved when
+    no other one promises more: the reduced costs of the first solution bound what it can be worth.
 
     Args:
         table: (n, m) float64, n <= m.
@@ -366,20 +373,63 @@ def k_best(table: Floats, count: int) -> list[tuple[Placement, float]]:
     first = _solve(table, (), frozenset())
     if first is None:
         return []
+    loss = _reduced_costs(table, first[0]).tolist()
+    ranked = [sorted(range(len(row)), key=row.__getitem__) for row in loss]
     ticket = itertools.count()
-    heap = [(-first[1], next(ticket), first[0], 0, frozenset[int]())]
+    # Minus what a problem is worth, or may be; its number, solution, rows given, barred places.
+    heap: list[tuple[float, int, Placement | None, Placement, frozenset[int]]] = [
+        (-first[1], next(ticket), first[0], (), frozenset())]
     found: list[tuple[Placement, float]] = []
-    while heap and len(found) < count:
-        negative, _, placement, fixed, banned = heapq.heappop(heap)
+    while heap:
+        negative, number, placement, fixed, banned = heapq.heappop(heap)
+        if placement is None:
+            solved = _solve(table, fixed, banned)
+            if solved is not None:
+                heapq.heappush(heap, (-solved[1], number, solved[0], fixed, banned))
+            continue
         found.append((placement, -negative))
         if len(found) == count:
             break
-        for row in range(fixed, len(placement)):
-            out = (banned if row == fixed else frozenset()) | {placement[row]}
-            solved = _solve(table, placement[:row], out)
-            if solved is not None:
-                heapq.heappush(heap, (-solved[1], next(ticket), solved[0], row, out))
+        best = first[1] - sum(loss[row][place] for row, place in enumerate(fixed))
+        for row in range(len(fixed), len(placement)):
+            place = placement[row]
+            out = (banned if row == len(fixed) else frozenset()) | {place}
+            given = placement[:row]
+            least = next((loss[row][other] for other in ranked[row]
+                          if other not in out and other not in given), None)
+            if least is not None:
+                heapq.heappush(heap, (least - best - _ROUNDING, next(ticket), None, given, out))
+            best -= loss[row][place]
     return found
+
+
+def _reduced_costs(table: Floats, placement: Placement) -> Floats:
+    """What an assignment loses at least, for each row and place, against the best one.
+
+    The duals of the best assignment, by Bellman and Ford's shortest paths: with prices of places,
+    all at least 0 and 0 where nothing is, each row is best off where it is.
+
+    Args:
+        table: (n, m) float64, n <= m.
+        placement: the best assignment.
+
+    Returns:
+        (n, m) float64, not negative: the sum of an assignment's entries is at most the best sum
+        without the sum of its losses.
+    """
+    rows, at = np.arange(len(placement)), np.array(placement)
+    loss = table[rows, at][:, None] - table
+    free = np.ones(table.shape[1], bool)
+    free[at] = False
+    prices = np.zeros(table.shape[1])
+    if free.any():
+        prices[at] = loss[:, free].min(axis=1)
+    for _ in rows:
+        cheaper = np.minimum((loss + prices).min(axis=1), prices[at])
+        if np.array_equal(cheaper, prices[at]):
+            break
+        prices[at] = cheaper
+    return np.asarray(np.maximum(loss + prices - prices[at][:, None], 0.0))
 
 
 def _solve(table: Floats, fixed: Placement, banned: Collection[int],
@@ -397,14 +447,10 @@ def _solve(table: Floats, fixed: Placement, banned: Collection[int],
     return None if total <= _OUT / 2 else (tuple(chosen.tolist()), total)
 
 
-def placement_of(structure: Structure, atoms: Iterable[Atom]) -> Placement | None:
-    """The arrangement that atoms describe; None if they do not give every thing one place."""
-    places: dict[str, int] = {}
+def wanted_places(structure: Structure, atoms: Iterable[Atom]) -> tuple[int | None, ...]:
+    """For each thing the place where atoms have it; None where they name none, or several."""
+    places: dict[str, set[int]] = {thing: set() for thing in structure.things}
     for atom in atoms:
         if atom.predicate == structure.predicate:
-            if atom.args[0] in places:
-                return None
-            places[atom.args[0]] = structure.places.index(atom.args[1])
-    if set(places) != set(structure.things):
-        return None
-    return tuple(places[thing] for thing in structure.things)
+            places[atom.args[0]].add(structure.places.index(atom.args[1]))
+    return tuple(next(iter(found)) if len(found) == 1 else None for found in places.values())

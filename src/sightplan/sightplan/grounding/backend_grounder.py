@@ -1,36 +1,53 @@
-"""The port Grounder over a vision-language backend."""
+"""The port Grounder over a vision-language backend.
+
+A model that replies in free text can be asked for all that a picture shows at once, where the
+prompt says so (``GroundingPrompt.reading``): then the domain's module ``readings`` reads its
+reply, by a function ``read_scene(text, atoms, truncated)`` that says which of the atoms hold, or
+None if the reply cannot be read. A model that only answers yes/no questions is asked these.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from sightplan.domains import load_domain
 from sightplan.grounding.parsing import Parser, parse_yes_no
 from sightplan.model import (
     BARE,
     Answer,
+    Atom,
     BackendError,
     GroundingPrompt,
+    InputError,
     Observation,
     Question,
+    Verdict,
 )
-from sightplan.vlm.api import Backend, BackendUser, YesNoRequest
+from sightplan.vlm.api import Backend, BackendUser, Part, TextReply, TextRequest, YesNoRequest
 
 
 class BackendGrounder(BackendUser):
     """Ask a backend all questions in one batch and read its replies.
 
-    Probabilities are passed on as the backend gave them; where it gave none there are none.
+    Probabilities are passed on as the backend gave them; where it gave none there are none. One
+    reply about a whole picture serves all questions about it that follow each other.
     """
 
     def __init__(self, backend: Backend, parse: Parser = parse_yes_no) -> None:
         """Wrap ``backend`` (see ``sightplan.vlm.api.make_backend``); ``parse`` reads replies."""
         super().__init__(backend)
         self._parse = parse
+        self._last: tuple[object, TextReply] | None = None
 
     @property
     def reads_prompt(self) -> bool:
         """Whether answers depend on the prompt around the questions."""
         return bool(getattr(self._backend, 'reads_prompt', True))
+
+    def start_episode(self, episode_id: str, split: str = '') -> None:
+        """Forget what was read, and tell the backend; contract in the base class."""
+        self._last = None
+        super().start_episode(episode_id, split)
 
     def ground(self, observation: Observation, questions: Sequence[Question],
                timeout_s: float | None = None,
@@ -41,11 +58,15 @@ class BackendGrounder(BackendUser):
             BackendError: the backend failed, or broke its contract (wrong number of replies, a
                 probability outside [0, 1]).
             DeadlineError: no reply within timeout_s.
+            InputError: the prompt is for a reply about the whole picture, and the domain has
+                nothing that reads it, or there is nothing to be seen.
         """
         if not questions:
             return []
-        request = YesNoRequest(observation, tuple(questions), timeout_s,
-                               prompt or BARE)
+        prompt = prompt or BARE
+        if prompt.reading and self._backend.generates:
+            return self._read(observation, questions, timeout_s, prompt)
+        request = YesNoRequest(observation, tuple(questions), timeout_s, prompt)
         replies = self._backend.answer(request)
         if len(replies) != len(questions):
             raise BackendError(f'{self.model} gave {len(replies)} replies to '
@@ -60,3 +81,36 @@ class BackendGrounder(BackendUser):
             answers.append(Answer(question.atom, self._parse(reply.text), reply.p_yes,
                                   reply.p_no, reply.text, reply.p_unknown))
         return answers
+
+    def _read(self, observation: Observation, questions: Sequence[Question],
+              timeout_s: float | None, prompt: GroundingPrompt) -> list[Answer]:
+        """Answer questions from one reply about all there is."""
+        reader = load_domain(prompt.reading).part('readings')
+        if reader is None:
+            raise InputError(f'prompt {prompt.name!r}: domain {prompt.reading} has no readings.py '
+                             'that reads the reply (add it, or choose a prompt for questions)')
+        key = (observation.image_id, observation.text, observation.stamp_ns, prompt)
+        last = self._last
+        if last is not None and last[0] == key:
+            reply = last[1]
+        else:
+            reply = self._backend.generate(TextRequest(
+                prompt.system, _parts(observation, prompt), prompt.max_tokens, timeout_s))
+            self._last = key, reply
+        said: Mapping[Atom, bool] = reader.read_scene(
+            reply.text, [question.atom for question in questions], reply.truncated) or {}
+        return [Answer(question.atom, _VERDICTS[said.get(question.atom)], text=reply.text)
+                for question in questions]
+
+
+_VERDICTS = {True: Verdict.YES, False: Verdict.NO, None: Verdict.UNPARSED}
+
+
+def _parts(observation: Observation, prompt: GroundingPrompt) -> tuple[Part, ...]:
+    """What a model is shown: the picture, or the text that stands for it, between its words."""
+    seen: Part | None = observation.text if observation.image is None else observation.image
+    if seen is None:
+        raise InputError('a model must be shown something; this observation has neither image nor '
+                         'text')
+    return tuple(part for part in (prompt.before_image, seen, prompt.after_image)
+                 if not isinstance(part, str) or part)

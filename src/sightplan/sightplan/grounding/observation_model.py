@@ -335,9 +335,9 @@ class ObservationModel:
                 f'{ours!r}, this is {theirs!r} (calibrate again from answers of this one, or '
                 f'leave the calibration out: then the defaults are used)')
 
-    def learned_from(self, problem: Problem) -> bool:
-        """Whether answers about this problem were learned from."""
-        return problem_key(problem) in self.problems
+    def learned_from(self, key: str) -> bool:
+        """Whether answers about a problem were learned from; ``key``: see ``problem_key``."""
+        return key in self.problems
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON data: see ``read_observation_model``."""

@@ -104,7 +104,7 @@ def ask(picture: str | Path | NDArray[np.uint8], domain: str | Domain | None = N
     loaded = domain if isinstance(domain, Domain) else load_domain(_domain(domain, problem))
     scene = _scene(loaded, objects, problem)
     _check_backend(backend)
-    words = loaded.grounding_prompt(prompt)
+    words = loaded.grounding_prompt(prompt, problem=scene)
     model = None if calibration is None else read_observation_model(user_path(str(calibration)))
     options = resolved_options(backend, backend_options or {}, 0, words.reasoning, loaded)
     grounder = BackendGrounder(make_backend(backend, options))

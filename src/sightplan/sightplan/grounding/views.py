@@ -12,7 +12,7 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.model import Observation
+from sightplan.model import Alteration, Observation
 
 _ZOOM, _SHIFT, _GAMMA = (0.86, 1.06), 0.04, 0.22
 _GOLDEN = (0.7548776662466927, 0.5698402909980532, 0.4198, 0.8566748838545029)
@@ -34,35 +34,33 @@ def view(observation: Observation, number: int) -> Observation:
         return observation
     u = [(0.5 + number * step) % 1.0 for step in _GOLDEN]
     zoom = _ZOOM[0] + (_ZOOM[1] - _ZOOM[0]) * u[0]
-    shift = ((2.0 * u[1] - 1.0) * _SHIFT, (2.0 * u[2] - 1.0) * _SHIFT)
-    gamma = 1.0 + (2.0 * u[3] - 1.0) * _GAMMA
-    return dataclasses.replace(
-        observation, image=transform(observation.image, zoom, shift, gamma), unlabelled=None,
-        depth_m=None, _digest=[])
+    altered = Alteration(zoom, (2.0 * u[1] - 1.0) * _SHIFT, (2.0 * u[2] - 1.0) * _SHIFT,
+                         1.0 + (2.0 * u[3] - 1.0) * _GAMMA)
+    return dataclasses.replace(observation, image=alter(observation.image, altered),
+                               unlabelled=None, depth_m=None, altered=altered, _digest=[])
 
 
-def transform(image: NDArray[np.uint8], zoom: float, shift: tuple[float, float], gamma: float,
-              ) -> NDArray[np.uint8]:
+def alter(image: NDArray[np.uint8], how: Alteration) -> NDArray[np.uint8]:
     """A picture zoomed about its centre, shifted, and with other tones; bilinear.
 
     Args:
         image: (H, W, 3) uint8 RGB.
-        zoom: larger than 1: things get larger.
-        shift: to the right and down, as fractions of width and height.
-        gamma: tones are taken to this power; above 1: darker.
+        how: it is altered.
 
     Returns:
         (H, W, 3) uint8; what lies outside has the colour of the upper left pixel.
     """
     height, width = image.shape[:2]
-    rows = (np.arange(height) - (height - 1) / 2 - shift[1] * height) / zoom + (height - 1) / 2
-    columns = (np.arange(width) - (width - 1) / 2 - shift[0] * width) / zoom + (width - 1) / 2
+    rows = (np.arange(height) - (height - 1) / 2 - how.down * height) / how.zoom + (
+        height - 1) / 2
+    columns = (np.arange(width) - (width - 1) / 2 - how.right * width) / how.zoom + (
+        width - 1) / 2
     source = image.astype(np.float32)
     found = _along(_along(source, rows, 0), columns, 1)
     outside = (rows < -0.5) | (rows > height - 0.5)
     found[outside] = source[0, 0]
     found[:, (columns < -0.5) | (columns > width - 0.5)] = source[0, 0]
-    tones = np.round(255.0 * (np.arange(256) / 255.0) ** gamma).astype(np.uint8)
+    tones = np.round(255.0 * (np.arange(256) / 255.0) ** how.gamma).astype(np.uint8)
     return tones[np.clip(np.round(found), 0, 255).astype(np.uint8)]
 
 

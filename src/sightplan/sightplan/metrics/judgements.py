@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from sightplan.domains import InstantiatedModel
@@ -157,10 +158,10 @@ class Judgements:
                  for atom in model.atoms if atom in involved and atom in self._last]
         return [last for last in lasts if last and last['step'] < step and is_wrong(last)]
 
-    def unmet(self, state: State) -> list[dict[str, Any]]:
-        """The literals of the goal that do not hold, each with the last answer about its atom."""
+    def unmet(self, goal: Iterable[Literal], state: State) -> list[dict[str, Any]]:
+        """The literals of a goal that do not hold, each with the last answer about its atom."""
         return [{'literal': str(literal), 'last': self._last.get(literal.atom)}
-                for literal in self._problem.goal if not literal.holds_in(state)]
+                for literal in goal if not literal.holds_in(state)]
 
     def _taken_for_met(self, literal: Literal, checked: dict[Atom, Judged], number: int,
                        entry: dict[str, Any]) -> Judged | None:

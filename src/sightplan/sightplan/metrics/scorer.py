@@ -12,6 +12,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from sightplan.domains import load_domain
 from sightplan.metrics.episodes import episode_measures
 from sightplan.metrics.failures import failure_of
 from sightplan.metrics.judgements import (
@@ -87,6 +88,8 @@ class EpisodeScorer:
                 line's measures.
             details: from a problem, the true states at its beginning and after each step, and a
                 line without measures, to what the suite keeps of the way, as plain JSON data.
+                It is handed the line with ``replies``, which are not kept: of each reply of a
+                planning model the number of steps before it, and its text.
         """
         self._truth, self._suite = truth, suite
         self._measures, self._details = measures, details
@@ -163,6 +166,7 @@ class EpisodeScorer:
         self._judgements = Judgements(spec.problem)
         self._usage: Usage | None = None
         self._named = self._reply = ''
+        self._replies: list[tuple[int, str]] = []
         self._line: dict[str, Any] = {
             'id': spec.id, 'suite': self._suite, 'kind': 'episode', 'cluster': spec.cluster,
             'domain': spec.problem.domain_name,
@@ -235,6 +239,8 @@ class EpisodeScorer:
         line['proposals'][status] = line['proposals'].get(status, 0) + 1
         line['repaired'] += proposal.repaired
         self._named, self._reply = proposal.named, status
+        if self._details is not None and proposal.text:
+            self._replies.append((line['steps'], proposal.text))
         if proposal.status is ProposalStatus.UNPARSED and len(line['unreadable']) < MOST_TEXTS:
             text = proposal.text
             line['unreadable'].append(text if len(text) <= MOST_CHARACTERS else
@@ -376,7 +382,12 @@ class EpisodeScorer:
         if problem.goal or not spec.pictured_goal:
             goal = problem.goal
         else:
-            goal = tuple(map(Literal, sorted(self._true_state(GOAL_NS) or ())))
+            about = load_domain(problem.domain).goal_predicates
+            place = {name: number for number, name in enumerate(problem.objects)}
+            goal = tuple(Literal(atom) for atom in sorted(
+                sorted(self._true_state(GOAL_NS) or ()),
+                key=lambda atom: [place.get(name, -1) for name in atom.args])
+                if atom.predicate in about)
         if not self._path and final is not None:
             self._path.append(final)
         return dataclasses.replace(problem, goal=goal,
@@ -392,7 +403,7 @@ class EpisodeScorer:
             problem = self._problem(self._spec, final)
             if final is not None:
                 solved = problem.goal_met(final)
-                line['goal_unmet'] = self._judgements.unmet(final)
+                line['goal_unmet'] = self._judgements.unmet(problem.goal, final)
         if self._failure:
             solved = None  # what cannot be compared with truth must not count, neither way
         planned = any(p['status'] == PlanningStatus.SOLVED.value for p in line['plans'])
@@ -407,7 +418,8 @@ class EpisodeScorer:
             usage=None if self._usage is None else dataclasses.asdict(self._usage),
             answer=[step['action'] for step in line['actions'] if step['status'] in _SENT])
         if self._details is not None and solved is not None:
-            line['details'] = dict(self._details(problem, self._path, line))
+            line['details'] = dict(self._details(problem, self._path,
+                                                 {**line, 'replies': self._replies}))
         line['measures'] = dict(self._measures(line, solved))
         failure = failure_of(line)
         if failure is not None:

@@ -40,6 +40,7 @@ from sightplan.model.paths import config_files, config_folders, user_path
 from sightplan.model.perception import (
     BARE,
     GOAL_NS,
+    Alteration,
     Answer,
     AskPurpose,
     GroundingPrompt,
@@ -81,16 +82,17 @@ from sightplan.model.symbols import Action, Atom, Literal, Plan, State
 from sightplan.model.usage import Usage, used_between
 
 __all__ = [
-    'BARE', 'GOAL_NS', 'Action', 'Answer', 'AskPurpose', 'Asked', 'Atom', 'BackendError', 'Belief',
-    'BeliefUpdated', 'CancelledError', 'Clock', 'DeadlineError', 'DomainError', 'EpisodeEnded',
-    'EpisodeEvent', 'EpisodeSpec', 'EpisodeStarted', 'Feedback', 'FeedbackStatus', 'Form',
-    'GoalView', 'Grounder', 'GroundingPrompt', 'InfrastructureError', 'InputError', 'Literal',
-    'MaskSource', 'Observation', 'Observed', 'PastStep', 'Plan', 'Planned', 'PlannerError',
-    'PlanningResult', 'PlanningStatus', 'PlanningTask', 'Privileged', 'PrivilegedSource',
-    'Problem', 'ProblemError', 'Proposal', 'ProposalStatus', 'Proposed', 'Question',
-    'Recorder', 'Region', 'SightplanError', 'SpendingCapError', 'State', 'Stepped',
-    'StopReason', 'StoppedError', 'SymbolicPlanner', 'Target', 'TargetMasks', 'TruthSource',
-    'UnknownImageError', 'Usage', 'Verdict', 'VisualPlanner', 'VisualTask', 'World',
-    'WorldError', 'check_settings', 'config_files', 'config_folders', 'did_you_mean',
-    'identity_values', 'param', 'prompt_id', 'settings_fields', 'used_between', 'user_path',
+    'BARE', 'GOAL_NS', 'Action', 'Alteration', 'Answer', 'AskPurpose', 'Asked', 'Atom',
+    'BackendError', 'Belief', 'BeliefUpdated', 'CancelledError', 'Clock', 'DeadlineError',
+    'DomainError', 'EpisodeEnded', 'EpisodeEvent', 'EpisodeSpec', 'EpisodeStarted', 'Feedback',
+    'FeedbackStatus', 'Form', 'GoalView', 'Grounder', 'GroundingPrompt', 'InfrastructureError',
+    'InputError', 'Literal', 'MaskSource', 'Observation', 'Observed', 'PastStep', 'Plan',
+    'Planned', 'PlannerError', 'PlanningResult', 'PlanningStatus', 'PlanningTask',
+    'Privileged', 'PrivilegedSource', 'Problem', 'ProblemError', 'Proposal', 'ProposalStatus',
+    'Proposed', 'Question', 'Recorder', 'Region', 'SightplanError', 'SpendingCapError',
+    'State', 'Stepped', 'StopReason', 'StoppedError', 'SymbolicPlanner', 'Target',
+    'TargetMasks', 'TruthSource', 'UnknownImageError', 'Usage', 'Verdict', 'VisualPlanner',
+    'VisualTask', 'World', 'WorldError', 'check_settings', 'config_files', 'config_folders',
+    'did_you_mean', 'identity_values', 'param', 'prompt_id', 'settings_fields', 'used_between',
+    'user_path',
 ]

@@ -17,6 +17,22 @@ GOAL_NS = -1
 there."""
 
 
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """How a picture was made of another one; see ``grounding.views``.
+
+    Attributes:
+        zoom: about the centre; larger than 1: things get larger.
+        right, down: shifts, as fractions of width and height.
+        gamma: tones are taken to this power; above 1: darker.
+    """
+
+    zoom: float = 1.0
+    right: float = 0.0
+    down: float = 0.0
+    gamma: float = 1.0
+
+
 @dataclass(frozen=True, eq=False)
 class Observation:
     """One look at the world; every part is optional, because suites differ.
@@ -32,6 +48,8 @@ class Observation:
         text: a textual observation, or None.
         visible_objects: names known to be in view, or None when the world does not say.
         privileged_facts: about what is out of view, of a PrivilegedSource (empty without).
+        altered: how ``image`` was made of the observed one, so that records can make it again;
+            None: it is the observed one.
     """
 
     image: NDArray[np.uint8] | None = None
@@ -42,6 +60,7 @@ class Observation:
     visible_objects: tuple[str, ...] | None = None
     privileged_facts: Mapping[Atom, bool] = field(default_factory=dict)
     unlabelled: NDArray[np.uint8] | None = None
+    altered: Alteration | None = None
     _digest: list[str] = field(default_factory=list, repr=False)
 
     def in_view(self, atom: Atom) -> bool:
@@ -92,6 +111,9 @@ class GroundingPrompt:
     question put into ``question``. All that questions share stands before them, so that a backend
     can encode it once.
 
+    With ``reading`` a model that replies in free text is asked for all there is at once instead,
+    and the answers follow from its one reply: no question is put.
+
     Attributes:
         name: name of the prompt file, such as ``ground_cot``; ``bare`` for none.
         system: text of the system role, '' for none.
@@ -103,6 +125,8 @@ class GroundingPrompt:
         max_tokens: most tokens of one reply.
         sha256: SHA-256 of the files it was made from, first 12 hex digits; '' for none.
         unknown: whether "unknown" is offered as an answer beside yes and no.
+        reading: reference of the domain that reads a reply about the whole picture; '' for
+            questions.
     """
 
     name: str = 'bare'
@@ -114,6 +138,7 @@ class GroundingPrompt:
     max_tokens: int = 16
     sha256: str = ''
     unknown: bool = False
+    reading: str = ''
 
     def ask(self, question: str) -> str:
         """The question in its template."""

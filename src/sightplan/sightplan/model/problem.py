@@ -8,6 +8,9 @@ from types import MappingProxyType
 
 from sightplan.model.symbols import Literal, Plan, State
 
+NAMELESS = 'problem'
+"""What every problem is called for a policy."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -62,13 +65,15 @@ class Problem:
         """The same problem without what its file tells about the initial state.
 
         That is all a policy may know beforehand; how long the shortest plan is, stored plans, and
-        where the file lies, it may not know either.
+        where the file lies, it may not know either. Nor its name: names of files tell such things
+        (``SGP_b_4_g_7_c1_12_c2_3``: 12 moves); all problems have the same one, ``NAMELESS``.
 
         Args:
             pictured_goal: whether the goal is shown as a picture: then it is left out, too.
         """
-        return replace(self, init=self.known, goal=() if pictured_goal else self.goal,
-                       optimal_length=None, source='', plans={})
+        return replace(self, name=NAMELESS, init=self.known,
+                       goal=() if pictured_goal else self.goal, optimal_length=None, source='',
+                       plans={})
 
     def goal_met(self, state: State) -> bool:
         """Whether every goal literal holds."""

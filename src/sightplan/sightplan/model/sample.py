@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +32,23 @@ class Picture:
     camera: tuple[float, float, float, float] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Options that a sample asks to choose among, for models that choose and say nothing else.
+
+    Attributes:
+        options: their names, as they stand in the sample's parts, in the order shown.
+        subjects: what is behind each; identities that tell nothing of what is better. Empty: the
+            suite has no pairs that anybody knows the better one of.
+        properties: what decides, by name, with 1 where more of it is better and -1 where less
+            is; for models that read no sentences. Empty: only the parts say it.
+    """
+
+    options: tuple[str, ...]
+    subjects: tuple[str, ...] = ()
+    properties: tuple[tuple[str, int], ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Sample:
     """What a method sees of a sample: everything but the truth.
@@ -48,6 +66,11 @@ class Sample:
         start: first point of a trace that is to be drawn, in unit coordinates, where it is
             prescribed.
         details: plain JSON data for tables (predicate, kind of map, ...): known to everybody.
+        questions: yes/no questions about its one picture, of ``domain``, for models that answer
+            nothing else: out of their answers the suite makes the reply (``reading.compose``).
+            Empty: there is no such way to ask it.
+        choices: what is to be chosen, for models that choose among options and say nothing else:
+            likewise (``reading.compose_choices``).
     """
 
     id: str
@@ -59,12 +82,13 @@ class Sample:
     target: Target | None = None
     start: Point | None = None
     details: dict[str, Any] = field(default_factory=dict)
+    questions: tuple[Question, ...] = ()
+    choices: tuple[Choice, ...] = ()
 
     def blind(self) -> Sample:
         """The same without its pictures."""
         texts = tuple(part for part in self.parts if isinstance(part, str))
-        return Sample(self.id, self.split, self.cluster, texts, self.question, self.domain,
-                      self.target, self.start, self.details)
+        return dataclasses.replace(self, parts=texts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,10 +26,12 @@ from sightplan.metrics import measures
 from sightplan.model import (
     EpisodeEvent,
     EpisodeStarted,
+    GoalView,
     InfrastructureError,
     InputError,
     Observation,
     Observed,
+    SightplanError,
     Stepped,
     TruthSource,
 )
@@ -97,6 +99,8 @@ class BagRecorder:
             self._observed(bag, event.observation)
         topic, message = self._numbered.message(event)
         self._write(topic, message)
+        if isinstance(event, EpisodeStarted) and event.spec.pictured_goal:
+            self._goal()
         if isinstance(event, Stepped):
             self.truth.select_outcome(event.feedback.stamp_ns)
         if isinstance(event, (EpisodeStarted, Stepped)) or bag.writer.pending > _FLUSH_BYTES:
@@ -150,6 +154,16 @@ class BagRecorder:
         for topic, image in pictures.items():
             self._write(topic, self._messages.image_to_msg(image, seen.stamp_ns, seen.frame_id))
         bag.images += 1
+
+    def _goal(self) -> None:
+        """Write the picture of the goal, as the world shows it from the reset on."""
+        if not isinstance(self._world, GoalView):
+            return
+        with contextlib.suppress(SightplanError):  # a world that could not be reset
+            goal = self._world.goal_observation()
+            if goal.image is not None:
+                self._write(topics.GOAL_IMAGE, self._messages.image_to_msg(
+                    goal.image, 0, goal.frame_id))
 
     def _note_truth(self, reply: TruthReply) -> None:
         if self._bag is not None:

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 
 from sightplan.model import (
     Action,
+    Alteration,
     Answer,
     Asked,
     Atom,
@@ -161,7 +162,7 @@ def time_from_msg(time: Any) -> int:
 
 _MESSAGES = {Atom: 'Atom', Action: 'SymbolicAction', Question: 'Question', Answer: 'Answer',
              Usage: 'Usage', GroundingPrompt: 'GroundingPrompt', PastStep: 'PastStep',
-             Proposal: 'Proposal'}
+             Proposal: 'Proposal', Alteration: 'Alteration'}
 """The messages that have the fields of a dataclass."""
 _OTHER_NAMES = {'plan': 'actions'}
 _APART = ('observation',)
@@ -460,7 +461,10 @@ def _asked_from_msg(message: Any) -> Asked:
     if not len(message.questions) == len(message.answers) == len(message.expected):
         raise InputError(f'{len(message.questions)} questions with {len(message.answers)} answers '
                          f'and {len(message.expected)} expectations')
-    return Asked(_elsewhere(message), **_values(Asked, message))
+    seen = _elsewhere(message)
+    if message.altered.zoom:
+        seen = dataclasses.replace(seen, altered=from_msg(Alteration, message.altered))
+    return Asked(seen, **_values(Asked, message))
 
 
 def _step_from_msg(message: Any) -> Stepped:
@@ -512,8 +516,12 @@ class EventReader:
         if isinstance(event, Observed):
             self._observed[event.observation.stamp_ns] = event.observation
         elif isinstance(event, (Asked, Proposed)):
-            seen = self._observed.get(event.observation.stamp_ns)
-            if seen is not None and seen.image_id == event.observation.image_id:
+            asked = event.observation
+            seen = self._observed.get(asked.stamp_ns)
+            if seen is not None and asked.altered is not None:
+                return dataclasses.replace(event, observation=dataclasses.replace(
+                    seen, altered=asked.altered, _digest=[asked.image_id]))
+            if seen is not None and seen.image_id == asked.image_id:
                 return dataclasses.replace(event, observation=seen)
         return event
 
@@ -664,6 +672,8 @@ class Messages:
                        'privileged_facts': self.facts_to_msg(seen.privileged_facts)}
         elif isinstance(event, Asked):
             kind, fields = 'AnswerArray', {**fields, **self._put(event)}
+            if seen.altered is not None:
+                fields['altered'] = self.to_msg(seen.altered)
         elif isinstance(event, Proposed):
             kind, fields = 'ProposalStamped', {**fields, **self._put(event)}
         elif isinstance(event, Planned):

@@ -12,7 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.model import InfrastructureError, InputError, Observation
+from sightplan.grounding.views import alter
+from sightplan.model import (
+    GOAL_NS,
+    Alteration,
+    InfrastructureError,
+    InputError,
+    Observation,
+)
 from sightplan.records import topics
 from sightplan.records.bag_reading import Bag, BagMessage, Place, open_bag
 from sightplan.records.messages import image_from_msg, raw_stamp_ns
@@ -55,13 +62,14 @@ class Pictures:
         self._decoded = functools.lru_cache(most)(functools.partial(_decode, bag, self._held))
 
     def find(self, stamp_ns: int, image_id: str = '', namespace: str = '',
-             ) -> NDArray[np.uint8] | None:
+             altered: Alteration | None = None) -> NDArray[np.uint8] | None:
         """The picture of a time.
 
         Args:
-            stamp_ns: in its header [ns].
+            stamp_ns: in its header [ns]; GOAL_NS: that of the goal.
             image_id: if given, a picture of that time with another id does not count.
             namespace: of the robot; pictures of its own topics are preferred.
+            altered: how it was made of a picture of the bag; None: it is one.
 
         Returns:
             (H, W, 3) uint8 RGB, read-only; None if the bag has no such picture.
@@ -70,13 +78,17 @@ class Pictures:
             not place.topic.startswith(f'{namespace}/'), place.rank))
         for place in places:
             found = self._decoded(place)
+            if found is not None and altered is not None:
+                image = alter(found[0], altered)
+                image.flags.writeable = False
+                found = image, Observation(image).image_id
             if found is not None and image_id in ('', found[1]):
                 return found[0]
         return None
 
     @functools.cached_property
     def _index(self) -> dict[int, list[_Place]]:
-        """Time in the header to the pictures of that time."""
+        """Time in the header to the pictures of that time; GOAL_NS to those of goals."""
         ranks = {}
         for name, topic in self._bag.topics.items():
             if topic.type == topics.IMAGE_TYPE:
@@ -87,7 +99,8 @@ class Pictures:
         for message in self._bag.messages(ranks) if ranks else ():
             size += len(message.data)
             with contextlib.suppress(InputError):
-                index[raw_stamp_ns(message.data)].append(_Place(
+                goal = topics.relative(message.topic, (topics.GOAL_IMAGE,)) is not None
+                index[GOAL_NS if goal else raw_stamp_ns(message.data)].append(_Place(
                     ranks[message.topic], message.topic, message.log_ns, message.place))
                 if size <= _HELD_BYTES:
                     self._held[message.place] = message.data

@@ -77,7 +77,8 @@ class RecordedEpisode:
         """The picture of an observation, as models saw it: (H, W, 3) uint8 RGB; None if absent."""
         if self.pictures is None or not observation.image_id:
             return None
-        return self.pictures.find(observation.stamp_ns, observation.image_id, self.namespace)
+        return self.pictures.find(observation.stamp_ns, observation.image_id, self.namespace,
+                                  observation.altered)
 
     def with_image(self, observation: Observation) -> Observation:
         """The observation with its picture (as it is if that is absent)."""

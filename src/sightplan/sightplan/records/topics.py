@@ -48,16 +48,20 @@ RECORDED = {
     CAMERA_IMAGE: IMAGE_TYPE,
     CAMERA_LABELLED: IMAGE_TYPE,
     CAMERA_INFO: 'sensor_msgs/msg/CameraInfo',
+    GOAL_IMAGE: IMAGE_TYPE,
     TRUTH: 'sightplan_interfaces/msg/Truth',
 }
 """All that recorders write, in the order in which a bag lists it: topic to type."""
 
 SENSOR_QOS = Qos(5, 'reliable', 'volatile')
 EVENTS_QOS = Qos(1000, 'reliable', 'transient_local')
+LATCHED_QOS = Qos(1, 'reliable', 'transient_local')
 
 
 def bag_qos(topic: str) -> Qos:
     """What a bag notes of the quality of service of a recorded topic."""
+    if topic == GOAL_IMAGE:
+        return LATCHED_QOS
     return EVENTS_QOS if topic in EVENTS or topic == TRUTH else SENSOR_QOS
 
 

@@ -9,7 +9,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Self
 
-from sightplan.domains import Domain
 from sightplan.grounding import BackendGrounder, parse_yes_no
 from sightplan.grounding.parsing import Parser
 from sightplan.model import (
@@ -98,8 +97,9 @@ class PromptNotes:
     def __init__(self) -> None:
         self.changed: dict[str, str] = {}
 
-    def prompt(self, domain: Domain, event: Asked) -> GroundingPrompt:
+    def prompt(self, episode: RecordedEpisode, event: Asked) -> GroundingPrompt:
         """The words around the questions of a batch, with the recorded memory."""
+        domain = episode.domain
         name = event.prompt.partition('@')[0]
         if name in ('', BARE.name):
             return BARE
@@ -108,7 +108,7 @@ class PromptNotes:
                 f'prompt {event.prompt} is none of domain {domain.name} today; the questions are '
                 f'asked without it')
             return BARE
-        found = domain.grounding_prompt(name, event.memory)
+        found = domain.grounding_prompt(name, event.memory, episode.spec.problem)
         if event.prompt not in (name, prompt_id(name, found.sha256)):
             self.changed[event.prompt] = (
                 f'prompt {event.prompt} was recorded, today it is '
@@ -197,11 +197,11 @@ class _Asker:
     def ask(self, batch: Batch, seen: Observation, known: tuple[Answer, ...] | None) -> Reply:
         """Ask; where answers are ``known``, only so that the model's history is complete."""
         event, episode = batch.event, batch.source.episode
-        if self.backend.needs_pixels and seen.image is None:
+        if self.backend.needs_pixels and seen.image is None and not seen.text:
             return Reply(batch, None, lacks='image')
         if self.backend.needs_truth and not _known(episode, seen):
             return Reply(batch, None, lacks='truth')
-        words = self.prompts.prompt(episode.domain, event)
+        words = self.prompts.prompt(episode, event)
         questions = (event.questions if self.wording == RECORDED else
                      tuple(episode.domain.question(q.atom) for q in event.questions))
         began = time.monotonic()

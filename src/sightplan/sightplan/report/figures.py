@@ -60,6 +60,23 @@ def figures(results: Results, tables: Iterable[Table]) -> Iterator[tuple[str, Fi
         yield from ((section, figure) for figure in made if figure.svg)
 
 
+def of_suites(results: Results) -> Iterator[tuple[str, Figure]]:
+    """The figures that suites draw themselves (``report.py`` in their folder), with their section.
+
+    Args:
+        results: runs of episodes and of samples.
+
+    Raises:
+        InputError: such a module cannot be imported.
+    """
+    for runs in grouped(results.runs, lambda run: run.suite and run.suite.name).values():
+        suite = runs[0].suite
+        if suite is not None and suite.has('report'):
+            draw = getattr(suite.module('report'), 'figures', None)
+            yield from (('suites', figure) for figure in (draw(runs) if draw is not None else ())
+                        if figure.svg)
+
+
 def group_labels(results: Results, domain: bool = False) -> list[str]:
     """What groups are called; with the domain where there are several, if that is wanted."""
     names = labels([group_cells(group) for group in results.groups])

@@ -19,7 +19,7 @@ from sightplan.records.evidence import failure_picture
 from sightplan.records.failure_picture import for_page
 from sightplan.records.recorded import RecordedEpisode, read_episodes
 from sightplan.report import episode_page
-from sightplan.report.figures import Figure, figures, group_labels
+from sightplan.report.figures import Figure, figures, group_labels, of_suites
 from sightplan.report.grouping import grouped
 from sightplan.report.html import NONE, jpeg_uri, render, seconds, words
 from sightplan.report.labels import disambiguated
@@ -36,6 +36,7 @@ from sightplan.report.results import (
 from sightplan.report.shown import Shown, shown
 from sightplan.report.tables import Table
 from sightplan.report.tables.common import group_cells
+from sightplan.runs.suite import SAMPLES
 
 FAILED, ALL, NO_PAGES = 'failed', 'all', 'none'
 MOST, MOST_BYTES, MOST_LISTED = 2, 15_000_000, 3000
@@ -339,7 +340,8 @@ def _sections(whole: Results, results: Results, tables: Sequence[Table],
     """The sections; ``results`` are the runs of episodes among ``whole``."""
     shelves = grouped((table for table in tables if _says_something(table)),
                       lambda table: place_of(table.name))
-    drawn = grouped(figures(results, tables), lambda pair: pair[0])
+    drawn = grouped(itertools.chain(figures(results, tables), of_suites(whole)),
+                    lambda pair: pair[0])
     facts = {'errors': list(_error_reasons(whole)), 'provenance': list(_provenance(whole))}
     for key, (title, _) in _PLACES.items():
         found = _Section(key, title, [figure for _, figure in drawn.get(key, ())],
@@ -404,10 +406,11 @@ def _tiles(results: Results) -> list[tuple[str, str]]:
     suites = {run.suite.name: run.suite for run in results.of_kind(SAMPLE).runs
               if run.suite is not None}
     for name, suite in suites.items():
-        found = aggregate([line for line in scored if line['suite'] == name], suite.primary)
+        primary = suite.primary(SAMPLES)
+        found = aggregate([line for line in scored if line['suite'] == name
+                           and line['kind'] == SAMPLE], primary)
         if found.value is not None:
-            tiles.append((f'{found.value:.3f}',
-                          f'{suite.primary.name.replace("_", " ")} in {name}'))
+            tiles.append((f'{found.value:.3f}', f'{primary.name.replace("_", " ")} in {name}'))
     if len(lines) > len(scored):
         tiles.append((f'{len(lines) - len(scored):,}', 'not scored'))
     if questions := sum(line.get('questions', 0) for line in lines):

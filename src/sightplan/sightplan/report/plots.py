@@ -31,15 +31,15 @@ MARKERS = ('o', 's', '^', 'D', 'v', 'P', 'X', '*')
 LINES: Any = ('-', '--', ':', '-.', (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)), (0, (7, 3)))
 HATCHES = ('', '////', '\\\\\\\\', 'xxxx', '----', '||||', '++++', '//')
 
-_INK, _FAINT = '#232323', '#8a8a86'
-_SMALL, _NORMAL = 7.5, 8.5
+INK, FAINT = '#232323', '#8a8a86'
+SMALL, _NORMAL = 7.5, 8.5
 _STYLE: Any = {
     'font.size': _NORMAL, 'axes.titlesize': _NORMAL, 'axes.labelsize': _NORMAL,
-    'xtick.labelsize': _SMALL, 'ytick.labelsize': _NORMAL, 'legend.fontsize': _SMALL,
-    'text.color': _INK, 'axes.labelcolor': _INK, 'axes.titlecolor': _INK,
-    'axes.edgecolor': _FAINT, 'xtick.color': _FAINT, 'ytick.color': _FAINT,
-    'xtick.labelcolor': _INK, 'ytick.labelcolor': _INK,
-    'axes.grid': True, 'grid.color': _FAINT, 'grid.alpha': 0.25, 'grid.linewidth': 0.6,
+    'xtick.labelsize': SMALL, 'ytick.labelsize': _NORMAL, 'legend.fontsize': SMALL,
+    'text.color': INK, 'axes.labelcolor': INK, 'axes.titlecolor': INK,
+    'axes.edgecolor': FAINT, 'xtick.color': FAINT, 'ytick.color': FAINT,
+    'xtick.labelcolor': INK, 'ytick.labelcolor': INK,
+    'axes.grid': True, 'grid.color': FAINT, 'grid.alpha': 0.25, 'grid.linewidth': 0.6,
     'axes.axisbelow': True, 'axes.spines.top': False, 'axes.spines.right': False,
     'axes.linewidth': 0.6, 'lines.linewidth': 1.2, 'hatch.linewidth': 0.5, 'hatch.color': 'white',
     'figure.facecolor': 'none', 'axes.facecolor': 'none', 'savefig.facecolor': 'none',
@@ -51,7 +51,7 @@ _HIDDEN = 0.015
 """A published fraction so near to the measured one would be hidden by it."""
 _LEAST_IN_BIN = 20
 _WIDE, _BESIDE = 8.0, 0.018
-_SHARES = [0, 0.25, 0.5, 0.75, 1], ['0', '.25', '.5', '.75', '1']
+SHARES = [0, 0.25, 0.5, 0.75, 1], ['0', '.25', '.5', '.75', '1']
 _REFERENCE = re.compile(r'(?:url\(#|href="#)([^)"]+)')
 
 
@@ -120,11 +120,11 @@ def dots(name: str, points: Sequence[Dot], title: str, xlabel: str, fraction: bo
     for place, count in Counter((p.row, p.series) for p in points).items():
         if count > 1:
             raise ValueError(f'{name}: {count} points are called {place}; they need other names')
-    return _plot(name, title, lambda: _dots(points, xlabel, fraction, log, zero, order), (
-        f'{", ".join(filter(None, (p.row, p.series)))} {_number(p.value)}'
-        + (f' ({_number(p.low)} to {_number(p.high)})' if p.high > p.low else '')
+    return as_svg(name, title, lambda: _dots(points, xlabel, fraction, log, zero, order), (
+        f'{", ".join(filter(None, (p.row, p.series)))} {short_number(p.value)}'
+        + (f' ({short_number(p.low)} to {short_number(p.high)})' if p.high > p.low else '')
         + (f', n {p.n}' if p.n else '')
-        + (f', published {_number(p.published)}' if p.published is not None else '')
+        + (f', published {short_number(p.published)}' if p.published is not None else '')
         for p in points))
 
 
@@ -134,42 +134,42 @@ def _dots(points: Sequence[Dot], xlabel: str, fraction: bool, log: bool, zero: b
         (p.row for p in points),
         sorted((p.series for p in points),
                key=lambda one: order.index(one) if one in order else len(order))))
-    names, tallest = _row_names(rows)
+    names, tallest = row_names(rows)
     spread = min(0.26, 0.72 / len(series))
     height = max(0.16 + 0.115 * len(series), 0.05 + 0.145 * tallest)
-    figure, axes = _figure(1, 1, 0.55 + height * len(rows) + 0.25 * bool(series[0]))
+    figure, axes = subplots(1, 1, 0.55 + height * len(rows) + 0.25 * bool(series[0]))
     axis = axes[0][0]
     least = min((p.value for p in points if p.value > 0), default=1.0) / 2 if log else -math.inf
     if zero:
-        axis.axvline(0.0, color=_INK, linewidth=0.8)
+        axis.axvline(0.0, color=INK, linewidth=0.8)
     for number, one in enumerate(series):
         found = [p for p in points if p.series == one]
         ys = [rows.index(p.row) + spread * (number - (len(series) - 1) / 2) for p in found]
         xs = [max(p.value, least) for p in found]
         axis.errorbar(
-            xs, ys, fmt=_marker(number), color=_colour(number), markersize=4.2, elinewidth=1,
-            capsize=0, xerr=_ends(xs, [max(p.low, least) for p in found],
+            xs, ys, fmt=_marker(number), color=colour_of(number), markersize=4.2, elinewidth=1,
+            capsize=0, xerr=ends(xs, [max(p.low, least) for p in found],
                                   [p.high for p in found]))
         hollow = [(p.published, y - 0.5 * spread * (abs(p.published - p.value) < _HIDDEN))
                   for p, y in zip(found, ys, strict=True) if p.published is not None]
         if hollow:
             axis.plot(*zip(*hollow, strict=True), linestyle='', marker=_marker(number),
                       markersize=5.6, markerfacecolor='none',
-                      markeredgecolor=_colour(number), markeredgewidth=0.9)
+                      markeredgecolor=colour_of(number), markeredgewidth=0.9)
     axis.set_xlabel(xlabel)
     if fraction:
-        axis.set_xticks(*_SHARES)
+        axis.set_xticks(*SHARES)
         axis.set_xlim(-0.02, 1.02)
     elif log:
         axis.set_xscale('log')
     for y in range(1, len(rows)):
-        axis.axhline(y - 0.5, color=_FAINT, linewidth=0.4, alpha=0.35)
-    _name_rows(axis, names)
+        axis.axhline(y - 0.5, color=FAINT, linewidth=0.4, alpha=0.35)
+    name_rows(axis, names)
     if log:
         _plain(axis.xaxis)
-    handles = [_handle(_colour(i), _marker(i), one) for i, one in enumerate(series) if one]
+    handles = [_handle(colour_of(i), _marker(i), one) for i, one in enumerate(series) if one]
     if any(p.published is not None for p in points):
-        handles.append(_handle(_INK, 'o', 'published', hollow=True))
+        handles.append(_handle(INK, 'o', 'published', hollow=True))
     if handles:
         figure.legend(handles=handles, loc='outside upper left', ncols=len(handles),
                       handletextpad=0.2, columnspacing=1.2)
@@ -196,9 +196,9 @@ def curves(name: str, lines: Sequence[Curve], title: str, xlabel: str, ylabel: s
     lines = [line for line in lines if line.points]
     if not lines:
         return ''
-    return _plot(name, title, lambda: _curves(lines, xlabel, ylabel, theory), (
+    return as_svg(name, title, lambda: _curves(lines, xlabel, ylabel, theory), (
         f'{", ".join(filter(None, (line.panel, line.name)))}: ' + ', '.join(
-            f'{_number(y)} at {_number(x)} (n {n})' for x, y, _, _, n in line.points)
+            f'{short_number(y)} at {short_number(x)} (n {n})' for x, y, _, _, n in line.points)
         for line in lines))
 
 
@@ -207,18 +207,18 @@ def _curves(lines: Sequence[Curve], xlabel: str, ylabel: str, theory: str) -> Fi
     panels = list(dict.fromkeys(line.panel for line in lines))
     columns = min(2 if len(panels) < 5 else 3, len(panels))
     rows = math.ceil(len(panels) / columns)
-    figure, axes = _figure(rows, columns, 0.5 + 2.2 * rows + 0.6 * (rows == 1),
+    figure, axes = subplots(rows, columns, 0.5 + 2.2 * rows + 0.6 * (rows == 1),
                            sharey=True)
     places = [_Places(lines, panel, len(names)) for panel in panels]
     for line in lines:
         place, number = panels.index(line.panel), names.index(line.name)
         axis, beside = axes[place // columns][place % columns], places[place].beside
         xs, ys, lows, highs, _ = zip(*line.points, strict=True)
-        axis.errorbar([beside(x, number) for x in xs], ys, _ends(ys, lows, highs),
-                      marker=_marker(number), markersize=4.2, color=_colour(number),
+        axis.errorbar([beside(x, number) for x in xs], ys, ends(ys, lows, highs),
+                      marker=_marker(number), markersize=4.2, color=colour_of(number),
                       elinewidth=0.9, capsize=0, linestyle=LINES[number % len(LINES)])
         if line.model:
-            axis.plot(*zip(*line.model, strict=True), color=_colour(number), linewidth=0.7,
+            axis.plot(*zip(*line.model, strict=True), color=colour_of(number), linewidth=0.7,
                       alpha=0.75)
     for place, axis in enumerate(axes.flat):
         if place >= len(panels):
@@ -234,11 +234,11 @@ def _curves(lines: Sequence[Curve], xlabel: str, ylabel: str, theory: str) -> Fi
         axis.set_xlabel(xlabel)
         if not place % columns:
             axis.set_ylabel(ylabel)
-    handles = [Line2D([], [], color=_colour(i), marker=_marker(i), markersize=4.2,
+    handles = [Line2D([], [], color=colour_of(i), marker=_marker(i), markersize=4.2,
                       linestyle=LINES[i % len(LINES)], label=name)
                for i, name in enumerate(names)]
     if any(line.model for line in lines):
-        handles.append(Line2D([], [], color=_INK, linewidth=0.7, label=theory))
+        handles.append(Line2D([], [], color=INK, linewidth=0.7, label=theory))
     figure.legend(handles=handles, loc='outside upper left', ncols=min(4, len(handles)),
                   handlelength=3)
     return figure
@@ -277,20 +277,20 @@ def reliabilities(name: str, panels: Sequence[tuple[str, Reliability]], title: s
     """
     if not panels:
         return ''
-    return _plot(name, title, lambda: _reliabilities(panels), (
-        f'{label}: expected calibration error {_number(found.ece)} '
-        f'({_number(found.low)} to {_number(found.high)}), n {found.n}'
+    return as_svg(name, title, lambda: _reliabilities(panels), (
+        f'{label}: expected calibration error {short_number(found.ece)} '
+        f'({short_number(found.low)} to {short_number(found.high)}), n {found.n}'
         for label, found in panels))
 
 
 def _reliabilities(panels: Sequence[tuple[str, Reliability]]) -> Figure:
     columns = min(4, len(panels))
     rows = math.ceil(len(panels) / columns)
-    figure, axes = _figure(2 * rows, columns, 2.65 * rows, width=max(2.4, 1.8 * columns),
+    figure, axes = subplots(2 * rows, columns, 2.65 * rows, width=max(2.4, 1.8 * columns),
                            sharex=True, height_ratios=[3, 1] * rows)
     for number, (label, found) in enumerate(panels):
         upper, lower = (axes[2 * (number // columns) + k][number % columns] for k in (0, 1))
-        upper.plot([0, 1], [0, 1], color=_FAINT, linewidth=0.8)
+        upper.plot([0, 1], [0, 1], color=FAINT, linewidth=0.8)
         filled = [b for b in found.bins if b.n]
         for few, face in ((False, COLOURS[0]), (True, 'none')):
             chosen = [b for b in filled if (b.n < _LEAST_IN_BIN) == few]
@@ -301,7 +301,7 @@ def _reliabilities(panels: Sequence[tuple[str, Reliability]]) -> Figure:
         upper.plot([b.mean_p for b in enough], [b.frequency for b in enough], color=COLOURS[0],
                    linewidth=0.9)
         upper.set_title(f'{label}\nECE {found.ece:.3f}, n {found.n:,}', loc='left',
-                        fontsize=_SMALL)
+                        fontsize=SMALL)
         lower.stairs([max(b.n, 0.5) for b in found.bins],
                      [*(b.low for b in found.bins), 1.0], baseline=0.5, fill=True,
                      color=COLOURS[0], alpha=0.5)
@@ -339,7 +339,7 @@ def fractions(name: str, rows: Sequence[tuple[str, Mapping[str, int]]], title: s
     rows = [(label, counts) for label, counts in rows if sum(counts.values())]
     if not rows:
         return ''
-    return _plot(name, title, lambda: _fractions(rows, xlabel), (
+    return as_svg(name, title, lambda: _fractions(rows, xlabel), (
         f'{label} (n {sum(counts.values())}): ' + ', '.join(
             f'{part} {count}' for part, count in counts.items() if count)
         for label, counts in rows))
@@ -348,10 +348,10 @@ def fractions(name: str, rows: Sequence[tuple[str, Mapping[str, int]]], title: s
 def _fractions(rows: Sequence[tuple[str, Mapping[str, int]]], xlabel: str) -> Figure:
     parts = list(dict.fromkeys(part for _, counts in rows for part in counts))
     legend = math.ceil(len(parts) / 3)
-    names, tallest = _row_names([
+    names, tallest = row_names([
         f'{label} (n {sum(counts.values())})' for label, counts in rows])
     height = max(0.24, 0.05 + 0.145 * tallest)
-    figure, axes = _figure(1, 1, 0.6 + height * len(rows) + 0.19 * legend)
+    figure, axes = subplots(1, 1, 0.6 + height * len(rows) + 0.19 * legend)
     axis = axes[0][0]
     for y, (_, counts) in enumerate(rows):
         n, left = sum(counts.values()), 0.0
@@ -359,26 +359,27 @@ def _fractions(rows: Sequence[tuple[str, Mapping[str, int]]], xlabel: str) -> Fi
             fraction = counts.get(part, 0) / n
             if not fraction:
                 continue
-            axis.barh(y, fraction, 0.68, left, color=_colour(number), alpha=0.85,
-                      hatch=_hatch(number), edgecolor='white', linewidth=0.4)
+            axis.barh(y, fraction, 0.68, left, color=colour_of(number), alpha=0.85,
+                      hatch=hatch_of(number), edgecolor='white', linewidth=0.4)
             if fraction > 0.04:
                 axis.text(left + fraction / 2, y, str(counts[part]), ha='center', va='center',
-                          fontsize=_SMALL, color='white', weight='bold', bbox={
+                          fontsize=SMALL, color='white', weight='bold', bbox={
                               'boxstyle': 'round,pad=0.15', 'linewidth': 0,
                               'facecolor': '#333333', 'alpha': 0.75})
             left += fraction
-    _name_rows(axis, names)
+    name_rows(axis, names)
     axis.set_xlim(0, 1)
-    axis.set_xticks(*_SHARES)
+    axis.set_xticks(*SHARES)
     axis.set_xlabel(xlabel)
     figure.legend(handles=[
-        Patch(facecolor=_colour(i), alpha=0.85, hatch=_hatch(i), edgecolor='white',
+        Patch(facecolor=colour_of(i), alpha=0.85, hatch=hatch_of(i), edgecolor='white',
               label=part) for i, part in enumerate(parts)],
         loc='outside upper left', ncols=min(3, len(parts)), handlelength=2.2)
     return figure
 
 
-def _colour(number: int) -> str:
+def colour_of(number: int) -> str:
+    """The colour of a series or part, by its number."""
     return COLOURS[number % len(COLOURS)]
 
 
@@ -386,18 +387,19 @@ def _marker(number: int) -> str:
     return MARKERS[number % len(MARKERS)]
 
 
-def _hatch(number: int) -> str:
+def hatch_of(number: int) -> str:
     """Parts that share a colour have different hatches."""
     return HATCHES[(number + number // len(COLOURS)) % len(HATCHES)]
 
 
-def _figure(rows: int, columns: int, height: float, width: float = 7.2, **more: Any,
-            ) -> tuple[Figure, Any]:
+def subplots(rows: int, columns: int, height: float, width: float = 7.2, **more: Any,
+             ) -> tuple[Figure, Any]:
+    """A figure of rows x columns axes, (rows, columns); height and width in inches."""
     figure = Figure(figsize=(width, height), layout='constrained')
     return figure, figure.subplots(rows, columns, squeeze=False, **more)
 
 
-def _row_names(labels: Sequence[str]) -> tuple[list[str], int]:
+def row_names(labels: Sequence[str]) -> tuple[list[str], int]:
     """Labels in lines that leave room for the plot, and how many lines the longest has.
 
     What does not fit into some lines is cut in the middle, unless two would look alike then.
@@ -422,14 +424,14 @@ def _plain(axis: Any) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def _ends(values: Sequence[float], lows: Sequence[float], highs: Sequence[float],
+def ends(values: Sequence[float], lows: Sequence[float], highs: Sequence[float],
           ) -> list[list[float]]:
     """How far intervals reach below and above their values."""
     return [[max(0.0, value - low) for value, low in zip(values, lows, strict=True)],
             [max(0.0, high - value) for value, high in zip(values, highs, strict=True)]]
 
 
-def _name_rows(axis: Any, names: Sequence[str]) -> None:
+def name_rows(axis: Any, names: Sequence[str]) -> None:
     """Rows from the top, with their names beside them."""
     axis.set_yticks(range(len(names)), names)
     axis.set_ylim(len(names) - 0.5, -0.5)
@@ -443,14 +445,15 @@ def _handle(colour: str, marker: str, label: str, hollow: bool = False) -> Line2
                   markeredgewidth=0.9, label=label)
 
 
-def _number(value: float) -> str:
+def short_number(value: float) -> str:
+    """A number in few digits."""
     if value != value:
         return 'unknown'
     return f'{value:.3g}' if abs(value) >= 1000 or not value else f'{value:.4g}' if abs(
         value) >= 1 else f'{value:.2f}' if abs(value) >= 0.005 else f'{value:.1g}'
 
 
-def _plot(name: str, title: str, draw: Callable[[], Figure], gist: Iterable[str]) -> str:
+def as_svg(name: str, title: str, draw: Callable[[], Figure], gist: Iterable[str]) -> str:
     """A figure as an element of HTML.
 
     Args:
@@ -473,7 +476,7 @@ def _plot(name: str, title: str, draw: Callable[[], Figure], gist: Iterable[str]
         f' id="{name}-{match[1]}"' if match[1] in used else ''), text)
     text = _REFERENCE.sub(lambda match: match[0].replace(f'#{match[1]}', f'#{name}-{match[1]}'),
                           text)
-    text = text.replace(_INK, 'currentColor')
+    text = text.replace(INK, 'currentColor')
     text = re.sub(r'font-family: [^;"]*;? ?', '', text)
     # The short form, size and families in one.
     text = re.sub(r'font: ([^;"]*?)(\d[\d.]*px) [^;"]*', r'font-size: \2', text)

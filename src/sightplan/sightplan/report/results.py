@@ -244,9 +244,11 @@ def short_model(model: str) -> str:
 
     Args:
         model: as results have it, for example ``Qwen/Qwen2.5-VL-7B-Instruct@cc594 bfloat16``,
-            ``gpt-4.1@api.openai.com/v1`` or ``noisy_oracle(InternVL3-8B/plain, seed 0)``.
+            ``gpt-4.1@api.openai.com/v1``, ``noisy_oracle(InternVL3-8B/plain, seed 0)`` or
+            ``noisy_reader(gpt-4o 3d, seed 0)``.
     """
     table = re.match(r'noisy_oracle\((.*?)(?:/(plain|cot|as asked))?(?:\+[0-9.e-]+)?[ ,)]', model)
+    table = table or re.match(r'noisy_reader\(([^ ,)]+)', model)
     name = table.group(1) if table else model
     name = name.split('@')[0].strip()
     if not table:
@@ -364,7 +366,8 @@ class Results:
     @cached_property
     def groups(self) -> tuple[Group, ...]:
         """The runs, put together where they differ in nothing but split and seed."""
-        return tuple(group for runs in grouped(self.runs, lambda run: run.names).values()
+        alike = grouped(self.runs, lambda run: (run.kind, *run.names))
+        return tuple(group for runs in alike.values()
                      for group in _distinguished(runs))
 
     def of_kind(self, kind: str) -> Results:

@@ -179,7 +179,7 @@ def number_text(value: float, kind: Kind, digits: int = 2) -> str:
         return f'{value:.4f}' if abs(value) < 1 else f'{value:.2f}'
     if kind == 'fraction':
         return f'{value:.{digits}f}'
-    return f'{value:,.0f}' if abs(value) >= 100 else f'{value:.1f}'
+    return f'{value:,.0f}' if abs(value) >= 100 else f'{value:.{1 if abs(value) >= 10 else 2}f}'
 
 
 def _heading(column: Column, columns: Mapping[str, Column], rows: Sequence[Mapping[str, Any]],

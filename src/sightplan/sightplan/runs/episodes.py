@@ -60,7 +60,7 @@ from sightplan.runs.identity import identity
 from sightplan.runs.method_check import check_inference, check_method
 from sightplan.runs.rules import suite_of
 from sightplan.runs.settings import ALL_SPLITS, RunSettings, resolved_backend_options
-from sightplan.runs.suite import Suite
+from sightplan.runs.suite import EPISODES, Suite
 from sightplan.runs.work import Line, closing
 from sightplan.vlm import recording
 from sightplan.vlm.api import (
@@ -99,6 +99,7 @@ class EpisodePlan:
     """The episodes of a run; contract in ``work.Plan``.
 
     Attributes:
+        kind: ``episodes``.
         settings: of the run.
         domain: of the run.
         pairs: (split, problem) in order.
@@ -106,6 +107,8 @@ class EpisodePlan:
         items: the episodes, in order; an episode's seed depends on its id and the run's seed.
         skipped: problem files that cannot be used, and why.
     """
+
+    kind = EPISODES
 
     def __init__(self, settings: RunSettings) -> None:
         """Select the problems.

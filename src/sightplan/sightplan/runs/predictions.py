@@ -22,7 +22,7 @@ from sightplan.model.reading import Record, validated
 from sightplan.model.sample import SampleReply
 from sightplan.runs.samples import load_samples, score_reply
 from sightplan.runs.settings import ALL_SPLITS
-from sightplan.runs.suite import SAMPLES, Suite
+from sightplan.runs.suite import EPISODES, SAMPLES, Suite
 
 Probability = Annotated[float, pydantic.Field(ge=0, le=1)]
 
@@ -46,6 +46,8 @@ class EpisodePrediction(Record):
 def score_predictions(suite: Suite, data: Path, predictions: Path) -> dict[str, Any]:
     """Score predictions for a folder of a suite's data.
 
+    Where a suite has episodes and samples, the predictions are of one kind, which their ids tell.
+
     Returns:
         ``measures`` (name to ``value``, ``interval95``, ``n``, ``clusters``) over the
         predictions, ``items`` (number of them), ``unread`` (those without a valid answer),
@@ -55,12 +57,29 @@ def score_predictions(suite: Suite, data: Path, predictions: Path) -> dict[str, 
     Raises:
         InputError: a file cannot be used; names file, line, field and remedy.
     """
-    lines, missing = (_score_samples if suite.kind == SAMPLES else _score_episodes)(
+    kind = _kind(suite, data, predictions)
+    lines, missing = (_score_samples if kind == SAMPLES else _score_episodes)(
         suite, data, predictions)
-    own = getattr(suite.module('scoring'), 'summarise', None) if suite.kind == SAMPLES else None
-    return {'measures': aggregates(lines, suite.measures), 'items': len(lines),
+    own = getattr(suite.module('scoring'), 'summarise', None) if kind == SAMPLES else None
+    return {'measures': aggregates(lines, suite.measures(kind)), 'items': len(lines),
             'unread': sum(bool(line['unread']) for line in lines), 'missing': missing,
             **(own(lines) if own is not None else {})}
+
+
+def _kind(suite: Suite, data: Path, predictions: Path) -> str:
+    """Whether a file holds predictions of episodes or of samples.
+
+    Raises:
+        InputError: the file or the data cannot be read.
+    """
+    if len(suite.kinds) == 1:
+        return suite.kinds[0]
+    ids = {content['id'] for where, line in _lines(predictions)
+           if isinstance(content := _json(where, line), dict) and isinstance(
+               content.get('id'), str)}
+    samples = {sample.id for part in load_samples(suite, ALL_SPLITS, {'data': str(data)})
+               for sample in part.items} if ids else set()
+    return SAMPLES if ids & samples else EPISODES
 
 
 def _score_samples(suite: Suite, data: Path, predictions: Path,
@@ -73,7 +92,8 @@ def _score_samples(suite: Suite, data: Path, predictions: Path,
     for name, prediction in found.items():
         sample, part = parts[name]
         reply = SampleReply(prediction.answer or '', prediction.p_yes, prediction.p_no)
-        lines.append({'id': name, 'cluster': sample.cluster, 'domain': sample.domain,
+        lines.append({'id': name, 'kind': 'sample', 'cluster': sample.cluster,
+                      'domain': sample.domain,
                       'split': sample.split, 'details': sample.details,
                       **score_reply(suite, sample, part.truth(name), reply)})
     return lines, [name for name in parts if name not in found]
@@ -139,12 +159,7 @@ def _read(kind: Any, path: Path, known: Mapping[str, Any], data: Path) -> dict[s
     """Predictions by id, in the order of the file."""
     found: dict[str, Any] = {}
     for where, line in _lines(path):
-        try:
-            content = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f'{where}: is not JSON ({error}); write one object a line, such as '
-                             '{"id": "...", "answer": "..."}') from error
-        prediction = validated(kind, content, where)
+        prediction = validated(kind, _json(where, line), where)
         if prediction.id not in known:
             raise InputError(f'{where}: id = {prediction.id!r} is none of {data}; use its ids, '
                              f'such as {next(iter(known))!r}')
@@ -155,6 +170,14 @@ def _read(kind: Any, path: Path, known: Mapping[str, Any], data: Path) -> dict[s
         raise InputError(f'{path}: holds no prediction; write one object a line, such as '
                          '{"id": "...", "answer": "..."}')
     return found
+
+
+def _json(where: str, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f'{where}: is not JSON ({error}); write one object a line, such as '
+                         '{"id": "...", "answer": "..."}') from error
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:

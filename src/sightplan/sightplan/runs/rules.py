@@ -7,7 +7,7 @@ from typing import TypeGuard
 from sightplan.domains import Domain
 from sightplan.model import InputError, Privileged
 from sightplan.runs.settings import ALL_SPLITS, PICTURED, RunSettings
-from sightplan.runs.suite import EPISODES, Suite, load_suite, suite_for
+from sightplan.runs.suite import EPISODES, SAMPLES, Suite, load_suite, suite_for
 
 _DEFAULT_MAX_ACTIONS = 20
 
@@ -27,9 +27,10 @@ def suite_of(settings: RunSettings, domain: Domain) -> Suite | None:
                  if (suite := suite_for(domain.name, split)) is not None}
         return None if settings.problems or len(found) != 1 else next(iter(found.values()))
     suite = load_suite(settings.suite)
-    if suite.kind != EPISODES:
-        raise InputError(f'suite {suite.name} is one of samples; it has no episodes, and needs no '
-                         f'graph: start it by "sightplan run --suite {settings.suite}"')
+    if suite.kind_of(settings.split) != EPISODES:
+        which = '' if suite.kind == SAMPLES else f'split {settings.split} of '
+        raise InputError(f'{which}suite {suite.name} is one of samples; it has no episodes, and '
+                         f'needs no graph: start it by "sightplan run --suite {settings.suite}"')
     for split in () if settings.problems else splits:
         suite.budget(domain.name, settings.method, split)
     return suite

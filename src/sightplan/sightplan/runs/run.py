@@ -18,7 +18,7 @@ from sightplan.runs.driver import WALKED, Walked, walk
 from sightplan.runs.episodes import EpisodePlan, EpisodeWork
 from sightplan.runs.identity import session
 from sightplan.runs.settings import RunSettings
-from sightplan.runs.suite import SAMPLES, Suite, load_suite
+from sightplan.runs.suite import sample_suite
 from sightplan.runs.summary import summarise
 from sightplan.runs.work import Item, Line, Plan, Progress, Silent, Work
 from sightplan.vlm.api import Backend
@@ -66,12 +66,12 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
 
 
 def specify(settings: RunSettings) -> Plan:
-    """What a run consists of: samples if its suite is one of samples, else episodes.
+    """What a run consists of: samples if its split is one of samples, else episodes.
 
     Raises:
         InputError: the settings name something that is not there.
     """
-    suite = _samples_suite(settings)
+    suite = sample_suite(settings.suite, settings.split)
     if suite is None:
         return EpisodePlan(settings)
     from sightplan.runs.samples import SamplePlan
@@ -91,17 +91,12 @@ def make_work(settings: RunSettings, *, backend: Backend | None = None, **parts:
         InputError: the settings are wrong.
         InfrastructureError: the world, the model or the planner could not be started.
     """
-    suite = _samples_suite(settings)
+    suite = sample_suite(settings.suite, settings.split)
     if suite is None:
         return EpisodeWork(settings, backend=backend, **parts)
     from sightplan.runs.sample_work import SampleWork
     samples: Work = SampleWork(settings, suite, backend=backend)
     return samples
-
-
-def _samples_suite(settings: RunSettings) -> Suite | None:
-    suite = load_suite(settings.suite) if settings.suite else None
-    return suite if suite is not None and suite.kind == SAMPLES else None
 
 
 class OpenRun:
@@ -219,7 +214,8 @@ def write_summary(store: RunStore, plan: Plan, walked: Walked = WALKED) -> dict[
     """
     info = store.run_info()
     return store.write_summary({
-        **summarise(ordered(store.lines(), plan.items), plan.suite), 'out': str(store.folder),
+        **summarise(ordered(store.lines(), plan.items), plan.suite, plan.kind),
+        'out': str(store.folder),
         'planned': len(plan.items), **plan.notes,
         'problems_skipped': info.get('problems_skipped', []),
         'interrupted': walked.interrupted, 'stopped_by': walked.stopped_by,

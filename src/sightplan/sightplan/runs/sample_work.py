@@ -45,7 +45,7 @@ from sightplan.runs.samples import (
     truth_reply,
 )
 from sightplan.runs.settings import RunSettings
-from sightplan.runs.suite import Suite
+from sightplan.runs.suite import SAMPLES, Suite
 from sightplan.runs.work import Line, closing
 from sightplan.vlm import recording
 from sightplan.vlm.api import (
@@ -58,6 +58,7 @@ from sightplan.vlm.api import (
     backend_settings,
     make_backend,
 )
+from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest, choose, compare
 
 _LOG = logging.getLogger(__name__)
 _GREY = np.full((480, 480, 3), 128, np.uint8)
@@ -170,7 +171,8 @@ class SampleWork:
     def _line(self, sample: Sample, reply: SampleReply, spent: Usage | None, seconds: float,
               ) -> Line:
         truth = self.plan.truth(sample)
-        found = ({'measures': dict.fromkeys(measure.name for measure in self._suite.measures),
+        found = ({'measures': dict.fromkeys(
+            measure.name for measure in self._suite.measures(SAMPLES)),
                   'cause': None, 'answer': None, 'unread': ''} if reply.error
                  else score_reply(self._suite, sample, truth, reply))
         backend = self._chosen.current if self._chosen is not None else self.backend
@@ -228,6 +230,14 @@ class _CurrentTruth:
                              'its samples; choose a backend that needs no truth')
         return source.masks(target)
 
+    def better(self, first: str, second: str) -> int:
+        """Contract in ``PreferenceSource``."""
+        source = self._plan.preference_source(self.batch[0]) if self.batch else None
+        if source is None:
+            raise InputError(f'suite {self._plan.suite.name} does not tell which of two is the '
+                             'better one; choose a backend that needs no truth')
+        return source.better(first, second)
+
 
 class _Desk:
     """What answerers work with; contract in ``agent.answerer.Desk``."""
@@ -251,6 +261,8 @@ class _Desk:
             group = tuple(shown)
             replies += (self._ask_questions(group, prompt) if yes_no else
                         [self.locate(sample, _ONCE) if sample.target is not None
+                         else self._ask_parts(sample, prompt) if self._answers_only(sample)
+                         else self._ask_choices(sample) if self._chooses_only(sample)
                          else self._ask_text(sample, suite_prompt) for sample in group])
         return replies
 
@@ -299,6 +311,60 @@ class _Desk:
         image = _GREY if picture is None else picture.load()
         answers = self._grounder.ground(Observation(image), questions, timeout_s, prompt)
         return [SampleReply(answer.text, answer.p_yes, answer.p_no) for answer in answers]
+
+    def _answers_only(self, sample: Sample) -> bool:
+        """Whether the model must be asked a sample as yes/no questions."""
+        return bool(sample.questions) and not self._model().generates
+
+    def _ask_parts(self, sample: Sample, name: str) -> SampleReply:
+        """The reply that a suite makes of the answers to a sample's yes/no questions."""
+        picture = next((part for part in sample.parts if isinstance(part, Picture)), None)
+        if picture is None and self._model().needs_truth:
+            raise self._never_blind()
+        assert self._grounder is not None
+        answers = self._grounder.ground(
+            Observation(_GREY if picture is None else picture.load()), sample.questions,
+            self._plan.settings.grounder_timeout_s,
+            load_domain(sample.domain).grounding_prompt(name))
+        return SampleReply(str(self._plan.suite.module('reading').compose(sample, answers)))
+
+    def _chooses_only(self, sample: Sample) -> bool:
+        """Whether the model must be asked a sample as choices among options."""
+        model = self._model()
+        return (bool(sample.choices) and not model.generates
+                and getattr(model, 'chooses', False))
+
+    def _ask_choices(self, sample: Sample) -> SampleReply:
+        """The reply that a suite makes of what was chosen."""
+        return self._composed(sample, [choose(self._model(), self._choice(sample, number))
+                                       for number in range(len(sample.choices))])
+
+    def compare(self, sample: Sample, orders: str, neutral: bool) -> SampleReply:
+        """Contract in ``agent.answerer.Desk``."""
+        def request(first: int, second: int) -> ChoiceRequest:
+            return self._choice(self._plan.shown(sample, first > second, neutral), 0)
+
+        found = compare(self._model(), request, orders)
+        chances = found.probability, 1 - found.probability
+        if found.agreed is None and chances[0] == chances[1]:
+            return SampleReply(found.replies[0].text, unread=next(
+                reply.unread for reply in found.replies if reply.unread))
+        return self._composed(sample, [ChoiceReply(chances, int(chances[1] > chances[0]))])
+
+    def _composed(self, sample: Sample, replies: Sequence[ChoiceReply]) -> SampleReply:
+        chances = replies[0].probabilities if len(replies) == 1 else None
+        return SampleReply(
+            str(self._plan.suite.module('reading').compose_choices(sample, replies)),
+            probability=None if chances is None else max(chances))
+
+    def _choice(self, sample: Sample, number: int) -> ChoiceRequest:
+        choice, backend = sample.choices[number], self._model()
+        if backend.needs_truth and not any(isinstance(part, Picture) for part in sample.parts):
+            raise self._never_blind()
+        parts = tuple(part if isinstance(part, str) else part.load() for part in sample.parts
+                      ) if backend.needs_pixels or backend.generates else ()
+        return ChoiceRequest(parts, choice.options, choice.subjects, choice.properties,
+                             timeout_s=self._plan.settings.propose_timeout_s)
 
     def _ask_text(self, sample: Sample, name: str) -> SampleReply:
         prompt = suite_prompt(self._plan.suite, name)

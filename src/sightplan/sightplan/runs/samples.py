@@ -31,13 +31,15 @@ from sightplan.model.reading import Record, read_file
 from sightplan.model.sample import Sample, SampleReply
 from sightplan.records import RunStore
 from sightplan.runs.settings import ALL_SPLITS, RunSettings
-from sightplan.runs.suite import SAMPLES, Scored, Suite, Unread
+from sightplan.runs.suite import ALL_SAMPLES, SAMPLES, Scored, Suite, Unread
 from sightplan.vlm.api import (
     backend_content,
     backend_reads_prompt,
     backend_settings,
+    choosing_content,
     resolved_options,
 )
+from sightplan.vlm.choosing import PreferenceSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,11 @@ class Samples:
             ``noisy_oracle``; None where there is none.
         mask_source: where things are in a sample's picture, for the backend ``noisy_locator``;
             likewise.
+        preference_source: which of two subjects is the better one, for the backend
+            ``noisy_critic``; likewise.
+        shown: a sample of one choice between two, shown the other way round and under other
+            names: called with the sample, whether to swap, and whether names shall mean nothing.
+            None: its samples can be shown in one way only.
     """
 
     items: Sequence[Sample]
@@ -61,6 +68,8 @@ class Samples:
     skipped: Sequence[str] = ()
     truth_source: Callable[[Sample], TruthSource | None] = lambda sample: None
     mask_source: Callable[[Sample], MaskSource | None] = lambda sample: None
+    preference_source: Callable[[Sample], PreferenceSource | None] = lambda sample: None
+    shown: Callable[[Sample, bool, bool], Sample] | None = None
 
 
 class KnownState:
@@ -163,6 +172,7 @@ class SamplePlan:
     """The samples of a run; contract in ``work.Plan``.
 
     Attributes:
+        kind: ``samples``.
         settings: of the run.
         suite: that they belong to.
         items: in order.
@@ -170,6 +180,8 @@ class SamplePlan:
         notes: nothing.
         clusters: the samples of each batch, by what they have in common.
     """
+
+    kind = SAMPLES
 
     def __init__(self, settings: RunSettings, suite: Suite) -> None:
         """Make or load the samples.
@@ -215,6 +227,22 @@ class SamplePlan:
         """Where things are in a sample's picture; for the backend ``noisy_locator``."""
         return self._of[sample.id].mask_source(sample)
 
+    def preference_source(self, sample: Sample) -> PreferenceSource | None:
+        """Which of two subjects is the better one; for the backend ``noisy_critic``."""
+        return self._of[sample.id].preference_source(sample)
+
+    def shown(self, sample: Sample, swap: bool, neutral: bool) -> Sample:
+        """A sample shown the other way round, and under names that mean nothing.
+
+        Raises:
+            InputError: the suite's samples can be shown in one way only.
+        """
+        show = self._of[sample.id].shown
+        if show is None or len(sample.choices) != 1:
+            raise InputError(f'suite {self.suite.name}, split {sample.split}: its samples can be '
+                             'shown in one way only; ask them with method ask')
+        return show(sample, swap, neutral)
+
     def identity(self, model: str | None) -> dict[str, Any]:
         """Contract in ``work.Plan``."""
         settings, cls = self.settings, answerer_class(self.settings.method)
@@ -240,6 +268,8 @@ class SamplePlan:
                 domain.name: domain.prompt_hash(cls.prompt) for domain in asked}}
             if any(sample.target is not None for sample in self.items):
                 identity['pointing'] = backend_content(settings.backend, options)
+            if any(sample.choices for sample in self.items):
+                identity['choosing'] = choosing_content(settings.backend, options)
             if any(sample.question is None and sample.target is None for sample in self.items):
                 prompt = suite_prompt(self.suite, cls.suite_prompt)
                 identity['suite_prompt'] = {'name': cls.suite_prompt, 'sha256': hashlib.sha256(
@@ -293,7 +323,7 @@ def sample_answers(folder: Path) -> list[LoggedAnswer]:
 
 
 def load_samples(suite: Suite, split: str, options: Mapping[str, Any]) -> list[Samples]:
-    """The samples of a split, or of each one ("all"), as the suite makes or loads them.
+    """The samples of a split, or of each one ("all", "samples"), as the suite makes them.
 
     Raises:
         InputError: there is no such split, or the suite cannot make it.
@@ -335,10 +365,11 @@ def resolved_backend_options(settings: RunSettings, domains: Sequence[str]) -> d
 
 
 def _splits(suite: Suite, split: str) -> tuple[str, ...]:
-    if split != ALL_SPLITS and split not in suite.splits:
-        raise InputError(f'suite {suite.name} has no split {split!r} (choose one of '
-                         f'{", ".join((*suite.splits, ALL_SPLITS))})')
-    return suite.splits if split == ALL_SPLITS else (split,)
+    every = (ALL_SPLITS, ALL_SAMPLES)
+    if split not in (*suite.splits, *every):
+        raise InputError(f'suite {suite.name} has no split {split!r} of samples (choose one of '
+                         f'{", ".join((*suite.splits, ALL_SAMPLES))})')
+    return suite.splits if split in every else (split,)
 
 
 _OF_EPISODES = ('problems', 'domain_file', 'max_actions', 'failure_probability', 'answers_log',
@@ -351,5 +382,5 @@ def _check(settings: RunSettings, suite: Suite) -> None:
                           if f.name in _OF_EPISODES):
         value = getattr(settings, name)
         if value != (default if default is not dataclasses.MISSING else {}):
-            raise InputError(f'{name} = {value!r} is about episodes, and suite {suite.name} has '
-                             f'samples; leave it out')
+            raise InputError(f'{name} = {value!r} is about episodes, and split {settings.split!r} '
+                             f'of suite {suite.name} has samples; leave it out')

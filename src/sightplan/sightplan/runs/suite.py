@@ -1,9 +1,11 @@
 """A suite: one folder that says everything about a benchmark; found by name or by its path.
 
-``suite.yaml`` (its rules), ``episodes.py`` or ``samples.py`` (its items), ``reading.py`` (a
+``suite.yaml`` (its rules), ``episodes.py``, ``samples.py`` or both (its items), ``reading.py`` (a
 reply to an answer), ``scoring.py`` (an answer to measures), ``published.json`` (numbers to compare
-with), and where it has any ``report.py`` (tables) and ``commands.py`` (verbs). Modules are
-imported when they are needed.
+with), and where it has any ``report.py`` (tables and figures) and ``commands.py`` (verbs). Modules
+are imported when they are needed.
+
+Items are episodes or samples. A suite may have both; then its splits tell which (``kind_of``).
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ from sightplan.model.reading import Record, read_file
 
 GROUP = 'sightplan.suites'
 MARKER = 'suite.yaml'
-EPISODES, SAMPLES = 'episodes', 'samples'
+EPISODES, SAMPLES, BOTH = 'episodes', 'samples', 'both'
+ALL_SAMPLES = 'samples'
+"""In place of a split: all splits of samples, also where a suite has episodes, too."""
 _PACKAGE = 'sightplan.suites'
 T = TypeVar('T')
 
@@ -169,7 +173,7 @@ class Suite(Record):
     Attributes:
         title: name for people.
         paper: citation.
-        kind: ``episodes`` or ``samples``.
+        kind: ``episodes``, ``samples`` or ``both``; of a split ``kind_of`` tells it.
         domains: of episodes: each domain's splits and rules, by name.
         splits: of samples.
         failure_probability: that of the main results.
@@ -178,7 +182,7 @@ class Suite(Record):
 
     title: str
     paper: str = ''
-    kind: Literal['episodes', 'samples']
+    kind: Literal['episodes', 'samples', 'both']
     domains: dict[str, DomainRules] = pydantic.Field({})
     splits: tuple[str, ...] = ()
     failure_probability: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.0
@@ -191,7 +195,32 @@ class Suite(Record):
             raise ValueError('a suite of episodes has domains, and splits below each of them')
         if self.kind == SAMPLES and (not self.splits or self.domains):
             raise ValueError('a suite of samples has splits, and no domains')
+        if self.kind == BOTH and (not self.splits or not self.domains):
+            raise ValueError('a suite of both has domains, whose splits are episodes, and splits, '
+                             'which are samples')
+        taken = {ALL_SAMPLES: 'stands for all of them', **{
+            split: f'is one of {domain}, of episodes' for domain, rules in self.domains.items()
+            for split in rules.splits}}
+        for split in self.splits:
+            if split in taken:
+                raise ValueError(f'splits: {split} {taken[split]} (choose another name)')
         return self
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What its items are: ``episodes``, ``samples``, or both in this order."""
+        return (EPISODES, SAMPLES) if self.kind == BOTH else (self.kind,)
+
+    def kind_of(self, split: str) -> str:
+        """Whether the items of a split are ``episodes`` or ``samples``.
+
+        Args:
+            split: one of it, ``all`` or ``samples``. Where the suite has both kinds, all else
+                than its splits of samples and ``samples`` is about episodes.
+        """
+        if self.kind == BOTH:
+            return SAMPLES if split in (*self.splits, ALL_SAMPLES) else EPISODES
+        return self.kind
 
     @property
     def folder(self) -> Path:
@@ -263,20 +292,26 @@ class Suite(Record):
         goal = self._rules_of(domain, split).goal
         return (goal if isinstance(goal, str) else goal[split]) == 'pictured'
 
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        """Its measures (``scoring.MEASURES``).
+    def measures(self, kind: str) -> tuple[Measure, ...]:
+        """Measures of its episodes or samples.
+
+        Those of a suite with one kind are ``scoring.MEASURES``; with both kinds those are the
+        ones of episodes, and ``scoring.SAMPLE_MEASURES`` the ones of samples.
+
+        Args:
+            kind: ``episodes`` or ``samples``.
 
         Raises:
             InputError: it has no ``scoring.py``, or that cannot be imported.
         """
-        found: tuple[Measure, ...] = self.module('scoring').MEASURES
+        scoring = self.module('scoring')
+        found: tuple[Measure, ...] = (scoring.SAMPLE_MEASURES if self.kind == BOTH
+                                      and kind == SAMPLES else scoring.MEASURES)
         return found
 
-    @property
-    def primary(self) -> Measure:
-        """The measure it is compared by."""
-        return next(measure for measure in self.measures if measure.primary)
+    def primary(self, kind: str) -> Measure:
+        """The measure that its episodes or samples are compared by."""
+        return next(measure for measure in self.measures(kind) if measure.primary)
 
     def has(self, module: str) -> bool:
         """Whether it has a module (an optional one)."""
@@ -323,6 +358,11 @@ class Suite(Record):
         """Whether the paper has a number of a method."""
         table = _published(self.folder)
         return table is not None and any(row.where.get('method') == method for row in table.rows)
+
+    @property
+    def published_models(self) -> tuple[str, ...]:
+        """The models that the paper has numbers of, as it calls them, in the order of the file."""
+        return tuple(_names(self.folder).values())
 
     def model_name(self, model: str) -> str | None:
         """What the paper calls a model, None if it has no number of it.
@@ -403,6 +443,20 @@ def suite_settings(name: str, cls: type[T], options: Mapping[str, Any]) -> T:
     settings = cls(**options)
     check_settings(settings, f'suite {name}')
     return settings
+
+
+def sample_suite(name: str, split: str) -> Suite | None:
+    """The suite of a run of samples; None: it is one of episodes.
+
+    Args:
+        name: of the suite that the run names, or the path of its folder; '' for none.
+        split: that the run names.
+
+    Raises:
+        InputError: there is no such suite.
+    """
+    suite = load_suite(name) if name else None
+    return suite if suite is not None and suite.kind_of(split) == SAMPLES else None
 
 
 def suite_for(domain: str, split: str) -> Suite | None:

@@ -15,17 +15,25 @@ from sightplan.metrics.failures import without_truth
 from sightplan.metrics.intervals import wilson
 from sightplan.metrics.measures import Measure, aggregates, scored, solved
 from sightplan.model import InputError, Usage
-from sightplan.runs.suite import EPISODES, Suite, load_suite
+from sightplan.runs.suite import EPISODES, SAMPLES, Suite, load_suite
 
 _ABSENT = ('episodes', 'solved', 'success_rate', 'interval95', 'sem', 'predicate_accuracy',
            'questions')
 """Keys that every summary has, null where a suite has no such thing."""
+_SAMPLE = 'sample'
 _INCIDENTAL = ('seconds', 'seconds_per_episode', 'stage_seconds', 'usage')
 
 
-def measures_of(suite: Suite | None) -> tuple[Measure, ...]:
-    """A suite's measures; without a suite those of every episode."""
-    return EPISODE_MEASURES if suite is None else suite.measures
+def measures_of(suite: Suite | None, kind: str = EPISODES) -> tuple[Measure, ...]:
+    """A suite's measures of episodes or of samples; without a suite those of every episode."""
+    return EPISODE_MEASURES if suite is None else suite.measures(kind)
+
+
+def kind_of(lines: Sequence[Mapping[str, Any]], suite: Suite | None) -> str:
+    """Whether lines are ``episodes`` or ``samples``; of no lines: the first kind of the suite."""
+    if lines:
+        return SAMPLES if lines[0].get('kind') == _SAMPLE else EPISODES
+    return EPISODES if suite is None else suite.kinds[0]
 
 
 def suite_of_run(info: Mapping[str, Any]) -> Suite | None:
@@ -50,12 +58,14 @@ def suite_of_run(info: Mapping[str, Any]) -> Suite | None:
         raise
 
 
-def summarise(lines: Sequence[Mapping[str, Any]], suite: Suite | None) -> dict[str, Any]:
+def summarise(lines: Sequence[Mapping[str, Any]], suite: Suite | None,
+              kind: str = '') -> dict[str, Any]:
     """Score a run.
 
     Args:
-        lines: of one method and one model.
+        lines: of one method and one model, all episodes or all samples.
         suite: that they belong to, None for episodes of no suite.
+        kind: ``episodes`` or ``samples``; '': as the lines say, see ``kind_of``.
 
     Returns:
         plain JSON data: ``items`` (all lines), ``scored``, ``errors`` (ended in an error of the
@@ -66,6 +76,7 @@ def summarise(lines: Sequence[Mapping[str, Any]], suite: Suite | None) -> dict[s
         all of ``metrics.summary.summarise_episodes``; and what the suite's ``scoring.summarise``
         adds.
     """
+    kind = kind or kind_of(lines, suite)
     known = [line for line in lines if scored(line)]
     cancelled = sum(line.get('stop') == 'cancelled' for line in lines)
     without = sum(map(without_truth, lines))
@@ -73,9 +84,9 @@ def summarise(lines: Sequence[Mapping[str, Any]], suite: Suite | None) -> dict[s
         'items': len(lines), **dict.fromkeys(_ABSENT), 'scored': len(known),
         'errors': len(lines) - len(known) - cancelled - without, 'cancelled': cancelled,
         'unread': sum(bool(line.get('unread')) for line in lines),
-        'measures': aggregates(lines, measures_of(suite)), 'usage': _usage(lines),
+        'measures': aggregates(lines, measures_of(suite, kind)), 'usage': _usage(lines),
         'seconds': sum(line['seconds'] for line in lines)}
-    if suite is None or suite.kind == EPISODES:
+    if kind == EPISODES:
         summary.update(summarise_episodes(lines))
     elif any('solved' in line['measures'] for line in lines):
         successes = sum(bool(solved(line)) for line in known)

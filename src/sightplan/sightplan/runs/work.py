@@ -40,6 +40,10 @@ class Plan(Protocol):
         """The suite that the items belong to, None for none."""
 
     @property
+    def kind(self) -> str:
+        """What the items are: ``episodes`` or ``samples``."""
+
+    @property
     def items(self) -> Sequence[Any]:
         """All of the run, in order."""
 

@@ -39,13 +39,12 @@ from sightplan.runs import (
     EpisodePlan,
     Plan,
     RunSettings,
-    load_suite,
     resolved_backend_options,
     samples,
     specify,
 )
 from sightplan.runs.samples import SamplePlan
-from sightplan.runs.suite import SAMPLES
+from sightplan.runs.suite import sample_suite
 from sightplan.vlm.api import backend_content, backend_reads_prompt, backend_settings
 
 AUTO, EACH = 'auto', 'each'
@@ -439,7 +438,8 @@ def _cell(labels: Fields, fields: Fields, recipes: Mapping[str, _Recipe], where:
         if refused := [key for key in _NOT_SWEPT if key in fields]:
             raise InputError(f'{refused[0]}: is not for sweeps, which have their own directory '
                              f'(--out) and go on where they were; leave it out')
-        useless = _useless(method, RunSettings(suite=str(fields.get('suite', ''))))
+        useless = _useless(method, RunSettings(suite=str(fields.get('suite', '')), split=str(
+            fields.get('split', RunSettings().split))))
         fields = {key: value for key, value in fields.items() if not useless(key)}
         labels = {key: value for key, value in labels.items() if not useless(key)}
         settings = run_settings(fields)
@@ -461,7 +461,7 @@ def _cell(labels: Fields, fields: Fields, recipes: Mapping[str, _Recipe], where:
 
 def is_samples(settings: RunSettings) -> bool:
     """Whether a run is one of samples."""
-    return bool(settings.suite) and load_suite(settings.suite).kind == SAMPLES
+    return sample_suite(settings.suite, settings.split) is not None
 
 
 def model_options(plan: Plan) -> Fields | None:

@@ -235,6 +235,9 @@ def _guess(plan: EpisodePlan, split: str, problem: Problem) -> Figures:
         reasons = asks_for_reasons(settings.method, settings.domain)
         completion = REASONS_TOKENS if reasons else ANSWER_TOKENS
         each_s = QUESTION_S.get(settings.backend, _OTHER_QUESTION_S)
+        if around is not None and around.reading and backend_class(settings.backend).generates:
+            requests, completion = ENUMERATIONS + CHECKS_PER_STEP * steps, PLAN_TOKENS
+            each_s = REQUEST_S * requests / questions
         seconds += questions * each_s + (questions * REQUEST_S if reasons and sees else 0.0)
     if not sees and needs_grounder(settings.method):  # no model: nothing goes in or out
         return Figures(questions, seconds=seconds)

@@ -308,6 +308,24 @@ def backend_content(name: str, values: Mapping[str, Any]) -> str:
         return ''
 
 
+def choosing_content(name: str, values: Mapping[str, Any]) -> str:
+    """Hash of what a backend chooses by, where it has a model of its own for that.
+
+    A backend's module tells it with a function ``choosing_content(settings)``; else it is as
+    ``backend_content``.
+
+    Raises:
+        InputError: an unknown backend or field, or a bad value.
+    """
+    content = getattr(BACKENDS.module(name), 'choosing_content', None)
+    if content is None:
+        return backend_content(name, values)
+    try:
+        return str(content(backend_settings(name, values)))
+    except (SightplanError, OSError):
+        return ''
+
+
 def cannot_generate(name: str) -> InputError:
     """The error of a backend that only answers yes/no questions."""
     able = [other for other in backend_names() if backend_class(other).generates]

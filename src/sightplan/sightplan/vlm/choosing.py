@@ -39,9 +39,8 @@ class ChoiceRequest:
             shown.
         subjects: what is behind each option, by an identity of the caller's own; a model that
             looks at pictures or reads never gets it. Empty: nobody needs to know.
-        about: which one property is compared, by its name, where a backend can compare such
-            properties only; '' otherwise.
-        larger: whether the option that has more of that property is asked for, or less.
+        properties: what decides, for a backend that reads no sentences: names of properties, each
+            with 1 where more of it is better and -1 where less is. Empty: only the parts say it.
         system: text of the system role, '' for none.
         max_tokens: most tokens of the reply.
         timeout_s: wall-clock limit [s]; None for the backend's own.
@@ -50,8 +49,7 @@ class ChoiceRequest:
     parts: tuple[Part, ...]
     options: tuple[str, ...]
     subjects: tuple[str, ...] = ()
-    about: str = ''
-    larger: bool = True
+    properties: tuple[tuple[str, int], ...] = ()
     system: str = ''
     max_tokens: int = 512
     timeout_s: float | None = None
@@ -71,6 +69,10 @@ class ChoiceRequest:
         if self.subjects and len(self.subjects) != len(self.options):
             raise InputError(f'subjects: {len(self.subjects)} for {len(self.options)} options; '
                              'give one for each, or none')
+        for name, sign in self.properties:
+            if sign not in (-1, 1):
+                raise InputError(f'properties: {name} has {sign!r}; give 1 where more of it is '
+                                 'better, or -1 where less is')
 
 
 @dataclass(frozen=True, slots=True)

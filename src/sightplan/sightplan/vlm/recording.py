@@ -10,6 +10,8 @@ A recording is a file of JSON lines, written as the replies come:
 * ``yes_no``: one question about one image, and the reply; ``text``: a prompt and its reply;
 * ``locate``: a request to point, and the reply; ``check``: whether a place is right, of a backend
   that tells so in a way of its own (another one is asked a question, which is a ``yes_no`` line);
+* ``choice``: options to choose among, and what was chosen, of a backend with a way of its
+  own (the choice of another one is read from a ``text`` line);
 * ``failure``: a call that ended with an error of sightplan: its keys, name and message of the
   error (without keys and passwords).
 
@@ -61,6 +63,7 @@ from sightplan.vlm.api import (
     YesNoRequest,
     can_locate,
 )
+from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest
 from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest
 
 FORMAT = 3
@@ -102,6 +105,11 @@ def check_key(request: CheckRequest) -> str:
     """The key of a place to be checked: see the module."""
     return _digest({'kind': 'check', 'region': request.region.to_json(),
                     'mask': array_id(request.mask), **_asked(request)})
+
+
+def choice_key(request: ChoiceRequest) -> str:
+    """The key of options to choose among: see the module."""
+    return _digest({'kind': 'choice', **_choice(request)})
 
 
 def array_id(array: NDArray[Any] | None) -> str:
@@ -156,6 +164,7 @@ class RecordingBackend(BackendUser):
             {} if settings is None else identity_values(settings))
         if hasattr(backend, 'check'):
             self.check = self._check
+        self.chooses = bool(getattr(backend, 'chooses', False))
 
     @property
     def locator_model(self) -> str:
@@ -239,6 +248,24 @@ class RecordingBackend(BackendUser):
                 'region': request.region.to_json(), 'mask': array_id(request.mask),
                 'text': reply.text, 'p_yes': _number(reply.p_yes), 'p_no': _number(reply.p_no),
                 'p_unknown': _number(reply.p_unknown)}], before, [request.image])
+        return reply
+
+    def choose(self, request: ChoiceRequest) -> ChoiceReply:
+        """Choose among options, and write it down; contract in ``choosing.Chooser``.
+
+        Raises:
+            InfrastructureError: the file cannot be written (disk full).
+        """
+        backend: Any = self._backend
+        with self._lock:
+            before, key = backend.usage, choice_key(request)
+            with self._failures([key], before, request.parts):
+                reply: ChoiceReply = backend.choose(request)
+            self._commit([{
+                'kind': 'choice', 'episode': self._episode, 'key': key, **_choice(request),
+                'text': reply.text, 'chosen': reply.chosen, 'unread': reply.unread,
+                'probabilities': None if reply.probabilities is None
+                else [float(p) for p in reply.probabilities]}], before, request.parts)
         return reply
 
     def carry_over(self, spent: Usage) -> None:
@@ -346,7 +373,7 @@ class Entry:
     """
 
     key: str
-    reply: YesNoReply | TextReply | LocateReply | None
+    reply: YesNoReply | TextReply | LocateReply | ChoiceReply | None
     images: tuple[str, ...] = ()
     question: str = ''
     usage: Usage | None = None
@@ -422,8 +449,8 @@ def _entries(lines: Iterable[Line]) -> dict[str, list[Entry]]:
                 episodes.setdefault(_typed(data, 'episode', str), []).append(_yes_no(data))
             elif kind == 'text':
                 episodes.setdefault(_typed(data, 'episode', str), []).append(_text(data))
-            elif kind in _PLACES:
-                episodes.setdefault(_typed(data, 'episode', str), []).append(_PLACES[kind](data))
+            elif kind in _OTHERS:
+                episodes.setdefault(_typed(data, 'episode', str), []).append(_OTHERS[kind](data))
             elif kind == 'failure':
                 episodes.setdefault(_typed(data, 'episode', str), []).extend(_failed(data))
             elif kind != 'prompt':
@@ -464,7 +491,18 @@ def _checked(data: Mapping[str, Any]) -> Entry:
                  checks=True)
 
 
-_PLACES = {'locate': _located, 'check': _checked}
+def _chosen(data: Mapping[str, Any]) -> Entry:
+    images = tuple(_typed(part, 'image', str) for part in _typed(data, 'parts', list)
+                   if not isinstance(part, str))
+    chances = data['probabilities']
+    reply = ChoiceReply(
+        None if chances is None else tuple(float(p) for p in _typed(data, 'probabilities', list)),
+        None if data['chosen'] is None else _typed(data, 'chosen', int),
+        _typed(data, 'text', str), _typed(data, 'unread', str))
+    return Entry(_typed(data, 'key', str), reply, images, '', _usage(data))
+
+
+_OTHERS = {'locate': _located, 'check': _checked, 'choice': _chosen}
 
 
 def _failed(data: Mapping[str, Any]) -> list[Entry]:
@@ -514,7 +552,15 @@ def _prompt_content(prompt: GroundingPrompt) -> dict[str, Any]:
             'reasoning': prompt.reasoning, 'max_tokens': prompt.max_tokens}
 
 
-def _parts(request: TextRequest) -> list[Any]:
+def _choice(request: ChoiceRequest) -> dict[str, Any]:
+    """All that a choice depends on."""
+    return {'system': request.system, 'parts': _parts(request), 'options': list(request.options),
+            'subjects': list(request.subjects),
+            'properties': [list(one) for one in request.properties],
+            'max_tokens': request.max_tokens}
+
+
+def _parts(request: TextRequest | ChoiceRequest) -> list[Any]:
     """Texts as they are, images by hash."""
     return [part if isinstance(part, str) else {'image': part_id(part)} for part in request.parts]
 

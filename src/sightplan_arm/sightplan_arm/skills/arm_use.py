@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from sightplan.model import WorldError
+from sightplan.model import InputError, WorldError, settings_fields
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.hardware import Arm, JointState
 from sightplan_arm.skills.motions import Motion, MotionSequence, PathPlanner
@@ -16,6 +16,8 @@ from sightplan_arm.trajectories import UnreachableError
 
 if TYPE_CHECKING:
     from sightplan_arm.gate import Gate
+
+_Settings = TypeVar('_Settings')
 
 OPEN_SLACK_M = 0.005
 """Fingers that opened to within this are open."""
@@ -111,3 +113,17 @@ class ArmUse:
                 top = (top + float(pose[2, 3])) / 2  # at least some of the way
             else:
                 return
+
+
+def read_settings(kind: type[_Settings], given: Mapping[str, Any]) -> _Settings:
+    """Settings of skills.
+
+    Raises:
+        InputError: one is unknown; names it and all that are known.
+    """
+    known = {field.name for field in settings_fields(kind)}
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise InputError(f'unknown setting of the skills: {unknown[0]} (known: '
+                         f'{", ".join(sorted(known))})')
+    return kind(**given)

@@ -13,7 +13,6 @@ that a robot knows about which place is called c1.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -26,32 +25,22 @@ import numpy as np
 from sightplan.model import (
     Action,
     Atom,
-    Belief,
-    Feedback,
-    FeedbackStatus,
     InputError,
     Problem,
+    State,
     WorldError,
-    check_settings,
-    param,
-    settings_fields,
 )
 from sightplan_arm.columns import column_order
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.geometry import hand_down
-from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, Vector
+from sightplan_arm.hardware import Arm, Camera, Vector
 from sightplan_arm.perception import Arrangement, Cube, block_colours, see_table
 from sightplan_arm.skills import report as causes
-from sightplan_arm.skills.arm_use import ArmUse
-from sightplan_arm.skills.motions import (
-    Motion,
-    MotionSequence,
-    NoRoomError,
-    PathPlanner,
-    first_that_works,
-)
-from sightplan_arm.skills.report import Refused, SkillReport, SkillResult, Stopwatch
-from sightplan_arm.trajectories import UnreachableError
+from sightplan_arm.skills.arm_use import read_settings
+from sightplan_arm.skills.motions import NoRoomError, PathPlanner
+from sightplan_arm.skills.picking import PickingSettings, PickingSkills
+from sightplan_arm.skills.report import Refused
+from sightplan_arm.skills.transport import Moves, Transport, TransportPlanner
 
 if TYPE_CHECKING:
     from sightplan_arm.gate import Gate
@@ -61,36 +50,11 @@ ACTION = 'moveblock'
 
 _ANYWHERE = ('missing', 'twice', 'not_a_cube')  # warnings that tell of obstacles nobody knows
 _ASIDE = ('between_columns', 'out_of_row')  # warnings about a block that may be fetched yet
-_OBSERVE_AGAIN = (causes.NOT_FOUND, causes.UNCLEAR)
-_OBSERVE_AGAIN_S = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class SkillSettings:
+class SkillSettings(PickingSettings):
     """How blocks are moved."""
-
-    regrasps: int = param(1, 'How often a missed grasp is tried again, after a new look', low=0,
-                          high=5)
-    observations: int = param(2, 'Pictures to take before it is believed that a block is missing, '
-                                 'or that something cannot be', low=1, high=10)
-    verify: bool = param(True, 'Whether to look at the block after it was put down')
-    check_table: bool = param(True, 'Whether an episode begins only when every block of the '
-                              'problem is seen in a column')
-    confident: float = param(0.9, 'Probability from which on the agent is taken to be sure of '
-                             'what it believes: an action that the camera contradicts is refused',
-                             low=0.5, high=1.0)
-    clearance_m: float = param(0.03, 'Distance kept to what stands on the table when a block is '
-                               'carried over it [m]', low=0.005, high=0.2)
-    drop_m: float = param(0.0015, 'Height above its place at which a block is let go [m]',
-                          low=0.0, high=0.01)
-    misplaced_m: float = param(0.02, 'How far from the middle of its column a block counts as '
-                               'misplaced [m]', low=0.005, high=0.05)
-    speed: float = param(0.9, "Part of the arm's greatest velocity that is used", low=0.01,
-                         high=1.0)
-    carry_speed: float = param(0.6, 'Part of that with a block in the hand or close to others',
-                               low=0.01, high=1.0)
-    settle_s: float = param(0.2, 'How long to wait before the fingers close and after they have '
-                            "opened, on the arm's clock [s]", low=0.0, high=5.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,35 +84,15 @@ class Task:
         return dataclasses.replace(self.cube, centre_m=self.place_m, yaw_rad=0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class Moves:
-    """The planned motions of a move.
-
-    Attributes:
-        fetch: to the block.
-        bring: with the block in the hand.
-        leave: away from it.
-        escape: back to where the camera sees everything, from the block, with nothing in the hand.
-    """
-
-    fetch: tuple[Motion, ...]
-    bring: tuple[Motion, ...]
-    leave: tuple[Motion, ...]
-    escape: tuple[Motion, ...]
-
-    @property
-    def all(self) -> tuple[Motion, ...]:
-        """The motions of all four."""
-        return (*self.fetch, *self.bring, *self.leave, *self.escape)
-
-
 class MovePlanner:
     """Plans all motions of a move before any is made."""
 
     def __init__(self, robot: RobotConfig, kinematics: Kinematics,
-                 settings: SkillSettings) -> None:
+                 settings: SkillSettings, transports: TransportPlanner | None = None) -> None:
         self._robot, self._settings = robot, settings
-        self.paths = PathPlanner(robot, kinematics, settings.speed)
+        self._transports = transports or TransportPlanner(
+            robot, PathPlanner(robot, kinematics, settings.speed),
+            carry_speed=settings.carry_speed, clearance_m=settings.clearance_m)
 
     def plan(self, task: Task) -> Moves:
         """All motions of a move.
@@ -165,56 +109,16 @@ class MovePlanner:
         safe = highest + side / 2 + self._settings.clearance_m  # of the middle of a carried block
         at_source = np.array([*task.cube.centre_m[:2], (task.level + 0.5) * side])
         x, y, z = task.place_m
-        over_source = (*at_source[:2], max(safe, at_source[2] + side / 2))
-        over_target = (x, y, max(safe, z + side / 2))
-        at_target = (x, y, z + self._settings.drop_m)
-        return first_that_works([
-            functools.partial(  # two fingers may as well be turned by half a turn
-                self._moves, task, hand_down(at_source, yaw + turn),
-                hand_down(over_source, yaw + turn), hand_down(over_target, turn),
-                hand_down(at_target, turn))
-            for turn in (0.0, math.pi)], f'{task.block} cannot be brought to {task.column}')
-
-    def _moves(self, task: Task, at_source: Vector, over_source: Vector, over_target: Vector,
-               at_target: Vector) -> Moves:
-        """The motions of a move through four poses of the tip.
-
-        Raises:
-            UnreachableError: they cannot be made.
-        """
-        paths, others = self.paths, task.others
-        sources = paths.rise(at_source, over_source, others)
-        targets = paths.rise(at_target, over_target, others)
-        return first_that_works([
-            functools.partial(self._join, task, source, target)
-            for source in sources for target in targets], 'no way is found over the table')
-
-    def _join(self, task: Task, source: Vector, target: Vector) -> Moves:
-        """The motions of a move from the paths up from both places.
-
-        Raises:
-            UnreachableError: they cannot be joined.
-        """
-        slow, block, column = self._settings.carry_speed, task.block, task.column
-        room, blocks = self._settings.clearance_m, (*task.others, task.cube)
-        sequence = MotionSequence(self.paths, self._robot.arm.park)
-        sequence.out('approach', f'to above {block}', source[-1], blocks, room)
-        sequence.along('approach', f'down to {block}', source[::-1], slow)
-        fetch = sequence.take()
-        escape = sequence.branch()
-        escape.along('retreat', f'up from {block}', source, slow)
-        escape.home('retreat', blocks, room)
-        sequence.along('lift', f'up with {block}', source, slow)
-        sequence.along('transfer', f'{block} to above {column}',
-                       self.paths.across(source[-1], target[-1]), slow)
-        sequence.along('place', f'{block} down on {column}', target[::-1], slow)
-        bring = sequence.take()
-        sequence.along('retreat', f'up from {block}', target, slow)
-        sequence.home('retreat', (*task.others, task.placed), room)
-        return Moves(fetch, bring, sequence.take(), escape.take())
+        return self._transports.plan(Transport(
+            task.block, task.column,
+            at_source=hand_down(at_source, yaw),
+            over_source=hand_down((*at_source[:2], max(safe, at_source[2] + side / 2)), yaw),
+            over_target=hand_down((x, y, max(safe, z + side / 2))),
+            at_target=hand_down((x, y, z + self._settings.drop_m)),
+            others=task.others, before=[task.cube], after=[task.placed]))
 
 
-class BlocksworldSkills(ArmUse):
+class BlocksworldSkills(PickingSkills[Arrangement, Task]):
     """See the protocol ``Skills``.
 
     Raises:
@@ -223,24 +127,21 @@ class BlocksworldSkills(ArmUse):
 
     def __init__(self, robot: RobotConfig, arm: Arm, camera: Camera, gate: Gate,
                  kinematics: Kinematics, settings: SkillSettings) -> None:
-        check_settings(settings)
-        self._camera, self._settings = camera, settings
-        self._planner = MovePlanner(robot, kinematics, settings)
         table = robot.table
-        super().__init__(robot, arm, gate, self._planner.paths, settle_s=settings.settle_s,
+        super().__init__(robot, arm, camera, gate, kinematics, settings,
                          over_m=table.max_level * table.block_m + table.block_m
-                         + settings.clearance_m)
+                         + settings.clearance_m, width_m=table.block_m)
+        self._settings = settings
+        self._planner = MovePlanner(robot, kinematics, settings, self._transports)
         self._colours: dict[str, str] = {}
         self._columns: tuple[str, ...] = ()
         self._column_x_m: tuple[float, ...] = ()
-        self._belief: Belief | None = None
-        self.reports: list[SkillReport] = []
 
     # --- the protocol Skills ------------------------------------------------------------------
 
     def reset(self, problem: Problem) -> None:
         """Park, look, and check that the table is ready: see the protocol."""
-        self._columns, self._belief, self.reports = (), None, []
+        self._forget()
         colours = block_colours(problem)
         columns = column_order(problem)
         table = self._robot.table
@@ -248,109 +149,15 @@ class BlocksworldSkills(ArmUse):
             raise InputError(f'{problem.name}: {len(columns)} columns, but 1 to '
                              f'{table.max_columns} fit the table (table.max_columns in '
                              f'{self._robot.file}): choose another problem')
-        watch = Stopwatch(self._arm.now_s)
-        self._gate.new_episode()
-        self._check_fingers()
-        self._park(watch)
+        self._begin()
         self._colours, self._column_x_m = colours, table.column_x_m(len(columns))
         if self._settings.check_table:
             self._check_table(problem, columns)
-        self._columns = columns
-
-    def expect(self, belief: Belief) -> None:
-        """Keep the agent's belief for the next action."""
-        self._belief = belief
-
-    def execute(self, action: Action) -> SkillResult:
-        """Carry out ``moveblock(block, column)``: see the protocol."""
-        if not self._columns:
-            raise WorldError('no episode: reset the world first')
-        watch = Stopwatch(self._arm.now_s)
-        try:
-            self._gate.check_armed()
-            try:
-                cause, message = self._carry_out(action, watch)
-            except Refused as error:
-                cause, message = error.cause, error.message
-                self._gate.check_armed()  # meanwhile it may have been stopped
-        except ArmStoppedError as error:
-            self.reports.append(watch.report(action, causes.STOPPED, f'{error.cause}: {error}'))
-            raise
-        except Exception as error:
-            self.reports.append(watch.report(action, causes.FAILED, str(error)))
-            raise
-        status = (FeedbackStatus.REJECTED if cause in causes.ILLEGAL
-                  else FeedbackStatus.EXECUTED)
-        self.reports.append(watch.report(action, cause, message))
-        return SkillResult(Feedback(status, message), self.reports[-1])
+        self._columns, self._begun = columns, True
 
     # --- one action ---------------------------------------------------------------------------
 
-    def _carry_out(self, action: Action, watch: Stopwatch) -> tuple[str, str]:
-        block, column = self._check_action(action)
-        epoch = self._gate.epoch
-        try:
-            self._check_fingers()
-        except WorldError as error:
-            raise Refused(causes.OCCUPIED, str(error)) from error
-        self._park(watch)
-        task, moves = self._prepare(block, column, watch)
-        with self._gate.skill(str(action), since=epoch):
-            cause, message = self._move(task, moves, watch)
-            for _ in range(self._settings.regrasps):
-                if cause != causes.MISSED_GRASP:
-                    break
-                try:
-                    task, moves = self._prepare(block, column, watch)
-                except Refused as error:
-                    return cause, f'{message}, and then: {error.message}'
-                cause, message = self._move(task, moves, watch)
-        if cause == causes.DONE and self._settings.verify:
-            with watch.phase('verify'):
-                cause, message = self._verify(task)
-        return cause, message
-
-    def _prepare(self, block: str, column: str, watch: Stopwatch) -> tuple[Task, Moves]:
-        """Look, judge and plan.
-
-        Raises:
-            Refused: the action is not to be carried out.
-        """
-        with watch.phase('perceive'):
-            task = self._perceive(block, column)
-        with watch.phase('plan'):
-            try:
-                moves = self._planner.plan(task)
-                for motion in moves.all:
-                    self._gate.limits.check(motion.trajectory)  # not with a block in the hand
-            except UnreachableError as error:
-                cause = causes.NO_ROOM if isinstance(error, NoRoomError) else causes.UNREACHABLE
-                raise Refused(cause, str(error)) from error
-            except ArmStoppedError as error:
-                raise Refused(causes.UNREACHABLE, f'{error} ({error.cause})') from error
-            return task, moves
-
-    def _perceive(self, block: str, column: str) -> Task:
-        """Look, and look again before something odd is taken for true: a hand may have been there.
-
-        Raises:
-            Refused: the action makes no sense, or contradicts what the agent is sure of.
-        """
-        for left in range(self._settings.observations - 1, -1, -1):
-            seen = self._observe()
-            try:
-                task = self._task(block, column, seen)
-            except Refused as error:
-                if error.cause not in _OBSERVE_AGAIN or not left:
-                    raise
-                self._arm.wait(_OBSERVE_AGAIN_S)
-            else:
-                break
-        self._check_belief(task, seen)
-        return task
-
     def _check_action(self, action: Action) -> tuple[str, str]:
-        """Block and column of an action; nothing else ever leads to a motion."""
         if action.name != ACTION or len(action.args) != 2:
             raise Refused(causes.UNKNOWN, f'unknown action {action}: this robot knows '
                           f'{ACTION}(block, column)')
@@ -362,11 +169,6 @@ class BlocksworldSkills(ArmUse):
         return block, column
 
     def _task(self, block: str, column: str, seen: Arrangement) -> Task:
-        """What to move where.
-
-        Raises:
-            Refused: the move makes no sense in what is seen.
-        """
         side, table = self._robot.table.block_m, self._robot.table
         cube = seen.cubes.get(block)
         if cube is None:
@@ -402,54 +204,14 @@ class BlocksworldSkills(ArmUse):
         return Task(block, column, cube, place, max(0, round(cube.centre_m[2] / side - 0.5)),
                     tuple(c for name, c in seen.cubes.items() if name != block), seen)
 
-    def _check_belief(self, task: Task, seen: Arrangement) -> None:
-        """Refuse what contradicts the agent's belief about the block and where it shall be.
+    def _facts(self, seen: Arrangement) -> State:
+        return facts(seen, self._columns)
 
-        Raises:
-            Refused: of an atom that matters the agent is sure, and the camera sees otherwise.
-        """
-        if self._belief is None:
-            return
-        true = facts(seen, self._columns)
-        top = seen.top(self._columns.index(task.column))
-        sure = self._settings.confident
-        for atom, probability in sorted(self._belief.probabilities.items()):
-            if not _matters(atom, task, top):
-                continue
-            believed = probability > 0.5
-            if believed is not (atom in true) and max(probability, 1 - probability) > sure:
-                raise Refused(causes.BELIEF_MISMATCH, f'the agent takes "{atom}" to be '
-                              f'{"true" if believed else "false"} (P = {probability:.2f}), but '
-                              f'the camera sees otherwise')
+    def _matters(self, atom: Atom, task: Task, seen: Arrangement) -> bool:
+        return _matters(atom, task, seen.top(self._columns.index(task.column)))
 
-    def _move(self, task: Task, moves: Moves, watch: Stopwatch) -> tuple[str, str]:
-        """Fetch, grasp, bring, let go, leave."""
-        table, gripper = self._robot.table, self._robot.gripper
-        dry = self._gate.status().dry_run
-        least, most = 0.8 * table.block_m, 1.2 * table.block_m
-        self._follow(moves.fetch, watch)
-        with watch.phase('grasp'):
-            self._arm.wait(0.0 if dry else self._settings.settle_s)
-            opening = self._gate.grip(0.0, gripper.force_n, f'grasp {task.block}')
-        if not (dry or least <= opening <= most):
-            self._open(watch)
-            self._follow(moves.escape, watch)
-            what = ('something else is between them' if opening > most
-                    else 'nothing is between them')
-            return causes.MISSED_GRASP, (f'the fingers closed to {1e3 * opening:.0f} mm: {what}')
-        for motion in moves.bring:
-            self._follow((motion,), watch)
-            held = self._opening()
-            if not (dry or least <= held <= most):
-                self._open(watch)
-                self._park(watch)
-                return causes.DROPPED, (f'the fingers closed to {1e3 * held:.0f} mm on the way: '
-                                        f'{task.block} is lost')
-        self._open(watch)
-        self._follow(moves.leave, watch)
-        if dry:
-            return causes.DRY_RUN, 'dry run: the motions were planned, none was sent'
-        return causes.DONE, ''
+    def _plan(self, task: Task) -> Moves:
+        return self._planner.plan(task)
 
     def _verify(self, task: Task) -> tuple[str, str]:
         seen = self._observe()
@@ -592,9 +354,5 @@ def make_skills(robot: RobotConfig, arm: Arm, camera: Camera, gate: Gate, kinema
     Raises:
         InputError: a setting is unknown or out of bounds; names it.
     """
-    known = {field.name for field in settings_fields(SkillSettings)}
-    unknown = sorted(set(settings) - known)
-    if unknown:
-        raise InputError(f'unknown setting of the skills: {unknown[0]} (known: '
-                         f'{", ".join(sorted(known))})')
-    return BlocksworldSkills(robot, arm, camera, gate, kinematics, SkillSettings(**settings))
+    return BlocksworldSkills(robot, arm, camera, gate, kinematics,
+                             read_settings(SkillSettings, settings))

@@ -26,12 +26,11 @@ from sightplan.model import (
     WorldError,
     check_settings,
     param,
-    settings_fields,
 )
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, Vector
 from sightplan_arm.skills import report as causes
-from sightplan_arm.skills.arm_use import ArmUse
+from sightplan_arm.skills.arm_use import ArmUse, read_settings
 from sightplan_arm.skills.grasp_paths import Carry, GraspPlanner, Moves
 from sightplan_arm.skills.grasps import Grasp, GraspSettings, propose
 from sightplan_arm.skills.motions import (
@@ -438,9 +437,5 @@ def make_skills(robot: RobotConfig, arm: Arm, camera: Camera, gate: Gate, kinema
     Raises:
         InputError: a setting is unknown or out of bounds; names it.
     """
-    known = {field.name for field in settings_fields(PointingSettings)}
-    unknown = sorted(set(settings) - known)
-    if unknown:
-        raise InputError(f'unknown setting of the skills: {unknown[0]} (known: '
-                         f'{", ".join(sorted(known))})')
-    return PointingSkills(robot, arm, camera, gate, kinematics, PointingSettings(**settings))
+    return PointingSkills(robot, arm, camera, gate, kinematics,
+                          read_settings(PointingSettings, settings))

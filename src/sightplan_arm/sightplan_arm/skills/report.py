@@ -23,6 +23,8 @@ UNCLEAR = 'unclear'
 COVERED = 'covered'
 ALREADY_THERE = 'already_there'
 COLUMN_FULL = 'column_full'
+TAKEN = 'taken'
+OFF_BOARD = 'off_board'
 BELIEF_MISMATCH = 'belief_mismatch'
 NO_ROOM = 'no_room'
 UNREACHABLE = 'unreachable'
@@ -30,8 +32,8 @@ OCCUPIED = 'occupied'
 NO_GRASP = 'no_grasp'
 
 CAUSES = (DONE, DRY_RUN, STOPPED, FAILED, MISSED_GRASP, DROPPED, MISPLACED, DISTURBED, UNKNOWN,
-          NOT_FOUND, UNCLEAR, COVERED, ALREADY_THERE, COLUMN_FULL, BELIEF_MISMATCH, NO_ROOM,
-          UNREACHABLE, OCCUPIED, NO_GRASP)
+          NOT_FOUND, UNCLEAR, COVERED, ALREADY_THERE, COLUMN_FULL, TAKEN, OFF_BOARD,
+          BELIEF_MISMATCH, NO_ROOM, UNREACHABLE, OCCUPIED, NO_GRASP)
 """What can become of an action.
 
 ``done``: carried out. ``dry_run``: planned, nothing was sent. ``stopped``: the gate refused or
@@ -40,13 +42,13 @@ ended in an error. ``missed_grasp``, ``dropped``, ``misplaced``: what fingers an
 motion that went wrong; ``disturbed``: the block is where it should be, something else is not where
 it was. The others say why nothing moved: ``unknown`` action or object; ``not_found``: the block is
 not seen; ``unclear``: what is seen cannot be, or something is there of which it is not known what
-or where it is; ``covered``, ``already_there``, ``column_full``: no sense in what is seen;
-``belief_mismatch``: the agent is sure of something else; ``no_room`` for the hand;
-``unreachable``; ``occupied``: the hand is not empty; ``no_grasp``: nothing of the thing fits
-between the fingers.
+or where it is; ``covered``, ``already_there``, ``column_full``, ``taken`` (the cell to which a
+piece should go), ``off_board``: no sense in what is seen; ``belief_mismatch``: the agent is sure
+of something else; ``no_room`` for the hand; ``unreachable``; ``occupied``: the hand is not empty;
+``no_grasp``: nothing of the thing fits between the fingers.
 """
 
-ILLEGAL = (UNKNOWN, COVERED, ALREADY_THERE)
+ILLEGAL = (UNKNOWN, COVERED, ALREADY_THERE, TAKEN, OFF_BOARD)
 """Causes with which an action is REJECTED: it is none, or the camera shows that it is not legal.
 
 Whatever else kept the robot from moving says nothing about the state of the world: the agent is

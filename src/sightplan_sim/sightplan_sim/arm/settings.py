@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from sightplan.model import param
+from sightplan.model import InputError, param, settings_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +40,18 @@ class HardwareSettings:
         low=0.0, high=20.0)
     calibration_seed: int = param(
         0, 'draws direction and axis of the calibration error', low=0, high=2**32 - 1)
+
+OF_ARMS = frozenset({'rearm', *(field.name for field in settings_fields(HardwareSettings))})
+"""Settings of worlds that mean something with execution=arm only."""
+
+
+def refuse_without_arm(settings: Any) -> None:
+    """Check that a world without an arm was given no settings of one.
+
+    Raises:
+        InputError: it was; names the first.
+    """
+    for field in settings_fields(type(settings)):
+        if field.name in OF_ARMS and getattr(settings, field.name) != field.default:
+            raise InputError(f'{field.name} says how an arm behaves, but there is none: set '
+                             'execution=arm, or leave it out')

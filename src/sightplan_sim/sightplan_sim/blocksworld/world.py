@@ -18,14 +18,12 @@ from sightplan.model import (
     Action,
     EpisodeSpec,
     Feedback,
-    InputError,
     Observation,
     State,
     WorldError,
     check_settings,
-    settings_fields,
 )
-from sightplan_sim.arm.settings import HardwareSettings
+from sightplan_sim.arm.settings import refuse_without_arm
 from sightplan_sim.blocksworld.camera import Camera, Layout, Optics
 from sightplan_sim.blocksworld.initial import Scenario, read_scenario
 from sightplan_sim.blocksworld.look import Look, sample_look, sample_placement
@@ -47,9 +45,6 @@ MOVE_S = 2.0
 """Nominal duration by which simulated time advances."""
 
 ACTION = 'moveblock'
-
-_OF_ARMS = {'rearm', *(field.name for field in settings_fields(HardwareSettings))}
-"""Settings that mean something with execution=arm only."""
 
 Stacks = tuple[tuple[str, ...], ...]
 
@@ -267,10 +262,7 @@ def make_world(clock_ns: Callable[[], int] | None = None,
     if chosen.execution == 'arm':
         from sightplan_sim.blocksworld.arm_world import ArmWorld  # needs Pinocchio
         return ArmWorld(chosen, clock_ns)
-    for field in settings_fields(Settings):
-        if field.name in _OF_ARMS and getattr(chosen, field.name) != field.default:
-            raise InputError(f'{field.name} says how an arm behaves, but there is none: set '
-                             'execution=arm, or leave it out')
+    refuse_without_arm(chosen)
     return BlocksworldWorld(chosen, clock_ns)
 
 
@@ -286,7 +278,5 @@ def world_identity(options: Mapping[str, Any]) -> dict[str, Any]:
     """
     if options.get('execution') != 'arm':
         return {}
-    from sightplan_arm.config import ROBOT_HASH, load_robot  # needs Pinocchio
-    if ROBOT_HASH in options:
-        return {}
-    return {ROBOT_HASH: load_robot(str(options.get('robot', Settings().robot))).sha256}
+    from sightplan_sim.arm.world import robot_identity  # needs Pinocchio
+    return robot_identity(options, Settings().robot)

@@ -5,6 +5,6 @@
 """
 
 from sightplan_sim.sliding.settings import Settings
-from sightplan_sim.sliding.world import SlidingWorld, make_world
+from sightplan_sim.sliding.world import SlidingWorld, make_world, world_identity
 
-__all__ = ['Settings', 'SlidingWorld', 'make_world']
+__all__ = ['Settings', 'SlidingWorld', 'make_world', 'world_identity']

@@ -5,15 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sightplan.model import param
+from sightplan_sim.arm.settings import HardwareSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(HardwareSettings):
     """What an observation of a board is; the same fields serve command line, YAML and ROS."""
 
+    robot: str = param('panda_tabletop', 'robot, with execution=arm: a name in config/robots/, or '
+                       'a file; its camera looks down on the board')
     execution: str = param(
         'symbolic', 'what carries out the actions; "symbolic": they just happen, or fail with the '
-        "episode's probability", choices=('symbolic',))
+        "episode's probability; \"arm\": a simulated robot arm, and physics",
+        choices=('symbolic', 'arm'))
+    rearm: bool = param(
+        True, 'with execution=arm: whether a reset re-arms a safety gate that has stopped, as a '
+        'person would; false where somebody watches over the arm')
     view: str = param(
         '3d', 'what an observation shows: solid pieces seen from above one side ("3d"), flat ones '
         '("2d"), or a text of one line for each piece ("text")', choices=('3d', '2d', 'text'))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,13 +28,15 @@ from sightplan.model import (
     WorldError,
     check_settings,
 )
+from sightplan_sim.arm.settings import refuse_without_arm
 from sightplan_sim.episodes import check_names, generator
-from sightplan_sim.sliding.look import Look, sample_look
-from sightplan_sim.sliding.pieces import Piece, pieces_of, text_view
+from sightplan_sim.sliding.look import sample_look
+from sightplan_sim.sliding.pieces import Piece, pieces_of
 from sightplan_sim.sliding.settings import Settings
+from sightplan_sim.sliding.showing import Showing, Shown
 
 if TYPE_CHECKING:
-    from sightplan_sim.sliding.scene import Scene
+    from sightplan_sim.sliding.arm_world import ArmSlidingWorld
 
 MOVE_S = 1.0
 """Nominal duration by which simulated time advances."""
@@ -68,13 +69,8 @@ class SlidingWorld(EpisodicWorld['_Episode']):
         super().__init__(clock_ns)
         self.settings = settings or Settings()
         check_settings(self.settings)
-        s = self.settings
-        self.pictures = s.pictures != 'none' and s.view != 'text'
-        self.renderer = 'none'
-        if self.pictures:
-            import cv2  # without pictures it is not needed
-            self.renderer = (f'sliding {s.view}, OpenCV {cv2.__version__}, {s.width}x{s.height}, '
-                             f'supersampling {s.supersampling}')
+        self._showing = Showing(self.settings)
+        self.pictures, self.renderer = self._showing.pictures, self._showing.renderer
 
     def close(self) -> None:
         """Forget the episode."""
@@ -110,9 +106,9 @@ class SlidingWorld(EpisodicWorld['_Episode']):
                 raise WorldError(str(error)) from error
             look = sample_look(generator('sliding', spec, 'look'), self.settings.look, len(pieces))
             self._start(_Episode(
-                spec=spec, board=board, pieces=pieces, arrangement=arrangement, look=look,
+                spec=spec, board=board, arrangement=arrangement,
                 failures=generator('sliding', spec, 'failures'),
-                scene=self._scene(board, pieces, look)))
+                shown=self._showing.begin(board, pieces, look)))
 
     def execute(self, action: Action) -> Feedback:
         """Push a piece, or let the push fail; the feedback does not tell which.
@@ -146,49 +142,22 @@ class SlidingWorld(EpisodicWorld['_Episode']):
         """
         with self._lock:
             episode = self._current()
-            try:
-                goal = episode.board.goal(episode.spec.problem)
-            except InputError as error:
-                raise WorldError(str(error)) from error
-            return self._observed(episode, goal, GOAL_NS)
+            return self._showing.goal(episode.shown, episode.spec.problem)
 
     def state(self, stamp_ns: int | None = None) -> State:
         """True atoms at a time, or at the goal; contract in the port."""
         if stamp_ns != GOAL_NS:
             return super().state(stamp_ns)
         with self._lock:
-            board, problem = self._current().board, self._current().spec.problem
-            return board.facts(board.goal(problem)) | next_atoms(board.size)
+            return goal_state(self._current().board, self._current().spec.problem)
 
     # --- inside -------------------------------------------------------------------------------
-
-    def _scene(self, board: Board, pieces: tuple[Piece, ...], look: Look) -> Scene | None:
-        if not self.pictures:
-            return None
-        from sightplan_sim.sliding.drawing import make_scene  # needs OpenCV
-        s = self.settings
-        return make_scene(s.view, board.size, pieces, look, width=s.width, height=s.height,
-                          labels=s.labels, samples=s.supersampling)
 
     def _read_state(self, episode: _Episode) -> State:
         return episode.board.facts(episode.arrangement) | next_atoms(episode.board.size)
 
     def _picture(self, episode: _Episode) -> Observation:
-        return self._observed(episode, episode.arrangement, 0)
-
-    def _observed(self, episode: _Episode, arrangement: Arrangement, stamp_ns: int) -> Observation:
-        s = self.settings
-        if s.view == 'text':
-            return Observation(text=text_view(episode.board, arrangement, s.text_order),
-                               stamp_ns=stamp_ns)
-        if episode.scene is not None:
-            image = episode.scene.render(arrangement)
-        else:
-            key = repr((s, episode.board, arrangement, episode.look))
-            digest = hashlib.sha256(key.encode()).digest()
-            image = np.frombuffer(digest[:12], np.uint8).reshape(2, 2, 3)
-        image.setflags(write=False)
-        return Observation(image, stamp_ns, s.frame_id)
+        return self._showing.observe(episode.shown, episode.arrangement)
 
 
 @dataclass(kw_only=True)
@@ -196,11 +165,9 @@ class _Episode(Episode):
     """What is kept of an episode besides."""
 
     board: Board
-    pieces: tuple[Piece, ...]
     arrangement: Arrangement
-    look: Look
     failures: np.random.Generator
-    scene: Scene | None
+    shown: Shown
 
 
 def read_problem(problem: Problem) -> tuple[Board, tuple[Piece, ...], Arrangement]:
@@ -225,6 +192,15 @@ def read_problem(problem: Problem) -> tuple[Board, tuple[Piece, ...], Arrangemen
     return board, pieces, arrangement
 
 
+def goal_state(board: Board, problem: Problem) -> State:
+    """What is true at a problem's goal.
+
+    Raises:
+        InputError: it does not give every piece one cell.
+    """
+    return board.facts(board.goal(problem)) | next_atoms(board.size)
+
+
 def _unknown(action: Action, board: Board) -> str:
     """Why an action means nothing here, '' if it does mean something."""
     if action.name != ACTION:
@@ -239,13 +215,31 @@ def _unknown(action: Action, board: Board) -> str:
     return ''
 
 
-def make_world(clock_ns: Callable[[], int] | None = None, **settings: Any) -> SlidingWorld:
+def make_world(clock_ns: Callable[[], int] | None = None,
+               **settings: Any) -> SlidingWorld | ArmSlidingWorld:
     """Make a world from fields of ``Settings``: what the entry point ``sliding`` gives.
 
     It is also a TruthSource. Close it, or use it in a ``with`` statement.
 
     Raises:
-        InputError: a setting is unknown or out of bounds; names it.
+        InputError: a setting is unknown or out of bounds, or needs an arm; names it.
     """
     check_names(Settings, settings, 'sliding')
-    return SlidingWorld(Settings(**settings), clock_ns)
+    chosen = Settings(**settings)
+    if chosen.execution == 'arm':
+        from sightplan_sim.sliding.arm_world import ArmSlidingWorld  # needs Pinocchio
+        return ArmSlidingWorld(chosen, clock_ns)
+    refuse_without_arm(chosen)
+    return SlidingWorld(chosen, clock_ns)
+
+
+def world_identity(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What changes results besides the settings themselves: see ``robot_identity``.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    if options.get('execution') != 'arm':
+        return {}
+    from sightplan_sim.arm.world import robot_identity  # needs Pinocchio
+    return robot_identity(options, Settings().robot)

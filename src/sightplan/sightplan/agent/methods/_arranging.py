@@ -20,8 +20,8 @@ from sightplan.grounding.arrangement import (
     Placement,
     Structure,
     neighbours,
-    placement_of,
     targets,
+    wanted_places,
 )
 from sightplan.grounding.observation_model import ObservationModel
 from sightplan.grounding.views import view
@@ -112,11 +112,9 @@ class Arranging:
 
     def _expect_goal(self, context: Context) -> None:
         """Before anything is read: what is never seen is taken to be where it shall be."""
-        goal = (placement_of(self._structure, (
+        self._state.prefer(wanted_places(self._structure, (
             literal.atom for literal in context.problem.goal if literal.positive))
-            if self._goal is None else self._goal.best(1)[0][0])
-        if goal is not None:
-            self._state.prefer(goal, _PREFERENCE)
+            if self._goal is None else self._goal.best(1)[0][0], _PREFERENCE)
 
     def look(self, context: Context, purpose: AskPurpose, action: Action | None = None) -> None:
         """Read the state, in as many views as it takes."""
@@ -177,6 +175,9 @@ class Arranging:
     def _chosen(self, context: Context, states: list[tuple[Placement, float]],
                 ) -> tuple[Action, ...] | None:
         """A plan that begins with something not refused, from the likeliest states on."""
+        if self._goal is None and context.spec.stop_at_goal:  # it goes on
+            states = [(placement, weight) for placement, weight in states
+                      if not context.problem.goal_met(self._structure.state(placement))] or states
         for placement, _ in states[:_PLANNED]:
             found = self._best_plan(context, placement)
             if found and found[0] not in self._refused:

@@ -216,10 +216,10 @@ class BelievingPolicy:
 
     def begin(self, context: Context) -> Stop | None:
         """Look, and ask until a plan is likely to work."""
-        if self._estimators.rates.learned_from(context.problem):
-            _LOG.warning('%s: the calibration was learned from answers about this very problem',
-                         context.spec.id)
-        if self.needs_grounder and context.answering_model:  # on ROS known by its first answer
+        if self._estimators.rates.learned_from(context.problem_key):
+            _LOG.warning('the calibration was learned from answers about this very problem (%s)',
+                         context.problem_key)
+        if self.needs_grounder and context.answering_model:
             self._check_calibration(context)
         self._queue.clear()
         self._plans: dict[State, tuple[Action, ...] | Stop] = {}
@@ -395,7 +395,7 @@ class BelievingPolicy:
     def _know_model(self, context: Context) -> None:
         """Once it has answered for the first time, take the rates that the domain has of it.
 
-        Not before, for on ROS it is not known earlier, and episodes should be the same there.
+        Not before: there are grounders on ROS that cannot say earlier which model they have.
         """
         if not self._knows_model:
             know_model(self._filter, context, self._estimators, self._settings,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from sightplan.agent.methods._arranging import Arranging, ArrangingSettings
 from sightplan.agent.methods._believing import BelievingPolicy, BelievingSettings
-from sightplan.agent.policy import Context, Decision, Stop
+from sightplan.agent.policy import READING, Context, Decision, Stop, reading_all
 from sightplan.grounding.arrangement import structure_of
 from sightplan.grounding.constraints import read_constraints
 from sightplan.model import Action, AskPurpose, Feedback, InputError, param
@@ -23,7 +23,7 @@ from sightplan.model import Action, AskPurpose, Feedback, InputError, param
 
 @dataclass(frozen=True, slots=True)
 class Settings(BelievingSettings):
-    """Settings of ``belief``; the last five are for arrangements."""
+    """Settings of ``belief``; those from ``looks`` to ``patience`` are for arrangements."""
 
     looks: int = param(3, 'Most readings of one state, each in another view', low=1, high=100)
     goal_looks: int = param(20, 'Most readings of the picture of a goal', low=1, high=1000)
@@ -33,6 +33,7 @@ class Settings(BelievingSettings):
                         'right one than about another one', low=1.0, high=1000.0)
     patience: float = param(0.3, 'How much less likely a goal may be for each action that it is '
                             'nearer [nats]', low=0.0, high=10.0)
+    reading: bool = param(False, READING)
 
 
 class Policy(BelievingPolicy):
@@ -47,6 +48,8 @@ class Policy(BelievingPolicy):
             InputError: it cannot be read.
         """
         super().__init__(settings)
+        if settings.reading:
+            self.prompt = reading_all(self.prompt)
         self._own = settings
         self._arranging: Arranging | None = None
 

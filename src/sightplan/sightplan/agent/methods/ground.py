@@ -18,7 +18,16 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sightplan.agent.policy import Act, Context, Decision, Stop, Withhold, without_plan
+from sightplan.agent.policy import (
+    READING,
+    Act,
+    Context,
+    Decision,
+    Stop,
+    Withhold,
+    reading_all,
+    without_plan,
+)
 from sightplan.model import (
     Action,
     Answer,
@@ -44,6 +53,7 @@ class Settings:
         'believed so far (false before anything is known, the expected effect after an action), '
         '"stop" ends the episode',
         choices=('continue', 'stop'))
+    reading: bool = param(False, READING)
 
 
 class _UnreadableError(Exception):
@@ -63,6 +73,8 @@ class Policy:
     def __init__(self, settings: Settings) -> None:
         """Keep the settings."""
         self._settings = settings
+        if settings.reading:
+            self.prompt = reading_all(self.prompt)
         self._belief: dict[Atom, bool] = {}
         self._probabilities: dict[Atom, float] = {}
         self._queue: deque[Action] = deque()

@@ -11,7 +11,7 @@ from sightplan.report.grouping import grouped
 from sightplan.report.results import Results
 from sightplan.report.tables.common import group_cells, parts_of
 from sightplan.report.tables.model import Table, make
-from sightplan.runs.summary import measures_of
+from sightplan.runs.summary import kind_of, measures_of
 
 OWN = 'suite_'
 """Names of tables that a suite adds begin so, then comes the suite's name."""
@@ -22,7 +22,7 @@ def measures(results: Results) -> Table:
     def rows() -> Iterator[dict[str, Any]]:
         for group in results.groups:
             for split, lines in parts_of(group, group.splits):
-                for measure in measures_of(group.suite):
+                for measure in measures_of(group.suite, kind_of(lines, group.suite)):
                     found = aggregate(lines, measure)
                     yield {**group_cells(group), 'suite': group.suite and group.suite.name,
                            'split': split, 'measure': measure.name.replace('_', ' '),

@@ -1,28 +1,74 @@
-"""iVISPAR's measures of an episode: see ``measures`` for the formulas and ``classes`` for moves.
+"""iVISPAR's measures: of episodes, and of what is said to stand on a board.
 
-*Completed* (``solved``) is what a suite is compared by. The paper's second number, step deviation,
-is
-``deviation``: the distance to the goal after as many actions as a shortest solution has, over all
-episodes.
+Of an episode see ``measures`` for the formulas and ``classes`` for moves. *Completed* (``solved``)
+is what episodes are compared by. The paper's second number, step deviation, is ``deviation``: the
+distance to the goal after as many actions as a shortest solution has, over all episodes.
+
+Of board inference (samples) see ``inference``; ``accuracy``, the fraction of all pieces that are
+right, is what it is compared by. On the paper's boards that is ``correct`` / 6.5. Where a model
+ends its replies in an episode with ``description:`` and a list, that list is scored in the same
+way against the board as it was then (``described_...``); replies without one are not scored in it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sightplan.domains.sliding.boards import Board
+from sightplan.domains.sliding.replies import split_description
 from sightplan.metrics.episodes import EPISODE_MEASURES, episode_measures
-from sightplan.metrics.measures import MEAN, Measure
+from sightplan.metrics.measures import (
+    MEAN,
+    STATISTIC,
+    Columns,
+    Floats,
+    Measure,
+    grouped,
+    ratio,
+    total,
+)
 from sightplan.model import Action, FeedbackStatus, Problem, State
+from sightplan.model.sample import Sample, SampleReply
+from sightplan.runs.suite import Scored
 from sightplan.suites.ivispar import measures as formulas
 from sightplan.suites.ivispar.classes import CLASSES, EFFECTIVE, ILLEGAL, Distances, classify
+from sightplan.suites.ivispar.inference import (
+    COLOURS,
+    FORMAT_ERRORS,
+    SHAPES,
+    Inference,
+    Placed,
+    Vocabulary,
+    compare,
+    pieces_on,
+    read_description,
+)
+from sightplan.suites.ivispar.reading import items_of
 
 _ABOUT = {'EM': 'legal moves that bring the goal nearer',
           'IM': 'legal moves that take the goal further away',
           'OD': 'moves onto another piece', 'OB': 'moves off the board',
           'IC': 'replies without a legal command'}
+
+COUNTED = {'correct': 'pieces with cell, colour and shape right',
+            'missed': 'pieces that are not named', 'hallucinated': 'items that no piece is like',
+            'coordinate': 'pieces on a wrong cell', 'colour': 'pieces of a wrong colour',
+            'shape': 'pieces of a wrong shape', 'format': 'format errors'}
+"""What an answer is counted by, in the order of the paper's tables 4 and 5."""
+_DESCRIBED = 'described'
+
+UNREAD, INCOMPLETE = 'unread', 'board_error'
+"""Causes: no "Solution:"; something is wrong or missing in the list."""
+
+
+def _fraction(correct: str, pieces: str) -> Any:
+    """The statistic: one column's sum over another's."""
+    def fraction(columns: Columns, weights: Floats) -> Floats:
+        return ratio(total(columns[correct], weights), total(columns[pieces], weights))
+    return fraction
+
 
 MEASURES = (
     *EPISODE_MEASURES,
@@ -30,9 +76,23 @@ MEASURES = (
             '(R at c1)', MEAN, False),
     Measure('minimum', 'smallest distance to the goal that was reached [moves]', MEAN, False),
     Measure('progress', 'part of the way to the goal that was covered at the end [per cent]',
-    MEAN), Measure('solved_optimally', 'goal reached by a shortest solution'),
+            MEAN),
+    Measure('solved_optimally', 'goal reached by a shortest solution'),
     *(Measure(kind, f'number of {_ABOUT[kind]}', MEAN, kind == EFFECTIVE)
       for kind in CLASSES),
+    Measure(f'{_DESCRIBED}_accuracy', 'fraction of pieces that are right in lists after '
+            '"description:"', MEAN),
+    *(Measure(f'{_DESCRIBED}_{name}', f'number of {about}, in a list after "description:"', MEAN,
+              name == 'correct') for name, about in COUNTED.items()),
+)
+
+SAMPLE_MEASURES = (
+    Measure('accuracy', "fraction of all pieces that are right (correct / 6.5 on the paper's "
+            'boards)', STATISTIC, statistic=_fraction('correct', 'pieces'), primary=True),
+    Measure('whole', 'fraction of boards without any error'),
+    *(Measure(name, f'number of {about}, of a board', MEAN, name == 'correct')
+      for name, about in COUNTED.items()),
+    Measure('unread', 'fraction of replies without "Solution:"', MEAN, higher_is_better=False),
 )
 
 
@@ -42,18 +102,41 @@ def details(problem: Problem, states: Sequence[State], line: Mapping[str, Any]) 
     Args:
         problem: with start and goal.
         states: true ones, at the beginning and after each step.
-        line: of the episode; its ``actions`` have status and text.
+        line: of the episode; its ``actions`` have status and text, its ``replies``, if there are
+            any, the number of steps before each and its text.
 
     Returns:
-        ``distances`` to the goal [moves], one more than there are steps, None where the search
-        reached its limit; ``classes`` of the steps, None for one that sent nothing.
+        ``pieces``, their number; ``distances`` to the goal [moves], one more than there are steps,
+        None where the search reached its limit; ``classes`` of the steps, None for one that sent
+        nothing; and where replies list what stands where, ``described``: for each such reply
+        ``step``, ``pieces`` and what ``counts_of`` has.
     """
     board = Board.of(problem)
     distances = Distances(board.size, board.goal(problem))
     path = [board.arrangement(state) for state in states]
     classes = [_kind(board, step, here, distances)
                for step, here in zip(line['actions'], path, strict=False)]
-    return {'distances': [distances.of(here) for here in path], 'classes': classes}
+    described = list(_described(board, path, line.get('replies', ())))
+    return {'pieces': len(board.pieces),
+            'distances': [distances.of(here) for here in path], 'classes': classes,
+            **({_DESCRIBED: described} if described else {})}
+
+
+def _described(board: Board, path: Sequence[tuple[int, ...]], replies: Iterable[tuple[int, str]],
+               ) -> Iterator[dict[str, int]]:
+    """What the lists after ``description:`` are worth, each against the board of its step."""
+    for step, text in replies:
+        rest, listed = split_description(text)
+        there = pieces_on(board.size, board.pieces, path[min(step, len(path) - 1)])
+        if rest != text and there:
+            yield {'step': step, 'pieces': len(there), **counts_of(compare(
+                read_description(listed, _vocabulary(board.size, there)), there))}
+
+
+def _vocabulary(size: int, there: Sequence[Placed]) -> Vocabulary:
+    """What a list may say: the paper's words, and others of the board."""
+    return Vocabulary(size, tuple(dict.fromkeys((*COLOURS, *(one.colour for one in there)))),
+                      tuple(dict.fromkeys((*SHAPES, *(one.shape for one in there)))))
 
 
 def _kind(board: Board, step: Mapping[str, Any], here: tuple[int, ...], distances: Distances,
@@ -78,4 +161,66 @@ def measures(line: Mapping[str, Any], solved: bool | None) -> dict[str, float | 
                   'progress': formulas.progress(way),
                   'solved_optimally': float(formulas.completed_optimally(way)),
                   **{kind: counts[kind] for kind in CLASSES}}
-    return {**episode_measures(line, solved), **values}
+    return {**episode_measures(line, solved), **values, **_described_measures(line)}
+
+
+def _described_measures(line: Mapping[str, Any]) -> dict[str, float | None]:
+    """Means over the lists of an episode, None without any; of the accuracy over their pieces."""
+    found = line['details'].get(_DESCRIBED, ())
+    values: dict[str, float | None] = dict.fromkeys(
+        f'{_DESCRIBED}_{name}' for name in ('accuracy', *COUNTED))
+    if found:
+        values = {f'{_DESCRIBED}_{name}': sum(one[name] for one in found) / len(found)
+                  for name in COUNTED}
+        values[f'{_DESCRIBED}_accuracy'] = (
+            sum(one['correct'] for one in found) / sum(one['pieces'] for one in found))
+    return values
+
+
+# -------------------------------------------------------------------------------------- samples
+
+
+def counts_of(found: Inference) -> dict[str, int]:
+    """What an answer is counted by, in the order of the paper's tables."""
+    return {name: found.format_errors if name == 'format' else getattr(found, name)
+            for name in COUNTED}
+
+
+def score(item: Sample, answer: Mapping[str, Any] | None, truth: Sequence[Sequence[str]],
+          reply: SampleReply) -> Scored:
+    """Score what is said to stand on a board.
+
+    Args:
+        item: the sample.
+        answer: what ``reading.read`` gave; None: there is no "Solution:". That costs one format
+            error for each piece (see ``inference.infer``).
+        truth: cell, colour and shape of each piece.
+        reply: as it came.
+    """
+    board = [Placed(*entry) for entry in truth]
+    found = (Inference(format={'E8': len(board)}) if answer is None
+             else compare(items_of(answer), board))
+    counts = counts_of(found)
+    whole = counts['correct'] == len(board) == sum(counts.values())
+    cause = UNREAD if answer is None else None if whole else INCOMPLETE
+    return Scored({'accuracy': counts['correct'] / len(board), 'whole': float(whole),
+                   'pieces': len(board), **counts, 'unread': float(answer is None),
+                   **{kind: found.format.get(kind, 0) for kind in FORMAT_ERRORS}}, cause)
+
+
+def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The measures of samples by part of the run; empty for episodes.
+
+    Returns:
+        ``by_split`` and ``by_pieces`` (number of pieces on the board): name to measures, each with
+        ``value``, ``interval95``, ``n``, ``clusters``; ``format_errors``: how many there are of
+        each kind, over all replies.
+    """
+    if not lines or lines[0].get('kind') != 'sample':
+        return {}
+    errors = {kind: sum(line['measures'].get(kind) or 0 for line in lines)
+              for kind in FORMAT_ERRORS}
+    return {'by_split': grouped(lines, lambda line: line['split'], SAMPLE_MEASURES),
+            'by_pieces': grouped(lines, lambda line: f'{line["details"]["pieces"]:02}',
+                                 SAMPLE_MEASURES),
+            'format_errors': errors}

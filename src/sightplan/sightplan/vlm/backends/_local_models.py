@@ -99,6 +99,13 @@ class Settings:
                                   'processor sees them; 0: never', low=0)
     template_options: str = param('', 'Arguments for the chat template, a JSON object such as '
                                   '{"enable_thinking": false}; the template tells their names')
+    temperature: float = param(0.0, 'Temperature of sampling free texts (moves, plans, replies to '
+                               'samples); 0: the most probable token each time, as always for '
+                               'answers to yes/no questions', low=0.0, high=2.0)
+    top_p: float = param(1.0, 'Sampling from the most likely tokens that have this probability '
+                         'together; with a temperature above 0', low=0.0, high=1.0)
+    top_k: int = param(0, 'Sampling from so many most likely tokens, 0: from all; likewise', low=0)
+    sampling_seed: int = param(0, 'Seed of sampling; the same request gets the same text', low=0)
     threads: int = param(0, 'CPU threads of torch in this process; 0: as many as it likes',
                          low=0, high=1024, identity=False)
     pointing: str = param(DEFAULT_FAMILY, 'How the model is asked to point: a family of prompts '
@@ -192,8 +199,10 @@ class LocalModel:
 
     def __init__(self, label: str, name: str, model: Any, processor: Any, options: Settings,
                  probe: GroundingPrompt = BARE) -> None:
-        from sightplan.vlm.backends._shared_prefix import SharedPrefix
+        from sightplan.vlm.backends._shared_prefix import Sampling, SharedPrefix
 
+        self._sampling = Sampling(options.temperature, options.top_p, options.top_k,
+                                  options.sampling_seed) if options.temperature else None
         self.name = name
         self._label = label
         self._options = options
@@ -268,7 +277,10 @@ class LocalModel:
         return replies
 
     def generate(self, request: TextRequest) -> TextReply:
-        """Reply in free text, the most probable one token by token; contract in the protocol."""
+        """Reply in free text; contract in the protocol.
+
+        Without a temperature the text is the most probable one, token by token.
+        """
         deadline = (math.inf if request.timeout_s is None
                     else time.monotonic() + request.timeout_s)
         with self._running():
@@ -278,7 +290,7 @@ class LocalModel:
                                                  for part in request.parts])
             inputs = self._inputs(text, images)
             reply = self._engine.generate(inputs, request.max_tokens, self._stop,
-                                          deadline=deadline)
+                                          deadline=deadline, sampling=self._sampling)
             self._count(1, inputs['input_ids'].shape[1], len(reply.tokens))
         return TextReply(_opened(text) + self._text(reply.tokens), not reply.finished)
 
@@ -707,8 +719,10 @@ def folder(model: str) -> Path:
     return Path(model).expanduser()
 
 
-def folder_identity(label: str, folder: Path, setting: str) -> str:
+def folder_identity(label: str, folder: Path, setting: str, kind: str = 'config') -> str:
     """Name of a model's folder and hash of its weights; ``setting`` is what names the folder.
+
+    ``kind`` is the name of the JSON file that says what the model is.
 
     All bytes of files up to 256 MiB are hashed, of larger ones their size and 64 MiB spread
     evenly: a fine-tuned model differs everywhere.
@@ -720,8 +734,8 @@ def folder_identity(label: str, folder: Path, setting: str) -> str:
     if not folder.is_dir():
         raise BackendError(f'{label}: the model folder {folder} does not exist; {remedy}')
     weights = sorted([*folder.glob('*.safetensors'), *folder.glob('pytorch_model*.bin')])
-    if not weights or not (folder / 'config.json').is_file():
-        raise BackendError(f'{label}: {folder} lacks config.json or *.safetensors; {remedy}')
+    if not weights or not (folder / f'{kind}.json').is_file():
+        raise BackendError(f'{label}: {folder} lacks {kind}.json or *.safetensors; {remedy}')
     digest = hashlib.sha256()
     for path in weights:
         size = path.stat().st_size

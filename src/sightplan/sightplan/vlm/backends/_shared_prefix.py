@@ -37,6 +37,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import hashlib
 import inspect
 import logging
 import math
@@ -813,8 +814,8 @@ class SharedPrefix:
     def generate(self, inputs: Inputs, limit: int, stop: Collection[int],
                  groups: Sequence[Sequence[int]] = (),
                  done: Callable[[list[int]], bool] | None = None,
-                 deadline: float = _NO_DEADLINE) -> Decoded:
-        """Continue one whole prompt greedily with the model's own ``generate``.
+                 deadline: float = _NO_DEADLINE, sampling: Sampling | None = None) -> Decoded:
+        """Continue one whole prompt with the model's own ``generate``, greedily or by sampling.
 
         Raises:
             DeadlineError: later than ``deadline``.
@@ -825,12 +826,16 @@ class SharedPrefix:
         watch = _Watch(self, groups, length, done, deadline)
         _check(deadline, 0, 1)
         self._forget_positions()
+        drawn: dict[str, Any] = {'do_sample': False, 'temperature': 1.0, 'top_p': 1.0, 'top_k': 50}
+        if sampling is not None:
+            drawn = sampling.options
         with (self._enough_memory(f'to answer a prompt of {length} tokens',
-                                  'show smaller or fewer images, or '), torch.inference_mode()):
+                                  'show smaller or fewer images, or '), torch.inference_mode(),
+              contextlib.nullcontext() if sampling is None else sampling.seeded(inputs)):
             ids = self._model.generate(
                 **whole, generation_config=GenerationConfig(
-                    max_new_tokens=limit, do_sample=False, num_beams=1, temperature=1.0,
-                    top_p=1.0, top_k=50, repetition_penalty=1.0, no_repeat_ngram_size=0,
+                    max_new_tokens=limit, num_beams=1, **drawn,
+                    repetition_penalty=1.0, no_repeat_ngram_size=0,
                     eos_token_id=sorted(stop) or None, pad_token_id=min(stop, default=0)),
                 logits_processor=LogitsProcessorList([watch.reader] if groups else []),
                 stopping_criteria=StoppingCriteriaList([watch]))
@@ -838,6 +843,40 @@ class SharedPrefix:
         tokens = tuple(ids[0, length:].tolist())
         return Decoded(tokens, tuple(watch.masses),
                        watch.finished or (bool(tokens) and tokens[-1] in stop))
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are drawn instead of taking the most probable one.
+
+    Attributes:
+        temperature: above 0.
+        top_p: total probability of the tokens that are drawn from; 0 or 1: of all.
+        top_k: most tokens that are drawn from; 0: all.
+        seed: with the request it decides what is drawn.
+    """
+
+    temperature: float
+    top_p: float = 1.0
+    top_k: int = 0
+    seed: int = 0
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """As ``GenerationConfig`` takes it."""
+        return {'do_sample': True, 'temperature': self.temperature, 'top_p': self.top_p or 1.0,
+                'top_k': self.top_k}
+
+    @contextlib.contextmanager
+    def seeded(self, inputs: Inputs) -> Iterator[None]:
+        """Draws hang on the seed and the request alone, and disturb no others."""
+        digest = hashlib.sha256(str(self.seed).encode())
+        for name in sorted(inputs):
+            digest.update(inputs[name].detach().cpu().contiguous().float().numpy().tobytes())
+        devices = list(range(torch.cuda.device_count())) if torch.cuda.is_available() else []
+        with torch.random.fork_rng(devices=devices):
+            torch.manual_seed(int.from_bytes(digest.digest()[:6], 'big'))
+            yield
 
 
 class _Watch(StoppingCriteria):  # type: ignore[misc]

@@ -34,19 +34,38 @@ from sightplan.vlm.api import (
 )
 from sightplan.vlm.backends import _local_models
 from sightplan.vlm.backends._depth import depth_channel
+from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest
 from sightplan.vlm.locating import LocateReply, LocateRequest
 
 if TYPE_CHECKING:
     from sightplan.vlm.backends._embedded_locator import EmbeddedLocator
+    from sightplan.vlm.backends._embedded_paths import PathReader
     from sightplan.vlm.backends._embedded_sliding import BoardReader
 
 SHIPPED = Path(__file__).resolve().parent.parent / 'embedded_model'
 """Folder of the models that come with the package, one folder a domain."""
 LOCATOR = 'locator'
 """Name of the folder beside them of the network that locates."""
+PATHS = 'paths'
+"""Name of the folder beside them of the networks that compare paths."""
 
 BOARDS = 'sightplan_boards'
 """Type of the model, in its ``config.json``, that reads boards of pieces."""
+
+
+def choosing_content(settings: Settings) -> str:
+    """Name and hash of the weights of what chooses; see ``api.backend_content``."""
+    return _local_models.folder_identity('embedded', _paths_folder(settings), 'paths_dir', PATHS)
+
+
+def _paths_folder(settings: Settings) -> Path:
+    return (Path(settings.paths_dir).expanduser() if settings.paths_dir
+            else SHIPPED / PATHS).resolve()
+
+
+def paths_are_shipped() -> bool:
+    """Whether networks that compare paths come with the package."""
+    return any((SHIPPED / PATHS).glob('*.safetensors'))
 
 
 def locator_is_shipped() -> bool:
@@ -65,6 +84,8 @@ class Settings:
                         'observations; else it is told that depth is not known')
     locator_dir: str = param('', 'folder of the network that locates things; empty for the one '
                              'that is shipped, if any')
+    paths_dir: str = param('', 'folder of the networks that compare paths on maps; empty for '
+                           'those that are shipped, if any')
     threads: int = param(1, 'CPU threads of the model', low=1, high=256)
     memory_gb: float = param(0.0, 'bound on the memory of one pass [GiB]; 0: 2', low=0.0,
                              high=1e4, identity=False)
@@ -99,6 +120,8 @@ class Backend(AnswersOnly, _local_models.LocalModel):
     needs_pixels = True
     locates = locator_is_shipped()
     """Whether it can point; of one that was made with ``locator_dir``: true."""
+    chooses = paths_are_shipped()
+    """Whether it compares paths; of one that was made with ``paths_dir``: true."""
 
     def __init__(self, settings: Settings | None = None) -> None:
         own = settings or Settings()
@@ -109,6 +132,9 @@ class Backend(AnswersOnly, _local_models.LocalModel):
                                 else SHIPPED / LOCATOR).resolve()
         self.locates = bool(own.locator_dir) or locator_is_shipped()
         self._locator: EmbeddedLocator | None = None
+        self._paths_folder = _paths_folder(own)
+        self.chooses = bool(own.paths_dir) or paths_are_shipped()
+        self._paths: PathReader | None = None
         self._loading = threading.Lock()
         self._depth = own.depth
         self._channels = 3
@@ -188,6 +214,28 @@ class Backend(AnswersOnly, _local_models.LocalModel):
             DeadlineError: not within the time limit.
         """
         reply = self._loaded_locator().locate(request, self._depth)
+        with self._lock:
+            self._count(1, 0, 0)
+        return reply
+
+    def choose(self, request: ChoiceRequest) -> ChoiceReply:
+        """Compare paths on maps by named properties; contract in ``choosing.Chooser``.
+
+        Raises:
+            InputError: no networks that compare paths are shipped and none are named, or the
+                request names no properties of paths.
+            BackendError: torch or their folder is missing or unfit.
+        """
+        if not self.chooses:
+            raise InputError("backend 'embedded' cannot choose: this version comes without the "
+                             'weights of what compares paths; train them (training/README.md) '
+                             'and name their folder as paths_dir, or choose another backend')
+        with self._loading:
+            if self._paths is None:
+                from sightplan.vlm.backends._embedded_paths import PathReader
+
+                self._paths = PathReader(self._paths_folder)
+        reply = self._paths.choose(request)
         with self._lock:
             self._count(1, 0, 0)
         return reply

@@ -158,7 +158,7 @@ class Backend(NoWords):
                              f'asked were {len(request.options)} options with '
                              f'{len(request.subjects)} subjects')
         first, second = request.subjects
-        sign = self._truth.better(first, second) * (1 if request.larger else -1)
+        sign = self._truth.better(first, second)
         evidence = sign * self._fitted.sensitivity / 2 + self._noise(request)
         named = tuple(option.strip().lower() for option in request.options) == _PUBLISHED_NAMES
         above = evidence - (self._fitted.criterion if named else self._fitted.neutral)
@@ -174,7 +174,7 @@ class Backend(NoWords):
         """Standard normal noise of the evidence for the one that is shown first."""
         first, second = request.subjects
         flipped = first > second
-        key = [str(self._settings.seed), *sorted(request.subjects), request.about]
+        key = [str(self._settings.seed), *sorted(request.subjects), repr(request.properties)]
         if self._settings.noise == 'independent':
             key.append('flipped' if flipped else 'as it is')
         # Half a step off 0 and 1, where the quantile is infinite.

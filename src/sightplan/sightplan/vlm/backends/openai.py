@@ -98,6 +98,11 @@ class Settings:
     name: str = param('', 'What the model is called in results; empty: model@server')
     temperature: float = param(0.0, 'Temperature of sampling; -1: not sent (some reasoning '
                                'models refuse it)', low=-1.0, high=2.0)
+    top_p: float = param(0.0, 'Sampling from the most likely tokens that have this probability '
+                         'together, sent with temperatures above 0; 0: not sent', low=0.0,
+                         high=1.0)
+    top_k: int = param(0, 'Sampling from so many most likely tokens, likewise (vLLM and SGLang '
+                       'have it, OpenAI has not); 0: not sent', low=0)
     seed: int = param(0, 'Seed of sampling, sent with temperatures above 0', low=0)
     logprobs: str = param('auto', 'Probabilities of answers: auto (if the server offers them), '
                           'on (an error if not), off', choices=('auto', 'on', 'off'))
@@ -407,6 +412,8 @@ class Backend:
             fields['temperature'] = s.temperature
         if s.temperature > 0:
             fields['seed'] = s.seed + wanted.draw
+            if s.top_p:
+                fields['top_p'] = s.top_p
         if s.reasoning_effort:
             fields['reasoning_effort'] = s.reasoning_effort
         if wanted.scored and dialect.top_logprobs:
@@ -416,8 +423,9 @@ class Backend:
         if wanted.json_schema is not None and dialect.structured:
             fields['response_format'] = {'type': 'json_schema', 'json_schema': {
                 'name': 'place', 'strict': True, 'schema': wanted.json_schema}}
-        if self._extra:
-            fields['extra_body'] = self._extra
+        extra = {**({'top_k': s.top_k} if s.top_k and s.temperature > 0 else {}), **self._extra}
+        if extra:
+            fields['extra_body'] = extra
         return fields
 
     async def _learn(self, dialect: _Dialect, failure: _openai_server.Failure,
@@ -470,7 +478,7 @@ class Backend:
             return 'the account has no quota left; pay, or use another one'
         if _names(text, 'temperature'):
             return 'set temperature=-1 to leave it out'
-        for field in ('seed', 'reasoning_effort', 'detail'):
+        for field in ('seed', 'reasoning_effort', 'detail', 'top_p', 'top_k'):
             if _names(text, field):
                 return f'change the setting {field}'
         return 'change the settings of the backend'

@@ -19,11 +19,13 @@ from typing import cast
 
 from sightplan.model import BackendError, InputError, Usage, param, user_path
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
+from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest
 from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest
 from sightplan.vlm.recording import (
     Entry,
     Recording,
     check_key,
+    choice_key,
     has_image,
     locate_key,
     part_id,
@@ -101,6 +103,7 @@ class Backend:
         self._usage = (Usage() if any(recording.counted for recording in recordings) else None)
         self._episode = ''
         self._lock = threading.Lock()
+        self.chooses = any(isinstance(entry.reply, ChoiceReply) for entry in every)
         if any(entry.checks for entry in every):
             self.check = self._check
         self.generates = any(recording.generates for recording in recordings)
@@ -168,6 +171,20 @@ class Backend:
                                 [part_id(request.image)])
         return cast(LocateReply, _reply(entry))
 
+    def choose(self, request: ChoiceRequest) -> ChoiceReply:
+        """Give the recorded reply of a model that chose in its own way.
+
+        Raises:
+            BackendError: it was not recorded.
+            SightplanError: the recorded error.
+        """
+        entry = self._find(choice_key(request), image=True)
+        if entry is None:
+            raise self._missing(f'the choice among {", ".join(request.options)}',
+                                [part_id(part) for part in request.parts
+                                 if not isinstance(part, str)])
+        return cast(ChoiceReply, _reply(entry))
+
     def _check(self, request: CheckRequest) -> YesNoReply:
         """The recorded answer of a model that checked places in its own way."""
         entry = self._find(check_key(request), image=True)
@@ -202,7 +219,7 @@ class Backend:
                             f'{self._episode or "(none)"}: {why}; {_REMEDY}')
 
 
-def _reply(entry: Entry) -> YesNoReply | TextReply | LocateReply | None:
+def _reply(entry: Entry) -> YesNoReply | TextReply | LocateReply | ChoiceReply | None:
     if entry.error is not None:
         raise type(entry.error)(*entry.error.args)
     return entry.reply

@@ -1,0 +1,44 @@
+"""``compare``: which of two, asked in both orders and under neutral names, so that bias cancels.
+
+See ``sightplan.vlm.choosing``. All other samples are asked as by ``ask``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sightplan.agent.answerer import Desk
+from sightplan.agent.answerers import ask
+from sightplan.model import param
+from sightplan.model.sample import Sample, SampleReply
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How pairs are shown."""
+
+    orders: str = param('both', 'whether a pair is shown both ways round, or one way as it is',
+                        choices=('both', 'one'))
+    names: str = param('neutral', 'whether the two are called as the suite does (given), or by '
+                       'names that mean nothing (neutral)', choices=('neutral', 'given'))
+
+
+class Answerer(ask.Answerer):
+    """Compare the two of each sample that shows two."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Keep how pairs are shown."""
+        self._settings = settings
+
+    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+        """Compare, one sample after the other, and ask all else at once."""
+        neutral = self._settings.names == 'neutral'
+        others = [sample for sample in samples if not _is_pair(sample)]
+        replies = iter(super().answer(others, desk) if others else [])
+        return [desk.compare(sample, self._settings.orders, neutral) if _is_pair(sample)
+                else next(replies) for sample in samples]
+
+
+def _is_pair(sample: Sample) -> bool:
+    return len(sample.choices) == 1 and len(sample.choices[0].options) == 2
