@@ -109,7 +109,8 @@ HEAVY = {
 PACKAGES = {
     # package: (what it may import of ours, besides itself; third-party libraries)
     'sightplan': ((), ()),  # its rooms have the tables above
-    'sightplan_arm': (('sightplan.model', 'sightplan.domains'), ('numpy', 'pydantic', 'yaml')),
+    'sightplan_arm': (
+        ('sightplan.model', 'sightplan.domains'), ('numpy', 'pydantic', 'scipy', 'yaml')),
     'sightplan_sim': (
         ('sightplan.model', 'sightplan.domains', 'sightplan_arm'), ('numpy', 'yaml')),
     'sightplan_nodes': (

@@ -1,0 +1,134 @@
+"""The reader of paths of the backend ``embedded``: which of two paths has more of something.
+
+A folder holds weights for pictures from above and in perspective, and ``paths.json``: their
+shapes, and for each descriptor how large a difference of two readings makes how sure. It reads no
+sentences: the request names what is compared (``ChoiceRequest.properties``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+
+from sightplan.model import BackendError, InputError
+from sightplan.vlm.backends._embedded_paths_network import (
+    READINGS,
+    Network,
+    Shape,
+    is_perspective,
+    prepared,
+    read,
+)
+from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest
+
+MODEL_TYPE = 'sightplan_paths'
+SETTINGS_FILE = 'paths.json'
+_KEPT = 64
+"""Readings that are kept."""
+
+
+def weights_file(view: str) -> str:
+    """Name of the file of a view's weights: ``top`` or ``perspective``."""
+    return f'{view}.safetensors'
+
+
+class PathReader:
+    """Loaded networks that read paths; from any thread.
+
+    Args:
+        folder: of the model.
+
+    Raises:
+        BackendError: the folder holds none.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            views = json.loads((folder / SETTINGS_FILE).read_text())['views']
+            self._networks, self._scales = {}, {}
+            for name, found in views.items():
+                shape = found['shape']
+                network = Network(Shape(shape['first'], shape['width'], tuple(shape['dilations'])))
+                weights = load_file(folder / weights_file(name))
+                network.load_state_dict({key: value.float() if value.is_floating_point() else value
+                                         for key, value in weights.items()})
+                self._networks[name] = network.eval()
+                self._scales[name] = {key: float(found['scales'][key]) for key in READINGS}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError,
+                SafetensorError) as error:
+            raise BackendError(f'{folder}: holds no reader of paths ({error}); train one with '
+                               'training/train_paths.py') from error
+        self._kept: OrderedDict[str, NDArray[np.float64]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def readings(self, picture: NDArray[np.uint8]) -> NDArray[np.float64]:
+        """(7,): what is read of the path in a picture, see ``READINGS``.
+
+        Args:
+            picture: (H, W, 3) uint8 RGB of one path on its map.
+        """
+        key = f'{picture.shape} {hashlib.sha256(picture.tobytes()).hexdigest()}'
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+            with torch.no_grad():
+                maps = self._network(picture)(prepared(picture)[None])
+                found = read(maps)[0].double().numpy()
+            self._kept[key] = found
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+            return found
+
+    def choose(self, request: ChoiceRequest) -> ChoiceReply:
+        """Which option is the better one in the named properties, taken together.
+
+        Each property is evidence, as sure as the difference of its readings; they add up.
+
+        Args:
+            request: its pictures show one option each, or the first of two options on the left
+                and the second on the right of one picture.
+
+        Raises:
+            InputError: it does not name what is compared, or the pictures do not fit the options.
+        """
+        unknown = [name for name, _ in request.properties if name not in READINGS]
+        if unknown or not request.properties:
+            raise InputError('the embedded reader of paths compares named properties, it reads no '
+                             f'sentences: {unknown[0] if unknown else "none"} was named (known: '
+                             f'{", ".join(READINGS)})')
+        pictures = [part for part in request.parts if not isinstance(part, str)]
+        if len(pictures) == 1 and len(request.options) == 2:
+            middle = pictures[0].shape[1] // 2
+            pictures = [pictures[0][:, :middle], pictures[0][:, middle:]]
+        if len(pictures) != len(request.options):
+            raise InputError(f'{len(pictures)} pictures of {len(request.options)} options; show '
+                             'one of each, or two side by side in one')
+        scales = self._scales[self._view(pictures[0])]
+        found = np.zeros(len(pictures))
+        for name, sign in request.properties:
+            place = READINGS.index(name)
+            found += [sign * self.readings(picture)[place] / scales[name] for picture in pictures]
+        weights = np.exp(found - found.max())
+        chances = tuple(float(chance) for chance in weights / weights.sum())
+        chosen = int(np.argmax(chances))
+        return ChoiceReply(chances, chosen, request.options[chosen])
+
+    def _view(self, picture: NDArray[np.uint8]) -> str:
+        return 'perspective' if is_perspective(picture) else 'top'
+
+    def _network(self, picture: NDArray[np.uint8]) -> Network:
+        view = self._view(picture)
+        if view not in self._networks:
+            raise BackendError(f'the embedded reader of paths has no weights for the view {view}; '
+                               'train it with training/train_paths.py')
+        return self._networks[view]
