@@ -165,6 +165,8 @@ def server() -> Iterator[Any]:
             schema = body['response_format']['json_schema']['schema']
             return chat(json.dumps({name: places.get(name, '') for name in schema['required']}))
         asked = body['messages'][-1]['content'][-1]['text']
+        if 'one letter' in asked:
+            return chat('B', logprobs=[('B', {'B': 0.6, ' A': 0.2, 'C': 0.1})])
         fraction = 0.1 + 0.01 * (sum(asked.encode()) % 80)
         return chat('Yes', logprobs=[('Yes', {'Yes': fraction, 'No': 1 - fraction})])
     with FakeServer(behave) as found:
@@ -334,6 +336,10 @@ def test_what_chooses_names_an_option_or_says_why_not(made: Any, name: str) -> N
     reply = choose(backend, CHOICE)
     assert (reply.chosen is None) is bool(reply.unread)
     assert reply.chosen in (None, 0, 1)
+    if name in ('openai', 'transformers', 'noisy_critic'):
+        assert reply.probabilities is not None
+    if name == 'openai':
+        assert reply.probabilities == pytest.approx((0.25, 0.75))
     if reply.probabilities is not None:
         assert len(reply.probabilities) == 2
         assert sum(reply.probabilities) == pytest.approx(1)

@@ -170,6 +170,37 @@ def read_choice(text: str, options: Sequence[str]) -> ChoiceReply:
                        'names several options' if named else 'names no option')
 
 
+LETTERS = 'ABCDEFGHIJKLMNOP'
+"""By these the options are called where a model is asked for one letter."""
+
+
+def lettered(request: ChoiceRequest) -> tuple[Part, ...]:
+    """What to show a model that shall reply with one letter, whose probabilities can be read."""
+    listed = ', '.join(f'{letter} for {option}' for letter, option in zip(
+        LETTERS, request.options, strict=False))
+    return (*request.parts, f'Reply with one letter and nothing else: {listed}.')
+
+
+def read_letter(text: str, masses: Sequence[float] | None, request: ChoiceRequest) -> ChoiceReply:
+    """The choice of a model that was asked for one letter.
+
+    Args:
+        text: what it said.
+        masses: probability of each option's letter as the first word, which may sum to less than
+            1; None where the model offers none.
+        request: what was asked.
+    """
+    letter = _bare(text)[:2].strip().upper()
+    named = LETTERS.find(letter) if len(letter) == 1 else -1
+    read = (ChoiceReply(None, named, text) if 0 <= named < len(request.options)
+            else read_choice(text, request.options))
+    total = 0.0 if masses is None else math.fsum(masses)
+    if masses is None or total <= 0:
+        return read
+    chances = tuple(mass / total for mass in masses)
+    return ChoiceReply(chances, max(range(len(chances)), key=chances.__getitem__), text)
+
+
 def _bare(text: str) -> str:
     """Lower-case words with single spaces, without marks."""
     return ' '.join(re.sub(r'[^a-z0-9]+', ' ', text.lower()).split())

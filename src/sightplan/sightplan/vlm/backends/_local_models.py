@@ -36,6 +36,13 @@ from sightplan.model import (
     param,
 )
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
+from sightplan.vlm.choosing import (
+    LETTERS,
+    ChoiceReply,
+    ChoiceRequest,
+    lettered,
+    read_letter,
+)
 from sightplan.vlm.coordinates import Size
 from sightplan.vlm.pointing import AXIS_TICKS, CONVENTIONS, DEFAULT_FAMILY
 from sightplan.vlm.replies import answer_place, begins_unknown, is_answered
@@ -293,6 +300,28 @@ class LocalModel:
                                           deadline=deadline, sampling=self._sampling)
             self._count(1, inputs['input_ids'].shape[1], len(reply.tokens))
         return TextReply(_opened(text) + self._text(reply.tokens), not reply.finished)
+
+    def choose(self, request: ChoiceRequest) -> ChoiceReply:
+        """Choose by one letter and its probability; contract in ``vlm.choosing.Chooser``."""
+        with self._running():
+            images = [self._picture(self._checked(part)) for part in request.parts
+                      if not isinstance(part, str)]
+            text = self._render(request.system, [part if isinstance(part, str) else None
+                                                 for part in lettered(request)])
+            inputs = self._inputs(text, images)
+            groups = [self._letter_ids(letter) for letter in LETTERS[:len(request.options)]]
+            scores = self._engine.score_whole([inputs], groups)
+            self._count(1, inputs['input_ids'].shape[1], 1)
+            said = str(self._tokenizer.decode([scores.top[0]])).strip()
+        masses = [float(mass) for mass in scores.masses[0]]
+        return read_letter(said, masses if all(groups) else None, request)
+
+    def _letter_ids(self, letter: str) -> tuple[int, ...]:
+        """Single tokens that spell a letter, with or without a space before it; () for none."""
+        spelled = (self._tokenizer(text, add_special_tokens=False)['input_ids']
+                   for text in (letter, f' {letter}'))
+        return tuple(sorted({ids[-1] for ids in spelled if ids and str(
+            self._tokenizer.decode([ids[-1]])).strip() == letter}))
 
     def resized(self, image: NDArray[np.uint8]) -> Size:
         """Width and height to which the processor brings a picture [px].

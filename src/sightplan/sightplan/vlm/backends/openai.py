@@ -44,6 +44,13 @@ from sightplan.vlm.backends import _openai_server
 from sightplan.vlm.backends._event_loop import EventLoop
 from sightplan.vlm.backends._images import MEDIA, encode
 from sightplan.vlm.backends._openai_server import DEFAULT_VARIABLE, SHORTEST_SECRET, TOKEN_FIELDS
+from sightplan.vlm.choosing import (
+    LETTERS,
+    ChoiceReply,
+    ChoiceRequest,
+    lettered,
+    read_letter,
+)
 from sightplan.vlm.coordinates import (
     RESIZE_MAX_PIXELS,
     RESIZE_MIN_PIXELS,
@@ -84,6 +91,8 @@ _OURS = ('model', 'messages', 'n', 'stream')
 _NO_SCHEMA = re.compile(r'response_format|schema|structured|guided|grammar')
 """Words with which servers refuse structured output."""
 _FILTERED = ('content_filter', 'content_policy_violation')
+_LETTER_TOKENS = 16
+"""Most tokens of a reply that shall be one letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +254,7 @@ class Backend:
     needs_pixels = True
     generates = True
     locates = True
+    chooses = True
 
     def __init__(self, settings: Settings) -> None:
         """Make the client; nothing is sent yet.
@@ -330,6 +340,20 @@ class Backend:
         found = self._call(functools.partial(self._ask, body, _Wanted(request.max_tokens)),
                            request.timeout_s, 'a prompt')
         return TextReply(found.text, found.truncated)
+
+    def choose(self, request: ChoiceRequest) -> ChoiceReply:
+        """Choose by one letter and its probability; contract in ``vlm.choosing.Chooser``."""
+        body = {'messages': [*_system(request.system), {
+            'role': 'user', 'content': self._parts(lettered(request))}]}
+        wanted = _Wanted(_LETTER_TOKENS, scored=True)
+        found = self._call(functools.partial(self._ask, body, wanted), request.timeout_s,
+                           'a choice')
+        masses = None
+        if found.likely is not None:
+            said = [(token.strip().upper(), chance) for token, chance in found.likely]
+            masses = [math.fsum(chance for token, chance in said if token == letter)
+                      for letter in LETTERS[:len(request.options)]]
+        return read_letter(found.text, masses, request)
 
     def locate(self, request: LocateRequest) -> LocateReply:
         """Find something in a picture; contract in ``vlm.api.Locator``."""

@@ -45,6 +45,7 @@ class Backend(LocalModel):
     needs_pixels = True
     generates = True
     locates = True
+    chooses = True
 
     def __init__(self, settings: Settings) -> None:
         if not settings.model:
