@@ -66,7 +66,9 @@ def command(capsys: Any, *words: object) -> tuple[int, Any, str]:
 
 
 def test_environments_with_paths_become_items(environment: Path) -> None:
+    write(environment.with_name('params.json'), '{"runs": 2}')  # of somebody else
     found = samples.samples('test', {'data': str(environment.parent), 'size': 64})
+    assert [text for text in found.skipped if 'params.json' in text]
     assert {sample.cluster for sample in found.items} == {'SceneMaze_Dims10_0'}
     tasks = {sample.details['scenario']: found.truth(sample.id) for sample in found.items}
     # Path 2 is longer and has more room; of path 1 all turns are smaller.
@@ -139,6 +141,16 @@ def test_a_bad_record_is_named(edit: Any, said: str, records: Path, tmp_path: Pa
     reason = found.skipped[0]
     assert reason['file'].endswith('all.json') and 'record 1' in reason['reason']
     assert re.search(said, reason['reason'])
+
+
+def test_records_that_cannot_be_used_are_never_replaced(environment: Path) -> None:
+    """Although there are environments, from which other items could be made."""
+    official.write_records(environment.parent, samples.shipped_items(32)[:2], '2d')
+    with pytest.raises(InputError, match='view=2d'):
+        samples.samples('test', {'data': str(environment.parent), 'view': '3d'})
+    write(environment.parent / official.RECORDS, '[{')
+    with pytest.raises(InputError, match='not one record'):
+        samples.samples('test', {'data': str(environment.parent)})
 
 
 def test_an_id_twice_is_an_error(records: Path, tmp_path: Path) -> None:

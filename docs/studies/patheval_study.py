@@ -1,0 +1,226 @@
+"""Regenerates the tables of ``docs/patheval.md``: from the runs of its sweep, and by simulation.
+
+Use::
+
+    sightplan sweep config/sweeps/patheval.yaml --out runs/patheval
+    python docs/studies/patheval_study.py runs/patheval --out docs
+
+The text of the document is written by hand; tables and sentences with numbers in them stand
+between ``<!-- table NAME -->`` and ``<!-- end -->``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import random
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import NormalDist
+
+from study_document import rewrite
+from study_results import Entry, commits_of, dates_of, origin_of, read_entries
+
+from sightplan.grounding.path_wish_scores import noisy_asker, score_wishes
+from sightplan.grounding.path_wishes import WishSettings
+from sightplan.grounding.ranking import RankingBelief, rank
+from sightplan.metrics import wilson
+from sightplan.model import InputError
+from sightplan.paths.labels import ORDER
+from sightplan.paths.scenarios import load_scenarios
+from sightplan.vlm.backends.noisy_critic import Backend, Settings, published
+from sightplan.vlm.choosing import ChoiceRequest, compare
+
+DOCUMENT = 'patheval.md'
+RANKINGS = 500
+PATHS, ASKED = 8, 14
+ERRORS = (0.02, 0.05, 0.1, 0.2, 0.3)
+SEEDS = 10
+_DONE, _USAGE = 0, 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Regenerate; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog='python docs/studies/patheval_study.py',
+        description='Regenerate the tables of docs/patheval.md.')
+    parser.add_argument('runs', nargs='+', type=Path, metavar='RUNS',
+                        help='directory of the sweep')
+    parser.add_argument('--out', type=Path, default=Path('docs'), metavar='DIR',
+                        help=f'where {DOCUMENT} is (default: docs)')
+    arguments = parser.parse_args(argv)
+    try:
+        entries = [entry for entry in read_entries(arguments.runs)
+                   if entry.lines and len(entry.lines) >= entry.planned]
+        made = {**make_tables(entries), 'ranking': rankings(RANKINGS), 'wishes': wishes()}
+        for line in rewrite(arguments.out / DOCUMENT, made):
+            print(line)
+    except InputError as error:
+        print(f'{parser.prog}: {error}', file=sys.stderr)
+        return _USAGE
+    return _DONE
+
+
+def make_tables(entries: Sequence[Entry]) -> dict[str, str]:
+    """Tables of what was run, by name."""
+    lines = sum(len(entry.lines) for entry in entries)
+    made = {'origin': origin_of(lines, sum(entry.planned for entry in entries), len(entries),
+                                commits_of(entries), dates_of(entries))}
+    critics = [entry for entry in entries if entry.settings['backend'] == 'noisy_critic']
+    if critics:
+        made['bias'] = _bias(critics)
+    own = [entry for entry in entries if entry.settings['backend'] == 'embedded']
+    if own:
+        made['eyes'] = _eyes(own)
+        made['perception'] = _perception(own)
+    return made
+
+
+# ------------------------------------------------------------------------------------------ bias
+
+
+def _bias(entries: Iterable[Entry]) -> str:
+    """Accuracy in one order and in both, beside what signal detection predicts."""
+    found: dict[tuple[str, str, str, str], Sequence[Mapping[str, object]]] = {}
+    for entry in entries:
+        options = entry.settings['backend_options']
+        found[str(options['table']), str(options['answers']), str(options['noise']),
+              str(entry.labels['method'])] = entry.lines
+    heads = ("model, its d'", 'published, one order', 'one order', 'both, independent noise',
+             'predicted', 'both, shared noise', 'predicted', 'both, hard answers')
+    rows = [f'| {" | ".join(heads)} |', '|---' * len(heads) + '|']
+    phi = NormalDist().cdf
+    for name, fitted in published().items():
+        d = fitted.sensitivity
+        cells = [found.get((name, *key)) for key in (
+            ('graded', 'independent', 'one order'), ('graded', 'independent', 'both orders'),
+            ('graded', 'shared', 'both orders'), ('hard', 'independent', 'both orders'))]
+        one, both, shared, hard = (_rate(lines) for lines in cells)
+        row = (f'{name}, {_short(d)}', _short(_published(name)), one, both,
+                  _short(phi(d / math.sqrt(2))), shared, _short(phi(d / 2)), hard)
+        rows.append(f'| {" | ".join(row)} |')
+    return '\n'.join(rows)
+
+
+def _published(name: str) -> float:
+    from sightplan.runs import load_suite
+
+    row = load_suite('patheval').published(name, 'solved', view='2d', variant='none')
+    return math.nan if row is None else row.value
+
+
+def _rate(lines: Sequence[Mapping[str, object]] | None) -> str:
+    if not lines:
+        return '–'
+    measures = [line['measures'] for line in lines]
+    solved = sum(float(one['solved'] or 0.0) for one in measures)  # type: ignore[index]
+    low, high = wilson(round(solved), len(lines))
+    return f'**{_short(solved / len(lines))}** ({_short(low)}-{_short(high)})'
+
+
+def _short(value: float) -> str:
+    return '–' if math.isnan(value) else f'{value:.3f}'.replace('0.', '.')
+
+
+# --------------------------------------------------------------------------------------- ranking
+
+
+class _Places:
+    """Which of two has the better place; subjects end with their place."""
+
+    def better(self, first: str, second: str) -> int:
+        return 1 if int(first.rpartition('/')[2]) < int(second.rpartition('/')[2]) else -1
+
+
+def rankings(count: int) -> str:
+    """How often the best of eight is found by well chosen pairs, and by all."""
+    every_pair = PATHS * (PATHS - 1) // 2
+    rows = [f'| errors of | orders | {ASKED} well chosen pairs | all {every_pair} pairs |',
+            '|---|---|---|---|']
+    for table, orders in (('gpt-4o', 'both'), ('gpt-4o', 'one'), ('gpt-4o-mini', 'both'),
+                          ('gpt-4o-mini', 'one')):
+        backend = Backend(Settings(table=table), _Places())
+        few = every = 0
+        for trial in range(count):
+            places = random.Random(trial).sample(range(PATHS), PATHS)
+
+            def ask(i: int, j: int, trial: int = trial, places: Sequence[int] = places,
+                    backend: Backend = backend, orders: str = orders) -> float:
+                subjects = [f'{trial}/{places[k]}' for k in (i, j)]
+                return compare(backend, lambda a, b: ChoiceRequest(  # type: ignore[arg-type]
+                    (), ('Path 1', 'Path 2'), (subjects[a], subjects[b])), orders).log_odds
+
+            few += places[rank(PATHS, ask, ASKED).order[0]] == 0
+            belief = RankingBelief(PATHS)
+            for i, j in itertools.combinations(range(PATHS), 2):
+                belief.add(i, j, ask(i, j))
+            every += places[belief.ranking().order[0]] == 0
+        rows.append(f'| {table} | {orders} | {_of(few, count)} | {_of(every, count)} |')
+    return '\n'.join(rows)
+
+
+def _of(right: int, count: int) -> str:
+    low, high = wilson(right, count)
+    return f'**{_short(right / count)}** ({_short(low)}-{_short(high)})'
+
+
+# ---------------------------------------------------------------------------------------- wishes
+
+
+def wishes() -> str:
+    """How often words become the right vector, by the error rate of answers."""
+    scenarios = load_scenarios()
+    heads = ('error rate of an answer', 'all seven right, 3 wordings', '1 wording',
+             'signs right, 3 wordings', 'worst descriptor')
+    rows = [f'| {" | ".join(heads)} |', '|---' * len(heads) + '|']
+    for error in ERRORS:
+        shown = []
+        for wordings in (3, 1):
+            settings = WishSettings(wordings=wordings)
+            found = [score_wishes(noisy_asker(error, error, settings=settings, seed=seed),
+                                  scenarios) for seed in range(SEEDS)]
+            texts = sum(one.texts for one in found)
+            shown.append((sum(one.vectors for one in found), texts,
+                          {name: sum(one.signs[name] for one in found) / texts for name in ORDER}))
+        (three, texts, signs), (one_, _, _) = shown
+        worst = min(signs, key=lambda name: signs[name])
+        rows.append(f'| {_short(error)} | {_of(three, texts)} | {_of(one_, texts)} | '
+                    f'{_short(sum(signs.values()) / len(signs))} | {worst.replace("_", " ")} '
+                    f'{_short(signs[worst])} |')
+    return '\n'.join(rows)
+
+
+# ------------------------------------------------------------------------------------------ eyes
+
+
+def _eyes(entries: Iterable[Entry]) -> str:
+    rows = ['| split | view | right |', '|---|---|---|']
+    for entry in entries:
+        options = entry.settings['suite_options']
+        if options.get('variant', 'none') == 'none':
+            rows.append(f'| {entry.settings["split"]} | {options.get("view", "2d")} | '
+                        f'{_rate(entry.lines)} |')
+    return '\n'.join(rows)
+
+
+def _perception(entries: Iterable[Entry]) -> str:
+    """Of each descriptor, how often the lower path is told, by view."""
+    by_view = {str(entry.settings['suite_options'].get('view', '2d')): entry.lines
+               for entry in entries
+               if entry.settings['suite_options'].get('variant') == 'perception'}
+    rows = [f'| the lower one in | {" | ".join(by_view)} |',
+            '|---' * (len(by_view) + 1) + '|']
+    for name in ORDER:
+        cells = []
+        for lines in by_view.values():
+            values = [line['measures'].get(f'lower_{name}') for line in lines]
+            known = [value for value in values if value is not None]
+            cells.append(_of(round(sum(known)), len(known)) if known else '–')
+        rows.append(f'| {name.replace("_", " ")} | ' + ' | '.join(cells) + ' |')
+    return '\n'.join(rows)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""PathEval: which of two paths on a map serves a task better."""
