@@ -26,7 +26,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 (its usual name)
 from numpy.typing import NDArray
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from shards import render, shard_path
@@ -61,6 +61,8 @@ VIEWS: dict[str, Views] = {
 
 _MAPS, _RUNS = 4, 10
 """Maps of a shard, and planned paths of each."""
+_USUAL_POINTS = 40
+"""Paths that are simplified have at most so many points; on these it is calibrated."""
 _STEP = 0.1
 """Distance of the places at which a path's length is counted [unit of the map]."""
 
@@ -229,6 +231,14 @@ def train(rows: list[dict[str, Any]], view: Views, args: argparse.Namespace, log
     return network.eval()
 
 
+def trained(folder: Path, view: str) -> Network:
+    """What was learned before."""
+    network = Network(Shape())
+    network.load_state_dict({key: value.float() if value.is_floating_point() else value
+                             for key, value in load_file(folder / weights_file(view)).items()})
+    return network.eval()
+
+
 # ----------------------------------------------------------------------------------- calibration
 
 
@@ -245,22 +255,18 @@ def readings(network: Network, rows: list[dict[str, Any]], view: Views,
 
 
 def calibrated(found: NDArray[np.float64], true: NDArray[np.float64]) -> dict[str, float]:
-    """Difference of two readings at which log-odds are 1, by descriptor.
+    """Standard deviation of what differences of two readings are off by, by descriptor.
 
-    Logistic regression through the origin over pairs that differ significantly.
+    Of the errors of 20,000 pairs; what lies beyond four times their median counts as that much.
     """
     rng = np.random.default_rng(0)
     first, second = rng.integers(len(found), size=(2, 20_000))
-    scales = {}
+    noise = {}
     for k, name in enumerate(READINGS):
-        differs = np.abs(true[first, k] - true[second, k]) >= getattr(PATHEVAL, name)
-        x = (found[first, k] - found[second, k])[differs]
-        y = (true[first, k] > true[second, k])[differs]
-        sign = np.where(y, 1.0, -1.0)
-        candidates = np.geomspace(0.01, 300, 200)
-        losses = [np.logaddexp(0, -sign * x / scale).mean() for scale in candidates]
-        scales[name] = float(candidates[int(np.argmin(losses))])
-    return scales
+        error = np.abs((found - true)[first, k] - (found - true)[second, k])
+        kept = np.minimum(error, 4 * max(float(np.median(error)), 1e-3))
+        noise[name] = round(float(np.sqrt((kept ** 2).mean())), 4)
+    return noise
 
 
 def accuracies(found: NDArray[np.float64], true: NDArray[np.float64]) -> dict[str, float]:
@@ -284,6 +290,8 @@ def main() -> None:
     parser.add_argument('--held-out', type=int, default=10, help='shards to calibrate on')
     parser.add_argument('--workers', type=int, default=1, help='processes that plan')
     parser.add_argument('--view', choices=tuple(VIEWS), action='append', help='default: both')
+    parser.add_argument('--calibrate', action='store_true',
+                        help='learn nothing, only calibrate what was learned')
     parser.add_argument('--minutes', type=float, default=30.0, help='of learning, each view')
     parser.add_argument('--batch', type=int, default=12)
     parser.add_argument('--rate', type=float, default=2e-3)
@@ -298,18 +306,24 @@ def main() -> None:
     held_out = read_rows(shards, range(args.count, args.count + args.held_out))
     print(f'{len(rows)} paths to learn from, {len(held_out)} to calibrate on', flush=True)
     file = args.out / SETTINGS_FILE
-    settings: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {
-        'model_type': MODEL_TYPE, 'views': {}}
+    settings: dict[str, Any] = {'views': {}}
+    if file.exists():
+        settings = json.loads(file.read_text())
+    settings |= {'model_type': MODEL_TYPE, 'enough': {
+        name: getattr(PATHEVAL, name) for name in READINGS}}
     for name in args.view or VIEWS:
-        network = train(rows, VIEWS[name], args, args.out / f'training_log_{name}.jsonl')
-        found, true = readings(network, held_out, VIEWS[name])
+        network = (trained(args.out, name) if args.calibrate else
+                   train(rows, VIEWS[name], args, args.out / f'training_log_{name}.jsonl'))
+        usual = [row for row in held_out if len(row['path']) <= _USUAL_POINTS]
+        found, true = readings(network, usual, VIEWS[name])
         shape = {'first': Shape().first, 'width': Shape().width,
                  'dilations': list(Shape().dilations)}
-        settings['views'][name] = {'shape': shape, 'scales': calibrated(found, true)}
+        settings['views'][name] = {'shape': shape, 'noise': calibrated(found, true),
+                                   'accuracy': accuracies(found, true), 'held_out': len(found)}
         save_file({key: value.half().contiguous() if value.is_floating_point() else value
                    for key, value in network.state_dict().items()}, args.out / weights_file(name))
         file.write_text(json.dumps(settings, indent=2) + '\n')
-        print(name, json.dumps(accuracies(found, true)), flush=True)
+        print(name, json.dumps(settings['views'][name]), flush=True)
 
 
 if __name__ == '__main__':

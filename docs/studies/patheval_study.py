@@ -28,8 +28,14 @@ from sightplan.grounding.path_wishes import WishSettings
 from sightplan.grounding.ranking import RankingBelief, rank
 from sightplan.metrics import wilson
 from sightplan.model import InputError
-from sightplan.paths.labels import ORDER
+from sightplan.paths.descriptors import NAMES, describe_all
+from sightplan.paths.drawing import TopView
+from sightplan.paths.drawing3d import PerspectiveView
+from sightplan.paths.labels import ORDER, PATHEVAL
+from sightplan.paths.reading_back import read_path
 from sightplan.paths.scenarios import load_scenarios
+from sightplan.suites.patheval.items import Drawn, View, draw
+from sightplan.suites.patheval.samples import shipped_items
 from sightplan.vlm.backends.noisy_critic import Backend, Settings, published
 from sightplan.vlm.choosing import ChoiceRequest, compare
 
@@ -38,6 +44,7 @@ RANKINGS = 500
 PATHS, ASKED = 8, 14
 ERRORS = (0.02, 0.05, 0.1, 0.2, 0.3)
 SEEDS = 10
+VIEWS: dict[View, TopView | PerspectiveView] = {'2d': TopView(), '3d': PerspectiveView()}
 _DONE, _USAGE = 0, 2
 
 
@@ -50,11 +57,14 @@ def main(argv: Sequence[str] | None = None) -> int:
                         help='directory of the sweep')
     parser.add_argument('--out', type=Path, default=Path('docs'), metavar='DIR',
                         help=f'where {DOCUMENT} is (default: docs)')
+    parser.add_argument('--pairs', type=int, default=462, metavar='N',
+                        help='pairs that the program reads back (default: all)')
     arguments = parser.parse_args(argv)
     try:
         entries = [entry for entry in read_entries(arguments.runs)
                    if entry.lines and len(entry.lines) >= entry.planned]
-        made = {**make_tables(entries), 'ranking': rankings(RANKINGS), 'wishes': wishes()}
+        made = {**make_tables(entries), 'ranking': rankings(RANKINGS), 'wishes': wishes(),
+                'ceiling': ceiling(arguments.pairs)}
         for line in rewrite(arguments.out / DOCUMENT, made):
             print(line)
     except InputError as error:
@@ -190,6 +200,37 @@ def wishes() -> str:
                     f'{_short(sum(signs.values()) / len(signs))} | {worst.replace("_", " ")} '
                     f'{_short(signs[worst])} |')
     return '\n'.join(rows)
+
+
+# --------------------------------------------------------------------------------------- ceiling
+
+
+def ceiling(count: int) -> str:
+    """How often a program that reads the drawn line back tells which of two has more."""
+    pairs = {item.pair: item.pictured for item in shipped_items()}
+    drawn = [one for one in list(pairs.values()) if isinstance(one, Drawn)][:count]
+    found: dict[tuple[str, str], list[bool]] = {}
+    unread = dict.fromkeys(VIEWS, 0)
+    for (view, camera), pair in itertools.product(VIEWS.items(), drawn):
+        read = [read_path(draw(pair.map, path, view), camera).points for path in pair.paths]
+        points = [one for one in read if one is not None]
+        if len(points) < len(read):
+            unread[view] += 1
+            continue
+        true, seen = (describe_all(pair.map, paths) for paths in (pair.paths, points))
+        for name in NAMES:
+            differs = getattr(true[0], name) - getattr(true[1], name)
+            if PATHEVAL.significant(name, differs):
+                reads = getattr(seen[0], name) - getattr(seen[1], name)
+                found.setdefault((name, view), []).append(differs * reads > 0)
+    rows = [f'| {" | ".join(("the program is right about", *VIEWS))} |', '|---|---|---|']
+    for name in NAMES:
+        cells = [found.get((name, view), []) for view in VIEWS]
+        rows.append(f'| {name.replace("_", " ")} | ' + ' | '.join(
+            f'{_of(sum(cell), len(cell))}, n = {len(cell)}' if cell else '–' for cell in cells)
+            + ' |')
+    missed = ', '.join(f'{number} of {len(drawn)} in {view}' for view, number in unread.items())
+    return '\n'.join([*rows, '', f'{len(drawn)} pairs; not read: {missed}.'])
 
 
 # ------------------------------------------------------------------------------------------ eyes

@@ -14,8 +14,8 @@ setup(
     packages=find_packages(include=[NAME, f'{NAME}.*']),
     # Data is found by kind, not listed file by file: a new domain or model is just a new folder.
     package_data={NAME: ['py.typed', *(f'**/*.{kind}' for kind in (
-        'pddl', 'yaml', 'json', 'jsonl', 'safetensors', 'md', 'txt', 'jinja', 'msg', 'html', 'css', 'gz',
-        'js'))]},
+        'pddl', 'yaml', 'json', 'jsonl', 'safetensors', 'md', 'txt', 'jinja', 'msg', 'html', 'css',
+        'gz', 'js'))]},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
         (f'share/{NAME}', ['package.xml']),

@@ -5,14 +5,16 @@ What is wrong there would end every episode as an error; it is found before the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any, cast
 
 from sightplan.agent import Context, check_reads_goal, needs_grounder, policy_settings
 from sightplan.domains import Domain
-from sightplan.model import Problem
+from sightplan.model import InputError, Problem
 from sightplan.runs import rules
 from sightplan.runs.settings import ALL_SPLITS, RunSettings
+from sightplan.vlm.api import backend_class, backend_names
 
 
 def check_method(settings: RunSettings, domain: Domain) -> Any:
@@ -33,8 +35,44 @@ def check_method(settings: RunSettings, domain: Domain) -> Any:
         read_priors(domain)
         if needs_grounder(settings.method) and not found.calibration:
             check_calibrations(domain)
+    if getattr(found, 'reading', False):
+        _check_reading(settings)
     _check_goal(settings, domain)
     return found
+
+
+def _check_reading(settings: RunSettings) -> None:
+    """Check that the model can reply in free text, of which a reading is made.
+
+    Raises:
+        InputError: it cannot; names backends that can.
+    """
+    if not backend_class(settings.backend).generates:
+        able = [name for name in backend_names() if backend_class(name).generates]
+        raise InputError(
+            f'reading of method {settings.method} asks for a reply in free text, and backend '
+            f'{settings.backend!r} answers yes/no questions only; leave reading out, or choose '
+            f'a backend that can: {", ".join(able) or "none"}')
+
+
+def check_sequence(method: Any, pairs: Iterable[tuple[str, Problem]]) -> None:
+    """Check that problems have the sequence that a method is to carry out.
+
+    Args:
+        method: its settings.
+        pairs: split and problem of each episode.
+
+    Raises:
+        InputError: one has none of that name; names those that it has.
+    """
+    name = getattr(method, 'sequence', None)
+    if name is None:
+        return
+    for _, problem in pairs:
+        if name not in problem.plans:
+            raise InputError(
+                f'{problem.source or problem.name} has no sequence {name!r} (it has '
+                f'{", ".join(problem.plans) or "none"}); set sequence to one of these')
 
 
 def _check_goal(settings: RunSettings, domain: Domain) -> None:

@@ -181,11 +181,19 @@ class SampleWork:
             'cluster': sample.cluster,
             'domain': load_domain(sample.domain).name if sample.domain else '',
             'split': sample.split,
-            'method': self._settings.method, 'model': backend.model if backend else '',
+            'method': self._settings.method, 'model': self._model_of(sample, backend),
             'seed': self._settings.seed, **found, 'error': reply.error or None,
             'usage': None if spent is None else dataclasses.asdict(spent), 'seconds': seconds,
             'reply': reply.text, 'p_yes': reply.p_yes, 'p_no': reply.p_no,
             'probability': reply.probability, 'truth': truth, 'details': sample.details}
+
+    @staticmethod
+    def _model_of(sample: Sample, backend: Backend | None) -> str:
+        """Exact name of what replied; a backend may choose by a model of its own."""
+        if backend is None:
+            return ''
+        chooser = getattr(backend, 'chooser_model', '') if sample.choices else ''
+        return chooser or backend.model
 
     def before(self, line: Line) -> None:
         """Nothing else is kept of a sample."""
@@ -211,6 +219,16 @@ class _CurrentTruth:
     def __init__(self, plan: SamplePlan) -> None:
         self._plan = plan
         self.batch: Sequence[Sample] = ()
+
+    @property
+    def view(self) -> str:
+        """The view that the current batch shows, as the samples' details have it.
+
+        Before the first batch that of all samples; '' where there is none, or several.
+        """
+        views = {str(sample.details.get('view', '')) for sample in (
+            self.batch or self._plan.items)}
+        return views.pop() if len(views) == 1 else ''
 
     def state(self, stamp_ns: int | None = None) -> State:
         source = self._plan.truth_source(self.batch[0]) if self.batch else None

@@ -65,10 +65,12 @@ class CheckReport:
     Attributes:
         counts: what is usable, by kind.
         skipped: what is not: ``file`` and ``reason`` of each.
+        noted: what is usable, but says something that is not so, likewise.
     """
 
     counts: Mapping[str, int]
     skipped: list[dict[str, str]] = field(default_factory=list)
+    noted: list[dict[str, str]] = field(default_factory=list)
 
 
 class Published(Record):

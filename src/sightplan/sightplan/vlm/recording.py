@@ -171,6 +171,11 @@ class RecordingBackend(BackendUser):
         """Exact name of what points, where the backend has a model of its own for that."""
         return str(getattr(self._backend, 'locator_model', ''))
 
+    @property
+    def chooser_model(self) -> str:
+        """Exact name of what chooses, likewise."""
+        return str(getattr(self._backend, 'chooser_model', ''))
+
     def start_episode(self, episode_id: str, split: str = '') -> None:
         """Note the episode, and tell the wrapped backend if it cares."""
         self._episode = episode_id

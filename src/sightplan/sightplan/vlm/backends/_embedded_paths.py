@@ -1,17 +1,27 @@
 """The reader of paths of the backend ``embedded``: which of two paths has more of something.
 
 A folder holds weights for pictures from above and in perspective, and ``paths.json``: their
-shapes, and for each descriptor how large a difference of two readings makes how sure. It reads no
-sentences: the request names what is compared (``ChoiceRequest.properties``).
+shapes, and for each descriptor by how much differences of two readings are off (standard
+deviation), and from which difference on it is a reason to prefer one path. It reads no sentences:
+the request names what is compared (``ChoiceRequest.properties``).
+
+Of one property it is told which path has more. Where several matter, a path is better if some
+differ enough and all that do speak for it, as PathEval labels its items: with independent errors
+of the readings, the probability of that is (A - N) / (A + B - 2 N), where A is the probability
+that nothing speaks against the first path, B that nothing speaks against the second, and N that
+nothing speaks at all.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import torch
@@ -34,6 +44,8 @@ MODEL_TYPE = 'sightplan_paths'
 SETTINGS_FILE = 'paths.json'
 _KEPT = 64
 """Readings that are kept."""
+_NORMAL = NormalDist()
+_LEAST = 1e-6
 
 
 def weights_file(view: str) -> str:
@@ -53,8 +65,10 @@ class PathReader:
 
     def __init__(self, folder: Path) -> None:
         try:
-            views = json.loads((folder / SETTINGS_FILE).read_text())['views']
-            self._networks, self._scales = {}, {}
+            settings = json.loads((folder / SETTINGS_FILE).read_text())
+            self._enough = {key: float(settings['enough'][key]) for key in READINGS}
+            views = settings['views']
+            self._networks, self._noise = {}, {}
             for name, found in views.items():
                 shape = found['shape']
                 network = Network(Shape(shape['first'], shape['width'], tuple(shape['dilations'])))
@@ -62,7 +76,7 @@ class PathReader:
                 network.load_state_dict({key: value.float() if value.is_floating_point() else value
                                          for key, value in weights.items()})
                 self._networks[name] = network.eval()
-                self._scales[name] = {key: float(found['scales'][key]) for key in READINGS}
+                self._noise[name] = {key: float(found['noise'][key]) for key in READINGS}
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError,
                 SafetensorError) as error:
             raise BackendError(f'{folder}: holds no reader of paths ({error}); train one with '
@@ -92,8 +106,6 @@ class PathReader:
     def choose(self, request: ChoiceRequest) -> ChoiceReply:
         """Which option is the better one in the named properties, taken together.
 
-        Each property is evidence, as sure as the difference of its readings; they add up.
-
         Args:
             request: its pictures show one option each, or the first of two options on the left
                 and the second on the right of one picture.
@@ -113,15 +125,33 @@ class PathReader:
         if len(pictures) != len(request.options):
             raise InputError(f'{len(pictures)} pictures of {len(request.options)} options; show '
                              'one of each, or two side by side in one')
-        scales = self._scales[self._view(pictures[0])]
-        found = np.zeros(len(pictures))
-        for name, sign in request.properties:
-            place = READINGS.index(name)
-            found += [sign * self.readings(picture)[place] / scales[name] for picture in pictures]
-        weights = np.exp(found - found.max())
-        chances = tuple(float(chance) for chance in weights / weights.sum())
+        view = self._view(pictures[0])
+        read = [self.readings(picture) for picture in pictures]
+        wins = np.ones(len(read))
+        for i, j in itertools.permutations(range(len(read)), 2):
+            wins[i] *= self._better(read[i] - read[j], request.properties, view)
+        chances = tuple(float(chance) for chance in wins / wins.sum())
         chosen = int(np.argmax(chances))
         return ChoiceReply(chances, chosen, request.options[chosen])
+
+    def _better(self, differences: NDArray[np.float64], properties: Sequence[tuple[str, int]],
+                view: str) -> float:
+        """Probability that the first of two is better, from (7,) differences of their readings."""
+        noise, enough = self._noise[view], self._enough
+        if len(properties) == 1:
+            [(name, sign)] = properties
+            better = _NORMAL.cdf(sign * differences[READINGS.index(name)] / noise[name])
+            return min(max(better, _LEAST), 1 - _LEAST)
+        not_worse = not_better = neither = 1.0
+        for name, sign in properties:
+            difference = sign * differences[READINGS.index(name)]
+            more = _NORMAL.cdf((difference - enough[name]) / noise[name])
+            less = _NORMAL.cdf((-difference - enough[name]) / noise[name])
+            not_worse *= 1 - less
+            not_better *= 1 - more
+            neither *= max(1 - less - more, 0.0)
+        first, second = not_worse - neither + _LEAST, not_better - neither + _LEAST
+        return min(max(first / (first + second), _LEAST), 1 - _LEAST)
 
     def _view(self, picture: NDArray[np.uint8]) -> str:
         return 'perspective' if is_perspective(picture) else 'top'

@@ -15,6 +15,7 @@ loaded when something is to be located for the first time.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import threading
@@ -239,6 +240,14 @@ class Backend(AnswersOnly, _local_models.LocalModel):
         with self._lock:
             self._count(1, 0, 0)
         return reply
+
+    @functools.cached_property
+    def chooser_model(self) -> str:
+        """Name and hash of what compares paths, ``embedded_model/paths@0f3a5c...``; '' for none."""
+        if not self.chooses:
+            return ''
+        name = _local_models.folder_identity('embedded', self._paths_folder, 'paths_dir', PATHS)
+        return f'{SHIPPED.name}/{name}' if self._paths_folder.parent == SHIPPED else name
 
     @property
     def locator_model(self) -> str:
