@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sightplan import cli
+from sightplan.domains.sliding import configs
+from sightplan.model import InputError
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, run
+from sightplan.suites.ivispar import scoring
 from sightplan.suites.ivispar.episodes import check
 
 pytest.importorskip('sightplan_sim.sliding.world')
@@ -54,6 +59,51 @@ def test_an_episode_scored_by_hand(tmp_path: Path) -> None:
     assert [measures[kind] for kind in ('EM', 'IM', 'OD', 'OB', 'IC')] == [2, 1, 1, 1, 0]
 
 
+def test_what_the_search_does_not_find_is_named_and_not_guessed(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(configs, 'NODE_LIMIT', 0)
+    monkeypatch.setattr(scoring, 'Distances', functools.partial(scoring.Distances, limit=0))
+    data = write(tmp_path / 'data', shortest_move_sequence=[])
+    run(RunSettings(
+        suite='ivispar', domain='sliding', problems=str(data), method='moves',
+        method_options={'sequence': 'random_invalid_move_sequence'},
+        world_options={'pictures': 'none'}, out=str(tmp_path / 'run')))
+    assert 'optimum was not found within 0 arrangements' in caplog.text
+    line, = RunStore(tmp_path / 'run').lines()
+    assert line['optimal_length'] is None and line['measures']['solved'] == 1.0
+    assert line['measures']['solved_optimally'] is line['measures']['deviation'] is None
+    assert line['details']['distances'] == [None] * 5 + [0]
+    assert line['details']['distance_unknown'] == [2, 3, 4], 'classes that were told otherwise'
+    summary = json.loads((tmp_path / 'run' / 'summary.json').read_text())
+    assert summary['distance_unknown'] == {'episodes': 1, 'actions': 3}
+
+
+def test_what_disagrees_is_usable_and_called_so(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = write(tmp_path / 'data', complexity_c2=1)
+    (data / 'wrong.json').write_text('[]')
+    assert cli.main(['suite', 'ivispar', 'check', '--data', str(data)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert f'usable, but: {data}/hand.json: complexity_c2 = 1, but it is 0' in lines
+    assert f'skipped: {data}/wrong.json: must hold one JSON object, that of a puzzle' in lines
+
+
+def test_a_method_that_cannot_work_is_refused_before_the_run(tmp_path: Path) -> None:
+    given: dict[str, Any] = {
+        'suite': 'ivispar', 'domain': 'sliding', 'problems': str(write(tmp_path / 'data')),
+        'world_options': {'pictures': 'none'}, 'out': str(tmp_path / 'run')}
+    with pytest.raises(InputError, match=r"hand\.json has no sequence 'best' \(it has shortest"):
+        run(RunSettings(**given, method='moves', method_options={'sequence': 'best'}))
+    with pytest.raises(InputError, match=r"reading of method ground.*'noisy_reader' answers "
+                                         r'yes/no.*openai'):
+        run(RunSettings(**given, method='ground', method_options={'reading': True},
+                        backend='noisy_reader'))
+    with pytest.raises(InputError, match='draws none \\(world option view=text\\)'):
+        run(RunSettings(**{**given, 'world_options': {'view': 'text'}}, method='ground',
+                        backend='embedded'))
+    assert not (tmp_path / 'run').exists()
+
+
 @pytest.mark.parametrize(('changes', 'said'), [
     ({'landmarks': [{**puzzle()['landmarks'][0], 'start_coordinate': [0, 1]},
                     puzzle()['landmarks'][1]]}, 'start_coordinate'),
@@ -62,11 +112,17 @@ def test_an_episode_scored_by_hand(tmp_path: Path) -> None:
                      'start_coordinate': [0, 0]}]}, 'goal_coordinate'),
     ({'shortest_move_sequence': ['start', 'move red cube up']}, 'shortest_move_sequence'),
     ({'complexity_c1': 3, 'shortest_move_sequence': []}, 'complexity_c1 = 3'),
-    ({'complexity_c2': 1}, 'complexity_c2 = 1'), ({'grid_size': 9}, 'grid_size')])
+    ({'complexity_c2': 1}, 'complexity_c2 = 1'), ({'grid_size': 9}, 'grid_size'),
+    ({'landmarks': []}, 'landmarks is empty (a puzzle has at least one piece)'),
+    ({'experiment_type': 'Maze'}, "experiment_type = 'Maze' is unknown (write SlidingGeomPuzzle"),
+    ({'landmarks': [{**puzzle()['landmarks'][0], 'geom_nr': 0}]}, 'geom_nr = 0'),
+    ({'landmarks': [{**puzzle()['landmarks'][0], 'color': 'r/d'}]}, 'write letters, digits')])
 def test_what_is_wrong_in_a_file_is_named(changes: dict[str, Any], said: str, tmp_path: Path,
                                           ) -> None:
     report = check(write(tmp_path / 'data', **changes))
-    found, = report.skipped
-    assert said in found['reason'] and 'hand.json' in found['reason']
     usable = 'complexity' in said
+    found, = report.noted if usable else report.skipped
+    assert said in found['reason'] and found['file'].endswith('hand.json')
+    assert 'hand.json' not in found['reason'], 'the file is named once'
+    assert not (report.skipped if usable else report.noted)
     assert report.counts['problems'] == usable, 'what only says something wrong can be played'

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sightplan.domains.sliding.boards import SHAPES as EVERY_SHAPE
 from sightplan.domains.sliding.boards import cell_names
 from sightplan.suites.ivispar.inference import (
     COLOURS,
@@ -19,7 +20,6 @@ from sightplan.suites.ivispar.inference import (
     Placed,
     Vocabulary,
     compare,
-    infer,
     perfect_answer,
     pieces_on,
     read_answer,
@@ -52,6 +52,11 @@ def drawn(rng, count):
 def test_every_kind_of_format_error(item, kind):
     """The paper's examples (appendix A.6.1), and some of ours."""
     assert read_answer(f'Solution: a3 green sphere, {item}') == Items(BOARD[:1], {kind: 1})
+
+
+def infer(answer, board, vocabulary=None):
+    """What an answer is worth."""
+    return compare(read_answer(answer, vocabulary), board)
 
 
 @pytest.mark.parametrize('answer', [
@@ -120,6 +125,15 @@ def test_other_boards_have_other_words():
     assert infer('Solution: e5 Light Blue prism, a1 red cone', board, words) == Inference(
         correct=2)
     assert infer('Solution: e5 blue prism', board, words) == Inference(colour=1, missed=1)
+
+
+@pytest.mark.parametrize(('said', 'piece'), [
+    ('a1 red semicircle', 'red_cone'), ('a1 red Diamond', 'red_prism'),
+    ('a1 red circle', 'red_sphere')])
+def test_flat_shapes_are_solid_ones(said, piece):
+    words = Vocabulary(4, COLOURS, EVERY_SHAPE)
+    assert read_answer(f'Solution: {said}', words).placed == (
+        Placed('a1', *piece.split('_')),)
 
 
 ITEMS = st.builds(Placed, st.sampled_from(cell_names(4)), st.sampled_from(COLOURS),

@@ -35,13 +35,14 @@ DETOUR = [3, 4, 3, 2, 1, 0]
     ([1] * 21 + [0], 1, 1, 0.0, False, False),
     # c1 above the number of actions
     ([25] * 30, 25, 25, 0.0, False, False),
-    ([None, 2, 1], None, 1, None, False, False),
+    ([None, 2, 1], None, 1, None, False, None),
+    ([None, None, 1, 0], None, 0, 100.0, True, None),
 ])
 def test_measures_by_hand(distances, deviation, minimum, progress, solved, optimal):
     assert measures.deviation(distances) == deviation
     assert measures.minimum(distances) == minimum
     assert measures.progress(distances) == progress
-    assert measures.completed(distances) is solved
+    assert (measures.until_solved(distances)[-1] == 0) is solved
     assert measures.completed_optimally(distances) is optimal
 
 

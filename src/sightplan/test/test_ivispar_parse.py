@@ -53,7 +53,7 @@ def test_replies_to_a_puzzle_get_their_class(parse, tmp_path):
     replies = {
         'action: move red cube up': ('move red cube up', '', 'EM'),
         'action: move light blue sphere up': ('move light blue sphere up', '', 'IM'),
-        'action: move red square right': ('move red cube right', '', 'OD'),
+        'action: move red cube right': ('move red cube right', '', 'OD'),
         'action: move red cube left': ('move red cube left', '', 'OB'),
         'action: move blue sphere right': ('move blue sphere right', 'absent', 'IC'),
         'action: move red cube': ('', 'no_direction', 'IC'),
@@ -66,6 +66,13 @@ def test_replies_to_a_puzzle_get_their_class(parse, tmp_path):
         ] == list(replies.values())
     assert found['classes'] == {'EM': 1, 'IC': 3, 'IM': 1, 'OB': 1, 'OD': 1}
     assert found['repairs'] == {'two_word_colour': 1}
+
+
+def test_flat_names_count_where_the_pictures_were_flat(parse):
+    _, found, _ = parse(*(line('action: move red square up', config=CONFIG, modality=modality)
+                          for modality in ('2d', '3d', 'text')))
+    assert [(one['command'], one['reason'], one['class']) for one in found['replies']] == [
+        ('move red cube up', '', 'EM'), ('', 'no_object', 'IC'), ('', 'no_object', 'IC')]
 
 
 def test_a_state_counts_instead_of_the_start(parse):

@@ -16,7 +16,6 @@ from sightplan.domains.sliding.replies import (
     read_command,
     read_reply,
     split_description,
-    split_human,
 )
 
 PIECES = ('red_cube', 'blue_cube', 'blue_sphere', 'green_pyramid', 'yellow_cylinder',
@@ -63,6 +62,8 @@ REPLIES = [
     ('action: move blue Circle up', 'move blue sphere up', ''),
     ('action: move green triangle down', 'move green pyramid down', ''),
     ('action: move yellow hexagon right', 'move yellow cylinder right', ''),
+    ('action: move red semicircle left', 'move red cone left', ''),
+    ('action: move red diamond left', 'move red prism left', ''),
     # Markdown.
     ('**Action:** Move red cube right', 'move red cube right', ''),
     ('### Action: move **red cube** right', 'move red cube right', ''),
@@ -183,13 +184,11 @@ def test_the_list_of_objects_is_returned_as_it_is_written():
     assert (listed, rest.strip()) == ('a1 red cube,\nb1 blue cube', '**Action:** move')
 
 
-def test_commas_separate_what_a_person_types():
-    commands = split_human('move red cube right, Move blue sphere up 2,, start\nnonsense')
-    assert [command.text or command.reason for command in commands] == [
-        'move red cube right', 'move blue sphere up 2', 'start', 'no_command']
-    assert split_human(' , ') == ()
-    assert [c.repairs for c in split_human('action: move red_cube up, move tile 5 up')] == [
-        ('separators',), ()]
+def test_flat_names_are_translated_where_flat_pictures_were_shown_alone():
+    for strict in (False, True):
+        assert read_reply('action: move red square left', strict, flat=False).reason == 'no_object'
+    assert read_reply('move red square left', flat=False).reason == 'no_marker'
+    assert read_reply('action: move red cube left', flat=False).text == 'move red cube left'
 
 
 def test_a_command_in_its_plain_form_is_read_as_itself():
@@ -211,7 +210,7 @@ ANYTHING = st.one_of(st.text(max_size=200), WORDS)
 @example('action: move 7tiles', False)
 @example('move', False)
 def test_whatever_is_said_a_command_comes_of_it_that_names_no_absent_piece(text, strict):
-    for command in (read_reply(text, strict), read_command(text), *split_human(text)):
+    for command in (read_reply(text, strict), read_command(text)):
         assert command.reason in ('', *REASONS) and set(command.repairs) <= set(REPAIRS)
         assert command.verb in ('', 'start', 'move', 'done', 'reset')
         assert bool(command.text) is not bool(command.reason)
@@ -236,6 +235,7 @@ def test_without_repairs_nothing_is_repaired_and_repairs_change_no_valid_move(te
 @given(ANYTHING.filter(lambda text: 'description' not in text.lower()),
        st.lists(st.sampled_from(['a3 green sphere', 'd1 red cube', 'left', 'up', 'tile 5', '2',
                                  'start', 'action: move red cube left']), max_size=5))
+@example('START:', [])
 def test_the_list_of_objects_changes_no_action(text, items):
     listed = ', '.join(items)
     for mark in ('description:', '\n**Description:** '):

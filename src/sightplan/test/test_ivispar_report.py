@@ -121,6 +121,7 @@ def test_its_figures_are_in_the_page(results: Results) -> None:
     assert svgs == {
         'Completed, geoms', 'Step deviation, geoms', 'Classes of actions, geoms',
         'Completed, tiles', 'Step deviation, tiles', 'Classes of actions, tiles',
+        'Step by step, geoms', 'Step by step, tiles',
         'Board inference by number of pieces', 'Distance to the goal by pieces and length'}
     assert 'It has no number of people' in captions
     completed = next(figure.svg for _, figure in drawn if 'Completed, geoms' in figure.svg)
@@ -134,6 +135,39 @@ def test_its_figures_are_in_the_page(results: Results) -> None:
         run for run in results.runs if run.method == 'human' or run.kind == 'sample'))
     page = build(few, make_tables(few)).html
     assert 'aria-label="Completed, geoms: 3D, human, ann' in page and 'tables 4 and 5' in page
+
+
+def test_the_way_of_an_episode_is_drawn_step_by_step(results: Results) -> None:
+    of_people = tuple(run for run in results.runs if run.method == 'human')
+    figure = next(figure for figure in SUITE.module('report').figures(of_people)
+                  if 'Step by step' in figure.svg)
+    described = figure.svg.split('aria-label="')[1].split('"')[0]
+    assert 'human, ann' in described and 'no numbers of single steps' in figure.caption
+    for title in ('distance to the goal [moves], 3D', 'regret R(t) [moves], 3D',
+                  'progress [per cent], 3D'):
+        assert f'>{title}</text>' in figure.svg
+    lines = [line for run in of_people for line in run.lines if line['model'].endswith('ann')]
+    mean = sum(line['details']['distances'][0] for line in lines) / 3
+    assert f'distance to the goal [moves], 3D, human, ann: {mean:.2g}'[:-1] in described
+
+
+def test_the_papers_puzzles_from_a_folder_stand_beside_its_numbers(results: Results) -> None:
+    """Problems of one's own have no split; where k and c1 are known, they may be the paper's."""
+    runs = tuple(run for run in results.runs if run.method == 'random')
+    own = tuple(dataclasses.replace(run, lines=tuple({**line, 'split': ''} for line in run.lines))
+                for run in runs)
+    report = SUITE.module('report')
+    completed = report.tables(own)[0]
+    assert one(completed, model='Sonnet-3.5', view='2d')['deviation'] == 1.44
+    drawn = {figure.svg.split('aria-label="')[1].split(':')[0]: figure.svg
+             for figure in report.figures(own) if figure.svg}
+    assert 'Sonnet-3.5' in drawn['Completed, -']
+    assert 'Distance to the goal by pieces and length' in drawn
+    for changes in ({'optimal_length': None}, {'details': {'pieces': 8, 'tiles': True,
+                                                           'distances': [1], 'classes': []}}):
+        others = tuple(dataclasses.replace(run, lines=tuple(
+            {**line, **changes} for line in run.lines)) for run in own)
+        assert not [row for row in report.tables(others)[0].rows if row['source'] != 'here']
 
 
 def test_without_its_runs_there_is_nothing(results: Results) -> None:

@@ -302,5 +302,7 @@ def test_a_session_from_the_shell_ends_with_ctrl_c(tmp_path):
     summary = json.loads(out.splitlines()[-1])
     assert (summary['interrupted'], summary['solved'], summary['model']) == (True, 1, 'human ann')
     assert 'ended after 1 of 2 puzzles; the same command with --out' in err
+    told = line + err.partition('Ctrl-C ends')[2].partition('sightplan play: ended')[0]
+    assert '[1/2] 1 moves, ' in told and 'secret' not in told and 'solved' not in told
     assert Action.parse(lines_of(tmp_path / 'run')[0]['answer'][0]) == Action(
         'move', (RED, 'right'))

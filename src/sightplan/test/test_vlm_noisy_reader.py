@@ -10,7 +10,7 @@ import pytest
 from sightplan.domains.sliding.boards import Board, cell_names, next_atoms
 from sightplan.model import GOAL_NS, Atom, InputError, Observation, Question, State
 from sightplan.vlm.api import YesNoRequest
-from sightplan.vlm.backends.noisy_reader import UNREADABLE, Backend, Settings, rates_of
+from sightplan.vlm.backends.noisy_reader import UNREADABLE, Backend, Settings, content, rates_of
 
 PIECES = ('red_cube', 'blue_sphere', 'green_pyramid', 'yellow_cylinder', 'red_sphere',
           'blue_cube')
@@ -55,6 +55,24 @@ def test_perfect_eyes_read_the_board_and_the_goal() -> None:
     assert read(model, 1) == {(p, names[c]) for p, c in zip(PIECES, CELLS, strict=True)}
     assert read(model, 2, GOAL_NS) == {(p, names[c]) for p, c in zip(PIECES, CELLS[::-1],
                                                                     strict=True)}
+
+
+def test_the_view_is_the_one_that_is_shown_unless_it_is_set(
+        caplog: pytest.LogCaptureFixture) -> None:
+    truth = Truth()
+    truth.view = '2d'  # type: ignore[attr-defined]
+    shown, flat, solid = (backend(truth, **settings) for settings in (
+        {}, {'view': '2d'}, {'view': '3d'}))
+    assert shown.model == flat.model != solid.model
+    readings = [[read(model, image) for image in range(40)] for model in (shown, flat, solid)]
+    assert readings[0] == readings[1] != readings[2] and not caplog.text
+    unknown = backend()
+    assert [read(unknown, image) for image in range(40)] == readings[2]
+    assert caplog.text.count('the view that is shown is not known') == 1
+    truth.view = '2d'  # type: ignore[attr-defined]
+    unknown._truth = truth
+    assert read(unknown, 50) == read(flat, 50), 'views of samples may change'
+    assert content(Settings()) not in {content(Settings(view=view)) for view in ('2d', '3d')}
 
 
 @pytest.mark.parametrize('table', ['sonnet-3.5', 'gpt-4o', 'internvl2.5-78b'])

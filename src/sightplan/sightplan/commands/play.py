@@ -34,14 +34,15 @@ examples:
   sightplan play --player ann --episodes 10
   sightplan play --player ann --out runs/ann --world-option view=2d
   sightplan play --split tiles --seed 3
-  sightplan play --problems my_puzzles/ --goal pictured --stop-at-goal yes
+  sightplan play --suite ivispar --problems my_puzzles/ --goal pictured --stop-at-goal yes
 
 A page in the browser shows the puzzle; hold Ctrl to see the goal. Choose a piece and press an
 arrow key, or type commands: "red cube left, blue sphere up 2". The page is served to this machine
 alone. Results are those of "sightplan run" (run.json, episodes.jsonl, summary.json in --out), with
 the method "human" and the model "human NAME". Ctrl-C ends; the same command with the same --out
 goes on, and begins with the puzzle that was not finished. Problems of your own (--problems) belong
-to no suite: say --goal pictured --stop-at-goal yes to play them as those of iVISPAR.
+to no suite unless you name one: --suite ivispar --problems DIR has its measures (distances,
+classes of moves), and --goal pictured --stop-at-goal yes its rules.
 """
 
 
@@ -188,16 +189,27 @@ class _Over:
 
 
 class _Together:
-    """Progress for the terminal first, then for the page, which may wait."""
+    """Progress for the terminal first, then for the page, which may wait.
+
+    The terminal tells no more than the page: no names of puzzles, and not how they ended.
+    """
 
     def __init__(self, bar: ProgressBar, game: Game) -> None:
-        self._parts = bar, game
+        self._bar, self._game = bar, game
 
     def started(self, out: Path, done: Sequence[Mapping[str, Any]], total: int,
                 skipped: Sequence[str]) -> None:
-        for part in self._parts:
-            part.started(out, done, total, skipped)
+        for text in skipped:
+            self._bar.say(f'skipped: {text}')
+        self._bar.say(f'results: {out}' + (f' ({len(done)} puzzles are there already)' if done
+                                           else ''))
+        self._bar.begin('puzzles', total, len(done))
+        self._game.started(out, done, total, skipped)
 
     def item(self, line: Mapping[str, Any]) -> None:
-        for part in self._parts:
-            part.item(line)
+        bar = self._bar
+        bar.update(bar.done + 1)
+        if bar.plain:
+            ended = f'error: {line["error"]}' if line['error'] else f'{line["steps"]} moves'
+            bar.say(f'[{bar.done}/{bar.total}] {ended}, {line["seconds"]:.1f} s')
+        self._game.item(line)

@@ -31,7 +31,8 @@ Every suite has check, generate and score; some have more verbs of their own.
 
 exit codes: 0 done; 1 some data cannot be used; 2 bad usage or bad files.
 """
-_VERBS = '0 done; 1 some of it cannot be used; 2 bad usage or bad files'
+_VERBS = ('0 done; 1 some of it cannot be used, or is not as it says; '
+          '2 bad usage or bad files')
 
 
 def add_parser(subparsers: Any) -> None:
@@ -149,9 +150,10 @@ def check(suite: Suite, arguments: argparse.Namespace) -> Result:
     report = _part(suite, 'check')(user_path(arguments.data))
     for name, count in report.counts.items():
         print(f'{name:24} {count}')
-    for item in report.skipped:
-        print(f'skipped: {item["file"]}: {item["reason"]}')
-    usable = any(report.counts.values()) and not report.skipped
+    for word, items in (('skipped', report.skipped), ('usable, but', report.noted)):
+        for item in items:
+            print(f'{word}: {item["file"]}: {item["reason"]}')
+    usable = any(report.counts.values()) and not report.skipped and not report.noted
     return ({'suite': suite.name, 'data': str(arguments.data), **dataclasses.asdict(report)},
             DONE if usable else FAILED)
 

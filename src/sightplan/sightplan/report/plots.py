@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import math
+import operator
 import re
 import textwrap
 from collections import Counter
@@ -50,7 +51,7 @@ _MOST_LABEL, _MOST_ROW, _MOST_LINES = 900, 52, 4
 _HIDDEN = 0.015
 """A published fraction so near to the measured one would be hidden by it."""
 _LEAST_IN_BIN = 20
-_WIDE, _BESIDE = 8.0, 0.018
+_WIDE, _BESIDE, _APART = 8.0, 0.018, 0.8
 SHARES = [0, 0.25, 0.5, 0.75, 1], ['0', '.25', '.5', '.75', '1']
 _REFERENCE = re.compile(r'(?:url\(#|href="#)([^)"]+)')
 
@@ -177,8 +178,8 @@ def _dots(points: Sequence[Dot], xlabel: str, fraction: bool, log: bool, zero: b
 
 
 def curves(name: str, lines: Sequence[Curve], title: str, xlabel: str, ylabel: str,
-           theory: str = 'theory') -> str:
-    """Fractions over a number, with intervals, and what theory says as thin lines.
+           theory: str = 'theory', fraction: bool = True) -> str:
+    """Numbers over a number, with intervals, and what theory says as thin lines.
 
     The axis of the number is logarithmic where it spans more than a factor of 8.
 
@@ -187,8 +188,9 @@ def curves(name: str, lines: Sequence[Curve], title: str, xlabel: str, ylabel: s
         lines: what to draw.
         title: what is shown, for readers that see no picture.
         xlabel: of the number.
-        ylabel: of the fraction.
+        ylabel: of the numbers.
         theory: what the thin lines are called.
+        fraction: whether the numbers lie in [0, 1]; else each panel has an axis of its own.
 
     Returns:
         ``<svg ...>``; '' without a point.
@@ -196,19 +198,20 @@ def curves(name: str, lines: Sequence[Curve], title: str, xlabel: str, ylabel: s
     lines = [line for line in lines if line.points]
     if not lines:
         return ''
-    return as_svg(name, title, lambda: _curves(lines, xlabel, ylabel, theory), (
+    return as_svg(name, title, lambda: _curves(lines, xlabel, ylabel, theory, fraction), (
         f'{", ".join(filter(None, (line.panel, line.name)))}: ' + ', '.join(
             f'{short_number(y)} at {short_number(x)} (n {n})' for x, y, _, _, n in line.points)
         for line in lines))
 
 
-def _curves(lines: Sequence[Curve], xlabel: str, ylabel: str, theory: str) -> Figure:
+def _curves(lines: Sequence[Curve], xlabel: str, ylabel: str, theory: str, fraction: bool,
+            ) -> Figure:
     names = list(dict.fromkeys(line.name for line in lines))
     panels = list(dict.fromkeys(line.panel for line in lines))
-    columns = min(2 if len(panels) < 5 else 3, len(panels))
+    columns = min(2 if fraction and len(panels) < 5 else 3, len(panels))
     rows = math.ceil(len(panels) / columns)
     figure, axes = subplots(rows, columns, 0.5 + 2.2 * rows + 0.6 * (rows == 1),
-                           sharey=True)
+                           sharey=fraction)
     places = [_Places(lines, panel, len(names)) for panel in panels]
     for line in lines:
         place, number = panels.index(line.panel), names.index(line.name)
@@ -225,7 +228,8 @@ def _curves(lines: Sequence[Curve], xlabel: str, ylabel: str, theory: str) -> Fi
             axis.set_axis_off()
             continue
         axis.set_title(panels[place], loc='left')
-        axis.set_ylim(-0.03, 1.03)
+        if fraction:
+            axis.set_ylim(-0.03, 1.03)
         if places[place].log:
             axis.set_xscale('log')
         axis.set_xlim(*places[place].limits)
@@ -254,6 +258,10 @@ class _Places:
         self.log = low > 0 and high / low > _WIDE
         self._step = (high / low) ** _BESIDE if self.log else _BESIDE * (
             (high - low) or max(abs(high), 1.0))
+        if not self.log and low < high:  # no point is drawn nearer to the next number
+            found = sorted(set(xs))
+            self._step = min(self._step, _APART / names * min(map(
+                operator.sub, found[1:], found)))
         self.limits = (self.beside(low, -2), self.beside(high, names + 1))
 
     def beside(self, x: float, number: float) -> float:

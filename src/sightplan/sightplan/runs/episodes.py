@@ -57,7 +57,7 @@ from sightplan.records.evidence import FailureImages
 from sightplan.runs import rules, worlds
 from sightplan.runs.driver import singly
 from sightplan.runs.identity import identity
-from sightplan.runs.method_check import check_inference, check_method
+from sightplan.runs.method_check import check_inference, check_method, check_sequence
 from sightplan.runs.rules import suite_of
 from sightplan.runs.settings import ALL_SPLITS, RunSettings, resolved_backend_options
 from sightplan.runs.suite import EPISODES, Suite
@@ -184,6 +184,7 @@ class EpisodeWork:
         self._domain = self.plan.domain
         method = check_method(settings, self._domain)
         check_inference(method, self._domain, self.plan.pairs[0][1])
+        check_sequence(method, self.plan.pairs)
         with ExitStack() as stack:
             self._world = world or closing(stack, worlds.make_world(
                 self._domain.reference, settings.world_options))
@@ -209,9 +210,10 @@ class EpisodeWork:
         options = resolved_backend_options(settings)
         if (backend_class(settings.backend).needs_pixels
                 and not getattr(self._world, 'pictures', True)):
+            option = getattr(self._world, 'no_pictures', 'pictures=none')
             raise InputError(
                 f'backend {settings.backend!r} looks at pictures, but this world draws '
-                f'none (world option pictures=none); let it draw, or choose a backend '
+                f'none (world option {option}); let it draw, or choose a backend '
                 f'that needs no pictures, such as noisy_oracle')
         return backend or closing(stack, make_backend(settings.backend, options, self._truth))
 

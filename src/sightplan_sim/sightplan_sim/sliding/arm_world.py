@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from sightplan.domains.sliding.boards import Arrangement, Board
+from sightplan.domains.sliding.boards import Arrangement
 from sightplan.model import (
-    GOAL_NS,
     Action,
     EpisodeSpec,
     FeedbackStatus,
@@ -41,12 +40,13 @@ from sightplan_arm.plinths import pieces_of as plinth_pieces_of
 from sightplan_sim.arm.world import ArmedWorld, ArmEpisode
 from sightplan_sim.episodes import generator
 from sightplan_sim.pinhole import Pinhole, View
+from sightplan_sim.sliding.board_world import BoardEpisode, BoardWorld
 from sightplan_sim.sliding.look import sample_look
 from sightplan_sim.sliding.plinth_things import make_piece, make_table
 from sightplan_sim.sliding.settings import Settings
-from sightplan_sim.sliding.showing import Showing, Shown
+from sightplan_sim.sliding.showing import Showing
 from sightplan_sim.sliding.truth import outcome_of, standing, true_atoms
-from sightplan_sim.sliding.world import goal_state, read_problem
+from sightplan_sim.sliding.world import read_problem
 from sightplan_sim.tabletop.arm_scene import TableArm, TableCamera, TableScene
 from sightplan_sim.tabletop.shapes import Placed, Pose
 
@@ -56,7 +56,7 @@ _LEAST_DOWN = 0.5  # sine of how far it must look down at least
 _SHIFT_M, _TURN_RAD = 0.002, math.radians(2.0)  # how far off a piece is put down, times the look
 
 
-class ArmSlidingWorld(ArmedWorld['_Episode']):
+class ArmSlidingWorld(BoardWorld['_Episode'], ArmedWorld['_Episode']):
     """An arm that moves pieces on plinths; see ``ArmedWorld``.
 
     Outcomes: see ``outcome_of``.
@@ -87,25 +87,6 @@ class ArmSlidingWorld(ArmedWorld['_Episode']):
             self.pictures = self._showing.pictures
             self.renderer = f'{self._showing.renderer}, arm {robot.name}'
             stack.pop_all()
-
-    # --- beyond the ports ---------------------------------------------------------------------
-
-    def goal_observation(self) -> Observation:
-        """The goal as it would be observed: same camera, light, colours and labels.
-
-        Raises:
-            WorldError: there is no episode, or its goal does not give every piece one cell.
-        """
-        with self._lock:
-            episode = self._current()
-            return self._showing.goal(episode.shown, episode.spec.problem)
-
-    def state(self, stamp_ns: int | None = None) -> State:
-        """True atoms at a time, or at the goal; see ``true_atoms``."""
-        if stamp_ns != GOAL_NS:
-            return super().state(stamp_ns)
-        with self._lock:
-            return goal_state(self._current().board, self._current().spec.problem)
 
     # --- inside -------------------------------------------------------------------------------
 
@@ -162,12 +143,10 @@ class ArmSlidingWorld(ArmedWorld['_Episode']):
 
 
 @dataclass(kw_only=True)
-class _Episode(ArmEpisode):
+class _Episode(ArmEpisode, BoardEpisode):
     """What is kept of an episode besides."""
 
-    board: Board
     start: Arrangement
-    shown: Shown
     plinths: tuple[PlinthPiece, ...]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sightplan.domains.episodic_world import Episode, EpisodicWorld, check_probability
+from sightplan.domains.episodic_world import check_probability
 from sightplan.domains.sliding.boards import (
     DIRECTIONS,
     Arrangement,
@@ -17,7 +17,6 @@ from sightplan.domains.sliding.boards import (
     next_atoms,
 )
 from sightplan.model import (
-    GOAL_NS,
     Action,
     EpisodeSpec,
     Feedback,
@@ -30,10 +29,11 @@ from sightplan.model import (
 )
 from sightplan_sim.arm.settings import refuse_without_arm
 from sightplan_sim.episodes import check_names, generator
+from sightplan_sim.sliding.board_world import BoardEpisode, BoardWorld
 from sightplan_sim.sliding.look import sample_look
 from sightplan_sim.sliding.pieces import Piece, pieces_of
 from sightplan_sim.sliding.settings import Settings
-from sightplan_sim.sliding.showing import Showing, Shown
+from sightplan_sim.sliding.showing import Showing
 
 if TYPE_CHECKING:
     from sightplan_sim.sliding.arm_world import ArmSlidingWorld
@@ -46,7 +46,7 @@ OCCUPIED, OUT_OF_BOUNDS = 'destination occupied', 'destination out of bounds'
 """Why moves are rejected."""
 
 
-class SlidingWorld(EpisodicWorld['_Episode']):
+class SlidingWorld(BoardWorld['_Episode']):
     """Implements the ports World and TruthSource over an arrangement of pieces.
 
     A legal move fails with the episode's probability: then nothing happens. The n-th legal move
@@ -132,25 +132,6 @@ class SlidingWorld(EpisodicWorld['_Episode']):
             episode.arrangement = (*here[:piece], target, *here[piece + 1:])
             return self._finish(episode, 'success', MOVE_S)
 
-    # --- beyond the ports ---------------------------------------------------------------------
-
-    def goal_observation(self) -> Observation:
-        """The goal as it would be observed: same camera, light, colours and labels.
-
-        Raises:
-            WorldError: there is no episode, or its goal does not give every piece one cell.
-        """
-        with self._lock:
-            episode = self._current()
-            return self._showing.goal(episode.shown, episode.spec.problem)
-
-    def state(self, stamp_ns: int | None = None) -> State:
-        """True atoms at a time, or at the goal; contract in the port."""
-        if stamp_ns != GOAL_NS:
-            return super().state(stamp_ns)
-        with self._lock:
-            return goal_state(self._current().board, self._current().spec.problem)
-
     # --- inside -------------------------------------------------------------------------------
 
     def _read_state(self, episode: _Episode) -> State:
@@ -161,13 +142,11 @@ class SlidingWorld(EpisodicWorld['_Episode']):
 
 
 @dataclass(kw_only=True)
-class _Episode(Episode):
+class _Episode(BoardEpisode):
     """What is kept of an episode besides."""
 
-    board: Board
     arrangement: Arrangement
     failures: np.random.Generator
-    shown: Shown
 
 
 def read_problem(problem: Problem) -> tuple[Board, tuple[Piece, ...], Arrangement]:
@@ -190,15 +169,6 @@ def read_problem(problem: Problem) -> tuple[Board, tuple[Piece, ...], Arrangemen
         if atoms:
             raise InputError(f'{where}: init ' + wrong.format(min(atoms)) + ' (correct it)')
     return board, pieces, arrangement
-
-
-def goal_state(board: Board, problem: Problem) -> State:
-    """What is true at a problem's goal.
-
-    Raises:
-        InputError: it does not give every piece one cell.
-    """
-    return board.facts(board.goal(problem)) | next_atoms(board.size)
 
 
 def _unknown(action: Action, board: Board) -> str:

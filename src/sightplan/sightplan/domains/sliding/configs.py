@@ -8,9 +8,12 @@ pieces must make out of each other's way: (c1 - sum of Manhattan distances) / 2.
 
 from __future__ import annotations
 
+import json
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import pydantic
@@ -19,6 +22,7 @@ from sightplan.domains.sliding.boards import (
     DIRECTIONS,
     KINDS,
     LARGEST,
+    NODE_LIMIT,
     SMALLEST,
     TILE,
     Arrangement,
@@ -42,9 +46,22 @@ _RANDOM_MOVES = 20
 _BOOKENDS = ('start', 'done')
 
 _Coordinate = Annotated[tuple[int, int], pydantic.Field()]
-_NAME = r'^[A-Za-z0-9][A-Za-z0-9 _-]*$'
-_Word = Annotated[str, pydantic.StringConstraints(
-    strip_whitespace=True, to_lower=True, pattern=_NAME)]
+_NAME = re.compile('[a-z0-9][a-z0-9 _-]*')
+
+
+def _word(text: str) -> str:
+    """A name in small letters.
+
+    Raises:
+        ValueError: it is none; says what to write.
+    """
+    text = text.strip().lower()
+    if not _NAME.fullmatch(text):
+        raise ValueError('write letters, digits, spaces, "_" and "-" alone')
+    return text
+
+
+_Word = Annotated[str, pydantic.AfterValidator(_word)]
 
 
 class Landmark(Record):
@@ -59,10 +76,10 @@ class Landmark(Record):
 
     model_config = pydantic.ConfigDict(extra='ignore')
 
-    geom_nr: int
+    geom_nr: Annotated[int, pydantic.Field(ge=1)]
     body: _Word
-    color: Annotated[str, pydantic.StringConstraints(
-        strip_whitespace=True, to_lower=True, pattern=_NAME + '|^$')] = ''
+    color: Annotated[str, pydantic.AfterValidator(
+        lambda text: _word(text) if text.strip() else '')] = ''
     start_coordinate: _Coordinate
     goal_coordinate: _Coordinate
 
@@ -82,7 +99,7 @@ class _File(Record):
     complexity_c1: Annotated[int, pydantic.Field(ge=0)] | None = None
     complexity_c2: int | None = None
     grid_size: Annotated[int, pydantic.Field(ge=SMALLEST, le=LARGEST)]
-    landmarks: Annotated[tuple[Landmark, ...], pydantic.Field(min_length=1)]
+    landmarks: tuple[Landmark, ...]
     shortest_move_sequence: tuple[str, ...] = ()
     random_valid_move_sequence: tuple[str, ...] = ()
     random_invalid_move_sequence: tuple[str, ...] = ()
@@ -127,6 +144,11 @@ def read_config(data: Mapping[str, Any], where: str) -> Config:
         file = validated(_File, data, where)
     except InputError as error:
         raise ProblemError(str(error)) from error
+    if file.experiment_type != _TYPE:
+        raise ProblemError(f'{where}: experiment_type = {file.experiment_type!r} is unknown '
+                           f'(write {_TYPE}, of tiles, too)')
+    if not file.landmarks:
+        raise ProblemError(f'{where}: landmarks is empty (a puzzle has at least one piece)')
     names = [landmark.name for landmark in file.landmarks]
     for landmark in file.landmarks:
         if landmark.body not in KINDS:
@@ -150,6 +172,35 @@ def read_config(data: Mapping[str, Any], where: str) -> Config:
                    file.complexity_c1, file.complexity_c2, sequences)
     _check_sequences(found, where)
     return found
+
+
+def parse_config(text: str, where: str) -> Config:
+    """Read the text of a puzzle file, see ``read_config``.
+
+    Raises:
+        ProblemError: it cannot be used; names file, field and remedy.
+    """
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ProblemError(f'{where}: is not JSON: {error} (correct the syntax)') from error
+    if not isinstance(data, dict):
+        raise ProblemError(f'{where}: must hold one JSON object, that of a puzzle')
+    return read_config(data, where)
+
+
+def load_config(path: Path) -> Config:
+    """Read a puzzle file, see ``read_config``.
+
+    Raises:
+        ProblemError: it cannot be read or used; names file, field and remedy.
+    """
+    try:
+        text = path.read_text('utf-8')
+    except (OSError, ValueError) as error:
+        reason = getattr(error, 'strerror', None) or error
+        raise ProblemError(f'{path}: cannot be read ({reason})') from error
+    return parse_config(text, str(path))
 
 
 def _cells(file: _File, where: str, field: str) -> Arrangement:
@@ -214,12 +265,12 @@ def optimal_length(config: Config) -> int | None:
     stored = config.sequences.get(SEQUENCES[0])
     if stored is not None and len(stored) == manhattan(config.size, config.start, config.goal):
         return len(stored)
-    found = shortest(config.size, config.start, config.goal)
+    found = shortest(config.size, config.start, config.goal, NODE_LIMIT)
     return None if found.moves is None else len(found.moves)
 
 
 def disagreements(config: Config, optimal: int | None) -> list[str]:
-    """What a file says of its puzzle that is not so: field, value and what is right.
+    """What a file says of its puzzle that is not so, or cannot be checked, and what is right.
 
     Args:
         config: the puzzle.
@@ -228,7 +279,9 @@ def disagreements(config: Config, optimal: int | None) -> list[str]:
     found: list[str] = []
     stored = config.sequences.get(SEQUENCES[0])
     if optimal is None:
-        return found
+        return [f'complexity_c1: the optimum was not found within {NODE_LIMIT} arrangements, so '
+                'that c1 is unknown here' + (
+                    '' if config.c1 is None else f', whatever the file says ({config.c1})')]
     if config.c1 is not None and config.c1 != optimal:
         found.append(f'complexity_c1 = {config.c1}, but a shortest solution has {optimal} moves')
     if stored is not None and len(stored) != optimal:

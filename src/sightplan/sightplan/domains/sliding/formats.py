@@ -14,9 +14,9 @@ from sightplan.domains.sliding.configs import (
     config_text,
     disagreements,
     optimal_length,
-    read_config,
+    parse_config,
 )
-from sightplan.model import Action, Atom, Literal, Problem, ProblemError
+from sightplan.model import Action, Atom, Literal, Problem
 
 SUFFIX = '.json'
 
@@ -26,7 +26,8 @@ _LOG = logging.getLogger(__name__)
 def read(domain: Domain, text: str, name: str, source: str) -> Problem:
     """Read a puzzle file.
 
-    Where it disagrees with what is so, that is logged, and what is so counts.
+    Where it disagrees with what is so, that is logged, and what is so counts; a shortest length
+    that the search does not find within its limit is unknown.
 
     Args:
         domain: this one.
@@ -37,13 +38,7 @@ def read(domain: Domain, text: str, name: str, source: str) -> Problem:
     Raises:
         ProblemError: it cannot be used; names file, field and remedy.
     """
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ProblemError(f'{source}: is not JSON: {error} (correct the syntax)') from error
-    if not isinstance(data, dict):
-        raise ProblemError(f'{source}: must hold one JSON object, that of a puzzle')
-    config = read_config(data, source)
+    config = parse_config(text, source)
     optimal = optimal_length(config)
     for what in disagreements(config, optimal):
         _LOG.warning('%s: %s', source, what)

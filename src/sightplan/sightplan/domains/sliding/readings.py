@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from sightplan.domains.sliding.boards import LARGEST, cell_names
 from sightplan.domains.sliding.boards import SHAPES as EVERY_SHAPE
-from sightplan.domains.sliding.replies import FLAT_SHAPES
+from sightplan.domains.sliding.replies import plain_text
 from sightplan.model import Atom
 
 FORMAT_ERRORS = {
@@ -133,7 +133,7 @@ def vocabulary_of(pieces: Iterable[str]) -> Vocabulary:
 
 def read_answer(answer: str, vocabulary: Vocabulary | None = None) -> Items:
     """The items after the last "Solution:"."""
-    text = _normal(answer)
+    text = plain_text(answer)
     ends = [found.end() for found in _SOLUTION.finditer(text)]
     if not ends:
         return Items((), {'E8': 1}, marked=False)
@@ -142,14 +142,7 @@ def read_answer(answer: str, vocabulary: Vocabulary | None = None) -> Items:
 
 def read_description(text: str, vocabulary: Vocabulary | None = None) -> Items:
     """The items of a list without mark, such as that after ``description:``."""
-    return _items(_normal(text), vocabulary or Vocabulary())
-
-
-def _normal(text: str) -> str:
-    text = text.replace('*', '').replace('#', '').lower()
-    for flat, solid in FLAT_SHAPES.items():
-        text = text.replace(flat, solid)
-    return text
+    return _items(plain_text(text), vocabulary or Vocabulary())
 
 
 def _items(text: str, vocabulary: Vocabulary) -> Items:

@@ -2,13 +2,13 @@
 
 The rules are iVISPAR's. In a model's reply every line break becomes a space, ``*`` and ``#`` are
 dropped, the rest becomes lower case, and names of flat shapes become those of solid ones
-(``square``: ``cube``). What follows the last ``action: move`` counts, and of it only letters,
-digits and spaces. Words are then looked for as parts of that text; of each list below the first
-entry that occurs counts, wherever it stands: the command (``COMMANDS``), the object (``OBJECTS``),
-the direction (``DIRECTIONS``). The colour is the word before the object; the number of a tile is
-the word after it. A digit or number word, at most two words after the direction, repeats the
-move. So "move the blue cube right" can be carried out, and "red cube right, then left" is a move
-to the left.
+(``square``: ``cube``; of two that overlap the longer one). What follows the last ``action: move``
+counts, and of it only letters, digits and spaces. Words are then looked for as parts of that text;
+of each list below the first entry that occurs counts, wherever it stands: the command
+(``COMMANDS``), the object (``OBJECTS``), the direction (``DIRECTIONS``). The colour is the word
+before the object; the number of a tile is the word after it. A digit or number word, at most two
+words after the direction, repeats the move. So "move the blue cube right" can be carried out, and
+"red cube right, then left" is a move to the left.
 
 Before all that, the list of objects after ``description:`` is taken off, which the paper's prompt
 asks for at the end of a reply.
@@ -73,6 +73,7 @@ _COLOUR_PARTS = frozenset({'light', 'dark', 'pale', 'deep', 'sky', 'navy'})
 _TILE_FILLERS = frozenset({'number', 'no', 'nr', 'num', 'the', 'with', 'labelled', 'labeled',
                            'numbered', 'marked'})
 
+_FLAT = re.compile('|'.join(sorted(FLAT_SHAPES, key=len, reverse=True)))
 _MARK = re.compile('action: move ')
 _DIGITS = re.compile('[0-9]{1,3}')
 _SEPARATOR = r'[-–—=>→:"\'`<(\[{_~|]'
@@ -129,15 +130,16 @@ class Command:
         return ' '.join([*words, *([str(self.times)] if self.times > 1 else [])])
 
 
-def read_reply(reply: str, strict: bool = False) -> Command:
+def read_reply(reply: str, strict: bool = False, flat: bool = True) -> Command:
     """What a model's reply says to do.
 
     Args:
         reply: its text, in any form.
         strict: by iVISPAR's own rules alone, without repairs.
+        flat: whether names of flat shapes stand for those of solid ones.
     """
     rest, _ = split_description(reply)
-    text = _normal(rest)
+    text = _normal(rest, flat)
     if text.strip() in COMMANDS[1:]:
         return Command(text.strip())
     after = _after(_MARK, text)
@@ -146,7 +148,7 @@ def read_reply(reply: str, strict: bool = False) -> Command:
         return by_rules
     if not by_rules.reason:
         return _with_whole_colour(by_rules, _kept(after or ''))
-    return _first_good(_repaired_texts(rest, text, after)) or by_rules
+    return _first_good(_repaired_texts(rest, text, after, flat)) or by_rules
 
 
 def read_command(line: str) -> Command:
@@ -156,11 +158,6 @@ def read_command(line: str) -> Command:
     if not by_rules.reason:
         return _with_whole_colour(by_rules, _kept(text))
     return _first_good(iter([((), _kept(text)), (('separators',), _spaced(text))])) or by_rules
-
-
-def split_human(text: str) -> tuple[Command, ...]:
-    """The commands that a person typed; commas and line breaks separate them."""
-    return tuple(read_command(part) for part in re.split(r'[,\n]', text) if part.strip())
 
 
 def split_description(reply: str) -> tuple[str, str]:
@@ -216,12 +213,21 @@ def _joined(colour: str) -> str:
 # ------------------------------------------------------------------------------ cleaning the text
 
 
-def _normal(text: str) -> str:
-    """Text on one line in small letters, without Markdown, with the names of solid shapes."""
-    text = text.replace('\n', ' ').replace('*', '').replace('#', '').lower()
-    for flat, solid in FLAT_SHAPES.items():
-        text = text.replace(flat, solid)
-    return text
+def plain_text(text: str, flat: bool = True) -> str:
+    """Text in small letters, without Markdown.
+
+    Args:
+        text: of a model or a person.
+        flat: whether names of flat shapes become those of solid ones, the longest names first
+            (``semicircle`` holds ``circle``).
+    """
+    text = text.replace('*', '').replace('#', '').lower()
+    return _FLAT.sub(lambda found: FLAT_SHAPES[found[0]], text) if flat else text
+
+
+def _normal(text: str, flat: bool = True) -> str:
+    """Plain text on one line."""
+    return plain_text(text.replace('\n', ' '), flat)
 
 
 def _kept(text: str) -> str:
@@ -343,7 +349,7 @@ def _first_good(texts: Iterator[tuple[tuple[str, ...], str]]) -> Command | None:
     return None
 
 
-def _repaired_texts(reply: str, text: str, after: str | None,
+def _repaired_texts(reply: str, text: str, after: str | None, flat: bool,
                     ) -> Iterator[tuple[tuple[str, ...], str]]:
     """What may be a command, by the repairs that it takes.
 
@@ -351,6 +357,7 @@ def _repaired_texts(reply: str, text: str, after: str | None,
         reply: without description, with its line breaks.
         text: the same in normal form.
         after: what follows the mark, None without one.
+        flat: see ``read_reply``.
     """
     if after is not None:
         yield (), f'{MOVE} {_kept(after)}'
@@ -365,8 +372,8 @@ def _repaired_texts(reply: str, text: str, after: str | None,
             yield ('command',), found[0]
         elif said := _WITHOUT_VERB.match(_spaced(action)):
             yield ('verb',), f'{MOVE} {said["rest"]}'
-    lines = [line for line in reply.splitlines() if line.strip()]
-    last = _spaced(_normal(lines[-1])) if lines else ''
+    lines = [line for line in reply.splitlines() if _spaced(line)]
+    last = _spaced(_normal(lines[-1], flat)) if lines else ''
     if last in COMMANDS[1:] or _WHOLE.fullmatch(last):
         yield ('bare',), last
 

@@ -70,7 +70,7 @@ class _Reader:
         """
         from sightplan.domains.sliding.replies import MOVE, read_reply
         from sightplan.suites.ivispar.classes import ILLEGAL, Distances, attempts
-        command = read_reply(line.reply, self._strict)
+        command = read_reply(line.reply, self._strict, flat=line.modality == '2d')
         reason = command.reason
         if line.config is None:
             if line.state is not None:
@@ -89,16 +89,11 @@ class _Reader:
                 'repaired': command.repaired, 'repairs': list(command.repairs)}
 
     def _config(self, given: str | Mapping[str, Any], where: str) -> Config:
-        from sightplan.domains.sliding.configs import read_config
-        from sightplan.model.reading import read_data
+        from sightplan.domains.sliding.configs import load_config, read_config
         if not isinstance(given, str):
             return read_config(given, f'{where}: config')
         if given not in self._configs:
-            path = self._folder / user_path(Path(given))
-            content = read_data(path)
-            if not isinstance(content, dict):
-                raise InputError(f'{path}: must hold one JSON object, that of a puzzle')
-            self._configs[given] = read_config(content, str(path))
+            self._configs[given] = load_config(self._folder / user_path(Path(given)))
         return self._configs[given]
 
 
@@ -132,8 +127,9 @@ def add_parsers(verbs: Any) -> None:
         '"class" is that of the first attempt, "classes" has all.',
         exits='0 done; 1 there is no reply; 2 bad usage or bad files')
     verb.add_argument('--replies', type=Path, required=True, metavar='FILE',
-                      help='JSON lines {"id", "reply", "modality"}, optionally with "config" (the '
-                      'object of a puzzle file, or its path, relative to FILE) and "state" ([x, '
-                      'y] of each landmark; default: its start)')
+                      help='JSON lines {"id", "reply", "modality"} (3d, the default, 2d or text; '
+                      'in 2d "square" is a cube, and so on), optionally with "config" (the object '
+                      'of a puzzle file, or its path, relative to FILE) and "state" ([x, y] of '
+                      'each landmark; default: its start)')
     verb.add_argument('--strict', action='store_true',
                       help="iVISPAR's own rules alone, without repairs")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +11,8 @@ from sightplan.domains import Domain, load_domain
 from sightplan.domains.sliding.configs import (
     Config,
     disagreements,
+    load_config,
     optimal_length,
-    read_config,
 )
 from sightplan.model import InputError, Problem, ProblemError
 from sightplan.planning.splits import draw_split
@@ -32,17 +31,18 @@ def check(data: Path) -> CheckReport:
         InputError: there is no such folder.
     """
     counts: Counter[str] = Counter()
-    named: list[dict[str, str]] = []
+    skipped: list[dict[str, str]] = []
+    noted: list[dict[str, str]] = []
     for path, config in _read(data):
         if isinstance(config, ProblemError):
-            named.append({'file': str(path), 'reason': str(config)})
+            skipped.append({'file': str(path), 'reason': str(config).replace(f'{path}: ', '')})
             continue
         counts['problems'] += 1
         counts[f'{len(config.pieces)} pieces'] += 1
         wrong = disagreements(config, optimal_length(config))
         counts['disagreements'] += bool(wrong)
-        named += [{'file': str(path), 'reason': f'{path}: {what}'} for what in wrong]
-    return CheckReport({'problems': 0, 'disagreements': 0, **counts}, named)
+        noted += [{'file': str(path), 'reason': what} for what in wrong]
+    return CheckReport({'problems': 0, 'disagreements': 0, **counts}, skipped, noted)
 
 
 def generate(out: Path, count: int, seed: int) -> dict[str, Any]:
@@ -89,11 +89,6 @@ def _read(data: Path) -> Iterator[tuple[Path, Config | ProblemError]]:
         raise InputError(f'{data}: no such folder (give one with puzzles, *.json)')
     for path in sorted(data.rglob('*.json')):
         try:
-            content = json.loads(path.read_text('utf-8'))
-            if not isinstance(content, dict):
-                raise ProblemError(f'{path}: must hold one JSON object, that of a puzzle')
-            yield path, read_config(content, str(path))
+            yield path, load_config(path)
         except ProblemError as error:
             yield path, error
-        except (OSError, ValueError, RecursionError) as error:
-            yield path, ProblemError(f'{path}: is not JSON: {error} (correct the syntax)')

@@ -79,29 +79,17 @@ def perfect_answer(board: Sequence[Placed]) -> str:
     return 'Solution: ' + ', '.join(map(str, board))
 
 
-def infer(answer: str, board: Sequence[Placed], vocabulary: Vocabulary | None = None,
-          ) -> Inference:
-    """Compare an answer with the true board.
-
-    An answer without "Solution:" costs one format error for each piece, and nothing counts as
-    missed: this is inferred from the totals of the paper's table 5.
-
-    Args:
-        answer: a model's reply.
-        board: what stands where.
-        vocabulary: None: that of the paper.
-    """
-    items = read_answer(answer, vocabulary)
-    if not items.marked:
-        return Inference(format={'E8': len(board)} if board else {})
-    return compare(items, board)
-
-
 # --------------------------------------------------------------------------------------- matching
 
 
 def compare(items: Items, board: Sequence[Placed]) -> Inference:
-    """Match items with the true board, and count."""
+    """Match items with the true board, and count.
+
+    An answer without "Solution:" costs one format error for each piece, and nothing counts as
+    missed: this is inferred from the totals of the paper's table 5.
+    """
+    if not items.marked:
+        return Inference(format={'E8': len(board)} if board else {})
     pairs = _matched(items.placed, board)
     unequal = Counter(name for item, true in pairs for name in ('cell', 'colour', 'shape')
                       if getattr(item, name) != getattr(true, name))

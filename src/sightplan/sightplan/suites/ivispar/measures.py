@@ -43,15 +43,10 @@ def until_solved(distances: Sequence[Distance], steps: int = STEPS) -> tuple[Dis
     return within[:within.index(0) + 1] if 0 in within else within
 
 
-def completed(distances: Sequence[Distance], steps: int = STEPS) -> bool:
-    """Whether the goal was reached within the steps."""
-    return until_solved(distances, steps)[-1] == 0
-
-
-def completed_optimally(distances: Sequence[Distance], steps: int = STEPS) -> bool:
-    """Whether the goal was reached after exactly c1 actions."""
+def completed_optimally(distances: Sequence[Distance], steps: int = STEPS) -> bool | None:
+    """Whether the goal was reached after exactly c1 actions; None: c1 is not known."""
     kept = until_solved(distances, steps)
-    return kept[-1] == 0 and len(kept) - 1 == distances[0]
+    return None if kept[0] is None else kept[-1] == 0 and len(kept) - 1 == kept[0]
 
 
 def regrets(distances: Sequence[Distance], steps: int = STEPS) -> tuple[Distance, ...]:

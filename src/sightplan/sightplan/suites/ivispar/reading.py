@@ -35,8 +35,10 @@ def read(text: str, item: Sample) -> dict[str, Any]:
             'errors': dict(found.errors)}
 
 
-def items_of(answer: Mapping[str, Any]) -> Items:
-    """What ``read`` gave, as ``inference`` has it."""
+def items_of(answer: Mapping[str, Any] | None) -> Items:
+    """What ``read`` gave, as ``inference`` has it; None: there was no "Solution:"."""
+    if answer is None:
+        return Items((), {}, marked=False)
     return Items(tuple(Placed(*entry) for entry in answer['items']), answer['errors'])
 
 

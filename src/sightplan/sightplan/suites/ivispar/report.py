@@ -10,7 +10,7 @@ from statistics import fmean
 from textwrap import wrap
 from typing import Any
 
-from sightplan.metrics.measures import Aggregate, aggregate
+from sightplan.metrics.measures import MEAN, Aggregate, Measure, aggregate
 from sightplan.report.conditions import disambiguate_labels
 from sightplan.report.figures import Figure
 from sightplan.report.grouping import grouped
@@ -29,22 +29,27 @@ from sightplan.report.results import Group, Results
 from sightplan.report.tables.common import group_cells
 from sightplan.report.tables.model import Table, make
 from sightplan.runs.suite import load_suite
+from sightplan.suites.ivispar import measures as formulas
 from sightplan.suites.ivispar.classes import CLASSES
 from sightplan.suites.ivispar.inference import FORMAT_ERRORS
-from sightplan.suites.ivispar.measures import until_solved
 from sightplan.suites.ivispar.scoring import COUNTED, MEASURES, SAMPLE_MEASURES
 
 Line = Mapping[str, Any]
 _FILE = Path(__file__).with_name('report.yaml')
 _NAMED = ('method', 'backend', 'model', 'variant')
 _HUMAN, _GEOMS, _RANDOM, _AVERAGE = 'human', 'geoms', 'Random', 'Average'
-_HERE = 'here'
+_OWN = '-'
+"""Split of problems of one's own, which may be the paper's."""
+_HERE, _AUTO = 'here', 'auto'
 _VIEWS = {'3d': '3D', '2d': '2D', 'text': 'text'}
 _ORDER = tuple(_VIEWS)
 _SIGNS = re.compile('[^A-Za-z0-9]+')
 _EPISODES = {measure.name: measure for measure in MEASURES}
 _SAMPLES = {measure.name: measure for measure in SAMPLE_MEASURES}
-_MOST_PANELS, _MOST_HEATS, _TITLE = 9, 6, 32
+_MOST_PANELS, _MOST_HEATS, _MOST_CURVES, _TITLE = 9, 6, 8, 32
+_STEPS = {'distance': 'distance to the goal [moves]', 'regret': 'regret R(t) [moves]',
+          'progress': 'progress [per cent]'}
+_RESAMPLES = 300  # of each of the 21 steps
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class Row:
     Attributes:
         cells: what names it: method, backend, model, variant and others of a group.
         exact_model: the model, with version and settings.
-        split: of the items; that of problems of one's own is '-'.
+        split: of the items; that of problems of one's own is ``_OWN``.
         view: ``3d``, ``2d`` or ``text``.
         samples: whether the items are boards; else they are episodes.
         lines: the items.
@@ -71,6 +76,16 @@ class Row:
         """One of the suite's measures."""
         known = _SAMPLES if self.samples else _EPISODES
         return aggregate(self.lines, known[name], resamples)
+
+    @property
+    def like_the_papers(self) -> bool:
+        """Whether its episodes are of geoms whose number and length c1 are known."""
+        if self.samples or self.split != _OWN:
+            return not self.samples and self.split == _GEOMS
+        known = [line for line in self.lines if line['details']]
+        return bool(known) and all(
+            line['optimal_length'] is not None and 'pieces' in line['details']
+            and not line['details'].get('tiles') for line in known)
 
 
 def tables(runs: Iterable[Any]) -> list[Table]:
@@ -109,6 +124,7 @@ def figures(runs: Iterable[Any]) -> Iterator[Figure]:
         yield _bars(split, found, 'deviation', 'deviation', 'Step deviation',
                     'distance to the goal after c1 actions', fraction=False)
         yield _stacks(split, found)
+        yield _by_step(split, found)
     yield _errors(boards)
     yield _heatmaps(episodes)
 
@@ -121,7 +137,7 @@ def _rows(runs: Iterable[Any]) -> list[Row]:
     parts = []
     for group in Results(tuple(runs)).groups:
         found = grouped(((run, line) for run in group.runs for line in run.lines),
-                        lambda pair: (pair[1]['split'] or '-', _view(*pair)))
+                        lambda pair: (pair[1]['split'] or _OWN, _view(*pair)))
         parts += [(group, split, view, tuple(line for _, line in pairs))
                   for (split, view), pairs in found.items()]
     parts.sort(key=lambda part: _ORDER.index(part[2]))
@@ -149,19 +165,24 @@ def _apart(group: Group, split: str, view: str) -> dict[str, Any]:
     """What may tell a row from others with the same names on the same split and view.
 
     A backend that is set to a view has it in its model's name and among its settings: there it
-    tells rows apart only where it is not the view that is shown.
+    tells rows apart only where it is not the view that is shown (``auto`` always is).
     """
-    found = {'model': '' if group.method == _HUMAN else
-             re.sub(rf' {view}(?=[,)])', '', group.exact_model), **dict(group.settings),
+    found = {'model': '' if group.method == _HUMAN else _without_view(group.exact_model, view),
+             **dict(group.settings),
              **{name: value for name, value in group.condition
                 if not name.startswith(('world.view', 'samples.', 'goal'))}}
-    if found.get('backend.view') == view:
+    if found.get('backend.view') in (view, _AUTO):
         del found['backend.view']
     identity = group.runs[0].identity
     found['goal'] = identity.get('goal', {}).get(split)
     own = identity.get('samples', {}).get(split, {})
     return found | {('boards' if name == 'sha256' else name): value
                     for name, value in own.items() if name not in ('view', 'seed')}
+
+
+def _without_view(model: str, view: str) -> str:
+    """The name of a model, without the view that is shown."""
+    return re.sub(rf' ({view}|{_AUTO})(?=[,)])', '', model)
 
 
 def _joined(rows: Iterable[Row]) -> list[Row]:
@@ -208,11 +229,12 @@ def _interval(name: str, found: Aggregate) -> dict[str, Any]:
 
 
 def _completed(rows: Iterable[Row], boards: Iterable[Row]) -> Iterator[dict[str, Any]]:
-    inferred = {(row.cells['backend'], row.exact_model, row.view): row for row in boards
-                if row.exact_model}
+    def reader(row: Row) -> tuple[str, ...]:
+        return str(row.cells['backend']), _without_view(row.exact_model, row.view), row.view
+    inferred = {reader(row): row for row in boards if row.exact_model}
     for row in rows:
         completed = row.value('solved')
-        board = inferred.get((row.cells['backend'], row.exact_model, row.view))
+        board = inferred.get(reader(row))
         yield {**_named(row), 'n': completed.n, **_interval('completed', completed),
                **_interval('deviation', row.value('deviation')),
                **{name: row.value(name, 0).value for name in (
@@ -254,7 +276,7 @@ def _by_count(row: Row) -> Iterator[tuple[int, Row]]:
 def _published(rows: Sequence[Row], names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The paper's rows of the views that ours have."""
     suite = load_suite(Path(__file__).parent.name)
-    views = dict.fromkeys(row.view for row in rows if row.samples or row.split == _GEOMS)
+    views = dict.fromkeys(row.view for row in rows if row.samples or row.like_the_papers)
     for view in views:
         for model in suite.published_models:
             found = {name: row for name in names
@@ -286,7 +308,7 @@ def _bars(split: str, rows: Sequence[Row], measure: str, published: str, title: 
                          one.value if one.high is None else one.high, one.n)
                      for label, one in values if one.value is not None)
         panels.append(BarPanel(_VIEWS[view], dots, {
-            model: found[published] for model, found in _paper(split, view, (published,))}))
+            model: value[published] for model, value in _paper(rows, view, (published,))}))
     counts = sorted({bar.n for panel in panels for bar in panel.bars})
     return Figure(
         bars(_name(published, split), panels, f'{title}, {split}', xlabel, fraction),
@@ -296,13 +318,14 @@ def _bars(split: str, rows: Sequence[Row], measure: str, published: str, title: 
         + (', and for random legal moves' if any(
             _RANDOM in panel.lines for panel in panels) else '')
         + ('. It has no number of people; it says that they solve all in 3D on nearly shortest '
-           'ways.' if split == _GEOMS else ''))
+           'ways.' if any(row.like_the_papers for row in rows) else ''))
 
 
-def _paper(split: str, view: str, names: Sequence[str]) -> Iterator[tuple[str, dict[str, float]]]:
-    """Numbers of the paper on a split and view, by model; its means over models are left out."""
+def _paper(rows: Iterable[Row], view: str, names: Sequence[str],
+           ) -> Iterator[tuple[str, dict[str, float]]]:
+    """Numbers of the paper beside rows, on a view, by model, without its means over models."""
     suite = load_suite(Path(__file__).parent.name)
-    for model in suite.published_models if split == _GEOMS else ():
+    for model in suite.published_models if any(row.like_the_papers for row in rows) else ():
         found = {name: row.value for name in names
                  if (row := suite.published(model, name, modality=view)) is not None}
         if found and model != _AVERAGE:
@@ -319,7 +342,7 @@ def _stacks(split: str, rows: Sequence[Row]) -> Figure:
     for view, found in grouped(_labelled(rows), lambda pair: pair[1].view).items():
         ours = [(label, parts) for label, row in found
                 if (parts := _values(row, CLASSES)) is not None]
-        theirs = [(f'paper: {model}', found) for model, found in _paper(split, view, CLASSES)]
+        theirs = [(f'paper: {model}', found) for model, found in _paper(rows, view, CLASSES)]
         panels.append(StackPanel(_VIEWS[view], (*ours, *theirs),
                                  frozenset(label for label, _ in theirs)))
     about = {'EM': 'effective', 'IM': 'ineffective', 'OD': 'onto a piece', 'OB': 'off the board',
@@ -338,6 +361,50 @@ def _values(row: Row, names: Sequence[str]) -> dict[str, float] | None:
     """Means of measures; None where one is not scored."""
     found = {name: value for name in names if (value := row.value(name, 0).value) is not None}
     return found if len(found) == len(names) else None
+
+
+def _by_step(split: str, rows: Sequence[Row]) -> Figure:
+    lines = []
+    for view, found in grouped(_labelled(rows), lambda pair: pair[1].view).items():
+        for label, row in found[:_MOST_CURVES]:
+            steps = [_stepwise(line) for line in row.lines if _known(line)]
+            lines += [Curve(label, _points(steps, name), panel=f'{title}, {_VIEWS[view]}')
+                      for name, title in _STEPS.items()]
+    more = len(rows) - len(lines) // len(_STEPS)
+    return Figure(
+        curves(_name('steps', split), lines, f'Step by step, {split}', 'actions',
+               'mean over episodes', fraction=False),
+        f'{split}: distance to the goal, regret R(t) = d(s_t) - (d(s_0) - t) and progress '
+        '100 (1 - d / c1) after each action, with 95 % bootstrap intervals over puzzles. An '
+        'episode that has ended keeps its last values. Episodes with a distance that is not known '
+        'are left out. The paper has no numbers of single steps.'
+        + (f' {more} more rows are in the tables.' if more > 0 else ''))
+
+
+def _known(line: Line) -> bool:
+    """Whether all distances of an episode are known."""
+    way = line['details'].get('distances', ()) if line['details'] else ()
+    return bool(way) and None not in formulas.until_solved(way)
+
+
+def _stepwise(line: Line) -> Line:
+    """The curves of an episode as measures of a line, each step one."""
+    found = formulas.curves(line['details']['distances'])
+    return {'cluster': line['cluster'], 'measures': {
+        f'{name} {step}': value for name in _STEPS
+        for step, value in enumerate(getattr(found, name))}}
+
+
+def _points(lines: Sequence[Line], name: str,
+            ) -> tuple[tuple[float, float, float, float, int], ...]:
+    """The mean of one curve at each step, with interval and number of episodes."""
+    points = []
+    for step in range(formulas.STEPS + 1):
+        found = aggregate(lines, Measure(f'{name} {step}', '', MEAN), _RESAMPLES)
+        if found.value is not None:
+            low, high = (found.value if end is None else end for end in (found.low, found.high))
+            points.append((float(step), found.value, low, high, found.n))
+    return tuple(points)
 
 
 def _errors(rows: Sequence[Row]) -> Figure:
@@ -391,9 +458,9 @@ def _heatmaps(rows: Sequence[Row]) -> Figure:
 def _sizes(row: Row) -> dict[tuple[int, int], list[list[int]]]:
     """Distances step by step of the episodes of each (c1, k), as far as they are all known."""
     found: dict[tuple[int, int], list[list[int]]] = {}
-    for line in row.lines if row.split == _GEOMS else ():
+    for line in row.lines if row.like_the_papers else ():
         details = line['details']
-        way = [d for d in until_solved(details['distances']) if d is not None] if details else []
-        if way and 'pieces' in details and line['optimal_length'] is not None:
-            found.setdefault((line['optimal_length'], details['pieces']), []).append(way)
+        if _known(line) and 'pieces' in details and line['optimal_length'] is not None:
+            found.setdefault((line['optimal_length'], details['pieces']), []).append(
+                [d for d in formulas.until_solved(details['distances']) if d is not None])
     return found

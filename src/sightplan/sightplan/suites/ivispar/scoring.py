@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sightplan.domains.sliding.boards import Board
+from sightplan.domains.sliding.boards import TILE, Board
 from sightplan.domains.sliding.replies import split_description
 from sightplan.metrics.episodes import EPISODE_MEASURES, episode_measures
 from sightplan.metrics.measures import (
@@ -33,7 +33,14 @@ from sightplan.model import Action, FeedbackStatus, Problem, State
 from sightplan.model.sample import Sample, SampleReply
 from sightplan.runs.suite import Scored
 from sightplan.suites.ivispar import measures as formulas
-from sightplan.suites.ivispar.classes import CLASSES, EFFECTIVE, ILLEGAL, Distances, classify
+from sightplan.suites.ivispar.classes import (
+    CLASSES,
+    DISTANCE_UNKNOWN,
+    EFFECTIVE,
+    ILLEGAL,
+    Distances,
+    classify,
+)
 from sightplan.suites.ivispar.inference import (
     COLOURS,
     FORMAT_ERRORS,
@@ -57,7 +64,7 @@ COUNTED = {'correct': 'pieces with cell, colour and shape right',
             'coordinate': 'pieces on a wrong cell', 'colour': 'pieces of a wrong colour',
             'shape': 'pieces of a wrong shape', 'format': 'format errors'}
 """What an answer is counted by, in the order of the paper's tables 4 and 5."""
-_DESCRIBED = 'described'
+_DESCRIBED, _UNSURE = 'described', 'distance_unknown'
 
 UNREAD, INCOMPLETE = 'unread', 'board_error'
 """Causes: no "Solution:"; something is wrong or missing in the list."""
@@ -106,19 +113,24 @@ def details(problem: Problem, states: Sequence[State], line: Mapping[str, Any]) 
             any, the number of steps before each and its text.
 
     Returns:
-        ``pieces``, their number; ``distances`` to the goal [moves], one more than there are steps,
-        None where the search reached its limit; ``classes`` of the steps, None for one that sent
-        nothing; and where replies list what stands where, ``described``: for each such reply
-        ``step``, ``pieces`` and what ``counts_of`` has.
+        ``pieces``, their number; ``tiles``: true where there are any; ``distances`` to the goal
+        [moves], one more than there are steps, None where the search reached its limit;
+        ``classes`` of the steps, None for one that sent nothing; where there are any,
+        ``distance_unknown``: the steps whose class was told by the moved piece alone; and where
+        replies list what stands where, ``described``: for each such reply ``step``, ``pieces`` and
+        what ``counts_of`` has.
     """
     board = Board.of(problem)
     distances = Distances(board.size, board.goal(problem))
     path = [board.arrangement(state) for state in states]
-    classes = [_kind(board, step, here, distances)
-               for step, here in zip(line['actions'], path, strict=False)]
+    steps = [_class(board, step, here, distances)
+             for step, here in zip(line['actions'], path, strict=False)]
+    unsure = [at for at, (_, reason) in enumerate(steps) if reason == DISTANCE_UNKNOWN]
     described = list(_described(board, path, line.get('replies', ())))
-    return {'pieces': len(board.pieces),
-            'distances': [distances.of(here) for here in path], 'classes': classes,
+    return {'pieces': len(board.pieces), **({'tiles': True} if TILE in board.kinds else {}),
+            'distances': [distances.of(here) for here in path],
+            'classes': [kind for kind, _ in steps],
+            **({_UNSURE: unsure} if unsure else {}),
             **({_DESCRIBED: described} if described else {})}
 
 
@@ -139,15 +151,16 @@ def _vocabulary(size: int, there: Sequence[Placed]) -> Vocabulary:
                       tuple(dict.fromkeys((*SHAPES, *(one.shape for one in there)))))
 
 
-def _kind(board: Board, step: Mapping[str, Any], here: tuple[int, ...], distances: Distances,
-          ) -> str | None:
-    """The class of a step."""
+def _class(board: Board, step: Mapping[str, Any], here: tuple[int, ...], distances: Distances,
+           ) -> tuple[str | None, str]:
+    """The class of a step, and the reason that ``classify`` gives."""
     if step['status'] == FeedbackStatus.INVALID.value:
-        return ILLEGAL
+        return ILLEGAL, ''
     if step['status'] == FeedbackStatus.WITHHELD.value:
-        return None
+        return None, ''
     piece, direction = Action.parse(step['action']).args
-    return classify((board.pieces.index(piece), direction), here, distances).kind
+    found = classify((board.pieces.index(piece), direction), here, distances)
+    return found.kind, found.reason
 
 
 def measures(line: Mapping[str, Any], solved: bool | None) -> dict[str, float | None]:
@@ -156,10 +169,10 @@ def measures(line: Mapping[str, Any], solved: bool | None) -> dict[str, float | 
     values: dict[str, float | None] = dict.fromkeys(names)
     if solved is not None and line['details']:
         way = line['details']['distances']
-        counts = Counter(line['details']['classes'])
+        counts, optimally = Counter(line['details']['classes']), formulas.completed_optimally(way)
         values = {'deviation': formulas.deviation(way), 'minimum': formulas.minimum(way),
                   'progress': formulas.progress(way),
-                  'solved_optimally': float(formulas.completed_optimally(way)),
+                  'solved_optimally': None if optimally is None else float(optimally),
                   **{kind: counts[kind] for kind in CLASSES}}
     return {**episode_measures(line, solved), **values, **_described_measures(line)}
 
@@ -193,13 +206,12 @@ def score(item: Sample, answer: Mapping[str, Any] | None, truth: Sequence[Sequen
     Args:
         item: the sample.
         answer: what ``reading.read`` gave; None: there is no "Solution:". That costs one format
-            error for each piece (see ``inference.infer``).
+            error for each piece (see ``inference.compare``).
         truth: cell, colour and shape of each piece.
         reply: as it came.
     """
     board = [Placed(*entry) for entry in truth]
-    found = (Inference(format={'E8': len(board)}) if answer is None
-             else compare(items_of(answer), board))
+    found = compare(items_of(answer), board)
     counts = counts_of(found)
     whole = counts['correct'] == len(board) == sum(counts.values())
     cause = UNREAD if answer is None else None if whole else INCOMPLETE
@@ -209,15 +221,21 @@ def score(item: Sample, answer: Mapping[str, Any] | None, truth: Sequence[Sequen
 
 
 def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The measures of samples by part of the run; empty for episodes.
+    """The measures of samples by part of the run; of episodes what could not be measured.
 
     Returns:
-        ``by_split`` and ``by_pieces`` (number of pieces on the board): name to measures, each with
-        ``value``, ``interval95``, ``n``, ``clusters``; ``format_errors``: how many there are of
-        each kind, over all replies.
+        of episodes ``distance_unknown``: how many ``episodes`` have a distance that the search did
+        not find within its limit, and how many ``actions`` have a class that was told by the moved
+        piece alone; of samples ``by_split`` and ``by_pieces`` (number of pieces on the board):
+        name to measures, each with ``value``, ``interval95``, ``n``, ``clusters``;
+        ``format_errors``: how many there are of each kind, over all replies.
     """
-    if not lines or lines[0].get('kind') != 'sample':
+    if not lines:
         return {}
+    if lines[0].get('kind') != 'sample':
+        known = [line['details'] for line in lines if line['details']]
+        return {_UNSURE: {'episodes': sum(None in one.get('distances', ()) for one in known),
+                          'actions': sum(len(one.get(_UNSURE, ())) for one in known)}}
     errors = {kind: sum(line['measures'].get(kind) or 0 for line in lines)
               for kind in FORMAT_ERRORS}
     return {'by_split': grouped(lines, lambda line: line['split'], SAMPLE_MEASURES),

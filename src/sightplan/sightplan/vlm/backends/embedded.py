@@ -243,7 +243,7 @@ class Backend(AnswersOnly, _local_models.LocalModel):
 
     @functools.cached_property
     def chooser_model(self) -> str:
-        """Name and hash of what compares paths, ``embedded_model/paths@0f3a5c...``; '' for none."""
+        """Name and hash of what compares paths, ``embedded_model/paths@0f3a...``; '' without."""
         if not self.chooses:
             return ''
         name = _local_models.folder_identity('embedded', self._paths_folder, 'paths_dir', PATHS)

@@ -24,6 +24,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from sightplan.model import InputError, State, TruthSource, param
 from sightplan.vlm.api import AnswersOnly, YesNoReply, YesNoRequest
 from sightplan.vlm.backends._hashed_draws import uniform
 
+_LOG = logging.getLogger(__name__)
 _RATES = Path(__file__).parent / 'data' / 'reading_rates.json'
 _PIECES = 6.5
 """Geoms on a board, on average: what the table's numbers are of."""
@@ -40,6 +42,7 @@ _PIECES = 6.5
 _COLOURS = ('red', 'green', 'blue', 'yellow')
 _SHAPES = ('cube', 'pyramid', 'sphere', 'cylinder')
 _AT, _EMPTY, _NEXT = 'at', 'empty', 'next'
+_AUTO, _VIEWS = 'auto', ('3d', '2d')
 
 UNREADABLE = '(noisy_reader: a reply that cannot be read)'
 NO_BOARD = '(noisy_reader: {}: it reads boards of sliding alone; choose noisy_oracle)'
@@ -55,7 +58,8 @@ class Settings:
     table: str = param('sonnet-3.5', 'Model whose reading errors it has (sonnet-3.5, '
                        'gemini-2.0-flash, gpt-4o, internvl2.5-78b, llava-ov-72b, qwen2-72b), or '
                        'perfect')
-    view: str = param('3d', 'Pictures that the errors were counted on', choices=('3d', '2d'))
+    view: str = param('auto', 'Pictures that the errors were counted on; auto: those of the view '
+                      'that is shown, 3d where that is not known', choices=(_AUTO, *_VIEWS))
     near: float = param(0.7, 'Fraction of wrong coordinates that are those of a next cell (no '
                         'paper tells it)', low=0.0, high=1.0)
     repeat: float = param(0.45, 'Probability that a piece that has not moved is read as on the '
@@ -117,7 +121,8 @@ def rates_of(table: str, view: str) -> Rates:
 
 def content(settings: Settings) -> str:
     """Hash of the rates; see ``api.backend_content``."""
-    found = repr(rates_of(settings.table, settings.view))
+    views = _VIEWS if settings.view == _AUTO else (settings.view,)
+    found = ''.join(repr(rates_of(settings.table, view)) for view in views)
     return hashlib.sha256(found.encode()).hexdigest()[:12]
 
 
@@ -127,6 +132,7 @@ class Backend(AnswersOnly):
     needs_truth = True
     reads_prompt = False
     needs_pixels = False
+    _told = False  # that the view is not known
 
     def __init__(self, settings: Settings, truth: TruthSource) -> None:
         """Look the rates up.
@@ -135,14 +141,34 @@ class Backend(AnswersOnly):
             InputError: the table is unknown.
         """
         self._settings, self._truth = settings, truth
-        self._rates = rates_of(settings.table, settings.view)
+        self._view = self._known_view() or _AUTO
+        self._rates = rates_of(settings.table, _VIEWS[0] if self._view == _AUTO else self._view)
         self._new_episode('')
+
+    def _known_view(self) -> str:
+        """The view that is set, or that the source of truth says is shown; '' for neither."""
+        if self._settings.view != _AUTO:
+            return self._settings.view
+        shown = getattr(self._truth, 'view', '')
+        return shown if shown in _VIEWS else ''
+
+    def _look_rates_up(self) -> None:
+        """The rates of what is shown now, where that is not the same from the first to the last.
+
+        Where it is not known, that is logged once.
+        """
+        view = self._known_view()
+        if not view and not self._told:
+            self._told = True
+            _LOG.warning('noisy_reader: the view that is shown is not known, so that it errs as '
+                         'on pictures in %s; set view=%s for the others', *_VIEWS)
+        self._rates = rates_of(self._settings.table, view or _VIEWS[0])
 
     @property
     def model(self) -> str:
-        """Table and settings."""
+        """Table and settings; the view is "auto" as long as it may change."""
         s = self._settings
-        return (f'noisy_reader({s.table} {s.view}, near {s.near:g}, repeat {s.repeat:g}, seed '
+        return (f'noisy_reader({s.table} {self._view}, near {s.near:g}, repeat {s.repeat:g}, seed '
                 f'{s.seed})')
 
     @property
@@ -175,6 +201,8 @@ class Backend(AnswersOnly):
         key = (observation.shows_goal,
                observation.image_id or f'stamp {observation.stamp_ns}')
         if key not in self._read:
+            if self._view == _AUTO:
+                self._look_rates_up()
             self._read[key] = self._reading(
                 self._truth.state(observation.stamp_ns), *key)
         read = self._read[key]
