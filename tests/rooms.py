@@ -112,7 +112,8 @@ PACKAGES = {
     'sightplan_arm': (
         ('sightplan.model', 'sightplan.domains'), ('numpy', 'pydantic', 'scipy', 'yaml')),
     'sightplan_sim': (
-        ('sightplan.model', 'sightplan.domains', 'sightplan_arm'), ('numpy', 'yaml')),
+        ('sightplan.model', 'sightplan.domains', 'sightplan.paths', 'sightplan_arm'),
+        ('numpy', 'yaml')),
     'sightplan_nodes': (
         ('sightplan', 'sightplan_arm', 'sightplan_sim', 'sightplan_interfaces'),
         ('numpy', 'yaml', 'rich', 'rclpy', 'action_msgs', 'builtin_interfaces', 'lifecycle_msgs',

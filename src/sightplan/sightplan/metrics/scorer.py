@@ -29,6 +29,7 @@ from sightplan.model import (
     AskPurpose,
     Belief,
     BeliefUpdated,
+    DetailSource,
     EpisodeEnded,
     EpisodeEvent,
     EpisodeSpec,
@@ -141,6 +142,7 @@ class EpisodeScorer:
         provided, ``privileged_facts`` how many came with all observations. ``proposals`` counts
         the replies of a planning model by status; ``usage`` is what the models cost, None where
         nobody counted.
+        ``details`` are what the suite keeps of the way, and what a ``DetailSource`` adds.
         ``failure`` says why an episode that is not solved failed, see ``metrics.failures``.
         ``beliefs`` are the probabilities that were believed at each step and at the end, counted
         by bin: number, sum of the probabilities, number of true atoms; empty without any.
@@ -420,6 +422,9 @@ class EpisodeScorer:
         if self._details is not None and solved is not None:
             line['details'] = dict(self._details(problem, self._path,
                                                  {**line, 'replies': self._replies}))
+        source: object = self._truth
+        if event.reason.scored and isinstance(source, DetailSource):
+            line['details'] = {**line['details'], **source.episode_details()}
         line['measures'] = dict(self._measures(line, solved))
         failure = failure_of(line)
         if failure is not None:

@@ -7,7 +7,7 @@ scorer, the ``oracle`` method and the ``noisy_oracle`` backend are ever given a 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from sightplan.model.episode import EpisodeEvent, EpisodeSpec, Feedback
 from sightplan.model.perception import Answer, GroundingPrompt, Observation, Question
@@ -70,6 +70,18 @@ class TruthSource(Protocol):
 
     def last_outcome(self) -> str:
         """What really became of the last action: success, no_op, dropped_target, ..., illegal."""
+
+
+@runtime_checkable
+class DetailSource(Protocol):
+    """A truth source that has more to say of an episode than states and outcomes: for metrics."""
+
+    def episode_details(self) -> Mapping[str, Any]:
+        """Of the episode so far, plain JSON data by name; nothing: there is no more to say.
+
+        Raises:
+            WorldError: there is no episode.
+        """
 
 
 @runtime_checkable

@@ -3,7 +3,7 @@
 The base of PathEval: maps (``read_map``, ``map_of_grid``, ``generate_map``), paths
 (``plan_paths``, ``find_alternatives``, ``read_path_runs``), seven descriptors (``describe_all``),
 pairs that differ (``select_pairs``), tasks (``load_scenarios``) and which path of a pair is better
-(``label_pair``).
+(``label_pair``), or of several (``order_paths``).
 """
 
 from sightplan.paths.alternatives import (
@@ -56,6 +56,7 @@ from sightplan.paths.planning import (
     plan_path,
     plan_paths,
 )
+from sightplan.paths.preference import order_paths, thresholds_on, vector_from_text
 from sightplan.paths.scenarios import Scenario, load_scenarios
 from sightplan.paths.selection import Pair, Selection, Skipped, scaled, select_pairs
 
@@ -66,7 +67,7 @@ __all__ = [
     'START', 'Scenario', 'Selection', 'Skipped', 'Thresholds', 'Unlabelled', 'Vector', 'WORLD',
     'count_routes', 'describe', 'describe_all', 'distance_apart', 'find_alternatives',
     'generate_map', 'generate_maps', 'label_pair', 'load_scenarios', 'map_from_text',
-    'map_of_grid', 'map_text', 'needed', 'path_runs_from_text', 'path_runs_text', 'plan_path',
-    'plan_paths', 'read_map', 'read_path_runs', 'same_route', 'scaled', 'select_pairs',
-    'write_map', 'write_path_runs',
+    'map_of_grid', 'map_text', 'needed', 'order_paths', 'path_runs_from_text', 'path_runs_text',
+    'plan_path', 'plan_paths', 'read_map', 'read_path_runs', 'same_route', 'scaled',
+    'select_pairs', 'thresholds_on', 'vector_from_text', 'write_map', 'write_path_runs',
 ]

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from sightplan.model import Atom, InfrastructureError, State, TruthSource, WorldError
+from sightplan.model import (
+    Atom,
+    DetailSource,
+    InfrastructureError,
+    State,
+    TruthSource,
+    WorldError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,11 @@ class NotedTruth:
             raise
         self._note(TruthReply(self._outcome_ns, outcome=outcome))
         return outcome
+
+    def episode_details(self) -> dict[str, Any]:
+        """What else the other one says of the episode; bags do not keep it."""
+        source: object = self._truth
+        return dict(source.episode_details()) if isinstance(source, DetailSource) else {}
 
 
 class RecordedTruth:

@@ -92,7 +92,8 @@ class MovePlanner:
         self._robot, self._settings = robot, settings
         self._transports = transports or TransportPlanner(
             robot, PathPlanner(robot, kinematics, settings.speed),
-            carry_speed=settings.carry_speed, clearance_m=settings.clearance_m)
+            carry_speed=settings.carry_speed, clearance_m=settings.clearance_m,
+            choice=settings.choice)
 
     def plan(self, task: Task) -> Moves:
         """All motions of a move.

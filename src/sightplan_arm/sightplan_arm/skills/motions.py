@@ -30,9 +30,11 @@ STEP_M = 0.01
 TURNS_RAD = (0.0, 0.4, -0.4, 0.8, -0.8, 1.2, 1.6, 2.0, 2.4, -1.6, -2.4)
 """How far the third joint is turned from ``ready`` for the elbow to turn aside, in this order."""
 
+ROOM_M = 0.02
+"""Distance to blocks that is enough for every link."""
+
 _JUMP_RAD = 0.4
 _SAME_RAD = 0.05
-_ROOM_M = 0.02  # distance to blocks that is enough for every link
 _LEAST_M = 0.003  # distance below which a path is not taken
 _LOW_M = 0.06  # a hand on its way keeps this height above the table
 
@@ -74,7 +76,7 @@ class PathPlanner:
         return inverse(self.robot.table.pose) @ self.kinematics.fk(posture)
 
     def rise(self, low: Vector, high: Vector, blocks: Sequence[Obstacle],
-             room_m: float = _ROOM_M) -> list[Vector]:
+             room_m: float = ROOM_M) -> list[Vector]:
         """Straight paths (K, N) up from a pose among blocks, the roomiest first.
 
         Args:
@@ -229,6 +231,29 @@ class MotionSequence:
         if not self._paths.is_clear(joint_line(self.posture, arm.park), blocks, room_m):
             self.along(phase, 'to above the table', self._paths.across(self.posture, arm.ready))
         self.joints(phase, 'park', arm.park)
+
+
+def turning_rad(motions: Iterable[Motion]) -> float:
+    """How much all joints turn in some motions, there and back added up [rad]."""
+    return float(sum(np.abs(np.diff(motion.trajectory.positions, axis=0)).sum()
+                     for motion in motions))
+
+
+def all_that_work(tries: Iterable[Callable[[], _Thing]], otherwise: str) -> list[_Thing]:
+    """All plans that can be made, at least one.
+
+    Raises:
+        NoRoomError: as ``first_that_works``.
+        UnreachableError: likewise.
+    """
+    rest, found = iter(tries), []
+    while True:
+        try:
+            found.append(first_that_works(rest, otherwise))
+        except UnreachableError:
+            if not found:
+                raise
+            return found
 
 
 def first_that_works(tries: Iterable[Callable[[], _Thing]], otherwise: str) -> _Thing:

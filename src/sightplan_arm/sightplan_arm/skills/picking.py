@@ -28,7 +28,7 @@ from sightplan_arm.skills import report as causes
 from sightplan_arm.skills.arm_use import ArmUse
 from sightplan_arm.skills.motions import NoRoomError, PathPlanner
 from sightplan_arm.skills.report import Refused, SkillReport, SkillResult, Stopwatch
-from sightplan_arm.skills.transport import Moves, TransportPlanner
+from sightplan_arm.skills.transport import FIRST, SMOOTH, Moves, TransportPlanner
 from sightplan_arm.trajectories import UnreachableError
 
 if TYPE_CHECKING:
@@ -67,6 +67,9 @@ class PickingSettings:
                          high=1.0)
     carry_speed: float = param(0.6, 'Part of that with a thing in the hand or close to others',
                                low=0.01, high=1.0)
+    choice: str = param(FIRST, 'Which plan of a move is taken: "first": the first that works; '
+                        '"smooth": of those with the hand one way round and the other the one '
+                        'with enough room that turns the joints least', choices=(FIRST, SMOOTH))
     settle_s: float = param(0.2, 'How long to wait before the fingers close and after they have '
                             "opened, on the arm's clock [s]", low=0.0, high=5.0)
 
@@ -98,7 +101,8 @@ class PickingSkills(ArmUse, ABC, Generic[Seen, Task]):
         paths = PathPlanner(robot, kinematics, settings.speed)
         super().__init__(robot, arm, gate, paths, settle_s=settings.settle_s, over_m=over_m)
         self._transports = TransportPlanner(
-            robot, paths, carry_speed=settings.carry_speed, clearance_m=settings.clearance_m)
+            robot, paths, carry_speed=settings.carry_speed, clearance_m=settings.clearance_m,
+            choice=settings.choice)
         self._camera, self._picking, self._width_m = camera, settings, width_m
         self._begun = False
         self._belief: Belief | None = None

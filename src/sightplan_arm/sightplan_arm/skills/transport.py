@@ -13,11 +13,17 @@ from sightplan_arm.geometry import make_pose
 from sightplan_arm.hardware import Vector
 from sightplan_arm.skills.clearance import Obstacle
 from sightplan_arm.skills.motions import (
+    ROOM_M,
     Motion,
     MotionSequence,
     PathPlanner,
+    all_that_work,
     first_that_works,
+    turning_rad,
 )
+
+FIRST, SMOOTH = 'first', 'smooth'
+"""Ways to choose a plan: see ``TransportPlanner``."""
 
 _HALF_A_TURN = make_pose(np.zeros(3), np.diag([-1.0, -1.0, 1.0]))
 
@@ -78,12 +84,15 @@ class TransportPlanner:
         paths: finds paths among what stands on the table.
         carry_speed: part of the speed with a thing in the hand or close to others.
         clearance_m: distance kept to what stands on the table on the way.
+        choice: which plan is taken of those with the hand one way round and the other: ``first``:
+            the first that works; ``smooth``: of all that work those with most room at source and
+            target, as far as more is needed, and of these the one that turns the joints least.
     """
 
     def __init__(self, robot: RobotConfig, paths: PathPlanner, *, carry_speed: float,
-                 clearance_m: float) -> None:
+                 clearance_m: float, choice: str = FIRST) -> None:
         self._robot, self._paths = robot, paths
-        self._slow, self._room_m = carry_speed, clearance_m
+        self._slow, self._room_m, self._choice = carry_speed, clearance_m, choice
 
     def plan(self, task: Transport) -> Moves:
         """All motions of a move.
@@ -92,11 +101,22 @@ class TransportPlanner:
             NoRoomError: the arm would come too near to things.
             UnreachableError: a place cannot be reached.
         """
-        return first_that_works([  # two fingers may as well be turned by half a turn
+        tries = [  # two fingers may as well be turned by half a turn
             functools.partial(self._moves, task, *(pose @ turn for pose in (
                 task.at_source, task.over_source, task.over_target, task.at_target)))
-            for turn in (np.eye(4), _HALF_A_TURN)],
-            f'{task.thing} cannot be brought to {task.place}')
+            for turn in (np.eye(4), _HALF_A_TURN)]
+        wrong = f'{task.thing} cannot be brought to {task.place}'
+        if self._choice == FIRST:
+            return first_that_works(tries, wrong)
+        return min(all_that_work(tries, wrong), key=functools.partial(self._cost, task))
+
+    def _cost(self, task: Transport, moves: Moves) -> tuple[float, float]:
+        """What a plan is chosen by: lacking room [m], and then how much the joints turn [rad]."""
+        enough = ROOM_M if task.room_m is None else task.room_m
+        room = min((self._paths.clearance.least_m(motion.trajectory.positions, task.others, enough)
+                    for motion in (*moves.fetch[-1:], *moves.bring[-1:])), default=enough)
+        return (round(enough - room, 4),
+                turning_rad((*moves.fetch, *moves.bring, *moves.leave)))
 
     def _moves(self, task: Transport, at_source: Vector, over_source: Vector,
                over_target: Vector, at_target: Vector) -> Moves:

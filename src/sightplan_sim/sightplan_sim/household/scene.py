@@ -35,6 +35,7 @@ _STEP_S = 1 / 240
 _SETTLE_S = 8.0
 _STILL_M_S, _STILL_RAD_S = 0.008, 0.15
 _PARKED_M = -30.0
+_CORNERS = np.array([(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -498,6 +499,27 @@ class Scene(Closing):
             free[near] &= ~_disc_meets(body, tall, points[near], radius)
         return free
 
+    def footprints(self, low: float, high: float) -> list[tuple[str, Floats]]:
+        """Where upright cylinders cannot stand: what ``free_disc`` keeps them off.
+
+        Args:
+            low: height of their bottoms [m].
+            high: height of their tops [m].
+
+        Returns:
+            for each solid part between these heights the name of its body, and the corners of
+            a rectangle, (4, 2) in order [m]; a tilted part counts as the box around it.
+        """
+        found = []
+        for body in self._bodies.values():
+            if body.parked or not len(body.half):
+                continue
+            tall = (body.part_high[:, 2] > low) & (body.part_low[:, 2] < high)
+            centre, half, axes = _flat_boxes(body, tall)
+            corners = centre[:, None] + np.einsum('mij,mkj->mki', axes, half[:, None] * _CORNERS)
+            found += [(body.name, rectangle) for rectangle in corners]
+        return found
+
     # --- inside -------------------------------------------------------------------------------
 
     def _contacts(self, identity: int, other: _Body, within: float) -> Iterator[Any]:
@@ -582,6 +604,14 @@ def _centre(parts: Sequence[Part]) -> Floats:
 def _disc_meets(body: _Body, chosen: NDArray[np.bool_], points: Floats, radius: float,
                 ) -> NDArray[np.bool_]:
     """(N,) whether discs meet the footprints of chosen parts."""
+    centre, half, axes = _flat_boxes(body, chosen)
+    offset = np.einsum('nmi,mij->nmj', points[:, None] - centre[None], axes)
+    gap = np.maximum(np.abs(offset) - half, 0.0)
+    return np.asarray((np.square(gap).sum(axis=2) < radius * radius).any(axis=1))
+
+
+def _flat_boxes(body: _Body, chosen: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
+    """Rectangles around chosen parts: centres (M, 2), half extents (M, 2), axes (M, 2, 2)."""
     centre, half = body.part_centre[chosen, :2], body.half[chosen, :2].copy()
     turns = body.part_turn[chosen]
     axes = turns[:, :2, :2].copy()
@@ -589,6 +619,4 @@ def _disc_meets(body: _Body, chosen: NDArray[np.bool_], points: Floats, radius: 
     axes[tilted] = np.eye(2)
     low, high = body.part_low[chosen, :2], body.part_high[chosen, :2]
     half[tilted] = (high - low)[tilted] / 2
-    offset = np.einsum('nmi,mij->nmj', points[:, None] - centre[None], axes)
-    gap = np.maximum(np.abs(offset) - half, 0.0)
-    return np.asarray((np.square(gap).sum(axis=2) < radius * radius).any(axis=1))
+    return centre, half, axes

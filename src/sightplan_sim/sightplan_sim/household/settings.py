@@ -27,6 +27,14 @@ class Settings:
         'pddl', 'what is reachable: "pddl": only what the arm was set up for, as the actions say; '
         '"reference": all that is visible and near, as in ViPlan\'s simulator',
         choices=('pddl', 'reference'))
+    paths: str = param(
+        'none', 'how the robot gets to where it is sent: "none": it is put there; "planned": '
+        'along one of several paths over the floor, if there is any, and what they are like is in '
+        'the details of the results', choices=('none', 'planned'))
+    path_vector: str = param(
+        '', 'what is wanted of planned paths, 1 for more and -1 for less: '
+        'minimum_clearance=1,path_length=-1 ..., or seven numbers; "": nothing, the first is '
+        'taken')
     labels: bool = param(
         True, 'whether things of which several are in view are boxed and named in the picture')
     width: int = param(480, 'width of the picture [px]', low=64, high=2048)

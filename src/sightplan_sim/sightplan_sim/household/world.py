@@ -8,8 +8,8 @@ import importlib.metadata
 import math
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
@@ -55,8 +55,12 @@ from sightplan_sim.household.robot import (
 )
 from sightplan_sim.household.scene import Scene
 from sightplan_sim.household.settings import Settings, check_view
-from sightplan_sim.household.shapes import Home
+from sightplan_sim.household.shapes import Home, Station
 from sightplan_sim.pinhole import CameraInfo, View
+
+if TYPE_CHECKING:
+    from sightplan.paths import ObstacleMap, Vector
+    from sightplan_sim.household.driving import Drive
 
 ACT_S = {'navigate-to': 10.0, 'open-container': 5.0, 'close-container': 5.0}
 OTHER_ACT_S = 3.0
@@ -82,6 +86,11 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
     away, drops it on the floor, or moves the leaf too little. Without that bad luck, an action
     can still fail, as arms and floors have it (see ``actions``).
 
+    With ``paths=planned`` the robot drives to where ``navigate-to`` brings it, also when it goes
+    astray: see ``driving``. Where there is no path (through a shut door, say) it is put there all
+    the same, because actions mean what the domain says, which knows no doors on the way; the
+    drive says so. Drives change nothing that an agent sees.
+
     Outcomes: ``success``; ``failed:<why>``, without bad luck; ``no_op``;
     ``execution_failure:<what>``; ``illegal``.
 
@@ -92,7 +101,8 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
         labels: whether labels may be drawn into them.
 
     Raises:
-        InputError: a setting is out of bounds, or the camera looks past things.
+        InputError: a setting is out of bounds, the camera looks past things, or the vector of
+            paths is none or without paths.
     """
 
     def __init__(self, settings: Settings | None = None,
@@ -101,6 +111,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
         self.settings = settings or Settings()
         check_view(self.settings)
         s = self.settings
+        self._vector = _vector(s)
         self._body = RobotBody(
             camera_height=s.camera_height_m, camera_forward=s.camera_forward_m,
             tilt=math.radians(s.tilt_deg), shoulder_height=s.shoulder_height_m, reach=s.reach_m)
@@ -173,10 +184,36 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
                 outcome = Outcome(episode.robot, 'no_op')
             else:
                 outcome = episode.actions.fail(action, episode.robot, rng)
+            if self.settings.paths != 'none' and action.name == 'navigate-to':
+                self._drive(episode, outcome.robot.station, action.args[0])
             episode.robot = outcome.robot
             return self._finish(episode, outcome.text, ACT_S.get(action.name, OTHER_ACT_S))
 
     # --- beyond the ports ---------------------------------------------------------------------
+
+    def episode_details(self) -> dict[str, Any]:
+        """What else there is to say of the episode so far, plain data; for metrics only.
+
+        Returns:
+            ``paths``: see ``driving.summarise``; nothing with ``paths=none``.
+        """
+        if self.settings.paths == 'none':
+            return {}
+        from sightplan_sim.household import driving
+        with self._lock:
+            return {'paths': driving.summarise(self._current().drives)}
+
+    @property
+    def drives(self) -> tuple[Drive, ...]:
+        """The episode's drives so far; () with ``paths=none``."""
+        with self._lock:
+            return tuple(self._current().drives)
+
+    def floor_map(self) -> ObstacleMap:
+        """What the robot must keep off on its way over the floor, now [m]."""
+        from sightplan_sim.household import driving
+        with self._lock:
+            return driving.floor_map(self._scene, self._current().home.rooms, self._body)
 
     @property
     def problem_name(self) -> str:
@@ -245,6 +282,18 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
                 return home
         raise WorldError(f'{problem.source or problem.name}: no home begins as (:init ...) says: '
                          f'{wrong} (change the fact, or the world option home)')
+
+    def _drive(self, episode: _Episode, end: Station, target: str) -> None:
+        """Note how the robot gets from where it stands to somewhere else."""
+        from sightplan_sim.household import driving
+        start = episode.robot.station
+        if (start.x, start.y) == (end.x, end.y):
+            return
+        step = episode.legal - 1
+        seed = int(generator('household', episode.spec, f'paths {step}').integers(2**31))
+        episode.drives.append(driving.drive(
+            self.floor_map(), start, end, self._body.radius, self._vector, seed, step=step,
+            target=target))
 
     def _view(self, robot: Robot) -> View[Camera]:
         return View(self._camera, robot.eye, robot.optical_axes)
@@ -339,6 +388,7 @@ class _Episode(Episode):
     robot: Robot
     failures: np.random.Generator
     legal: int = 0
+    drives: list[Drive] = field(default_factory=list)
 
 
 def _checked(problem: Problem) -> Problem:
@@ -358,6 +408,21 @@ def _checked(problem: Problem) -> Problem:
     if problem.domain_pddl:
         return problem
     return dataclasses.replace(problem, domain_pddl=load_domain('household').pddl)
+
+
+def _vector(settings: Settings) -> Vector | None:
+    """What is wanted of paths; None: nothing.
+
+    Raises:
+        InputError: it is no vector, or there are no paths.
+    """
+    if not settings.path_vector:
+        return None
+    if settings.paths == 'none':
+        raise InputError('path_vector: the robot drives along no paths (add paths=planned, or '
+                         'leave path_vector out)')
+    from sightplan.paths import vector_from_text
+    return vector_from_text(settings.path_vector, 'path_vector')
 
 
 def _hand(robot: Robot) -> tuple[str, ...]:

@@ -16,7 +16,16 @@ from typing import Any
 import numpy as np
 
 from sightplan.metrics.episodes import EPISODE_MEASURES, episode_measures, ratio_of
-from sightplan.metrics.measures import STATISTIC, Columns, Floats, Measure, aggregate, total
+from sightplan.metrics.measures import (
+    MEAN,
+    STATISTIC,
+    Columns,
+    Floats,
+    Measure,
+    aggregate,
+    aggregates,
+    total,
+)
 
 
 def _action_accuracy(columns: Columns, weights: Floats) -> Floats:
@@ -28,14 +37,32 @@ ACTION_ACCURACY = Measure('action_accuracy', 'fraction of actions that were exec
                           'answers about them right', STATISTIC, statistic=_action_accuracy)
 MEASURES = (*EPISODE_MEASURES, ACTION_ACCURACY)
 
+DRIVEN = (
+    Measure('least_clearance_m', 'least distance of the middle of the robot to an obstacle on all '
+            'paths of the episode [m]', MEAN),
+    Measure('length_m', 'length of all paths of the episode [m]', MEAN, False),
+    Measure('without_path', 'drives for which there was no path', MEAN, False),
+)
+"""Of household with the world option ``paths=planned``."""
+
 
 def measures(line: Mapping[str, Any], solved: bool | None) -> dict[str, float | None]:
     """An episode's values; contract in ``metrics.episodes.episode_measures``."""
     own = {key: None if solved is None else line[key]
            for key in ('actions_right', 'actions_counted')}
-    return {**episode_measures(line, solved), **own}
+    return {**episode_measures(line, solved), **own, **_driven(line, solved)}
+
+
+def _driven(line: Mapping[str, Any], solved: bool | None) -> dict[str, float | None]:
+    """Values of ``DRIVEN``, where the robot drove along paths."""
+    paths = line['details'].get('paths')
+    return {} if paths is None else {
+        measure.name: None if solved is None else paths[measure.name] for measure in DRIVEN}
 
 
 def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What ViPlan adds to ``summary.json``."""
-    return {'action_accuracy': aggregate(lines, ACTION_ACCURACY, resamples=0).value}
+    driven = [measure for measure in DRIVEN
+              if any(line['measures'].get(measure.name) is not None for line in lines)]
+    return {'action_accuracy': aggregate(lines, ACTION_ACCURACY, resamples=0).value,
+            **({'paths': aggregates(lines, driven)} if driven else {})}
