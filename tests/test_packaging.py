@@ -36,6 +36,7 @@ ROSDEP = {
     'pytest': 'python3-pytest',
     'rich': 'python3-rich',
     'rosbags': 'python3-rosbags-pip',
+    'shapely': 'python3-shapely',
     'torch': 'python3-pytorch-pip',
     'transformers': 'python3-transformers-pip',
     'unified_planning': 'python3-unified-planning-pip',
@@ -49,6 +50,7 @@ WITHOUT_KEY = {
     'driver': 'up-fast-downward',  # a folder inside it
     'fast_downward': 'fast-downward-translate',
     'lz4': 'lz4',
+    'ompl': 'ompl',
     'ortools': 'ortools',
     'pinocchio': 'pin',
     'playwright': 'playwright',

@@ -4,7 +4,8 @@ from setuptools import find_packages, setup
 
 NAME = 'sightplan_nodes'
 NODES = ('sim_bridge', 'grounder', 'symbolic_planner', 'vlm_planner', 'agent', 'metrics_recorder',
-         'experiment', 'rerun_viewer', 'bag_player', 'arm_bridge', 'operator_console', 'path_critic')
+         'experiment', 'rerun_viewer', 'bag_player', 'arm_bridge', 'operator_console',
+         'path_critic')
 
 setup(
     name=NAME,

@@ -100,9 +100,10 @@ def test_files_of_a_run(recorded):
 
 def test_topics_of_a_bag():
     table = [[cell.strip('`') for cell in row[:3]] for row in rows('Bags')]
-    assert table == [
-        [name, kind, 'events' if topics.bag_qos(name) == topics.EVENTS_QOS else 'sensor']
-        for name, kind in topics.RECORDED.items()]
+    kept = {topics.EVENTS_QOS: 'events', topics.LATCHED_QOS: 'latched',
+            topics.SENSOR_QOS: 'sensor'}
+    assert table == [[name, kind, kept[topics.bag_qos(name)]]
+                     for name, kind in topics.RECORDED.items()]
     for word, qos in (('events', topics.EVENTS_QOS), ('sensor', topics.SENSOR_QOS)):
         (said,) = re.findall(rf'"{word}":\s([^;.]*)', section('Bags'))
         assert ' '.join(said.split()) == (f'{qos.reliability}, {qos.durability}, depth '

@@ -61,12 +61,12 @@ def test_the_view_is_the_one_that_is_shown_unless_it_is_set(
         caplog: pytest.LogCaptureFixture) -> None:
     truth = Truth()
     truth.view = '2d'  # type: ignore[attr-defined]
-    shown, flat, solid = (backend(truth, **settings) for settings in (
+    shown, flat, solid = (backend(truth, repeat=0.0, **settings) for settings in (
         {}, {'view': '2d'}, {'view': '3d'}))
     assert shown.model == flat.model != solid.model
     readings = [[read(model, image) for image in range(40)] for model in (shown, flat, solid)]
     assert readings[0] == readings[1] != readings[2] and not caplog.text
-    unknown = backend()
+    unknown = backend(repeat=0.0)
     assert [read(unknown, image) for image in range(40)] == readings[2]
     assert caplog.text.count('the view that is shown is not known') == 1
     truth.view = '2d'  # type: ignore[attr-defined]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import statistics
@@ -20,7 +21,6 @@ from sightplan.domains import load_domain
 from sightplan.grounding import BackendGrounder
 from sightplan.metrics import EpisodeScorer
 from sightplan.model import Problem
-from sightplan.planning.symbolic import FastDownwardPlanner
 from sightplan.runs import (
     EpisodePlan,
     RunSettings,
@@ -28,6 +28,8 @@ from sightplan.runs import (
     resolved_backend_options,
     specify,
 )
+from sightplan.runs.episodes import make_planner
+from sightplan.runs.work import closing
 from sightplan.vlm.api import make_backend
 
 SPLITS = ('hard', 'search')
@@ -93,7 +95,8 @@ def thinking(settings: RunSettings, numbers: Sequence[int] | None = None) -> Tim
         settings.backend, resolved_backend_options(settings), world))
     timed = Timed(make_policy(settings.method, settings.method_options))
     policy: Any = timed
-    with FastDownwardPlanner() as planner:
+    with contextlib.ExitStack() as stack:
+        planner = closing(stack, make_planner(settings))
         for spec in specs:
             run_episode(spec, policy, world, grounder, planner, EpisodeScorer(world), domain)
     return timed

@@ -55,7 +55,7 @@ def measures(line: Mapping[str, Any], solved: bool | None) -> dict[str, float | 
 
 def _driven(line: Mapping[str, Any], solved: bool | None) -> dict[str, float | None]:
     """Values of ``DRIVEN``, where the robot drove along paths."""
-    paths = line['details'].get('paths')
+    paths = (line.get('details') or {}).get('paths')
     return {} if paths is None else {
         measure.name: None if solved is None else paths[measure.name] for measure in DRIVEN}
 
