@@ -117,7 +117,8 @@ def _bias(entries: Iterable[Entry]) -> str:
 def _published(name: str) -> float:
     from sightplan.runs import load_suite
 
-    row = load_suite('patheval').published(name, 'solved', view='2d', variant='none')
+    row = load_suite('patheval').published(
+        name, 'solved', split='test', view='2d', variant='none')
     return math.nan if row is None else row.value
 
 
