@@ -17,8 +17,6 @@ from sightplan.grounding.path_critic import (
     compare_paths,
     compare_pictures,
     rank_paths,
-    scaled_thresholds,
-    thresholds_of,
 )
 from sightplan.grounding.path_wish_scores import (
     model_asker,
@@ -33,7 +31,6 @@ from sightplan.grounding.path_wishes import (
     Wishes,
     WishSettings,
     certain,
-    read_vector,
     understand,
     understood_wishes,
     wish_prompt,
@@ -43,6 +40,7 @@ from sightplan.model import Answer, DeadlineError, InputError, Verdict
 from sightplan.paths.descriptors import Descriptors
 from sightplan.paths.labels import ORDER, PATHEVAL, label_pair
 from sightplan.paths.maps import Bounds, ObstacleMap
+from sightplan.paths.preference import thresholds_on, vector_from_text
 from sightplan.paths.scenarios import Scenario
 from sightplan.vlm.api import TextReply, YesNoReply
 from sightplan.vlm.choosing import ChoiceReply
@@ -196,11 +194,11 @@ def test_all_questions_differ_and_name_both_sides():
 
 
 def test_vectors_in_words():
-    assert read_vector('0,0,0,-1,0,0,0') == read_vector('path_length=-1') == SHORT
-    assert read_vector('sharp_turns=-1, average_clearance=1') == (1, 0, 0, 0, -1, 0, 0)
+    assert vector_from_text('0,0,0,-1,0,0,0') == vector_from_text('path_length=-1') == SHORT
+    assert vector_from_text('sharp_turns=-1, average_clearance=1') == (1, 0, 0, 0, -1, 0, 0)
     for bad in ('', '1,2', 'width=1', 'path_length=x', '0,0,0,0,0,0,0', 'path_length=2'):
         with pytest.raises(InputError, match='vector'):
-            read_vector(bad)
+            vector_from_text(bad)
 
 
 @given(BELIEFS)
@@ -305,12 +303,12 @@ def test_doubt_is_named():
 
 
 def test_thresholds_fit_the_map():
-    assert thresholds_of(WALL, CriticSettings()) == PATHEVAL
+    assert thresholds_on(WALL) == PATHEVAL
     room = dataclasses.replace(WALL, polygons=(), bounds=Bounds(0, 0, 8, 4))
-    assert thresholds_of(room, CriticSettings()) == scaled_thresholds(0.1)
-    assert scaled_thresholds(0.1).path_length == pytest.approx(5)
-    assert scaled_thresholds(0.1).sharp_turns == 1
-    assert thresholds_of(room, CriticSettings(length_scale=1.0)) == PATHEVAL
+    assert thresholds_on(room) == thresholds_on(WALL, 0.1)
+    assert thresholds_on(WALL, 0.1).path_length == pytest.approx(5)
+    assert thresholds_on(WALL, 0.1).sharp_turns == 1
+    assert thresholds_on(room, 1.0) == PATHEVAL
 
 
 @pytest.mark.parametrize(('paths', 'what'), [

@@ -89,8 +89,9 @@ def _add_compare(group: Any) -> None:
 def compare(arguments: argparse.Namespace) -> Result:
     """Compare, show and draw."""
     from sightplan.grounding.path_critic import CriticSettings
-    from sightplan.grounding.path_wishes import WishSettings, read_vector
-    vector = None if arguments.vector is None else read_vector(arguments.vector)
+    from sightplan.grounding.path_wishes import WishSettings
+    from sightplan.paths.preference import vector_from_text
+    vector = None if arguments.vector is None else vector_from_text(arguments.vector)
     settings = CriticSettings(length_scale=arguments.length_scale, pairs=arguments.pairs)
     if arguments.pictures:
         found = _by_pictures(arguments, vector, settings)

@@ -20,7 +20,6 @@ scaled by the longer side.
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -41,13 +40,13 @@ from sightplan.grounding.ranking import MOST, RankingBelief
 from sightplan.model import InputError, check_settings, param
 from sightplan.paths.descriptors import Descriptors, describe_all
 from sightplan.paths.labels import ORDER, PATHEVAL, Thresholds, Vector
-from sightplan.paths.maps import WORLD, ObstacleMap, as_points
+from sightplan.paths.maps import ObstacleMap, as_points
+from sightplan.paths.preference import thresholds_on
 from sightplan.vlm.api import Backend, BackendUser, Part
 from sightplan.vlm.choosing import ChoiceRequest, can_choose, compare
 
 _ZERO = 1e-9
 """Sums of differences in thresholds that are nearer to 0 are 0."""
-_LENGTHS = ('minimum_clearance', 'maximum_clearance', 'average_clearance', 'path_length')
 _NAMES = ('A', 'B')
 """Of the two that are compared in pictures: names that mean nothing."""
 _ASKED = """\
@@ -124,25 +123,6 @@ class Critique:
             'reason': self.reason, 'model': self.model}
 
 
-def scaled_thresholds(scale: float) -> Thresholds:
-    """The published thresholds, those of lengths and clearances times a factor.
-
-    Raises:
-        InputError: the factor is not above 0.
-    """
-    if not scale > 0:
-        raise InputError(f'scale of the thresholds {scale} (give a number above 0)')
-    return dataclasses.replace(PATHEVAL, **{
-        name: getattr(PATHEVAL, name) * scale for name in _LENGTHS})
-
-
-def thresholds_of(item: ObstacleMap, settings: CriticSettings) -> Thresholds:
-    """The thresholds on a map."""
-    box = item.bounds
-    side = max(box.x_max - box.x_min, box.y_max - box.y_min)
-    return scaled_thresholds(settings.length_scale or side / (WORLD.x_max - WORLD.x_min))
-
-
 def rank_paths(descriptors: Sequence[Descriptors], wishes: Wishes,
                thresholds: Thresholds = PATHEVAL, *, strict: bool = False) -> Ranked:
     """Order measured paths; see the module.
@@ -208,7 +188,7 @@ def compare_paths(item: ObstacleMap, paths: Sequence[npt.ArrayLike], wishes: Wis
     check_settings(settings)
     arrays = checked_paths(item, paths)
     descriptors = describe_all(item, arrays)
-    thresholds = thresholds_of(item, settings)
+    thresholds = thresholds_on(item, settings.length_scale)
     ranked = rank_paths(descriptors, wishes, thresholds, strict=settings.strict)
     reason = path_reasons.reason(ranked.order, ranked.best, descriptors, wishes, thresholds,
                                  strict=settings.strict, sure=settings.sure)

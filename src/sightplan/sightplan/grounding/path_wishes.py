@@ -178,34 +178,6 @@ def certain(vector: Vector) -> Wishes:
                         for name, sign in zip(ORDER, vector, strict=True)))
 
 
-def read_vector(text: str) -> Vector:
-    """A vector in words: seven numbers ``0,1,0,-1,0,0,0``, or ``path_length=-1,sharp_turns=-1``.
-
-    Numbers are in the order of vectors; what is not named does not matter.
-
-    Raises:
-        InputError: it has another form, or names no descriptor.
-    """
-    parts = [part.strip() for part in text.split(',') if part.strip()]
-    named = dict.fromkeys(ORDER, 0)
-    try:
-        if any('=' in part for part in parts):
-            for part in parts:
-                name, _, sign = part.partition('=')
-                if name.strip() not in named:
-                    raise InputError(f'vector: {name.strip()!r} is no descriptor (choose among '
-                                     f'{", ".join(ORDER)})')
-                named[name.strip()] = int(sign)
-            vector: Vector = tuple(named.values())
-        else:
-            vector = tuple(int(part) for part in parts)
-    except ValueError:
-        raise InputError(f'vector: {text!r} (give seven numbers, or NAME=SIGN,... with 1 where '
-                         'more is better and -1 where less is)') from None
-    check_vector(vector, 'vector')
-    return vector
-
-
 def wish_questions(settings: WishSettings) -> tuple[Question, ...]:
     """All questions: for each wording, descriptor and direction.
 

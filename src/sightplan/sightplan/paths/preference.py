@@ -57,11 +57,22 @@ def vector_from_text(text: str, where: str = 'vector') -> Vector:
     return vector
 
 
-def thresholds_on(item: ObstacleMap) -> Thresholds:
-    """The published thresholds on a map; those of lengths are scaled by its longer side."""
+def thresholds_on(item: ObstacleMap, length_scale: float = 0.0) -> Thresholds:
+    """The published thresholds on a map, those of lengths and clearances times a factor.
+
+    Args:
+        item: the map.
+        length_scale: the factor; 0: the map's longer side by that of PathEval's maps.
+
+    Raises:
+        InputError: the factor is below 0, or no number.
+    """
+    if not length_scale >= 0:
+        raise InputError(f'length_scale = {length_scale} (give a number above 0, or 0 for that '
+                         'of the map)')
     box = item.bounds
     side = max(box.x_max - box.x_min, box.y_max - box.y_min)
-    scale = side / (WORLD.x_max - WORLD.x_min)
+    scale = length_scale or side / (WORLD.x_max - WORLD.x_min)
     return dataclasses.replace(PATHEVAL, **{
         name: getattr(PATHEVAL, name) * scale for name in LENGTHS})
 
