@@ -26,7 +26,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 (its usual name)
 from numpy.typing import NDArray
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor
 
 from shards import render, shard_path
@@ -37,7 +37,12 @@ from sightplan.paths.generator import FAMILIES, generate_map
 from sightplan.paths.labels import PATHEVAL
 from sightplan.paths.maps import GOAL, START, ObstacleMap
 from sightplan.paths.planning import PLANNERS, PlannerSettings, plan_path
-from sightplan.vlm.backends._embedded_paths import MODEL_TYPE, SETTINGS_FILE, weights_file
+from sightplan.vlm.backends._embedded_paths import (
+    MODEL_TYPE,
+    SETTINGS_FILE,
+    load_network,
+    weights_file,
+)
 from sightplan.vlm.backends._embedded_paths_network import (
     FARTHEST,
     PERSPECTIVE_SIZE,
@@ -231,14 +236,6 @@ def train(rows: list[dict[str, Any]], view: Views, args: argparse.Namespace, log
     return network.eval()
 
 
-def trained(folder: Path, view: str) -> Network:
-    """What was learned before."""
-    network = Network(Shape())
-    network.load_state_dict({key: value.float() if value.is_floating_point() else value
-                             for key, value in load_file(folder / weights_file(view)).items()})
-    return network.eval()
-
-
 # ----------------------------------------------------------------------------------- calibration
 
 
@@ -312,7 +309,7 @@ def main() -> None:
     settings |= {'model_type': MODEL_TYPE, 'enough': {
         name: getattr(PATHEVAL, name) for name in READINGS}}
     for name in args.view or VIEWS:
-        network = (trained(args.out, name) if args.calibrate else
+        network = (load_network(args.out, name, Shape()) if args.calibrate else
                    train(rows, VIEWS[name], args, args.out / f'training_log_{name}.jsonl'))
         usual = [row for row in held_out if len(row['path']) <= _USUAL_POINTS]
         found, true = readings(network, usual, VIEWS[name])

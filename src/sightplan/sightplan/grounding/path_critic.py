@@ -41,7 +41,7 @@ from sightplan.model import InputError, check_settings, param
 from sightplan.paths.descriptors import Descriptors, describe_all
 from sightplan.paths.labels import ORDER, PATHEVAL, Thresholds, Vector
 from sightplan.paths.maps import ObstacleMap, as_points
-from sightplan.paths.preference import thresholds_on
+from sightplan.paths.preference import in_thresholds, thresholds_on
 from sightplan.vlm.api import Backend, BackendUser, Part
 from sightplan.vlm.choosing import ChoiceRequest, can_choose, compare
 
@@ -153,18 +153,10 @@ def rank_paths(descriptors: Sequence[Descriptors], wishes: Wishes,
 def _nets(descriptors: Sequence[Descriptors], wishes: Wishes, thresholds: Thresholds,
           strict: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Net of each path against each other under each vector, (N, n, n), and P(vector), (N,)."""
-    units = np.array([getattr(thresholds, name) for name in ORDER], dtype=np.float64)
-    if not (units > 0).all():
-        name = ORDER[int(np.argmin(units > 0))]
-        raise InputError(f'threshold of {name} is {getattr(thresholds, name)} (give a number '
-                         'above 0)')
-    values = np.array([[getattr(item, name) for name in ORDER] for item in descriptors],
-                      dtype=np.float64)
-    apart = values[:, None] - values[None]
-    counts = abs(apart) > units if strict else abs(apart) >= units
+    _, apart = in_thresholds(descriptors, thresholds, strict=strict)
     vectors, chances = wishes.vectors()
     count = len(descriptors)
-    net = (vectors @ np.where(counts, apart / units, 0.0).reshape(-1, len(ORDER)).T).reshape(
+    net = (vectors @ apart.reshape(-1, len(ORDER)).T).reshape(
         len(vectors), count, count)
     net[abs(net) < _ZERO] = 0.0
     return net, chances

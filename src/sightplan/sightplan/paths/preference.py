@@ -96,6 +96,28 @@ def order_paths(paths: Sequence[Descriptors], vector: Vector, thresholds: Thresh
     check_vector(vector, 'vector')
     if not paths:
         raise InputError('paths: there are none (give one or more)')
+    values, apart = in_thresholds(paths, thresholds)
+    net = (apart @ np.array(vector)).round(_DIGITS)
+    wins = ((net > 0) + 0.5 * (net == 0)).sum(axis=1)
+    whole = (values @ np.array(vector)).round(_DIGITS)
+    return tuple(int(at) for at in np.lexsort((-whole, -net.sum(axis=1), -wins)))
+
+
+def in_thresholds(paths: Sequence[Descriptors], thresholds: Thresholds, *, strict: bool = False,
+                  ) -> tuple[FloatArray, FloatArray]:
+    """Descriptors in units of their thresholds, in ``ORDER``, and what of differences counts.
+
+    Args:
+        paths: n of them.
+        thresholds: from which difference on a descriptor is significant.
+        strict: a difference must exceed its threshold, not only reach it.
+
+    Returns:
+        (n, 7); and (n, n, 7), the first path less the second, 0 where that is not significant.
+
+    Raises:
+        InputError: a threshold is not above 0.
+    """
     units = np.array([getattr(thresholds, name) for name in ORDER], dtype=np.float64)
     if not (units > 0).all():
         name = ORDER[int(np.argmin(units > 0))]
@@ -104,8 +126,5 @@ def order_paths(paths: Sequence[Descriptors], vector: Vector, thresholds: Thresh
     values: FloatArray = np.array([[getattr(path, name) for name in ORDER] for path in paths],
                                   dtype=np.float64)
     apart = values[:, None] - values[None]
-    signs = np.array(vector) / units
-    net = (np.where(abs(apart) >= units, apart, 0.0) @ signs).round(_DIGITS)
-    wins = ((net > 0) + 0.5 * (net == 0)).sum(axis=1)
-    whole = (values @ signs).round(_DIGITS)
-    return tuple(int(at) for at in np.lexsort((-whole, -net.sum(axis=1), -wins)))
+    counts = abs(apart) > units if strict else abs(apart) >= units
+    return values / units, np.where(counts, apart / units, 0.0)

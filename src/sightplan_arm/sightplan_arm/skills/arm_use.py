@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from sightplan.model import InputError, WorldError, settings_fields
+from sightplan.model import Action, InputError, WorldError, settings_fields
 from sightplan_arm.config import RobotConfig
-from sightplan_arm.hardware import Arm, JointState
+from sightplan_arm.hardware import Arm, ArmStoppedError, JointState
 from sightplan_arm.skills.motions import Motion, MotionSequence, PathPlanner
-from sightplan_arm.skills.report import Stopwatch
+from sightplan_arm.skills.report import FAILED, STOPPED, Refused, SkillReport, Stopwatch
 from sightplan_arm.trajectories import UnreachableError
 
 if TYPE_CHECKING:
@@ -34,12 +34,44 @@ class ArmUse:
         paths: plans them.
         settle_s: how long to wait after the fingers have opened, on the arm's clock.
         over_m: height of the tip above all that can stand on the table.
+
+    Attributes:
+        reports: of the actions so far.
     """
 
     def __init__(self, robot: RobotConfig, arm: Arm, gate: Gate, paths: PathPlanner, *,
                  settle_s: float, over_m: float) -> None:
         self._robot, self._arm, self._gate, self._paths = robot, arm, gate, paths
         self._settle_s, self._over_m = settle_s, over_m
+        self.reports: list[SkillReport] = []
+
+    def _reported(self, action: Action, carry_out: Callable[[Stopwatch], tuple[str, str]],
+                  ) -> tuple[str, str]:
+        """Carry out an action while the arm is armed, and report what became of it.
+
+        Returns:
+            one of ``report.CAUSES``, and a message.
+
+        Raises:
+            ArmStoppedError: the gate refused or broke off a motion; it is reported, too, as is
+                any other error.
+        """
+        watch = Stopwatch(self._arm.now_s)
+        try:
+            self._gate.check_armed()
+            try:
+                cause, message = carry_out(watch)
+            except Refused as error:
+                cause, message = error.cause, error.message
+                self._gate.check_armed()  # meanwhile it may have been stopped
+        except ArmStoppedError as error:
+            self.reports.append(watch.report(action, STOPPED, f'{error.cause}: {error}'))
+            raise
+        except Exception as error:
+            self.reports.append(watch.report(action, FAILED, str(error)))
+            raise
+        self.reports.append(watch.report(action, cause, message))
+        return cause, message
 
     def _follow(self, motions: Sequence[Motion], watch: Stopwatch) -> None:
         for motion in motions:

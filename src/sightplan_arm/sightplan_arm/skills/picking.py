@@ -27,7 +27,7 @@ from sightplan_arm.hardware import Arm, ArmStoppedError, Camera
 from sightplan_arm.skills import report as causes
 from sightplan_arm.skills.arm_use import ArmUse
 from sightplan_arm.skills.motions import NoRoomError, PathPlanner
-from sightplan_arm.skills.report import Refused, SkillReport, SkillResult, Stopwatch
+from sightplan_arm.skills.report import Refused, SkillResult, Stopwatch
 from sightplan_arm.skills.transport import FIRST, SMOOTH, Moves, TransportPlanner
 from sightplan_arm.trajectories import UnreachableError
 
@@ -106,7 +106,6 @@ class PickingSkills(ArmUse, ABC, Generic[Seen, Task]):
         self._camera, self._picking, self._width_m = camera, settings, width_m
         self._begun = False
         self._belief: Belief | None = None
-        self.reports: list[SkillReport] = []
 
     # --- of the protocol Skills -----------------------------------------------------------------
 
@@ -118,23 +117,9 @@ class PickingSkills(ArmUse, ABC, Generic[Seen, Task]):
         """Carry out an action: see the protocol."""
         if not self._begun:
             raise WorldError('no episode: reset the world first')
-        watch = Stopwatch(self._arm.now_s)
-        try:
-            self._gate.check_armed()
-            try:
-                cause, message = self._carry_out(action, watch)
-            except Refused as error:
-                cause, message = error.cause, error.message
-                self._gate.check_armed()  # meanwhile it may have been stopped
-        except ArmStoppedError as error:
-            self.reports.append(watch.report(action, causes.STOPPED, f'{error.cause}: {error}'))
-            raise
-        except Exception as error:
-            self.reports.append(watch.report(action, causes.FAILED, str(error)))
-            raise
+        cause, message = self._reported(action, lambda watch: self._carry_out(action, watch))
         status = (FeedbackStatus.REJECTED if cause in causes.ILLEGAL
                   else FeedbackStatus.EXECUTED)
-        self.reports.append(watch.report(action, cause, message))
         return SkillResult(Feedback(status, message), self.reports[-1])
 
     # --- what derived skills say ----------------------------------------------------------------

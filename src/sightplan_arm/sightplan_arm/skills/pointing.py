@@ -28,7 +28,7 @@ from sightplan.model import (
     param,
 )
 from sightplan_arm.config import RobotConfig
-from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, Vector
+from sightplan_arm.hardware import Arm, Camera, Vector
 from sightplan_arm.skills import report as causes
 from sightplan_arm.skills.arm_use import ArmUse, read_settings
 from sightplan_arm.skills.grasp_paths import Carry, GraspPlanner, Moves
@@ -40,7 +40,7 @@ from sightplan_arm.skills.motions import (
     PathPlanner,
     first_that_works,
 )
-from sightplan_arm.skills.report import Refused, SkillReport, SkillResult, Stopwatch
+from sightplan_arm.skills.report import Refused, SkillResult, Stopwatch
 from sightplan_arm.skills.seen import NothingThereError, Thing, find, find_again, is_gone
 from sightplan_arm.skills.surface import Mask, Surface, see_surface
 from sightplan_arm.trajectories import UnreachableError, joint_line
@@ -123,7 +123,6 @@ class PointingSkills(ArmUse):
         self._planner = GraspPlanner(robot, self._paths, gate.limits.check, lift_m=s.lift_m,
                                      carry_speed=s.carry_speed, room_m=s.clearance_m)
         self._camera = camera
-        self.reports: list[SkillReport] = []
         self.held: Held | None = None
 
     def reset(self) -> None:
@@ -212,21 +211,7 @@ class PointingSkills(ArmUse):
     def _execute(self, name: str, label: str,
                  carry_out: Callable[[Action, Stopwatch], tuple[str, str]]) -> SkillResult:
         action = Action(name, (_as_name(label),))
-        watch = Stopwatch(self._arm.now_s)
-        try:
-            self._gate.check_armed()
-            try:
-                cause, message = carry_out(action, watch)
-            except Refused as error:
-                cause, message = error.cause, error.message
-                self._gate.check_armed()  # meanwhile it may have been stopped
-        except ArmStoppedError as error:
-            self.reports.append(watch.report(action, causes.STOPPED, f'{error.cause}: {error}'))
-            raise
-        except Exception as error:
-            self.reports.append(watch.report(action, causes.FAILED, str(error)))
-            raise
-        self.reports.append(watch.report(action, cause, message))
+        _, message = self._reported(action, lambda watch: carry_out(action, watch))
         return SkillResult(Feedback(FeedbackStatus.EXECUTED, message), self.reports[-1])
 
     def _grasp(self, where: Region | Mask, part: bool, action: Action,

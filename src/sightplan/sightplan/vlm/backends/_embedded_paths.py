@@ -53,6 +53,14 @@ def weights_file(view: str) -> str:
     return f'{view}.safetensors'
 
 
+def load_network(folder: Path, view: str, shape: Shape) -> Network:
+    """The network of a view, with its weights from a folder."""
+    network = Network(shape)
+    network.load_state_dict({key: value.float() if value.is_floating_point() else value
+                             for key, value in load_file(folder / weights_file(view)).items()})
+    return network.eval()
+
+
 class PathReader:
     """Loaded networks that read paths; from any thread.
 
@@ -71,11 +79,8 @@ class PathReader:
             self._networks, self._noise = {}, {}
             for name, found in views.items():
                 shape = found['shape']
-                network = Network(Shape(shape['first'], shape['width'], tuple(shape['dilations'])))
-                weights = load_file(folder / weights_file(name))
-                network.load_state_dict({key: value.float() if value.is_floating_point() else value
-                                         for key, value in weights.items()})
-                self._networks[name] = network.eval()
+                self._networks[name] = load_network(folder, name, Shape(
+                    shape['first'], shape['width'], tuple(shape['dilations'])))
                 self._noise[name] = {key: float(found['noise'][key]) for key in READINGS}
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError,
                 SafetensorError) as error:

@@ -38,11 +38,11 @@ def draw(together: float, atom: Atom, picture: tuple[str, ...]) -> float:
     things = sorted(set(atom.args))
     by_picture = together * PICTURE
     by_thing = together - by_picture if things else 0.0
-    z = math.sqrt(by_picture) * _normal(*picture)
+    z = math.sqrt(by_picture) * normal(*picture)
     for thing in things:
-        z += math.sqrt(by_thing / len(things)) * _normal(*picture, 'thing', thing)
+        z += math.sqrt(by_thing / len(things)) * normal(*picture, 'thing', thing)
     own = 1.0 - by_picture - by_thing
-    return _NORMAL.cdf(z + math.sqrt(own) * _normal(*picture, 'own', str(atom)))
+    return _NORMAL.cdf(z + math.sqrt(own) * normal(*picture, 'own', str(atom)))
 
 
 def uniform(*key: str) -> float:
@@ -50,7 +50,8 @@ def uniform(*key: str) -> float:
     return _hash(*key) / 2.0 ** 56
 
 
-def _normal(*key: str) -> float:
+def normal(*key: str) -> float:
+    """A standard normal draw that is its key's alone."""
     # 52 bits and a half: never 0 or 1, where the quantile is infinite.
     return _NORMAL.inv_cdf((_hash(*key) // 16 + 0.5) / 2.0 ** 52)
 

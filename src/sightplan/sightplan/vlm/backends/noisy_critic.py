@@ -29,7 +29,7 @@ from typing import Any
 
 from sightplan.model import InputError, param
 from sightplan.vlm.api import NoWords
-from sightplan.vlm.backends._hashed_draws import uniform
+from sightplan.vlm.backends._hashed_draws import normal
 from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest, PreferenceSource
 
 _COUNTS = Path(__file__).parent / 'data' / 'critic_counts.json'
@@ -177,8 +177,7 @@ class Backend(NoWords):
         key = [str(self._settings.seed), *sorted(request.subjects), repr(request.properties)]
         if self._settings.noise == 'independent':
             key.append('flipped' if flipped else 'as it is')
-        # Half a step off 0 and 1, where the quantile is infinite.
-        z = _NORMAL.inv_cdf(min(max(uniform(*key), 1e-12), 1 - 1e-12))
+        z = normal(*key)
         return -z if flipped else z
 
 
