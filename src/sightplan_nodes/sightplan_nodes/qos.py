@@ -3,10 +3,11 @@
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
 SENSOR = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST, depth=5,
+    history=HistoryPolicy.KEEP_LAST, depth=60,
     reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
 """Images and camera info. Offered reliable, so that the recorder gets every judged image and a
-viewer may still ask for best effort; shallow, because an old image is worth nothing."""
+viewer may still ask for best effort. Deep, six seconds of a camera, because the recorder must not
+miss the one image that was judged while a busy machine keeps it waiting."""
 
 EVENTS = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=1000,

@@ -480,6 +480,28 @@ def test_an_image_that_never_came_is_counted(bench: Callable) -> None:
     assert (line['images'], line['images_missing'], measures.scored(line)) == (0, 1, True)
 
 
+def test_a_recorder_that_is_kept_waiting_misses_no_image(bench: Callable) -> None:
+    """On a busy machine its process may stand still while a camera goes on for seconds."""
+    with bench() as b:
+        b.agent.start(b.out)
+        b.begin()
+        b.look(40)
+        eventually(lambda: b.recorder._current is not None and b.recorder._current._images,
+                   'the first image')
+        held, go_on = threading.Event(), threading.Event()
+        executor = b.recorder.executor
+        assert executor is not None
+        executor.create_task(lambda: (held.set(), go_on.wait(LIMIT_S)))
+        assert held.wait(LIMIT_S)
+        b.look(50)
+        for stamp_ns in range(51, 90):
+            b.world.show(stamp_ns)
+        go_on.set()
+        b.end(200)
+        line = b.agent.result('e/1')
+    assert (line['observations'], line['images'], line['images_missing']) == (2, 2, 0)
+
+
 def test_an_image_that_comes_late_is_not_missing(bench: Callable) -> None:
     with bench(image_timeout_s=0.1, image_policy='all') as b:
         b.agent.start(b.out)

@@ -53,7 +53,7 @@ RECORDED = {
 }
 """All that recorders write, in the order in which a bag lists it: topic to type."""
 
-SENSOR_QOS = Qos(5, 'reliable', 'volatile')
+SENSOR_QOS = Qos(60, 'reliable', 'volatile')
 EVENTS_QOS = Qos(1000, 'reliable', 'transient_local')
 LATCHED_QOS = Qos(1, 'reliable', 'transient_local')
 
