@@ -66,7 +66,8 @@ def test_fields_of_an_episode(recorded):
         for counts in line['predicates'].values():
             assert all(set(own) == set(COUNTS) for own in counts.values())
         assert all(set(plan) == fields('`plans`') for plan in line['plans'])
-        assert all(set(step) == fields('`actions`') - {'proposal'} for step in line['actions'])
+        assert all(set(step) == fields('`actions`') - {'proposal', 'region'}
+                   for step in line['actions'])
 
 
 def test_fields_of_a_failure():

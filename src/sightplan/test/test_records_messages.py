@@ -10,12 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightplan.model import Atom, Belief, BeliefUpdated, InputError, WorldError
+from sightplan.model import (
+    Action,
+    Atom,
+    Belief,
+    BeliefUpdated,
+    Form,
+    InputError,
+    Region,
+    WorldError,
+)
 from sightplan.records import topics
 from sightplan.records.messages import (
     BagMessages,
     Messages,
     belief_from_msg,
+    from_msg,
     image_from_msg,
     message_types,
     raw_stamp_ns,
@@ -68,6 +78,25 @@ def test_what_is_believed_keeps_its_order() -> None:
     belief = Belief(frozenset(), {Atom(name): 0.5 for name in 'cab'})
     message = Messages(MAKE).event_to_msg(BeliefUpdated(belief), 'e', 0)
     assert [str(atom) for atom in belief_from_msg(message).probabilities] == ['c', 'a', 'b']
+
+
+@given(st.one_of(st.none(), st.builds(
+    lambda x, y, label, p: Region(Form.BOX, ((x, y), (x + 0.5, y + 0.5)), label, p),
+    st.floats(-1, 1), st.floats(-1, 1), st.sampled_from(['', 'the red mug']),
+    st.none() | st.floats(0, 1))))
+def test_an_action_carries_its_place_in_the_picture(region: Region | None) -> None:
+    message = Messages(MAKE).to_msg(Action('grasp', ('mug_1',), region))
+    name = 'sightplan_interfaces/msg/SymbolicAction'
+    back = from_msg(Action, MAKE.read(MAKE.data(message), name))
+    assert back.region == region
+    assert back == Action('grasp', ('mug_1',)), 'the same whatever its place'
+
+
+def test_a_place_that_is_none_is_refused() -> None:
+    region = MAKE('sightplan_interfaces/msg/Region', form=1, x=[0.5], y=[])
+    message = MAKE('sightplan_interfaces/msg/SymbolicAction', name='grasp', region=[region])
+    with pytest.raises(InputError, match='region'):
+        from_msg(Action, message)
 
 
 def test_a_picture_that_is_not_whole_is_refused() -> None:

@@ -42,7 +42,7 @@ from sightplan_arm.skills import SkillReport, SkillResult, Skills, load_skills
 from sightplan_arm.skills.pointing import PointingSkills
 from sightplan_arm.skills.pointing import make_skills as make_pointing_skills
 from sightplan_nodes import names, qos
-from sightplan_nodes.conversions import MESSAGES, region_from_msg
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import error_text
 from sightplan_nodes.latch import Latch, default_latch_file
 from sightplan_nodes.options import parse_options
@@ -556,7 +556,7 @@ def _region_of(goal: GraspAt.Goal) -> Region | None:
         InputError: it cannot be read.
     """
     if goal.region.form:
-        return region_from_msg(goal.region)
+        return messages.region_from_msg(goal.region)
     if goal.region.x or goal.region.y:
         raise InputError('region: it has points, but form 0, which means to put back; set the '
                          'form')

@@ -33,7 +33,6 @@ from sightplan.model import (
     PastStep,
     Problem,
     Question,
-    Region,
     Target,
     UnknownImageError,
     Verdict,
@@ -250,41 +249,6 @@ def answers_from_response(response: Any, questions: Sequence[Question]) -> list[
                 questions, *fields, strict=True)]
 
 
-def region_to_msg(region: Region) -> msg.Region:
-    """A place in a picture as a message."""
-    return msg.Region(
-        form=messages.numbers(Form)[region.form], x=[x for x, _ in region.points],
-        y=[y for _, y in region.points], label=text(region.label),
-        probability=messages.probability_to_msg(region.probability))
-
-
-def region_from_msg(message: msg.Region) -> Region:
-    """A message's place in a picture.
-
-    Raises:
-        InputError: an unknown form, or points that do not go with it.
-    """
-    try:
-        return Region(form_from_msg(message.form), tuple(zip(message.x, message.y, strict=True)),
-                      message.label, messages.probability_from_msg(message.probability))
-    except ValueError as error:
-        raise InputError(f'region: {error}') from error
-
-
-def form_from_msg(value: int) -> Form:
-    """The form that a number stands for; 0 stands for a point.
-
-    Raises:
-        InputError: the number stands for nothing.
-    """
-    forms: dict[int, Form] = {number: form for form, number in messages.numbers(Form).items()}
-    forms[0] = Form.POINT
-    if value not in forms:
-        raise InputError(f'form = {value} is not one of ' + ', '.join(
-            f'{number} ({form})' for form, number in messages.numbers(Form).items()))
-    return forms[value]
-
-
 def fill_targets(request: Any, targets: Sequence[Target], settings: PointerSettings | None = None,
                  start: Point | None = None) -> Any:
     """Write what to find into a request of Locate; returns it.
@@ -316,14 +280,14 @@ def targets_from_request(request: Any) -> list[Target]:
     Raises:
         InputError: its form is unknown.
     """
-    form = form_from_msg(request.form)
+    form = messages.form_from_msg(request.form)
     return [Target(words, form) for words in request.targets]
 
 
 def fill_found(response: Any, found: Sequence[Found]) -> Any:
     """Write where things are into a response of Locate; returns it."""
     response.found = [msg.Located(
-        target=text(thing.target.text), regions=[region_to_msg(r) for r in thing.regions],
+        target=text(thing.target.text), regions=[MESSAGES.region_to_msg(r) for r in thing.regions],
         probability=messages.probability_to_msg(thing.probability), sure=thing.sure,
         unread=text(thing.unread), text=text(thing.text), askings=thing.askings,
         checks=thing.checks) for thing in found]
@@ -338,7 +302,7 @@ def found_from_response(response: Any, targets: Sequence[Target]) -> list[Found]
     """
     if len(response.found) != len(targets):
         raise InputError(f'{len(targets)} targets have {len(response.found)} places')
-    return [Found(target, tuple(region_from_msg(region) for region in located.regions),
+    return [Found(target, tuple(messages.region_from_msg(region) for region in located.regions),
                   messages.probability_from_msg(located.probability), bool(located.sure),
                   located.unread, located.text, int(located.askings), int(located.checks),
                   response.model)

@@ -37,7 +37,7 @@ from sightplan.model import (
 )
 from sightplan_nodes import names
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
-from sightplan_nodes.conversions import fill_targets, found_from_response, region_to_msg
+from sightplan_nodes.conversions import MESSAGES, fill_targets, found_from_response
 from sightplan_nodes.spin import leave
 
 _APPEAR_S = 10.0
@@ -113,7 +113,7 @@ class GraspClient(Node):
             found['region'] = region.to_json()
         call = ActionCaller(self, GraspAt, names.GRASP_AT, world)
         result = call.checked(GraspAt.Goal(
-            region=msg.Region() if region is None else region_to_msg(region),
+            region=msg.Region() if region is None else MESSAGES.region_to_msg(region),
             label=request.target, part=request.is_part), request.timeout_s, cancelled)
         return {**found, 'world': world, 'cause': result.cause, 'message': result.message}
 

@@ -36,7 +36,7 @@ from sightplan_arm.geometry import inverse, transform
 from sightplan_nodes import arm_side, calls, grasp, names, qos
 from sightplan_nodes.arm_bridge import ArmBridge
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
-from sightplan_nodes.conversions import region_to_msg
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import raise_error
 from sightplan_nodes.grasp import GraspClient, Request, read_request
 from sightplan_nodes.sim_bridge import SimBridge
@@ -69,7 +69,8 @@ class Client:
 
     def grasp(self, region: Region | None = None, label: str = 'block') -> GraspAt.Result:
         return self._grasp.checked(GraspAt.Goal(
-            region=msg.Region() if region is None else region_to_msg(region), label=label),
+            region=msg.Region() if region is None else MESSAGES.region_to_msg(region),
+            label=label),
             LIMIT_S, self.cancel.is_set)
 
 
@@ -244,7 +245,7 @@ class Graph:
         self.grounder, self.world = Node(names.GROUNDER), Node(world)
         self.located = msg.Located(
             target='the mug', probability=0.9, sure=True,
-            regions=[region_to_msg(Region(Form.POINT, ((0.25, 0.75),)))])
+            regions=[MESSAGES.region_to_msg(Region(Form.POINT, ((0.25, 0.75),)))])
         self.goals: list[GraspAt.Goal] = []
         self.asked: list[Locate.Request] = []
         self.grounder.create_service(Locate, names.LOCATE, self._locate)

@@ -413,7 +413,7 @@ def test_a_request_has_one_form() -> None:
     (1, [math.nan], [0.5]), (2, [0.5], [0.5])])
 def test_regions_that_cannot_be_read_are_refused(form: int, x: list, y: list) -> None:
     with pytest.raises(InputError):
-        conversions.region_from_msg(msg.Region(form=form, x=x, y=y))
+        messages.region_from_msg(msg.Region(form=form, x=x, y=y))
 
 
 def test_places_and_targets_are_as_many() -> None:

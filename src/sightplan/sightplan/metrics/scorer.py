@@ -345,6 +345,8 @@ class EpisodeScorer:
             'status': status.value, 'outcome': outcome,
             'right': status is FeedbackStatus.EXECUTED and self._preconditions_right,
             **frame, 'applicable': None, 'effects': None, 'misled': []}
+        if event.action is not None and event.action.region is not None:
+            entry['region'] = event.action.region.to_json()
         if status is FeedbackStatus.INVALID:
             entry['proposal'] = self._reply
         self._judgements.step(line['steps'], event.action, status,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from sightplan.model.region import Region
 
 _NAME = re.compile(r'[a-z0-9][a-z0-9_.-]*\Z')
 
@@ -62,10 +64,18 @@ State = frozenset[Atom]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Action:
-    """A ground action, for example ``moveblock(r, c1)``; names are lower case."""
+    """A ground action, for example ``moveblock(r, c1)``; names are lower case.
+
+    Attributes:
+        name: of the action.
+        args: objects or directions.
+        region: where in the picture it is done; None where nobody says. Two actions are the same
+            whatever their regions.
+    """
 
     name: str
     args: tuple[str, ...] = ()
+    region: Region | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         _check_names('action', (self.name, *self.args))

@@ -20,7 +20,7 @@ import math
 import re
 import struct
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -49,6 +49,7 @@ from sightplan.model import (
     EpisodeStarted,
     Feedback,
     FeedbackStatus,
+    Form,
     GroundingPrompt,
     InputError,
     Observation,
@@ -62,6 +63,7 @@ from sightplan.model import (
     ProposalStatus,
     Proposed,
     Question,
+    Region,
     State,
     Stepped,
     StopReason,
@@ -241,6 +243,40 @@ def proposal_from_msg(message: Any) -> Proposal:
     return found
 
 
+def form_from_msg(value: int) -> Form:
+    """The form of a place that a number stands for; 0 stands for a point.
+
+    Raises:
+        InputError: the number stands for nothing.
+    """
+    forms: dict[int, Form] = {number: form for form, number in numbers(Form).items()}
+    forms[0] = Form.POINT
+    if value not in forms:
+        raise InputError(f'form = {value} is not one of ' + ', '.join(
+            f'{number} ({form})' for form, number in numbers(Form).items()))
+    return forms[value]
+
+
+def region_from_msg(message: Any) -> Region:
+    """A message's place in a picture.
+
+    Raises:
+        InputError: an unknown form, or points that do not go with it.
+    """
+    try:
+        return Region(form_from_msg(message.form),
+                      tuple((float(x), float(y))
+                            for x, y in zip(message.x, message.y, strict=True)),
+                      message.label, probability_from_msg(message.probability))
+    except ValueError as error:
+        raise InputError(f'region: {error}') from error
+
+
+def maybe_region_from_msg(messages: Sequence[Any]) -> Region | None:
+    """The place in a list of at most one; None: nobody said."""
+    return region_from_msg(messages[0]) if len(messages) else None
+
+
 def verdict_from_msg(value: int) -> Verdict:
     """A message's verdict.
 
@@ -264,7 +300,7 @@ def probability_from_msg(value: float) -> float | None:
 _FROM_FIELD: Mapping[Any, Callable[[Any], Any]] = {
     str: str, int: int, float: float, bool: bool, float | None: probability_from_msg,
     Action | None: maybe_action_from_msg, Usage | None: usage_from_msg,
-    Proposal: proposal_from_msg}
+    Region | None: maybe_region_from_msg, Proposal: proposal_from_msg}
 
 
 # images
@@ -536,7 +572,8 @@ class Messages:
         self._writers: dict[Any, Callable[[Any], Any]] = {
             str: text, int: int, float: float, bool: bool, float | None: probability_to_msg,
             bool | None: EXPECTATIONS.__getitem__, Action | None: self.action_to_msg,
-            Usage | None: self.usage_to_msg}
+            Usage | None: self.usage_to_msg,
+            Region | None: lambda region: [] if region is None else [self.region_to_msg(region)]}
 
     def _own(self, name: str, /, **fields: Any) -> Any:
         return self._make(f'{PACKAGE}/msg/{name}', **fields)
@@ -582,6 +619,13 @@ class Messages:
     def action_to_msg(self, action: Action | None) -> Any:
         """An action as a message; an empty name stands for none."""
         return self._own('SymbolicAction') if action is None else self.to_msg(action)
+
+    def region_to_msg(self, region: Region) -> Any:
+        """A place in a picture as a message."""
+        return self._own('Region', form=numbers(Form)[region.form],
+                         x=[x for x, _ in region.points], y=[y for _, y in region.points],
+                         label=text(region.label),
+                         probability=probability_to_msg(region.probability))
 
     def usage_to_msg(self, usage: Usage | None) -> Any:
         """What a model's use cost, as a message; None: nobody counted."""

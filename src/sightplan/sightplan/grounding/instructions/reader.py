@@ -1,0 +1,327 @@
+"""A small reader of plain instructions: words it knows, read by where they stand.
+
+It knows things by category and colour, counts, "all but", left and right, "nearest to", places,
+drawers, and stages in sentences of their own; the words are in ``lexicon.yaml``. It was written
+for instructions about tidying a table, and is no model of language: what it cannot read it says.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sightplan.grounding.instructions.wishes import DRAWER, Choice, Place, Things, Wish
+from sightplan.model import InputError
+from sightplan.model.reading import Record, read_file
+
+FILE = Path(__file__).with_name('lexicon.yaml')
+LONGEST = 2000
+"""An instruction has at most so many characters."""
+
+
+class UnreadError(InputError):
+    """An instruction that the reader cannot read; says which part."""
+
+
+class _End(Record):
+    closed: bool
+    words: tuple[str, ...]
+
+
+class _Lexicon(Record):
+    things: dict[str, tuple[str, ...]]
+    places: dict[str, tuple[str, ...]]
+    groups: dict[str, tuple[str, ...]]
+    colours: tuple[str, ...]
+    parts: tuple[str, ...]
+    numbers: dict[str, int]
+    before: tuple[str, ...]
+    levels: dict[str, str]
+    nearest: tuple[str, ...]
+    leftmost: tuple[str, ...]
+    rightmost: tuple[str, ...]
+    but: tuple[str, ...]
+    drawer_ends: tuple[_End, ...]
+
+
+@functools.cache
+def _lexicon() -> _Lexicon:
+    return read_file(_Lexicon, FILE)
+
+
+@functools.cache
+def _nouns() -> dict[str, tuple[tuple[str, ...], bool]]:
+    """Each noun's categories, and whether it is a place."""
+    words = _lexicon()
+    found = {form: ((category,), False) for category, forms in words.things.items()
+             for form in forms}
+    found |= {form: ((category,), True) for category, forms in words.places.items()
+              for form in forms}
+    return found | {group: (members, False) for group, members in words.groups.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Mention:
+    """A description in a sentence.
+
+    Attributes:
+        start, end: its tokens; ``noun`` is the index of its noun.
+        before: the tokens before the noun that belong to it.
+        colour: '' where none is said.
+    """
+
+    start: int
+    noun: int
+    end: int
+    before: tuple[str, ...]
+    colour: str
+
+
+def read_instruction(text: str) -> tuple[Wish, ...]:
+    """What an instruction wants, stage by stage.
+
+    Args:
+        text: one or more sentences; each is a stage, which is over before the next begins.
+
+    Raises:
+        UnreadError: a sentence holds nothing that can be read, or leaves open where things go.
+    """
+    if len(text) > LONGEST:
+        raise UnreadError(f'the instruction has {len(text)} characters; at most {LONGEST} '
+                          'are read')
+    sentences = [part for part in re.split(r'[.!]+(?:\s+|$)', text.lower()) if part.strip()]
+    if not sentences:
+        raise UnreadError('the instruction is empty')
+    return tuple(_Sentence(part).wish() for part in sentences)
+
+
+class _Sentence:
+    """One stage."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text.strip()
+        plain = re.sub(r'-colou?red\b', '', self._text)
+        plain = re.sub(r'-(\w+)d\b', r' \1', plain)  # "red-handled spoons"
+        plain = plain.replace('handle d', 'handle')
+        self._tokens = re.findall(r"[a-z']+|[,;:]", plain)
+        self._mask_drawers()
+
+    def _mask_drawers(self) -> None:
+        """Replace what names a drawer by one token, such as ``drawer:top``."""
+        levels, tokens, k = _lexicon().levels, self._tokens, 0
+        masked: list[str] = []
+        while k < len(tokens):
+            level = levels.get(tokens[k], '')
+            after = tokens[k + 1:k + 5]
+            used = 0
+            if level and after[:1] == ['drawer']:
+                used = 2
+            elif level and after[:4] == ['of', 'the', 'two', 'drawers']:
+                used = 5
+            elif tokens[k] == 'drawer':
+                used, level = 1, ''
+            if used:
+                if masked and masked[-1] == 'the':
+                    masked.pop()
+                masked.append(f'{DRAWER}:{level}')
+                k += used
+                if tokens[k:k + 3] == ['of', 'the', 'cabinet']:
+                    k += 3
+                continue
+            masked.append(tokens[k])
+            k += 1
+        self._tokens = masked
+
+    def wish(self) -> Wish:
+        """What the sentence wants.
+
+        Raises:
+            UnreadError: it cannot be read.
+        """
+        drawers = [self._drawer(k) for k, token in enumerate(self._tokens)
+                   if token.startswith(f'{DRAWER}:')]
+        if len(set(drawers)) > 1:
+            raise self._unread('it names two drawers')
+        goods = self._goods()
+        if not drawers:
+            if not goods:
+                raise self._unread('it names nothing that is known, and no drawer')
+            return Wish(goods)
+        return Wish(goods, drawers[0], self._ends_closed())
+
+    # --- drawers ---------------------------------------------------------------------------------
+
+    def _drawer(self, index: int) -> Place:
+        return Place(DRAWER, level=self._tokens[index].partition(':')[2])
+
+    def _ends_closed(self) -> bool:
+        said = ' '.join('_' if token.startswith(f'{DRAWER}:') else token
+                        for token in self._tokens if token not in (',', ';', ':'))
+        said = f' {said} '.replace(' it again ', ' it ')
+        for end in _lexicon().drawer_ends:
+            if any(f' {words} ' in said for words in end.words):
+                return end.closed
+        raise self._unread('it does not tell whether the drawer is to be open or closed')
+
+    # --- things and places -----------------------------------------------------------------------
+
+    def _goods(self) -> tuple[tuple[Things, Place], ...]:
+        """Descriptions with their places: those said before a place go there."""
+        places: list[tuple[int, Place]] = [
+            (k, self._drawer(k)) for k, token in enumerate(self._tokens)
+            if token.startswith(f'{DRAWER}:')]
+        things: list[tuple[int, Things]] = []
+        skip_to = 0
+        for mention in self._mentions():
+            if mention.start < skip_to:
+                continue
+            categories, is_place = _nouns()[self._tokens[mention.noun]]
+            if is_place:
+                places.append((mention.start, Place(categories[0], mention.colour)))
+                continue
+            described, skip_to = self._describe(mention, categories)
+            things.append((mention.start, described))
+        distinct = list(dict.fromkeys(place for _, place in places))
+        if not things:
+            return ()
+        if not distinct:
+            raise self._unread('it does not tell where they go')
+        if len(distinct) == 1:
+            return tuple((one, distinct[0]) for _, one in things)
+        goods = []
+        for start, one in things:
+            after = [place for at, place in sorted(places, key=lambda item: item[0]) if at > start]
+            if not after:
+                raise self._unread('it does not tell where all of them go')
+            goods.append((one, after[0]))
+        return tuple(goods)
+
+    def _mentions(self) -> Iterator[_Mention]:
+        end = 0
+        for k, token in enumerate(self._tokens):
+            if token in _nouns() and k >= end:
+                mention = self._mention(k)
+                yield mention
+                end = mention.end
+
+    def _mention(self, noun: int) -> _Mention:
+        """The description around a noun, without what says which of those that fit."""
+        words, tokens = _lexicon(), self._tokens
+        known = {*words.before, *words.numbers, *words.colours, *words.parts}
+        start = noun
+        while start > 0 and tokens[start - 1] in known:
+            start -= 1
+        before = tuple(tokens[start:noun])
+        colour = next((token for token in reversed(before) if token in words.colours), '')
+        end = noun + 1
+        if not colour:
+            colour, end = self._with_part(end)
+        return _Mention(start, noun, end, before, colour)
+
+    def _with_part(self, at: int) -> tuple[str, int]:
+        """Colour in "with the red handle" from a token on, and where that ends."""
+        words, tokens = _lexicon(), self._tokens
+        if tokens[at:at + 1] == ['with']:
+            k = at + 2 if tokens[at + 1:at + 2] == ['the'] else at + 1
+            if tokens[k:k + 1] and tokens[k] in words.colours and (
+                    tokens[k + 1:k + 2] and tokens[k + 1] in words.parts):
+                return tokens[k], k + 2
+        return '', at
+
+    def _describe(self, mention: _Mention, categories: tuple[str, ...]) -> tuple[Things, int]:
+        """Which things a description means, and where it ends."""
+        words = _lexicon()
+        numbers = [words.numbers[token] for token in mention.before if token in words.numbers]
+        singular = self._is_singular(mention)
+        things = Things(categories, mention.colour,
+                        total=numbers[-1] if numbers and numbers[-1] > 1 else None)
+        end = mention.end
+        if self._tokens[end:end + 1] and self._tokens[end] in ('that', 'which') and (
+                self._tokens[end + 1:end + 2] and self._tokens[end + 1] in ('is', 'are')):
+            end += 2
+        anchored = self._anchored(end)
+        if anchored is not None:
+            anchor, end = anchored
+            several = len(numbers) > 1
+            count = 1 if singular else numbers[0] if numbers else 1
+            return replace(things, choice=Choice.NEAREST, anchor=anchor, count=count,
+                           total=numbers[-1] if several else None), end
+        but = self._starts(end, words.but)
+        if but:
+            left_out, end = self._one(end + but, categories, mention.colour)
+            return replace(things, choice=Choice.ALL_BUT, but=left_out, total=None), end
+        side, used = self._side(mention.before, mention.end)
+        if side is not None:
+            return replace(things, choice=side, count=1), mention.end + used
+        return replace(things, total=things.total or (1 if singular else None)), mention.end
+
+    def _is_singular(self, mention: _Mention) -> bool:
+        """Whether one thing is meant by its noun's form."""
+        noun = self._tokens[mention.noun]
+        return any(forms[0] == noun for forms in _lexicon().things.values())
+
+    def _starts(self, at: int, options: Sequence[str]) -> int:
+        """Length of the first of some phrases that stands at a token; 0: none does."""
+        for option in options:
+            parts = option.split()
+            if self._tokens[at:at + len(parts)] == parts:
+                return len(parts)
+        return 0
+
+    def _anchored(self, at: int) -> tuple[Place, int] | None:
+        """What follows "nearest to" from a token on, and where it ends; None without."""
+        used = self._starts(at, _lexicon().nearest)
+        if not used:
+            return None
+        at += used
+        if self._tokens[at:at + 1] and self._tokens[at].startswith(f'{DRAWER}:'):
+            return self._drawer(at), at + 1
+        for k in range(at, min(at + 6, len(self._tokens))):
+            if self._tokens[k] in _nouns():
+                mention = self._mention(k)
+                return Place(_nouns()[self._tokens[k]][0][0], mention.colour), mention.end
+        raise self._unread('it does not tell what they are nearest to')
+
+    def _side(self, before: Sequence[str], after: int) -> tuple[Choice | None, int]:
+        """Left or right, said before a noun or from a token on; and how many tokens that takes."""
+        words = _lexicon()
+        for choice, options in ((Choice.LEFTMOST, words.leftmost),
+                                (Choice.RIGHTMOST, words.rightmost)):
+            if any(option in before for option in options):
+                return choice, 0
+            used = self._starts(after, options)
+            if used:
+                return choice, used
+        return None, 0
+
+    def _one(self, at: int, categories: tuple[str, ...], colour: str) -> tuple[Things, int]:
+        """The one that is left out, described from a token on, and where that ends."""
+        words, tokens = _lexicon(), self._tokens
+        known = {*words.before, *words.colours, *words.parts}
+        k = at
+        while k < len(tokens) and tokens[k] in known:
+            k += 1
+        if k == len(tokens) or tokens[k] != 'one':
+            raise self._unread('it does not tell which one is left out')
+        own = next((token for token in tokens[at:k] if token in words.colours), '')
+        end = k + 1
+        if not own:
+            own, end = self._with_part(end)
+        things = Things(categories, own or colour, total=1)
+        anchored = self._anchored(end)
+        if anchored is not None:
+            return replace(things, choice=Choice.NEAREST, anchor=anchored[0],
+                           count=1, total=None), anchored[1]
+        side, used = self._side(tokens[at:k], end)
+        if side is not None:
+            return replace(things, choice=side, count=1, total=None), end + used
+        if not own:
+            raise self._unread('it does not tell which one is left out')
+        return things, end
+
+    def _unread(self, why: str) -> UnreadError:
+        return UnreadError(f'cannot read {self._text!r}: {why}; the reader of instructions knows '
+                           'few words and forms: a model of language may read it')

@@ -1,0 +1,152 @@
+"""Plans whose every step points at the picture, and scenes in which their truth is known.
+
+A plan is a list of primitives, each with one place in the picture: ``grasp``, ``open`` and
+``close`` with a box, ``place`` with a point. It is compared with the truth in units: a grasp with
+its place is one unit, an opening or a closing another. Where the order of units is free they are
+one unordered block (GroundedPlanBench, section II).
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model.region import Region
+from sightplan.model.scene import Piece
+
+
+class Primitive(enum.StrEnum):
+    """What a step of a grounded plan does."""
+
+    GRASP = 'grasp'
+    PLACE = 'place'
+    OPEN = 'open'
+    CLOSE = 'close'
+
+
+class UnitKind(enum.StrEnum):
+    """What is scored as one."""
+
+    PICK_PLACE = 'pick_place'
+    OPEN = 'open'
+    CLOSE = 'close'
+
+
+@dataclass(frozen=True, slots=True)
+class GroundedStep:
+    """A primitive with its place in the picture.
+
+    Attributes:
+        primitive: what is done.
+        target: the thing, or what is placed upon or into, in words.
+        region: where: a box, or for ``place`` a point; None where nobody says.
+    """
+
+    primitive: Primitive
+    target: str
+    region: Region | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanUnit:
+    """A unit of the true plan.
+
+    Attributes:
+        kind: of the unit.
+        target: what is grasped, opened or closed: in words, and unique in its scene.
+        region: box of the target.
+        destination: what it is placed in or on; '' without a place.
+        place: box of the destination's region in which a point is right; None without a place.
+    """
+
+    kind: UnitKind
+    target: str
+    region: Region
+    destination: str = ''
+    place: Region | None = None
+
+    @property
+    def primitives(self) -> int:
+        """How many primitives it is: two with a place."""
+        return 2 if self.kind is UnitKind.PICK_PLACE else 1
+
+
+@dataclass(frozen=True, slots=True)
+class PlanBlock:
+    """Units whose order is given, or free.
+
+    Attributes:
+        units: one or more.
+        unordered: whether any order of them is right.
+    """
+
+    units: tuple[PlanUnit, ...]
+    unordered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GroundedPlanTask:
+    """An instruction with its true plan.
+
+    Attributes:
+        instruction: what is to be done, in words.
+        explicit: whether it names actions and things, or states only what is wanted.
+        blocks: the plan; a right one has the units of each block, block after block.
+        pair: what explicit and implicit wordings of one task share.
+    """
+
+    instruction: str
+    explicit: bool
+    blocks: tuple[PlanBlock, ...]
+    pair: str
+
+    @property
+    def horizon(self) -> int:
+        """Number of primitives: a grasp and its place count separately."""
+        return sum(unit.primitives for block in self.blocks for unit in block.units)
+
+
+@dataclass(frozen=True, eq=False)
+class GroundedPlanScene:
+    """A rendered scene with its tasks.
+
+    Attributes:
+        id: unique, such as ``tabletop/held_out/7``; tells how to make it again.
+        image: (H, W, 3) uint8 RGB.
+        depth_m: (H, W) float32 distance along the optical axis [m].
+        camera: (fx, fy, cx, cy) in pixels, from the top left pixel's corner.
+        pieces: all things in view.
+        tasks: what may be asked for.
+    """
+
+    id: str
+    image: NDArray[np.uint8]
+    depth_m: NDArray[np.float32]
+    camera: tuple[float, float, float, float]
+    pieces: tuple[Piece, ...]
+    tasks: tuple[GroundedPlanTask, ...]
+
+
+class GroundedPlanSource(Protocol):
+    """A maker of such scenes.
+
+    It is found as an entry point of the group ``sightplan.grounded_plan_scenes``, which is called
+    without arguments.
+    """
+
+    def scene(self, seed: int, horizon: str, *, held_out: bool = True) -> GroundedPlanScene:
+        """The scene of a seed; one seed always gives the same scene and the same tasks.
+
+        Args:
+            seed: any number from 0.
+            horizon: ``short`` (1 to 4 primitives), ``medium`` (5 to 8) or ``long`` (9 to 26).
+            held_out: whether things and wordings are those that no model of ours is trained on,
+                or those for training.
+
+        Raises:
+            InputError: there is no such horizon.
+        """
