@@ -81,7 +81,9 @@ def _add_verbs(parser: argparse.ArgumentParser, name: str) -> None:
                        'count what is in a folder of data, and say what cannot be used and why',
                        exits=_VERBS)
     _add_data(verb)
-    verb = add_command(verbs, 'generate', functools.partial(generate, suite),
+    own = suite.module('commands') if suite.has('commands') else None
+    verb = add_command(verbs, 'generate',
+                       functools.partial(getattr(own, 'generate', generate), suite),
                        'write a folder of data, drawn from a seed', exits=_VERBS)
     verb.add_argument('--out', type=Path, required=True, metavar='DIR',
                       help='folder for the files; it is made')
@@ -90,7 +92,7 @@ def _add_verbs(parser: argparse.ArgumentParser, name: str) -> None:
                       'has (default: %(default)s)')
     verb.add_argument('--seed', type=int, default=0, metavar='S',
                       help='one seed always gives the same files (default: %(default)s)')
-    own = suite.module('commands') if suite.has('commands') else None
+    getattr(own, 'add_generate_options', lambda verb: None)(verb)
     verb = add_command(verbs, 'score', functools.partial(getattr(own, 'score', score), suite),
                        'score answers that came from elsewhere; no model is needed', exits=_VERBS)
     _add_data(verb)
@@ -99,6 +101,7 @@ def _add_verbs(parser: argparse.ArgumentParser, name: str) -> None:
                       'episodes the answer is the list of the actions; the README of a suite '
                       'says what else it takes')
     if own is not None:
+        getattr(own, 'add_score_options', lambda parser: None)(verb)
         own.add_parsers(verbs)
 
 
@@ -167,10 +170,12 @@ def generate(suite: Suite, arguments: argparse.Namespace) -> Result:
             'seed': arguments.seed, **written}, DONE
 
 
-def score(suite: Suite, arguments: argparse.Namespace) -> Result:
-    """Score a file of predictions."""
+def score(suite: Suite, arguments: argparse.Namespace,
+          options: Mapping[str, Any] | None = None) -> Result:
+    """Score a file of predictions; a suite of samples may be given options of its own."""
     from sightplan.runs.predictions import score_predictions
-    found = score_predictions(suite, user_path(arguments.data), user_path(arguments.predictions))
+    found = score_predictions(suite, user_path(arguments.data), user_path(arguments.predictions),
+                              options or {})
     for name, measure in found['measures'].items():
         print(f'{name:24} {measure_text(measure)}')
     print(f'{"unread":24} {found["unread"]} of {found["items"]} answers')

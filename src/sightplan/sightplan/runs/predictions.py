@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import pydantic
@@ -43,10 +44,17 @@ class EpisodePrediction(Record):
     answer: list[str] | None
 
 
-def score_predictions(suite: Suite, data: Path, predictions: Path) -> dict[str, Any]:
+def score_predictions(suite: Suite, data: Path, predictions: Path,
+                      options: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
     """Score predictions for a folder of a suite's data.
 
     Where a suite has episodes and samples, the predictions are of one kind, which their ids tell.
+
+    Args:
+        suite: that they belong to.
+        data: folder of its data.
+        predictions: file of them.
+        options: of the suite, such as how its samples are scored.
 
     Returns:
         ``measures`` (name to ``value``, ``interval95``, ``n``, ``clusters``) over the
@@ -58,8 +66,8 @@ def score_predictions(suite: Suite, data: Path, predictions: Path) -> dict[str, 
         InputError: a file cannot be used; names file, line, field and remedy.
     """
     kind = _kind(suite, data, predictions)
-    lines, missing = (_score_samples if kind == SAMPLES else _score_episodes)(
-        suite, data, predictions)
+    lines, missing = (_score_samples(suite, data, predictions, options) if kind == SAMPLES
+                      else _score_episodes(suite, data, predictions))
     own = getattr(suite.module('scoring'), 'summarise', None) if kind == SAMPLES else None
     return {'measures': aggregates(lines, suite.measures(kind)), 'items': len(lines),
             'unread': sum(bool(line['unread']) for line in lines), 'missing': missing,
@@ -82,10 +90,10 @@ def _kind(suite: Suite, data: Path, predictions: Path) -> str:
     return SAMPLES if ids & samples else EPISODES
 
 
-def _score_samples(suite: Suite, data: Path, predictions: Path,
+def _score_samples(suite: Suite, data: Path, predictions: Path, options: Mapping[str, Any],
                    ) -> tuple[list[dict[str, Any]], list[str]]:
     parts = {sample.id: (sample, part)
-             for part in load_samples(suite, ALL_SPLITS, {'data': str(data)})
+             for part in load_samples(suite, ALL_SPLITS, {**options, 'data': str(data)})
              for sample in part.items}
     found = _read(SamplePrediction, predictions, parts, data)
     lines = []

@@ -1,0 +1,197 @@
+"""Plans that came from elsewhere, one a line of a file, and their scores.
+
+A line is ``{"id": ..., "coords": "pixel_xyxy", "actions": [{"action": "grasp", "target": "red
+cup", "bbox": [x1, y1, x2, y2]}, {"action": "place", "target": "tray", "point": [x, y]}]}``, or has
+the text of a reply in ``answer`` instead of ``actions``. Fields may have other names, see
+``fields``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sightplan.metrics.measures import aggregates
+from sightplan.model import InputError
+from sightplan.runs.suite import Unread
+from sightplan.suites.grounded_plan import scoring
+from sightplan.suites.grounded_plan.coordinates import Coords, box_region
+from sightplan.suites.grounded_plan.fields import FieldTable, field_table, renamed
+from sightplan.suites.grounded_plan.reading import Step, read_steps, read_text
+from sightplan.suites.grounded_plan.records import Dataset, Item, entries_of
+from sightplan.suites.grounded_plan.samples import Settings, details_of
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A line of a file of predictions.
+
+    Attributes:
+        id: of the task.
+        content: actions, or the text of a reply; None: nothing was said.
+        coords: convention of its numbers, '' where it says none.
+        model: whose it is, '' where that is not said.
+    """
+
+    id: str
+    content: Any
+    coords: str = ''
+    model: str = ''
+
+
+@dataclass(frozen=True)
+class PredictionFile:
+    """A file of predictions.
+
+    Attributes:
+        predictions: what can be used: place in the file, and line.
+        skipped: ``file`` (with the line) and ``reason`` of what cannot.
+    """
+
+    predictions: tuple[tuple[str, Prediction], ...]
+    skipped: tuple[dict[str, str], ...]
+
+
+def is_generic(path: Path, table: FieldTable) -> bool:
+    """Whether no line of a file has actions or a convention: its lines are texts of replies.
+
+    Args:
+        path: of the file.
+        table: names of fields.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    names = table.prediction
+    own = {*names['actions'], *names['coords']}
+    return not any(isinstance(content, dict) and not own.isdisjoint(content)
+                   for _, content, _ in entries_of(path))
+
+
+def read_predictions(path: Path, table: FieldTable | None = None) -> PredictionFile:
+    """Read a file of predictions.
+
+    Args:
+        path: of the file.
+        table: names of fields; None: those that are shipped.
+
+    Raises:
+        InputError: the file cannot be read, or an id is there twice; names file and line.
+    """
+    names = (table or field_table()).prediction
+    found: dict[str, tuple[str, Prediction]] = {}
+    skipped = []
+    for where, content, wrong in entries_of(path):
+        line = renamed(content, names) if isinstance(content, dict) else {}
+        name = line.get('id')
+        if wrong or not isinstance(name, (str, int)) or isinstance(name, bool):
+            skipped.append({'file': where, 'reason': wrong or (
+                'id is missing (add it)' if 'id' not in line else f'id = {name!r} is no text')})
+            continue
+        if str(name) in found:
+            raise InputError(f'{where}: id = {name!r} is there twice, first at '
+                             f'{found[str(name)][0]}; keep one of them')
+        found[str(name)] = where, Prediction(
+            str(name), line.get('actions', line.get('answer')), str(line.get('coords', '')),
+            str(line.get('model', '')))
+    return PredictionFile(tuple(found.values()), tuple(skipped))
+
+
+def steps_of(prediction: Prediction, item: Item, coords: str = '',
+             table: FieldTable | None = None) -> list[Step]:
+    """The plan of a prediction, in unit coordinates.
+
+    Args:
+        prediction: a line.
+        item: its task.
+        coords: convention of lines that say none; '': of actions that of the task's record, of
+            texts of replies the one that prompts ask for by default.
+        table: names of fields; None: those that are shipped.
+
+    Raises:
+        Unread: it holds no plan, or its convention is unknown.
+    """
+    text = isinstance(prediction.content, str)
+    said = prediction.coords or coords or (Settings().coords if text else str(item.coords))
+    try:
+        declared = Coords(said)
+    except ValueError:
+        raise Unread(f'coords = {said[:40]!r} is unknown (known: {", ".join(Coords)})') from None
+    if text:
+        return read_text(prediction.content, declared, item.size)
+    if prediction.content is None:
+        raise Unread('no actions')
+    return read_steps(prediction.content, declared, item.size, table)
+
+
+def score_file(data: Dataset, path: Path, criterion: str = scoring.IOU, coords: str = '',
+               ) -> dict[str, Any]:
+    """Score a file of predictions.
+
+    Args:
+        data: the tasks; no picture of theirs is opened.
+        path: of the file.
+        criterion: when a box fits, one of ``scoring.CRITERIA``.
+        coords: see ``steps_of``.
+
+    Returns:
+        ``items`` (one for each task that was answered), ``measures``, ``unread`` (how many cannot
+        be read), ``skipped`` (what was left out, with ``file`` and ``reason``), ``missing`` (ids
+        of usable tasks without an answer, which are not scored) and what ``scoring.summarise``
+        tells.
+
+    Raises:
+        InputError: see ``read_predictions``.
+    """
+    table = field_table(data.folder)
+    read = read_predictions(path, table)
+    known = {item.id: item for item in data.items}
+    unusable = {one['id']: f'{one["file"]}: {one["reason"]}' for one in data.skipped
+                if 'id' in one}
+    skipped: list[dict[str, str]] = [*data.skipped, *read.skipped]
+    lines = []
+    for where, prediction in read.predictions:
+        item = known.get(prediction.id)
+        if item is None:
+            skipped.append({'file': where, 'id': prediction.id, 'reason': (
+                f'its record cannot be used ({unusable[prediction.id]})'
+                if prediction.id in unusable else f'no record of {data.where} has this id')})
+        else:
+            lines.append(_line(item, prediction, criterion, coords, table))
+    answered = {line['id'] for line in lines}
+    return {'items': [_shown(line) for line in lines],
+            'measures': aggregates(lines, scoring.MEASURES),
+            'unread': sum(bool(line['unread']) for line in lines), 'skipped': skipped,
+            'missing': [name for name in known if name not in answered],
+            **scoring.summarise(lines), 'grasp_criterion': criterion}
+
+
+def _line(item: Item, prediction: Prediction, criterion: str, coords: str, table: FieldTable,
+          ) -> dict[str, Any]:
+    """A prediction as a line of results."""
+    causes: Sequence[str] = (scoring.UNREAD,)
+    wrong, units = '', 0
+    try:
+        found = scoring.score_plan(
+            item.task.blocks, steps_of(prediction, item, coords, table), criterion,
+            [box_region(box) for _, box in item.things])
+        measures: Mapping[str, float | None] = found.measures
+        causes, units = found.causes, found.predicted
+    except Unread as unread:
+        wrong, measures = str(unread), scoring.unread().measures
+    return {'id': item.id, 'cluster': item.scene, 'domain': '', 'split': item.horizon,
+            'details': details_of(item, coords, criterion), 'measures': dict(measures),
+            'cause': next(iter(causes), None), 'causes': list(causes), 'unread': wrong,
+            'units': units, 'model': prediction.model}
+
+
+def _shown(line: Mapping[str, Any]) -> dict[str, Any]:
+    """A line as it is printed."""
+    measures, details = line['measures'], line['details']
+    return {'id': line['id'], **{name: measures[name] for name in (
+        'tsr', 'tsr_lenient', 'arr', 'precision', 'f1')}, 'horizon': details['horizon'],
+        'instruction_type': details['instruction_type'], 'units': line['units'],
+        'cause': line['cause'], 'causes': line['causes'], 'unread': line['unread'],
+        'model': line['model']}
