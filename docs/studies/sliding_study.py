@@ -66,30 +66,32 @@ def latest(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def make_tables(entries: Sequence[Entry]) -> dict[str, str]:
-    """All tables for which there are results, by name.
+    """All tables for which there are results, by name, each with what it comes from.
 
     Raises:
         InputError: there are none.
     """
-    lines = sum(len(entry.lines) for entry in entries)
-    made = {'origin': origin_of(lines, sum(entry.planned for entry in entries), len(entries),
-                                commits_of(entries), dates_of(entries))}
-    read = [entry for entry in entries if entry.settings['backend_options']]
-    for repeat in sorted({float(entry.settings['backend_options']['repeat']) for entry in read}):
-        made[f'repeat-{repeat:g}'] = _models(read, repeat)
-    made['anchors'] = _anchors(entry for entry in entries
-                               if not entry.settings['backend_options'])
-    return made
-
-
-def _models(entries: Iterable[Entry], repeat: float) -> str:
-    """Solved by model, for both ways of learning the goal."""
-    cells: dict[tuple[str, str, str], Entry] = {}
+    if not entries:
+        _origin(entries)  # says what is missing
+    cells: dict[str, list[Entry]] = {}
     for entry in entries:
         options = entry.settings['backend_options']
-        if float(options['repeat']) == repeat:
-            cells[str(options['table']), str(entry.settings['goal']),
-                  str(entry.labels['method'])] = entry
+        cells.setdefault(f'repeat-{float(options["repeat"]):g}' if options else 'anchors',
+                         []).append(entry)
+    return {name: f'{_anchors(found) if name == "anchors" else _models(found)}\n\n'
+                  f'{_origin(found)}' for name, found in cells.items()}
+
+
+def _origin(entries: Sequence[Entry]) -> str:
+    return origin_of(sum(len(entry.lines) for entry in entries),
+                     sum(entry.planned for entry in entries), len(entries),
+                     commits_of(entries), dates_of(entries))
+
+
+def _models(entries: Iterable[Entry]) -> str:
+    """Solved by model, for both ways of learning the goal."""
+    cells = {(str(entry.settings['backend_options']['table']), str(entry.settings['goal']),
+              str(entry.labels['method'])): entry for entry in entries}
     suite = load_suite('ivispar')
     heads = ('reading errors of', 'published, 3D', 'told: last look', 'told: `belief`',
              'pictured: last look', 'pictured: `belief`')

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import random
-import time
 from fractions import Fraction
 
 import pytest
@@ -19,11 +18,9 @@ from grounded_plan_cases import (
     RED,
     SIZE,
     TRAY,
-    block,
     closed,
     grasp,
     opened,
-    pick,
     place,
     record,
     region,
@@ -435,43 +432,11 @@ def converted(step, coords):
     return found
 
 
-# ------------------------------------------------------------------------------------- speed
-
-
-def long_plan(rng, number):
-    """13 units with look-alikes, in unordered blocks; and a prediction that is nearly right."""
-    boxes = [[20 * (one % 6) * 5, 40 * (one // 6), 20 * (one % 6) * 5 + 60, 40 * (one // 6) + 60]
-             for one in range(11)]
-    plan = [block({'type': 'open', 'target': 'd', 'bbox': DRAWER}),
-            block(*(pick(f'thing {one}', box) for one, box in enumerate(boxes)),
-                  order='unordered'),
-            block({'type': 'close', 'target': 'd', 'bbox': DRAWER})]
-    row = record(id=str(number), plan=plan, horizon=None)
-    said = rng.sample(boxes, len(boxes))
-    said[0] = rng.choice(boxes)
-    actions = [opened(), *(step for box in said for step in (grasp(box), place(IN))), closed()]
-    return row, {'id': str(number), 'coords': 'pixel_xyxy', 'actions': actions}
-
-
-def test_a_thousand_plans_are_scored_within_two_seconds(tmp_path):
-    rng = random.Random(0)
-    rows, lines = zip(*(long_plan(rng, number) for number in range(1000)), strict=True)
-    data = records.read_records(write_lines(tmp_path / 'd.jsonl', *rows), pictures=False)
-    cases = [(item, read_steps(line['actions'], Coords.PIXEL_XYXY, SIZE))
-             for item, line in zip(data.items, lines, strict=True)]
-    start = time.process_time()
-    for item, steps in cases:
-        scoring.score_plan(item.task.blocks, steps)
-    assert time.process_time() - start < 2.0
-
-
-def test_matching_stays_fast_where_everything_fits():
-    """200 identical things, all in one block, each missing one: no backtracking explosion."""
+def test_matching_is_not_by_trial_where_everything_fits():
+    """200 identical things in one block, one missing: trying all ways would never end."""
     blocks = [PlanBlock((unit(RED),) * 150 + (unit(BLUE),), True)]
-    start = time.process_time()
     found = scored([grasp(RED), place(IN)] * 200, blocks)
     assert found.arr == 150 / 151 and not found.tsr_lenient
-    assert time.process_time() - start < 5.0
 
 
 # --------------------------------------------------------------------------------- published

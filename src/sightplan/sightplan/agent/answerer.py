@@ -10,9 +10,12 @@ may do comes through its ``Desk``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
+from sightplan.grounding.instructions import Instance
 from sightplan.grounding.pointing import PointerSettings
+from sightplan.model import PlanningResult, PlanningTask
+from sightplan.model.region import Region
 from sightplan.model.sample import Sample, SampleReply
 
 
@@ -35,18 +38,54 @@ class Desk(Protocol):
             SpendingCapError: a limit on tokens or cost is reached.
         """
 
-    def locate(self, sample: Sample, settings: PointerSettings) -> SampleReply:
+    def locate(self, sample: Sample, settings: PointerSettings, backend: str = '',
+               ) -> SampleReply:
         """Let the model find what a sample asks for, in several askings.
 
         Args:
             sample: one with a ``target``.
             settings: how long it is asked.
+            backend: another model than the run's: name of its backend and options, such as
+                ``transformers model=DIR``; '' for the run's.
 
         Raises:
             InputError: the model cannot point; names those that can.
             BackendError: the model could not answer.
             DeadlineError: not within the time limit.
             SpendingCapError: a limit on tokens or cost is reached.
+        """
+
+    def read(self, sample: Sample, reply: SampleReply) -> tuple[Any, str]:
+        """A reply as the suite reads it.
+
+        Returns:
+            the answer, as plain JSON data; and why it cannot be read, '' if it can.
+        """
+
+    def marked(self, sample: Sample, boxes: Sequence[Region]) -> Sample:
+        """The same sample with numbered frames around boxes in its picture, from 1."""
+
+    def tell_apart(self, sample: Sample, looks: int, backend: str = '') -> tuple[Instance, ...]:
+        """Let the model find all things in a sample's picture, and tell them apart.
+
+        Args:
+            sample: one with a picture.
+            looks: how often it looks, each time at another view of the picture.
+            backend: as for ``locate``.
+
+        Raises:
+            InputError: the sample has no picture, or the model cannot; names those that can.
+            BackendError: the model could not answer.
+            DeadlineError: not within the time limit.
+            SpendingCapError: a limit on tokens or cost is reached.
+        """
+
+    def plan(self, task: PlanningTask) -> PlanningResult:
+        """Search for a plan, with the run's planner and limits.
+
+        Raises:
+            InputError: the task's texts cannot be used.
+            PlannerError: the planner could not be started.
         """
 
     def compare(self, sample: Sample, orders: str, neutral: bool) -> SampleReply:

@@ -19,6 +19,7 @@ import numpy as np
 from sightplan.agent import make_answerer
 from sightplan.domains import load_domain
 from sightplan.grounding import BackendGrounder
+from sightplan.grounding.instructions import Instance, instances_of
 from sightplan.grounding.locate_picture import BackendLocator
 from sightplan.grounding.pointing import PointerSettings
 from sightplan.model import (
@@ -26,6 +27,8 @@ from sightplan.model import (
     CancelledError,
     InputError,
     Observation,
+    PlanningResult,
+    PlanningTask,
     SightplanError,
     State,
     TargetMasks,
@@ -33,7 +36,9 @@ from sightplan.model import (
     settings_fields,
     used_between,
 )
+from sightplan.model.region import Region
 from sightplan.model.sample import Picture, Sample, SampleReply
+from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
 from sightplan.records import RunStore
 from sightplan.runs.samples import (
     SamplePlan,
@@ -45,7 +50,7 @@ from sightplan.runs.samples import (
     truth_reply,
 )
 from sightplan.runs.settings import RunSettings
-from sightplan.runs.suite import SAMPLES, Suite
+from sightplan.runs.suite import SAMPLES, Suite, Unread
 from sightplan.runs.work import Line, closing
 from sightplan.vlm import recording
 from sightplan.vlm.api import (
@@ -58,7 +63,9 @@ from sightplan.vlm.api import (
     backend_settings,
     make_backend,
 )
+from sightplan.vlm.backends._marks import numbered
 from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest, choose, compare
+from sightplan.vlm.detecting import DetectRequest, detector
 
 _LOG = logging.getLogger(__name__)
 _GREY = np.full((480, 480, 3), 128, np.uint8)
@@ -93,8 +100,8 @@ class SampleWork:
             self._chosen: _PerDomain | None = None
             if self._answerer.needs_model:
                 self.backend = self._make_backend(stack, backend)
-            self._desk = _Desk(self.plan, self.backend)
             self._stack = stack.pop_all()
+        self._desk = _Desk(self.plan, self.backend, self._stack)
 
     def _make_backend(self, stack: ExitStack, given: Backend | None) -> Backend:
         settings, domains = self._settings, self.plan.domains
@@ -127,7 +134,7 @@ class SampleWork:
                 settings=backend_settings(settings.backend, resolved_backend_options(
                     settings, self.plan.domains)),
                 images=settings.record_images))
-        self._desk = _Desk(self.plan, backend)
+        self._desk = _Desk(self.plan, backend, self._stack)
 
     def batches(self, missing: Sequence[Sample]) -> Iterable[Sequence[Sample]]:
         """Neighbours of one cluster and domain."""
@@ -260,8 +267,10 @@ class _CurrentTruth:
 class _Desk:
     """What answerers work with; contract in ``agent.answerer.Desk``."""
 
-    def __init__(self, plan: SamplePlan, backend: Backend | None) -> None:
-        self._plan, self._backend = plan, backend
+    def __init__(self, plan: SamplePlan, backend: Backend | None, stack: ExitStack) -> None:
+        self._plan, self._backend, self._stack = plan, backend, stack
+        self._planner: FastDownwardPlanner | None = None
+        self._others: dict[str, Backend] = {}
         self._grounder = None if backend is None else BackendGrounder(backend)
 
     def start(self, sample: Sample) -> None:
@@ -284,20 +293,71 @@ class _Desk:
                          else self._ask_text(sample, suite_prompt) for sample in group])
         return replies
 
-    def locate(self, sample: Sample, settings: PointerSettings) -> SampleReply:
+    def read(self, sample: Sample, reply: SampleReply) -> tuple[Any, str]:
         """Contract in ``agent.answerer.Desk``."""
-        target, backend = sample.target, self._model()
+        try:
+            return self._plan.suite.module('reading').read(reply.text, sample), ''
+        except Unread as unread:
+            return None, str(unread)
+
+    def marked(self, sample: Sample, boxes: Sequence[Region]) -> Sample:
+        """Contract in ``agent.answerer.Desk``."""
+        def drawn(picture: Picture) -> Picture:
+            return dataclasses.replace(picture, name=f'{picture.name} with marks',
+                                       load=lambda: numbered(picture.load(), boxes))
+        return dataclasses.replace(sample, parts=tuple(
+            drawn(part) if isinstance(part, Picture) else part for part in sample.parts))
+
+    def _other(self, words: str) -> tuple[str, Backend]:
+        """Name and backend of a model that a method names, loaded once; the run's for ''.
+
+        Raises:
+            InputError: there is no such backend or option.
+        """
+        if not words:
+            return self._plan.settings.backend, self._model()
+        if words not in self._others:
+            name, *options = words.split()
+            if not all('=' in option for option in options):
+                raise InputError(f'{words!r} names no model; write a backend and options, such as '
+                                 '"transformers model=DIR"')
+            self._others[words] = closing(self._stack, make_backend(name, dict(
+                option.split('=', 1) for option in options)))
+        return words.split()[0], self._others[words]
+
+    def locate(self, sample: Sample, settings: PointerSettings, other: str = '') -> SampleReply:
+        """Contract in ``agent.answerer.Desk``."""
+        target, (name, backend) = sample.target, self._other(other)
         assert target is not None, 'only a sample that asks for a place is located'
         picture = next((part for part in sample.parts if isinstance(part, Picture)), None)
         if picture is None and backend.needs_truth:
             raise self._never_blind()
-        found = BackendLocator(self._plan.settings.backend, backend).locate(
+        found = BackendLocator(name, backend).locate(
             _GREY if picture is None else picture.load(), [target], settings,
             depth_m=picture.load_depth() if picture and picture.load_depth else None,
             camera=picture.camera if picture else None, start=sample.start,
             timeout_s=self._plan.settings.propose_timeout_s)[0]
         return SampleReply(found.text, regions=found.regions, probability=found.probability,
                            unread=found.unread)
+
+    def tell_apart(self, sample: Sample, looks: int, other: str = '') -> tuple[Instance, ...]:
+        """Contract in ``agent.answerer.Desk``."""
+        picture = next((part for part in sample.parts if isinstance(part, Picture)), None)
+        if picture is None:
+            raise InputError(f'{sample.id}: has no picture in which to tell things apart')
+        settings = self._plan.settings
+        backend, image = detector(*self._other(other)), picture.load()
+        depth_m = picture.load_depth() if picture.load_depth else None
+        return instances_of(backend.detect(DetectRequest(
+            image, depth_m, attempt, settings.propose_timeout_s)) for attempt in range(looks))
+
+    def plan(self, task: PlanningTask) -> PlanningResult:
+        """Contract in ``agent.answerer.Desk``."""
+        settings = self._plan.settings
+        if self._planner is None:
+            self._planner = self._stack.enter_context(
+                FastDownwardPlanner(PlannerSettings(search=settings.planner_search)))
+        return self._planner.plan(task, settings.planner_timeout_s)
 
     def _never_blind(self) -> InputError:
         return InputError(f'backend {self._plan.settings.backend!r} answers from the truth '

@@ -1,15 +1,26 @@
 """What an instruction wants, as goals over the things that are seen.
 
 A sentence becomes *wishes* (``read_instruction``: a small reader of plain instructions about
-putting things somewhere), and these become goals over located things (``resolve``).
+putting things somewhere), and these become goals over the things that are seen (``resolve``).
 """
 
+from sightplan.grounding.instructions.instances import (
+    Instance,
+    Stage,
+    UnresolvedError,
+    instances_of,
+    resolve,
+)
 from sightplan.grounding.instructions.reader import UnreadError, read_instruction
 from sightplan.grounding.instructions.wishes import (
+    DRAWER,
     Choice,
     Place,
     Things,
     Wish,
 )
 
-__all__ = ['Choice', 'Place', 'Things', 'UnreadError', 'Wish', 'read_instruction']
+__all__ = [
+    'DRAWER', 'Choice', 'Instance', 'Place', 'Stage', 'Things', 'UnreadError', 'UnresolvedError',
+    'Wish', 'instances_of', 'read_instruction', 'resolve',
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,22 @@ def with_axis_ticks(image: Image, coordinates: Coordinates, resized: Size | None
             place = (at, length + 1) if axis == 0 else (length + 2, at)
             draw.text(place, f'{number * step:g}', fill=_WHITE, font=font, stroke_width=1,
                       stroke_fill=_BLACK, anchor='mt' if axis == 0 else 'lm')
+    return np.asarray(picture)
+
+
+def numbered(image: Image, boxes: Sequence[Region]) -> Image:
+    """A copy with a frame around each box, and its number, from 1, in the upper left corner."""
+    from PIL import ImageDraw, ImageFont
+
+    height, width = image.shape[:2]
+    picture = _pil(image)
+    draw = ImageDraw.Draw(picture)
+    font: Any = ImageFont.load_default(size=max(11, min(width, height) // 32))
+    for number, box in enumerate(boxes, 1):
+        left, top, right, bottom = _region_extent(box, width, height)
+        draw.rectangle((left, top, right - 1, bottom - 1), outline=_RED, width=2)
+        draw.text((left + 3, top + 2), str(number), fill=_WHITE, font=font, stroke_width=2,
+                  stroke_fill=_BLACK)
     return np.asarray(picture)
 
 

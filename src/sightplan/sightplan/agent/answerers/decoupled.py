@@ -1,0 +1,83 @@
+"""``decoupled``: the model plans in words, and a locator finds the place of each step.
+
+The planner sees the picture and writes what is to be done; what it says of places is not used.
+Each thing is then looked for by the planner's words for it, each place likewise: the "decoupled"
+systems of GroundedPlanBench. Things and places may be located by other models than the planner.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sightplan.agent.answerer import Desk
+from sightplan.grounding.pointing import PointerSettings
+from sightplan.model import param
+from sightplan.model.region import Form, Region, Target
+from sightplan.model.sample import Sample, SampleReply
+
+PLACE = 'place'
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Who locates."""
+
+    grasps: str = param('', 'backend that locates what is grasped, opened or closed, with its '
+                        'options, such as "transformers model=DIR"; empty: the planner itself')
+    places: str = param('', 'likewise for where things are placed; empty: as for grasps')
+    askings: int = param(1, 'how often each place is asked for', low=1, high=20)
+
+
+class Answerer:
+    """Plan in words, then locate."""
+
+    needs_truth = False
+    needs_model = True
+    sees_pictures = True
+    prompt = ''
+    suite_prompt = 'steps'
+
+    def __init__(self, settings: Settings) -> None:
+        """Keep who locates."""
+        self._settings = settings
+
+    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+        """Ask for the steps, then for each place."""
+        replies = desk.ask(samples, self.prompt, self.suite_prompt)
+        return [self._located(sample, reply, desk)
+                for sample, reply in zip(samples, replies, strict=True)]
+
+    def _located(self, sample: Sample, reply: SampleReply, desk: Desk) -> SampleReply:
+        steps, unread = desk.read(sample, reply)
+        if unread:
+            return replace(reply, unread=unread)
+        written = []
+        for step in steps:
+            form = Form.POINT if step['action'] == PLACE else Form.BOX
+            found = self._locate(replace(sample, target=Target(step['target'], form)), desk)
+            written.append(written_step(step['action'], step['target'], found))
+        return SampleReply(written_plan(written))
+
+    def _locate(self, sample: Sample, desk: Desk) -> Region | None:
+        assert sample.target is not None
+        places = sample.target.form is Form.POINT and self._settings.places
+        found = desk.locate(sample, PointerSettings(max_askings=self._settings.askings),
+                            places or self._settings.grasps)
+        return found.regions[0] if found.regions else None
+
+
+def written_step(action: str, target: str, region: Region | None) -> dict[str, Any]:
+    """A step as replies have it, in unit coordinates."""
+    step: dict[str, Any] = {'action': action, 'target': target}
+    if region is not None:
+        step['point' if region.form is Form.POINT else 'bbox'] = [
+            round(value, 5) for point in region.points for value in point]
+    return step
+
+
+def written_plan(steps: Sequence[Mapping[str, Any]]) -> str:
+    """Steps as one reply."""
+    return json.dumps({'coords': 'unit_xyxy', 'actions': list(steps)})

@@ -1,0 +1,74 @@
+"""``grounded_plan``: things are told apart, the instruction becomes a goal, and a planner plans.
+
+See ``sightplan.agent.grounded_plans``. The instruction is read by a small reader of plain
+instructions (``sightplan.grounding.instructions``), which is no model of language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sightplan.agent.answerer import Desk
+from sightplan.agent.answerers.decoupled import written_plan, written_step
+from sightplan.agent.grounded_plans import grounded_steps
+from sightplan.domains import load_domain
+from sightplan.grounding.instructions import Instance, read_instruction, resolve
+from sightplan.model import InputError, PlannerError, param
+from sightplan.model.sample import Sample, SampleReply
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a plan is made."""
+
+    domain: str = param('tabletop', 'domain whose actions the plan is made of')
+    looks: int = param(1, 'how often the model is asked what is in a picture, each time in '
+                       'another view', low=1, high=9)
+    accept: float = param(0.0, 'plans whose things are right with less than this probability are '
+                          'not given', low=0.0, high=1.0)
+
+
+class Answerer:
+    """Plans over instances."""
+
+    needs_truth = False
+    needs_model = True
+    sees_pictures = True
+    prompt = ''
+    suite_prompt = ''
+
+    def __init__(self, settings: Settings) -> None:
+        """Keep how plans are made."""
+        self._settings = settings
+
+    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+        """Look once at a picture, and plan for each instruction about it."""
+        seen: dict[str, tuple[Instance, ...]] = {}
+        replies = []
+        for sample in samples:
+            if sample.cluster not in seen:
+                seen[sample.cluster] = desk.tell_apart(sample, self._settings.looks)
+            replies.append(self._plan(sample, seen[sample.cluster], desk))
+        return replies
+
+    def _plan(self, sample: Sample, seen: Sequence[Instance], desk: Desk) -> SampleReply:
+        instruction = sample.details.get('instruction')
+        if not isinstance(instruction, str):
+            raise InputError(f'{sample.id}: has no instruction; the method grounded_plan is for '
+                             'suites whose samples are instructions about a picture')
+        width, height = sample.details['image_size']
+        try:
+            stages = resolve(read_instruction(instruction), seen, width / height)
+            chance = 1.0
+            for stage in stages:
+                chance *= stage.probability
+            if chance < self._settings.accept:
+                return SampleReply(unread=f'the things that are meant are right with {chance:.3f} '
+                                          f'only, less than {self._settings.accept:g}')
+            steps = grounded_steps(stages, seen, load_domain(self._settings.domain), desk.plan)
+        except (InputError, PlannerError) as error:
+            return SampleReply(unread=str(error))
+        return SampleReply(written_plan([written_step(
+            step.primitive.value, step.target, step.region) for step in steps]),
+            probability=chance)

@@ -1,0 +1,67 @@
+"""``set_of_marks``: numbers are drawn on all things, and the model plans by number.
+
+What is grasped, opened or closed has the box of its mark, and a place is the middle of its mark
+(Set-of-Mark prompting, arXiv 2310.11441, as GroundedPlanBench uses it).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sightplan.agent.answerer import Desk
+from sightplan.agent.answerers.decoupled import PLACE, written_plan, written_step
+from sightplan.model import param
+from sightplan.model.region import Form, Region
+from sightplan.model.sample import Sample, SampleReply
+
+_NUMBER = re.compile(r'\d+')
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Who draws the marks."""
+
+    marks: str = param('embedded', 'backend that tells things apart and so draws the marks, with '
+                       'its options; empty: the planner itself')
+
+
+class Answerer:
+    """Plan by marks."""
+
+    needs_truth = False
+    needs_model = True
+    sees_pictures = True
+    prompt = ''
+    suite_prompt = 'set_of_marks'
+
+    def __init__(self, settings: Settings) -> None:
+        """Keep who draws the marks."""
+        self._settings = settings
+
+    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+        """Mark the picture once, and ask for a plan for each instruction about it."""
+        marks: dict[str, list[Region]] = {}
+        replies = []
+        for sample in samples:
+            if sample.cluster not in marks:
+                marks[sample.cluster] = [one.region for one in desk.tell_apart(
+                    sample, 1, self._settings.marks)]
+            own = marks[sample.cluster]
+            reply, = desk.ask([desk.marked(sample, own)], self.prompt, self.suite_prompt)
+            steps, unread = desk.read(sample, reply)
+            replies.append(SampleReply(reply.text, unread=unread) if unread else SampleReply(
+                written_plan([written_step(step['action'], step['target'],
+                                           _place(step['action'], step['target'], own))
+                              for step in steps])))
+        return replies
+
+
+def _place(action: str, target: str, marks: Sequence[Region]) -> Region | None:
+    """The place of the mark that a step names; None: there is none of that number."""
+    number = _NUMBER.search(target)
+    if number is None or len(number[0]) > 4 or not 1 <= int(number[0]) <= len(marks):
+        return None
+    box = marks[int(number[0]) - 1]
+    return Region(Form.POINT, (box.centre,)) if action == PLACE else box

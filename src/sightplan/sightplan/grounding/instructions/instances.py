@@ -1,0 +1,261 @@
+"""From what an instruction describes to the things that are seen: which of them are meant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sightplan.grounding.instructions.wishes import DRAWER, Choice, Place, Things, Wish
+from sightplan.model import BackendError, InputError
+from sightplan.model.region import Form, Region
+from sightplan.vlm.detecting import Detection, DetectReply
+
+ACCEPT = 0.5
+"""From this probability on a thing counts as described, where no number is said."""
+SLANT = 0.75
+"""Height over width, in a picture, of a square on a table that a camera looks down on by 50
+degrees: what lies behind something is further away than it looks."""
+SAME = 0.5
+"""Boxes of two looks that overlap so much are of the same thing (intersection over union)."""
+ASPECT = 4 / 3
+"""Width over height of most cameras' pictures."""
+
+
+class UnresolvedError(InputError):
+    """Nothing that is seen is what an instruction describes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A thing that is seen, told apart from all others.
+
+    Attributes:
+        name: unique, a lower-case PDDL name such as ``mug_2``.
+        region: its box.
+        categories: probability of each; ``drawer:top`` and ``drawer:bottom`` for drawers.
+        colours: probability of each.
+        opened: probability that it stands open; None for what does not open.
+    """
+
+    name: str
+    region: Region
+    categories: Mapping[str, float]
+    colours: Mapping[str, float]
+    opened: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse regions that are no box.
+
+        Raises:
+            ValueError: it is none.
+        """
+        if self.region.form is not Form.BOX:
+            raise ValueError(f'{self.name}: a thing is seen in a box, not in a '
+                             f'{self.region.form}')
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A wish over instances.
+
+    Attributes:
+        placements: names of things, each with the name of the place where it is to be.
+        drawer: name of the drawer that the stage is about; '' without.
+        closed: whether that is to be closed at the end.
+        probability: that just these things are meant, if the descriptions were read rightly.
+    """
+
+    placements: tuple[tuple[str, str], ...]
+    drawer: str
+    closed: bool
+    probability: float
+
+
+def instances_of(replies: Iterable[DetectReply]) -> tuple[Instance, ...]:
+    """What is seen in a picture by all looks at it together.
+
+    Each look's boxes are matched one-to-one with those of the looks before, the likeliest first.
+    What a look does not show counts as probability 0 there; the means are taken over all looks.
+
+    Raises:
+        BackendError: no reply can be used; says why.
+    """
+    looks = list(replies)
+    usable = [reply for reply in looks if not reply.unread]
+    if not usable:
+        raise BackendError('what is in the picture cannot be used: '
+                           f'{looks[0].unread if looks else "nobody was asked"}')
+    groups: list[list[Detection]] = []
+    for reply in usable:
+        free = list(groups)
+        for found in reply.detections:
+            group = max(free, key=lambda one: overlap(one[0].region, found.region), default=None)
+            if group is None or overlap(group[0].region, found.region) < SAME:
+                groups.append([found])
+                continue
+            group.append(found)
+            free.remove(group)
+    return _named([_merged(group, len(usable)) for group in groups])
+
+
+def _merged(group: Sequence[Detection], looks: int) -> Detection:
+    """One thing as several looks show it; its categories are scaled by how sure it is there."""
+    best = max(group, key=lambda one: one.probability)
+    categories: dict[str, float] = {}
+    colours: dict[str, float] = {}
+    weight = sum(one.probability for one in group) or 1.0
+    for one in group:
+        for name, chance in one.categories.items():
+            categories[name] = categories.get(name, 0.0) + chance * one.probability / looks
+        for name, chance in one.colours.items():
+            colours[name] = colours.get(name, 0.0) + chance * one.probability / weight
+    opened = [one.opened for one in group if one.opened is not None]
+    return Detection(best.region, categories, colours, best.probability,
+                     sum(opened) / len(opened) if opened else None)
+
+
+def _named(found: Sequence[Detection]) -> tuple[Instance, ...]:
+    """Instances with names by category, numbered from left to right."""
+    counts: dict[str, int] = {}
+    instances = []
+    for one in sorted(found, key=lambda item: item.region.centre):
+        kind = one.category.replace(':', '_') or 'thing'
+        counts[kind] = counts.get(kind, 0) + 1
+        instances.append(Instance(f'{kind}_{counts[kind]}', one.region, one.categories,
+                                  one.colours, one.opened))
+    return tuple(instances)
+
+
+def overlap(one: Region, other: Region) -> float:
+    """Intersection over union of two boxes; 0 where both are empty."""
+    (a, b), (c, d) = one.points
+    (e, f), (g, h) = other.points
+    width, height = min(c, g) - max(a, e), min(d, h) - max(b, f)
+    common = max(width, 0.0) * max(height, 0.0)
+    union = (c - a) * (d - b) + (g - e) * (h - f) - common
+    return common / union if union > 0.0 else 0.0
+
+
+def resolve(wishes: Sequence[Wish], seen: Sequence[Instance],
+            aspect: float = ASPECT) -> tuple[Stage, ...]:
+    """Which of the things that are seen each wish is about.
+
+    Where an instruction says how many things fit a description, the so many likeliest are they;
+    else all that fit with ``ACCEPT``, and at least one. No thing is meant twice, unless it is
+    described twice in the same words.
+
+    Args:
+        wishes: as the instruction has them, stage by stage.
+        seen: all things in the picture.
+        aspect: width over height of the picture.
+
+    Raises:
+        UnresolvedError: nothing is seen that a description fits, or too little; says which.
+    """
+    scene = _Scene(wishes, seen, aspect)
+    return tuple(scene.stage(wish) for wish in wishes)
+
+
+class _Scene:
+    """All that is seen, and what an instruction says of it in several places."""
+
+    def __init__(self, wishes: Sequence[Wish], seen: Sequence[Instance], aspect: float) -> None:
+        self._seen, self._aspect = tuple(seen), aspect
+        self._totals: dict[tuple[tuple[str, ...], str], int] = {}
+        for things in _described(wishes):
+            if things.total is not None:
+                key = things.categories, things.colour
+                self._totals[key] = max(things.total, self._totals.get(key, 0))
+
+    def stage(self, wish: Wish) -> Stage:
+        """The wish over instances."""
+        chance, placements = 1.0, []
+        for things, place in wish.goods:
+            where, sure = self._place(place)
+            meant, likely = self._meant(things)
+            chance *= sure * likely
+            placements += [(one.name, where.name) for one in meant if one is not where]
+        if wish.drawer is None:
+            return Stage(tuple(placements), '', False, chance)
+        drawer, sure = self._place(wish.drawer)
+        return Stage(tuple(placements), drawer.name, wish.closed, chance * sure)
+
+    def _place(self, place: Place) -> tuple[Instance, float]:
+        kinds = ([f'{DRAWER}:{place.level}'] if place.kind == DRAWER and place.level else
+                 [f'{DRAWER}:top', f'{DRAWER}:bottom'] if place.kind == DRAWER else [place.kind])
+        best = max(self._seen, key=lambda one: _fit(one, kinds, place.colour), default=None)
+        if best is None or (sure := _fit(best, kinds, place.colour)) <= 0.0:
+            raise UnresolvedError(f'no {_words(place.colour, [place.kind])} is seen')
+        return best, sure
+
+    def _fitting(self, things: Things) -> tuple[list[Instance], float]:
+        """All that a description fits, best first, and how sure that is."""
+        fits = {one.name: _fit(one, things.categories, things.colour) for one in self._seen}
+        order = sorted(self._seen, key=lambda one: -fits[one.name])
+        count = self._totals.get((things.categories, things.colour))
+        if count is None:
+            count = max(1, sum(fit >= ACCEPT for fit in fits.values()))
+        found = [one for one in order[:count] if fits[one.name] > 0.0]
+        if len(found) < count or not found:
+            raise UnresolvedError(
+                f'{len(found)} {_words(things.colour, things.categories)} seen, where the '
+                f'instruction speaks of {count}')
+        chance = math.prod(fits[one.name] for one in found) * math.prod(
+            1.0 - fits[one.name] for one in order[count:])
+        return found, chance
+
+    def _meant(self, things: Things) -> tuple[list[Instance], float]:
+        found, chance = self._fitting(things)
+        match things.choice:
+            case Choice.ALL:
+                return found, chance
+            case Choice.ALL_BUT:
+                assert things.but is not None
+                return [one for one in found if one not in self._left_out(things.but, found)], (
+                    chance)
+            case Choice.NEAREST:
+                assert things.anchor is not None
+                anchor, sure = self._place(things.anchor)
+                found = sorted(found, key=lambda one: self._distance(one, anchor))
+                return found[:things.count or 1], chance * sure
+            case Choice.LEFTMOST:
+                return [min(found, key=_across)], chance
+            case Choice.RIGHTMOST:
+                return [max(found, key=_across)], chance
+
+    def _distance(self, one: Instance, other: Instance) -> float:
+        """Between the middles of two boxes on the table, as far as a picture tells."""
+        (x1, y1), (x2, y2) = one.region.centre, other.region.centre
+        return math.hypot((x1 - x2) * self._aspect, (y1 - y2) / SLANT)
+
+    def _left_out(self, things: Things, among: Sequence[Instance]) -> list[Instance]:
+        """What "all but" leaves out."""
+        if things.choice is Choice.ALL:
+            return [max(among, key=lambda one: _fit(one, things.categories, things.colour))]
+        fitting = [one for one in among
+                   if _fit(one, things.categories, things.colour) >= ACCEPT] or among
+        scene = _Scene((), fitting if things.anchor is None else [
+            *fitting, self._place(things.anchor)[0]], self._aspect)
+        scene._totals[things.categories, things.colour] = len(fitting)
+        return scene._meant(things)[0]
+
+
+def _described(wishes: Sequence[Wish]) -> Iterator[Things]:
+    for wish in wishes:
+        for things, _ in wish.goods:
+            yield things
+
+
+def _fit(one: Instance, categories: Sequence[str], colour: str) -> float:
+    """Probability that an instance is of some categories and a colour."""
+    chance = sum(one.categories.get(category, 0.0) for category in categories)
+    return min(1.0, chance) * (one.colours.get(colour, 0.0) if colour else 1.0)
+
+
+def _across(one: Instance) -> float:
+    return one.region.centre[0]
+
+
+def _words(colour: str, categories: Sequence[str]) -> str:
+    return f'{colour} {" or ".join(categories)}'.strip()

@@ -1,0 +1,153 @@
+"""The methods whose plans point at the picture, at a desk that replies from a table."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sightplan.agent.answerers import decoupled, grounded_plan, set_of_marks
+from sightplan.grounding.instructions import Instance
+from sightplan.model import InputError
+from sightplan.model.region import Form, Region
+from sightplan.model.sample import Picture, Sample, SampleReply
+from sightplan.planning.symbolic import FastDownwardPlanner
+from sightplan.runs.suite import Unread
+from sightplan.suites.grounded_plan import reading
+from sightplan.vlm.backends._marks import numbered
+
+
+def box(x: float) -> Region:
+    return Region(Form.BOX, ((x, 0.4), (x + 0.1, 0.5)))
+
+
+SEEN = (Instance('mug_1', box(0.1), {'mug': 1.0}, {'red': 1.0}),
+        Instance('mug_2', box(0.3), {'mug': 1.0}, {'red': 1.0}),
+        Instance('tray_1', box(0.6), {'tray': 1.0}, {'grey': 1.0}))
+
+
+def sample(name: str, instruction: str) -> Sample:
+    picture = Picture('p.png', lambda: np.zeros((480, 640, 3), np.uint8))
+    return Sample(name, 'short', 'scene', (picture, instruction), details={
+        'instruction': instruction, 'image_size': [640, 480], 'coords': 'permille_xyxy'})
+
+
+class Desk:
+    """Replies from a table, and notes what it was asked."""
+
+    def __init__(self, planner: FastDownwardPlanner | None = None, **replies: str) -> None:
+        self._planner, self._replies = planner, replies
+        self.asked: list[object] = []
+
+    def ask(self, samples, prompt, suite_prompt):
+        self.asked += [(one.id, suite_prompt) for one in samples]
+        return [SampleReply(self._replies[one.id]) for one in samples]
+
+    def read(self, one, reply):
+        try:
+            return reading.read(reply.text, one), ''
+        except Unread as unread:
+            return None, str(unread)
+
+    def locate(self, one, settings, backend=''):
+        self.asked.append((one.target.text, one.target.form, settings.max_askings, backend))
+        if 'nothing' in one.target.text:
+            return SampleReply(regions=())
+        x = 0.1 if 'mug' in one.target.text else 0.6
+        return SampleReply(regions=(box(x) if one.target.form is Form.BOX
+                                    else Region(Form.POINT, ((x, 0.5),)),))
+
+    def marked(self, one, boxes):
+        self.asked.append(len(boxes))
+        return replace(one, parts=(*one.parts, 'marked'))
+
+    def tell_apart(self, one, looks, backend=''):
+        self.asked.append((one.cluster, looks, backend))
+        return SEEN
+
+    def plan(self, task):
+        assert self._planner is not None
+        return self._planner.plan(task, 60.0)
+
+
+def actions(reply: SampleReply) -> list[dict]:
+    assert not reply.unread
+    said = json.loads(reply.text)
+    assert said['coords'] == 'unit_xyxy'
+    return said['actions']
+
+
+STEPS = json.dumps({'actions': [{'action': 'grasp', 'target': 'the red mug'},
+                                {'action': 'place', 'target': 'the tray'},
+                                {'action': 'close', 'target': 'nothing'},
+                                {'action': 'wipe', 'target': 'the table'}]})
+
+
+def test_decoupled_looks_for_what_the_planner_names() -> None:
+    desk = Desk(a=STEPS, b='no idea')
+    answerer = decoupled.Answerer(decoupled.Settings(grasps='embedded', places='openai model=m'))
+    first, second = answerer.answer([sample('a', 'x'), sample('b', 'y')], desk)
+    assert actions(first) == [
+        {'action': 'grasp', 'target': 'the red mug', 'bbox': [0.1, 0.4, 0.2, 0.5]},
+        {'action': 'place', 'target': 'the tray', 'point': [0.6, 0.5]},
+        {'action': 'close', 'target': 'nothing'},
+        {'action': 'wipe', 'target': 'the table', 'bbox': [0.6, 0.4, 0.7, 0.5]}]
+    assert second.unread == 'no JSON list of actions'
+    assert desk.asked == [
+        ('a', 'steps'), ('b', 'steps'), ('the red mug', Form.BOX, 1, 'embedded'),
+        ('the tray', Form.POINT, 1, 'openai model=m'), ('nothing', Form.BOX, 1, 'embedded'),
+        ('the table', Form.BOX, 1, 'embedded')]
+
+
+def test_marks_stand_for_places() -> None:
+    said = json.dumps([{'action': 'grasp', 'target': '2'}, {'action': 'place', 'target': 'mark 3'},
+                       {'action': 'open', 'target': '9'}])
+    desk = Desk(a=said, b=said)
+    answerer = set_of_marks.Answerer(set_of_marks.Settings())
+    first, _ = answerer.answer([sample('a', 'x'), sample('b', 'y')], desk)
+    assert actions(first) == [
+        {'action': 'grasp', 'target': '2', 'bbox': [0.3, 0.4, 0.4, 0.5]},
+        {'action': 'place', 'target': 'mark 3', 'point': [0.65, 0.45]},
+        {'action': 'open', 'target': '9'}]
+    assert desk.asked.count(('scene', 1, 'embedded')) == 1, 'a picture is marked once'
+
+
+def test_marks_are_drawn() -> None:
+    blank = np.zeros((480, 640, 3), np.uint8)
+    drawn = numbered(blank, [box(0.1), box(0.95)])
+    assert not blank.any() and drawn.shape == blank.shape
+    assert (drawn[192, 64:120] == (230, 0, 0)).all(axis=1).any()
+    assert drawn[:, :60].max() == 0
+
+
+def test_instances_are_planned_for() -> None:
+    with FastDownwardPlanner() as planner:
+        desk = Desk(planner)
+        answerer = grounded_plan.Answerer(grounded_plan.Settings(looks=2))
+        both, tidy, fork = answerer.answer([
+            sample('a', 'Put both red mugs onto the tray.'), sample('b', 'Tidy up!'),
+            sample('c', 'Put the fork onto the tray.')], desk)
+    boxes = sorted(step['bbox'] for step in actions(both) if step['action'] == 'grasp')
+    assert boxes == [[0.1, 0.4, 0.2, 0.5], [0.3, 0.4, 0.4, 0.5]]
+    assert both.probability == 1.0
+    assert 'names nothing that is known' in tidy.unread
+    assert '0 fork seen' in fork.unread
+    assert desk.asked == [('scene', 2, '')], 'it looks once at a picture, and says nothing'
+
+
+def test_a_plan_about_doubtful_things_is_not_given() -> None:
+    with FastDownwardPlanner() as planner:
+        desk = Desk(planner)
+        desk.tell_apart = lambda one, looks, backend='': (  # type: ignore[method-assign]
+            replace(SEEN[0], categories={'mug': 0.6}), SEEN[2])
+        answerer = grounded_plan.Answerer(grounded_plan.Settings(accept=0.7))
+        reply, = answerer.answer([sample('a', 'Put the mug onto the tray.')], desk)
+    assert 'right with 0.600 only' in reply.unread
+
+
+def test_samples_without_an_instruction_are_refused() -> None:
+    plain = replace(sample('a', 'x'), details={})
+    with pytest.raises(InputError, match='has no instruction'):
+        grounded_plan.Answerer(grounded_plan.Settings()).answer([plain], Desk())

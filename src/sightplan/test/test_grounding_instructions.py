@@ -1,0 +1,178 @@
+"""Instructions as wishes, wishes as goals over what is seen, and plans for them."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightplan.agent.answerers.decoupled import written_step
+from sightplan.agent.grounded_plans import grounded_steps
+from sightplan.domains import load_domain
+from sightplan.grounding.instructions import (
+    Choice,
+    Instance,
+    Place,
+    Stage,
+    Things,
+    UnreadError,
+    UnresolvedError,
+    Wish,
+    instances_of,
+    read_instruction,
+    resolve,
+)
+from sightplan.model import BackendError, InputError
+from sightplan.model.region import Form, Region
+from sightplan.planning.symbolic import FastDownwardPlanner
+from sightplan.vlm.detecting import Detection, DetectReply
+
+TOP, BOTTOM = Place('drawer', level='top'), Place('drawer', level='bottom')
+TRAY, CRATE = Place('tray'), Place('crate')
+WORDS = ['the', 'both', 'all', 'red', 'mug', 'mugs', 'tray', 'drawer', 'top', 'nearest', 'to',
+         'but', 'one', 'with', 'handle', ',', ';', '.', ':', 'on', 'in']
+
+
+def box(x: float, y: float, half: float = 0.03) -> Region:
+    return Region(Form.BOX, ((x - half, y - half), (x + half, y + half)))
+
+
+def thing(name: str, colour: str, x: float, y: float = 0.5, sure: float = 1.0) -> Instance:
+    return Instance(name, box(x, y), {name.rpartition('_')[0]: sure}, {colour: 1.0})
+
+
+def drawer(level: str, opened: float, y: float) -> Instance:
+    return Instance(f'drawer_{level}', box(0.8, y), {f'drawer:{level}': 1.0}, {}, opened)
+
+
+SCENE = (
+    thing('mug_1', 'red', 0.1), thing('mug_2', 'red', 0.3), thing('mug_3', 'blue', 0.5),
+    thing('apple_1', 'green', 0.2, 0.7), thing('tray_1', 'grey', 0.4, 0.8),
+    thing('crate_1', 'white', 0.6, 0.2), drawer('top', 0.02, 0.3), drawer('bottom', 0.9, 0.4))
+
+
+@pytest.mark.parametrize(('text', 'wishes'), [
+    ('Put both red mugs onto the tray.',
+     [Wish(((Things(('mug',), 'red', total=2), TRAY),))]),
+    ('All mugs but the blue one belong in the white crate.',
+     [Wish(((Things(('mug',), choice=Choice.ALL_BUT, but=Things(('mug',), 'blue', total=1)),
+             Place('crate', 'white')),))]),
+    ('Open the upper drawer, put the leftmost of the three forks into it and close it.',
+     [Wish(((Things(('fork',), choice=Choice.LEFTMOST, count=1, total=3), TOP),), TOP, True)]),
+    ('First put the fruit into the crate. Then open the bottom drawer and leave it open.',
+     [Wish(((Things(('apple', 'banana')), CRATE),)), Wish((), BOTTOM, False)]),
+    ('Put the two spoons with red handles nearest to the tray into the crate.',
+     [Wish(((Things(('spoon',), 'red', Choice.NEAREST, 2, anchor=TRAY), CRATE),))]),
+    ('On the tray is where I want the can further to the right to be!',
+     [Wish(((Things(('can',), choice=Choice.RIGHTMOST, count=1), TRAY),))]),
+    ('Put the apple onto the tray and both cans into the crate, in any order.',
+     [Wish(((Things(('apple',), total=1), TRAY), (Things(('can',), total=2), CRATE)))]),
+    ('I keep bumping into the lower drawer; change that.', [Wish((), BOTTOM, True)]),
+    ('Do not close the top drawer once all the napkins are in it.',
+     [Wish(((Things(('napkin',)), TOP),), TOP, False)]),
+])
+def test_instructions_are_read(text: str, wishes: list[Wish]) -> None:
+    assert list(read_instruction(text)) == wishes
+
+
+@pytest.mark.parametrize(('text', 'why'), [
+    ('', 'is empty'), ('Tidy up.', 'names nothing that is known'),
+    ('Put both mugs away.', 'where they go'), ('The drawer is nice.', 'open or closed'),
+    ('Put all mugs but that one onto the tray.', 'which one is left out'),
+    ('Move the mug from the top drawer to the bottom drawer.', 'two drawers'),
+    ('a' * 3000, 'at most 2000')])
+def test_what_cannot_be_read_is_said(text: str, why: str) -> None:
+    with pytest.raises(UnreadError, match=why):
+        read_instruction(text)
+
+
+@given(st.text(max_size=300) | st.lists(st.sampled_from(
+    WORDS), max_size=30).map(' '.join))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    with contextlib.suppress(UnreadError):
+        assert read_instruction(text)
+
+
+def placements(text: str, seen: tuple[Instance, ...] = SCENE) -> list[set[tuple[str, str]]]:
+    return [set(stage.placements) for stage in resolve(read_instruction(text), seen)]
+
+
+@pytest.mark.parametrize(('text', 'meant'), [
+    ('Put both red mugs onto the tray.', {'mug_1', 'mug_2'}),
+    ('Put all mugs but the blue one onto the tray.', {'mug_1', 'mug_2'}),
+    ('Put the rightmost of the two red mugs onto the tray.', {'mug_2'}),
+    ('Put the mug nearest to the crate onto the tray.', {'mug_3'}),
+    ('Put all mugs except the leftmost one onto the tray.', {'mug_2', 'mug_3'}),
+    ('Put the fruit onto the tray.', {'apple_1'})])
+def test_wishes_are_about_instances(text: str, meant: set[str]) -> None:
+    assert placements(text) == [{(name, 'tray_1') for name in meant}]
+
+
+def test_a_count_decides_where_the_eyes_are_unsure() -> None:
+    """Of four napkins one looks more like a box; no number said, it would be left behind."""
+    seen = (*(thing(f'napkin_{k}', 'white', k / 10) for k in (1, 2, 3)),
+            thing('napkin_4', 'white', 0.4, sure=0.3), thing('napkin_5', 'white', 0.5, sure=0.1),
+            thing('tray_1', 'grey', 0.5, 0.8))
+    assert len(placements('Put all four napkins onto the tray.', seen)[0]) == 4
+    assert len(placements('Put all napkins onto the tray.', seen)[0]) == 3
+    (stage,) = resolve(read_instruction('Put all four napkins onto the tray.'), seen)
+    assert stage.probability == pytest.approx(0.3 * 0.9)
+
+
+def test_what_is_not_seen_is_said() -> None:
+    with pytest.raises(UnresolvedError, match='0 fork seen'):
+        placements('Put the fork onto the tray.')
+    with pytest.raises(UnresolvedError, match='no plate is seen'):
+        placements('Put the apple onto the plate.')
+    with pytest.raises(UnresolvedError, match='speaks of 3'):
+        placements('Put the three red mugs onto the tray.')
+
+
+def test_looks_are_matched_one_to_one() -> None:
+    def saw(*boxes: tuple[float, float]) -> DetectReply:
+        return DetectReply(tuple(Detection(box(x, 0.5), {'can': chance}, {'red': 1.0}, 0.8)
+                                 for x, chance in boxes))
+    found = instances_of([saw((0.2, 1.0), (0.4, 0.5)), saw((0.41, 0.9), (0.7, 1.0))])
+    assert [one.name for one in found] == ['can_1', 'can_2', 'can_3']
+    assert [one.categories['can'] for one in found] == pytest.approx([0.4, 0.56, 0.4])
+    with pytest.raises(BackendError, match='no JSON'):
+        instances_of([DetectReply(unread='no JSON')])
+
+
+@pytest.fixture(scope='module')
+def plan():
+    with FastDownwardPlanner() as planner:
+        yield lambda task: planner.plan(task, 60.0)
+
+
+def test_a_step_has_the_place_of_its_instance(plan) -> None:
+    stages = resolve(read_instruction(
+        'First open the top drawer, put both red mugs into it and close it. Then put the green '
+        'apple onto the tray.'), SCENE)
+    steps = grounded_steps(stages, SCENE, load_domain('tabletop'), plan)
+    said = [(step.primitive.value, step.target) for step in steps]
+    assert said[0] == ('open', 'drawer_top')
+    assert {said[1], said[3]} == {('grasp', 'mug_1'), ('grasp', 'mug_2')}
+    assert said[2] == said[4] == ('place', 'drawer_top')
+    assert said[5:] == [('close', 'drawer_top'), ('grasp', 'apple_1'), ('place', 'tray_1')]
+    assert steps[0].region == SCENE[6].region
+    assert steps[7].region == Region(Form.POINT, (SCENE[4].region.centre,))
+    assert written_step('place', steps[7].target, steps[7].region) == {
+        'action': 'place', 'target': 'tray_1', 'point': [0.4, 0.8]}
+
+
+def test_an_open_upper_drawer_is_closed_first(plan) -> None:
+    seen = (*SCENE[:6], drawer('top', 0.9, 0.3), drawer('bottom', 0.1, 0.4))
+    stages = resolve(read_instruction('Put the apple into the bottom drawer; it should be open '
+                                      'in the end.'), seen)
+    said = [(step.primitive.value, step.target) for step in grounded_steps(
+        stages, seen, load_domain('tabletop'), plan)]
+    assert sorted(said[:2]) == [('close', 'drawer_top'), ('open', 'drawer_bottom')]
+
+
+def test_goals_that_make_no_sense_are_refused(plan) -> None:
+    with pytest.raises(InputError, match='tray_1 cannot be put'):
+        grounded_steps([Stage((('tray_1', 'mug_1'),), '', False, 1.0)], SCENE,
+                       load_domain('tabletop'), plan)
