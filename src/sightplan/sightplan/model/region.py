@@ -111,6 +111,16 @@ class Region:
                              f'[[x, y]]}} with x and y from 0 to 1: {data!r}') from error
 
 
+def box_iou(one: Region, other: Region) -> float:
+    """Intersection over union of two boxes; 0 where both are empty."""
+    (left, top), (right, bottom) = one.points
+    (left2, top2), (right2, bottom2) = other.points
+    width = max(min(right, right2) - max(left, left2), 0.0)
+    height = max(min(bottom, bottom2) - max(top, top2), 0.0)
+    union = (right - left) * (bottom - top) + (right2 - left2) * (bottom2 - top2) - width * height
+    return width * height / union if union > 0.0 else 0.0
+
+
 def pixel(value: float) -> int:
     """The pixel that a coordinate in pixels lies in."""
     return math.floor(value + PIXEL_ROUNDING)
@@ -150,4 +160,32 @@ class MaskSource(Protocol):
 
         Raises:
             InputError: nothing is known of such a target.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class TrueThing:
+    """A thing in a picture, as it really is: ground truth.
+
+    Attributes:
+        mask: (H, W) bool, its visible pixels.
+        category: what it is; ``drawer:top`` and ``drawer:bottom`` for drawers.
+        colour: word for its colour, or for that of its coloured part; '' for drawers.
+        opened: whether it stands open; None for what does not open.
+    """
+
+    mask: Mask
+    category: str
+    colour: str = ''
+    opened: bool | None = None
+
+
+class ThingSource(Protocol):
+    """Ground truth about all that is in a picture; for simulated models only."""
+
+    def things(self) -> tuple[TrueThing, ...]:
+        """All things in the current picture.
+
+        Raises:
+            InputError: nothing is known of that picture.
         """

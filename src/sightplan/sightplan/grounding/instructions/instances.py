@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sightplan.grounding.instructions.wishes import DRAWER, Choice, Place, Things, Wish
 from sightplan.model import BackendError, InputError
-from sightplan.model.region import Form, Region
+from sightplan.model.region import Form, Region, box_iou
 from sightplan.vlm.detecting import Detection, DetectReply
 
 ACCEPT = 0.5
@@ -90,8 +90,8 @@ def instances_of(replies: Iterable[DetectReply]) -> tuple[Instance, ...]:
     for reply in usable:
         free = list(groups)
         for found in reply.detections:
-            group = max(free, key=lambda one: overlap(one[0].region, found.region), default=None)
-            if group is None or overlap(group[0].region, found.region) < SAME:
+            group = max(free, key=lambda one: box_iou(one[0].region, found.region), default=None)
+            if group is None or box_iou(group[0].region, found.region) < SAME:
                 groups.append([found])
                 continue
             group.append(found)
@@ -125,16 +125,6 @@ def _named(found: Sequence[Detection]) -> tuple[Instance, ...]:
         instances.append(Instance(f'{kind}_{counts[kind]}', one.region, one.categories,
                                   one.colours, one.opened))
     return tuple(instances)
-
-
-def overlap(one: Region, other: Region) -> float:
-    """Intersection over union of two boxes; 0 where both are empty."""
-    (a, b), (c, d) = one.points
-    (e, f), (g, h) = other.points
-    width, height = min(c, g) - max(a, e), min(d, h) - max(b, f)
-    common = max(width, 0.0) * max(height, 0.0)
-    union = (c - a) * (d - b) + (g - e) * (h - f) - common
-    return common / union if union > 0.0 else 0.0
 
 
 def resolve(wishes: Sequence[Wish], seen: Sequence[Instance],

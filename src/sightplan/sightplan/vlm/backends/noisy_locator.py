@@ -18,6 +18,10 @@ Whether a marked place is right (``check``) is answered correctly with probabili
 do. A mask or box marks the thing with which its IoU is largest, if it holds half of that thing or
 consists of it by half; a point marks what it lies on.
 
+All things of a picture are told apart (``detect``) with the same errors: each is found with the
+probability of a hit; one that is missed lends its name to another thing with probability
+``confusable``, else it is not seen. Two are never in the same place.
+
 Every draw is a hash of seed, picture, target and number of the asking, so that the order of
 requests does not matter. It has no probabilities to offer.
 """
@@ -43,12 +47,15 @@ from sightplan.model import (
     TargetMasks,
     param,
 )
-from sightplan.model.region import Mask, Point, pixel
+from sightplan.model.region import Mask, Point, TrueThing, box_iou, pixel
 from sightplan.vlm.api import NoWords, YesNoReply
 from sightplan.vlm.backends._hashed_draws import uniform
+from sightplan.vlm.detecting import Detection, DetectReply, DetectRequest
 from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest
 
 _RATES = Path(__file__).parent / 'data' / 'pointing_rates.json'
+_SAME = 0.5
+"""Boxes that overlap so much are in the same place (IoU)."""
 _UNSEEN_EDGE = 0.125
 """Edge of a wrong box where the target is not in view, as a fraction of the picture's."""
 
@@ -93,6 +100,7 @@ class Backend(NoWords):
     needs_truth = True
     needs_pixels = False
     locates = True
+    detects = True
     only = 'points at things'
     reads_prompt = False
     usage = None
@@ -132,6 +140,34 @@ class Backend(NoWords):
                                 Region(Form.POINT, (_place(_nothing(truth), key),)),))
         return LocateReply(_regions(missed, truth, form, key, self._settings.box_iou))
 
+    def detect(self, request: DetectRequest) -> DetectReply:
+        """Find all things in a picture.
+
+        Raises:
+            InputError: the truth tells nothing of things.
+        """
+        source = getattr(self._truth, 'things', None)
+        if source is None:
+            raise InputError("backend 'noisy_locator' tells things apart from the truth, and this "
+                             'suite does not tell what is in its pictures; choose another backend')
+        things: tuple[TrueThing, ...] = source()
+        masks = tuple(thing.mask for thing in things)
+        found: list[tuple[float, Detection]] = []
+        for number, thing in enumerate(things):
+            truth = TargetMasks(thing.mask, masks[:number] + masks[number + 1:])
+            key = self._key('detect', request.image, truth, thing.category)
+            key += (str(self._drawn_at(request.attempt, key)),)
+            if uniform(*key, 'hit') < self._hit:
+                mask: Mask | None = thing.mask
+            else:
+                mask = self._missed(truth, key)
+            if mask is not None:
+                found.append((uniform(*key, 'first'), Detection(
+                    _box_around(mask, key, self._settings.box_iou), {thing.category: 1.0},
+                    {thing.colour: 1.0} if thing.colour else {}, 1.0,
+                    None if thing.opened is None else float(thing.opened))))
+        return DetectReply(_apart(found))
+
     def check(self, request: CheckRequest) -> YesNoReply:
         """Whether a marked place is what was looked for.
 
@@ -170,6 +206,15 @@ class Backend(NoWords):
         if others and (not room or uniform(*key, 'confused') < self._settings.confusable):
             return others[_chosen(len(others), *key, 'other')]
         return None if room else truth.target
+
+
+def _apart(found: list[tuple[float, Detection]]) -> tuple[Detection, ...]:
+    """Of those in the same place the one that was drawn first."""
+    kept: list[Detection] = []
+    for _, one in sorted(found, key=lambda pair: pair[0]):
+        if all(box_iou(one.region, other.region) < _SAME for other in kept):
+            kept.append(one)
+    return tuple(kept)
 
 
 def _hit_rate(settings: Settings) -> float:

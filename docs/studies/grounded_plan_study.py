@@ -1,0 +1,342 @@
+"""Regenerates the tables of ``docs/grounded_plan.md``: instances against names, and runs.
+
+Use::
+
+    python docs/studies/grounded_plan_study.py compare --out docs/grounded_plan/compare.json
+    python docs/studies/grounded_plan_study.py tables [RUNS ...] --out docs
+
+``compare`` asks what knowing instances is worth where the eyes are equally bad. The planner of
+``decoupled`` is perfect here: it says every step of the true plan in order, each thing by its
+category and colour, or, where the instruction says which of several, by words that mean just that
+one. ``noisy_locator`` then finds each; of several things that fit the words equally it means one,
+the same each time (GroundedPlanBench names four napkins that are all grounded to one). Its rate of
+hits is fitted so that ``decoupled`` gets the published ARR of a system at each horizon. Ours reads
+the instruction, has the same locator with the same rate find all things in several looks, takes as
+many as the instruction says, and plans.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from study_document import rewrite, store
+
+from sightplan.agent.grounded_plans import grounded_steps
+from sightplan.domains import load_domain
+from sightplan.grounding.instructions import instances_of, read_instruction, resolve
+from sightplan.metrics import wilson
+from sightplan.metrics.paired import mcnemar_exact
+from sightplan.model import Form, InputError, SightplanError, Target, TargetMasks
+from sightplan.model.grounded_plan import GroundedPlanTask, Primitive, UnitKind
+from sightplan.model.region import Mask, Region, TrueThing, box_iou
+from sightplan.planning.symbolic import FastDownwardPlanner
+from sightplan.runs import load_suite
+from sightplan.suites.grounded_plan.reading import Step
+from sightplan.suites.grounded_plan.scoring import Score, score_plan
+from sightplan.vlm.backends._hashed_draws import uniform
+from sightplan.vlm.backends.noisy_locator import Backend, Settings
+from sightplan.vlm.detecting import DetectRequest
+from sightplan.vlm.locating import LocateRequest
+from sightplan_sim.tabletop.grounded_scenes import make_source
+from sightplan_sim.tabletop.meanings import Choice
+
+DOCUMENT = 'grounded_plan.md'
+HORIZONS = ('short', 'medium', 'long')
+SYSTEM = 'GPT 5.2 + ER1'
+BOX_IOU, REPEAT, CONFUSABLE = 0.75, 0.45, 0.5
+LOOKS = (1, 5, 9)
+_USAGE = 2
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scene's task with all that is true in its picture.
+
+    Attributes:
+        id: of the scene.
+        task: with its true plan.
+        names: of the things.
+        packed: their masks, compressed.
+        shape: of the masks.
+        kinds: category, colour and whether it stands open of each.
+        words: of each unit's target and destination, those for which somebody looks.
+        fitting: of each of these words, the names that they fit.
+    """
+
+    id: str
+    task: GroundedPlanTask
+    names: tuple[str, ...]
+    packed: tuple[bytes, ...]
+    shape: tuple[int, int]
+    kinds: tuple[tuple[str, str, bool | None], ...]
+    words: tuple[tuple[str, str], ...]
+    fitting: Mapping[str, tuple[str, ...]]
+
+    def mask(self, number: int) -> Mask:
+        """(H, W) of a thing."""
+        bits = np.frombuffer(zlib.decompress(self.packed[number]), np.uint8)
+        found: Mask = np.unpackbits(bits, count=self.shape[0] * self.shape[1]).reshape(
+            self.shape).astype(bool)
+        return found
+
+
+class Truth:
+    """What ``noisy_locator`` is told of one case."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+        self._masks = [case.mask(number) for number in range(len(case.names))]
+
+    def masks(self, target: str) -> TargetMasks:
+        """Of one of the things that the words fit, the same each time, and of all others."""
+        fitting = self._case.fitting[target]
+        chosen = fitting[int(uniform(self._case.id, target, 'means') * len(fitting))]
+        number = self._case.names.index(chosen)
+        return TargetMasks(self._masks[number], tuple(
+            self._masks[:number] + self._masks[number + 1:]))
+
+    def things(self) -> tuple[TrueThing, ...]:
+        """All."""
+        return tuple(TrueThing(mask, *kind) for mask, kind in zip(
+            self._masks, self._case.kinds, strict=True))
+
+
+def cases(horizon: str, count: int, seed: int) -> list[Case]:
+    """Explicit tasks of held-out scenes."""
+    found = []
+    with make_source() as source:
+        for number in range(count):
+            scene = source.scene(seed + number, horizon)
+            tidy = source.tidying(seed + number, horizon)
+            table = tidy.arrangement.table
+            opened = {name for one in table.things for name, out in dict(one.opened).items()
+                      if out > 0}
+            kinds = []
+            for piece in scene.pieces:
+                if piece.name.startswith('drawer'):
+                    level = 'top' if piece.name == 'drawer 1' else 'bottom'
+                    kinds.append((f'drawer:{level}', '', piece.name in opened))
+                else:
+                    kinds.append((piece.category, table.named(piece.name).thing.colour, None))
+            task = next(one for one in scene.tasks if one.explicit)
+            meant = next(one for one in tidy.tasks if one.explicit).meaning
+            own = {name for reference in meant.references if reference.choice is not Choice.ALL
+                   for name in reference.names}
+            plain = {piece.name: ' '.join(filter(None, (kind[1], kind[0])))
+                     for piece, kind in zip(scene.pieces, kinds, strict=True)}
+            words = {name: name if name in own else text for name, text in plain.items()}
+            fitting: dict[str, tuple[str, ...]] = {}
+            for name, text in words.items():
+                fitting[text] = (name,) if name in own else tuple(
+                    other for other, said in plain.items() if said == text)
+            found.append(Case(
+                scene.id, task, tuple(piece.name for piece in scene.pieces),
+                tuple(zlib.compress(np.packbits(piece.mask).tobytes()) for piece in scene.pieces),
+                scene.image.shape[:2], tuple(kinds),
+                tuple((words[unit.target], words.get(unit.destination, ''))
+                      for block in task.blocks for unit in block.units), fitting))
+            _say(f'{horizon}: {number + 1} of {count} scenes')
+    return found
+
+
+def _image(case: Case) -> Any:
+    """A stand-in for the picture: all that counts is that each scene has its own."""
+    return np.full((1, 1, 3), zlib.crc32(case.id.encode()) % 251, np.uint8)
+
+
+def decoupled(case: Case, hit: float, askings: int = 1) -> Score:
+    """The perfect plan in words, each thing looked for."""
+    backend = _backend(case, hit)
+
+    def place(text: str, form: Form) -> Region | None:
+        said = [backend.locate(LocateRequest(_image(case), Target(text, form), attempt=attempt))
+                for attempt in range(askings)]
+        return _most_said([reply.regions[0] for reply in said if reply.regions])
+
+    steps = []
+    units = [unit for block in case.task.blocks for unit in block.units]
+    for unit, (target, destination) in zip(units, case.words, strict=True):
+        if unit.kind is UnitKind.PICK_PLACE:
+            steps += [Step(Primitive.GRASP.value, target, place(target, Form.BOX)),
+                      Step(Primitive.PLACE.value, destination, place(destination, Form.POINT))]
+        else:
+            steps.append(Step(unit.kind.value, target, place(target, Form.BOX)))
+    return score_plan(case.task.blocks, steps)
+
+
+def _most_said(regions: Sequence[Region]) -> Region | None:
+    """The one that most others agree with; of several the first."""
+    return max(regions, key=lambda one: sum(_agree(one, other) for other in regions),
+               default=None)
+
+
+def _agree(one: Region, other: Region) -> bool:
+    if one.form is Form.BOX:
+        return box_iou(one, other) >= 0.5
+    return math.dist(one.centre, other.centre) < 0.05
+
+
+def ours(case: Case, hit: float, looks: int, plan: Callable[[Any], Any]) -> Score | None:
+    """Instances; None: no plan."""
+    backend = _backend(case, hit)
+    try:
+        seen = instances_of([backend.detect(DetectRequest(_image(case), attempt=attempt))
+                             for attempt in range(looks)])
+        steps = grounded_steps(resolve(read_instruction(case.task.instruction), seen), seen,
+                               load_domain('tabletop'), plan)
+    except SightplanError:
+        return None
+    return score_plan(case.task.blocks, [Step(step.primitive.value, step.target, step.region)
+                                         for step in steps])
+
+
+def _backend(case: Case, hit: float) -> Backend:
+    return Backend(Settings(hit=hit, confusable=CONFUSABLE, repeat=REPEAT, box_iou=BOX_IOU),
+                   Truth(case))
+
+
+def fitted(found: Sequence[Case], arr: float) -> float:
+    """Rate of hits with which ``decoupled`` gets an ARR, by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(9):
+        middle = (low + high) / 2
+        if np.mean([decoupled(case, middle).arr for case in found]) < arr:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def compare(count: int, seed: int) -> dict[str, Any]:
+    """Ours against decoupled, paired, at each horizon."""
+    suite, cells = load_suite('grounded_plan'), []
+    with FastDownwardPlanner() as planner:
+        def plan(task: Any) -> Any:
+            return planner.plan(task, 60.0)
+        for horizon in HORIZONS:
+            found = cases(horizon, count, seed)
+            row = suite.published(SYSTEM, 'arr', split=horizon, instruction='explicit',
+                                  system='decoupled')
+            if row is None:
+                raise InputError(f'published.json has no ARR of {SYSTEM} at {horizon}')
+            hit = fitted(found, row.value)
+            base = [decoupled(case, hit) for case in found]
+            ways: dict[str, list[Score | None]] = {
+                'decoupled': list(base),
+                'decoupled, 5 askings': [decoupled(case, hit, 5) for case in found],
+                **{f'ours, {looks} look{"s" * (looks > 1)}': [
+                    ours(case, hit, looks, plan) for case in found] for looks in LOOKS}}
+            for way, scores in ways.items():
+                right = [score is not None and score.tsr == 1 for score in scores]
+                others = [score.tsr == 1 for score in base]
+                wins = sum(a and not b for a, b in zip(right, others, strict=True))
+                losses = sum(b and not a for a, b in zip(right, others, strict=True))
+                cells.append({
+                    'horizon': horizon, 'way': way, 'n': len(scores), 'solved': sum(right),
+                    'arr': float(np.mean([0.0 if score is None else score.arr
+                                          for score in scores])),
+                    'hit': round(hit, 4), 'wins': wins, 'losses': losses,
+                    'p': mcnemar_exact(wins, losses), 'published_arr': row.value})
+                _say(json.dumps(cells[-1]))
+    commit = subprocess.run(['git', 'rev-parse', '--short=12', 'HEAD'], capture_output=True,
+                            text=True, check=False).stdout.strip()
+    return {'system': SYSTEM, 'seed': seed, 'commit': commit, 'box_iou': BOX_IOU,
+            'repeat': REPEAT, 'confusable': CONFUSABLE, 'cells': cells}
+
+
+def comparison(measured: Mapping[str, Any]) -> str:
+    """The table of ``compare``."""
+    rows = ['| horizon | rate of hits | way | TSR | ARR | better / worse than decoupled, p |',
+            '|---|---|---|---|---|---|']
+    for cell in measured['cells']:
+        low, high = wilson(cell['solved'], cell['n'])
+        against = '' if cell['way'] == 'decoupled' else (
+            f'{cell["wins"]} / {cell["losses"]}, p = {cell["p"]:.2g}')
+        rows.append(f'| {cell["horizon"]} | {cell["hit"]:.3f} | {cell["way"]} '
+                    f'| **{cell["solved"] / cell["n"]:.3f}** ({low:.3f}-{high:.3f}) '
+                    f'| {cell["arr"]:.3f} | {against} |')
+    rows += ['', (f'n = {measured["cells"][0]["n"]} explicit tasks a horizon, scenes from seed '
+                  f'{measured["seed"]}; commit {measured["commit"]}.')]
+    return '\n'.join(rows)
+
+
+def of_runs(folders: Iterable[Path]) -> str:
+    """TSR and ARR of runs, by horizon and instruction."""
+    rows = ['| horizon | instructions | method, model | n | TSR | lenient | ARR | causes |',
+            '|---|---|---|---|---|---|---|---|']
+    for folder in folders:
+        info = json.loads((folder / 'run.json').read_text('utf-8'))
+        lines = [json.loads(line) for line in (folder / 'episodes.jsonl').read_text(
+            'utf-8').splitlines()]
+        for kind in ('explicit', 'implicit'):
+            own = [line for line in lines if line['details']['instruction_type'] == kind]
+            if not own:
+                continue
+            solved = round(sum(line['measures']['tsr'] or 0.0 for line in own))
+            low, high = wilson(solved, len(own))
+            causes: dict[str, int] = {}
+            for line in own:
+                if line.get('cause'):
+                    causes[line['cause']] = causes.get(line['cause'], 0) + 1
+            said = ', '.join(f'{name.replace("_", " ")} {number}' for name, number in sorted(
+                causes.items(), key=lambda pair: -pair[1])[:3])
+            mean = {name: sum(line['measures'][name] or 0.0 for line in own) / len(own)
+                    for name in ('tsr_lenient', 'arr')}
+            settings = info['identity']['settings']
+            rows.append(
+                f'| {lines[0]["split"]} | {kind} | `{settings["method"]}`, '
+                f'`{settings["backend"]}` | {len(own)} | **{solved / len(own):.3f}** '
+                f'({low:.3f}-{high:.3f}) | {mean["tsr_lenient"]:.3f} | {mean["arr"]:.3f} '
+                f'| {said} |')
+    return '\n'.join(rows)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure or regenerate; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog='python docs/studies/grounded_plan_study.py',
+        description='Measure and regenerate the tables of docs/grounded_plan.md.')
+    parts = parser.add_subparsers(dest='what', required=True)
+    part = parts.add_parser('compare', help='instances against names, equally bad eyes')
+    part.add_argument('--count', type=int, default=200, help='tasks a horizon (default: 200)')
+    part.add_argument('--seed', type=int, default=50_000, help='first scene (default: 50000)')
+    part.add_argument('--out', type=Path, required=True, metavar='FILE.json')
+    part = parts.add_parser('tables', help='rewrite the page')
+    part.add_argument('runs', nargs='*', type=Path, help='run directories of the suite')
+    part.add_argument('--out', type=Path, default=Path('docs'), metavar='DIR')
+    arguments = parser.parse_args(argv)
+    try:
+        if arguments.what == 'compare':
+            arguments.out.parent.mkdir(parents=True, exist_ok=True)
+            store(arguments.out, compare(arguments.count, arguments.seed))
+            return 0
+        made = {}
+        compared = arguments.out / 'grounded_plan' / 'compare.json'
+        if compared.is_file():
+            made['compare'] = comparison(json.loads(compared.read_text('utf-8')))
+        if arguments.runs:
+            made['runs'] = of_runs(arguments.runs)
+        for line in rewrite(arguments.out / DOCUMENT, made):
+            print(line)
+    except InputError as error:
+        print(f'{parser.prog}: {error}', file=sys.stderr)
+        return _USAGE
+    return 0
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
