@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import cv2
 import numpy as np
@@ -79,7 +80,27 @@ def test_some_paths_of_a_file(files, capsys):
     assert code == 0 and found['paths'] == [17, 3] and found['best'] == [0.5, 0.5]
 
 
+def test_chosen_paths_keep_the_numbers_of_the_file(files, capsys):
+    through = PathRun(((-30.0, 7.0), (0.0, 7.0), (30.0, 7.0)), 1.0)
+    write_path_runs([PathRun(ROUND, 1.0)] * 3 + [PathRun(STRAIGHT, 1.0), through],
+                    files / 'five.txt')
+    code, found, _ = compare(capsys, 'map.txt', 'five.txt', '--only', '2,4,5', '--vector',
+                             'path_length=-1,minimum_clearance=1', '--picture', 'out.svg')
+    assert code == 0 and found['paths'] == [2, 4, 5] and found['ranking'][0] == 4
+    assert found['best'] == [0, 1, 0]
+    assert 'Path 4, of 3 that are compared, is the best' in found['reason']
+    assert 'Path 5 touches or crosses an obstacle.' in found['reason']
+    labels = re.findall(r'<!-- (\S+) -->', (files / 'out.svg').read_text())
+    assert {'2', '4', '5'} <= set(labels) and not {'1', '3'} & set(labels)
+
+
 @pytest.mark.parametrize(('arguments', 'what'), [
+    (['map.txt', 'runs.txt', '--vector', 'path_length=-1', '--only', '1,2,1'], 'path 1 is named'),
+    (['map.txt', 'runs.txt', '--vector', 'path_length=-1', '--picture', 'out.jpg'],
+     'out.jpg: unknown kind of picture'),
+    (['map.txt', 'runs.txt', '--vector', 'path_length=-1', '--length-scale', '1e-300'],
+     'threshold of average_clearance'),
+    (['--pictures', 'a.png', 'b.png', '--only', '1'], 'leave out MAP'),
     (['map.txt'], 'name a file of a MAP and one of PATHS'),
     (['none.txt', 'runs.txt', '--vector', 'path_length=-1'], 'none.txt: cannot be read'),
     (['map.txt', 'map.txt', '--vector', 'path_length=-1'], 'map.txt:1'),

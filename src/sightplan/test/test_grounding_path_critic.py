@@ -18,6 +18,7 @@ from sightplan.grounding.path_critic import (
     compare_pictures,
     rank_paths,
 )
+from sightplan.grounding.path_reasons import reason
 from sightplan.grounding.path_wish_scores import (
     model_asker,
     noisy_asker,
@@ -40,7 +41,7 @@ from sightplan.model import Answer, DeadlineError, InputError, Verdict
 from sightplan.paths.descriptors import Descriptors
 from sightplan.paths.labels import ORDER, PATHEVAL, label_pair
 from sightplan.paths.maps import Bounds, ObstacleMap
-from sightplan.paths.preference import thresholds_on, vector_from_text
+from sightplan.paths.preference import in_thresholds, thresholds_on, vector_from_text
 from sightplan.paths.scenarios import Scenario
 from sightplan.vlm.api import TextReply, YesNoReply
 from sightplan.vlm.choosing import ChoiceReply
@@ -295,6 +296,36 @@ def test_paths_on_a_map_are_measured_and_the_reason_is_told():
     assert 'Path 1 touches or crosses an obstacle.' in through.reason
     assert 'equally good' in through.reason and 'Too little difference to count: length' in (
         through.reason)
+
+
+def test_a_conflict_is_told_as_it_was_decided():
+    """Of several, the first may lose against the second, and win more of the others."""
+    rng, kinds = np.random.default_rng(0), set()
+    for _ in range(600):
+        paths = [Descriptors(*rng.uniform(0, 3, 3), rng.uniform(100, 400), rng.uniform(0, 600),
+                             int(rng.integers(0, 4)), rng.uniform(0, 180))
+                 for _ in range(rng.integers(2, 7))]
+        vector = tuple(int(sign) for sign in rng.integers(-1, 2, 7))
+        if not any(vector):
+            continue
+        ranked = rank_paths(paths, certain(vector))
+        text = reason(ranked.order, ranked.best, paths, certain(vector), PATHEVAL)
+        net = (in_thresholds(paths, PATHEVAL)[1] @ np.array(vector))[tuple(ranked.order[:2])]
+        other = f'path {ranked.order[1] + 1}'
+        if 'They conflict' in text:
+            assert net > 0
+        if 'the sum of differences is for' in text:
+            assert net < 0 and f'is for {other}; compared with all others' in text
+        kinds |= {kind for kind in ('They conflict', 'differences is for') if kind in text}
+    assert len(kinds) == 2
+
+
+def test_paths_are_called_by_their_numbers():
+    through = [(-30.0, 7.0), (0.0, 7.0), (30.0, 7.0)]
+    found = compare_paths(WALL, [ROUND, STRAIGHT, through], certain((0, 1, 0, -1, 0, 0, 0)),
+                          numbers=(4, 9, 2))
+    assert found.reason.startswith('Path 9, of 3 that are compared, is the best with')
+    assert 'compared with path' in found.reason and 'Path 2 touches' in found.reason
 
 
 def test_doubt_is_named():

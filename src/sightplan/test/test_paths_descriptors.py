@@ -78,7 +78,8 @@ def test_json_has_the_published_keys_in_order():
     assert Descriptors.from_json(data, 'x') == describe(SQUARE, [(6, 0), (8, 0), (8, 5)])
     assert isinstance(data['Sharp turns'], int)
     for wrong in ({**data, 'Sharp turns': math.nan}, {**data, 'Extra': 1},
-                  dict.fromkeys(KEYS[1:], 1), {**data, 'Path length': 'long'}):
+                  dict.fromkeys(KEYS[1:], 1), {**data, 'Path length': 'long'},
+                  {**data, 'Path length': -1.0}, {**data, 'Sharp turns': 1.5}):
         with pytest.raises(InputError, match=r'^x: '):
             Descriptors.from_json(wrong, 'x')
 

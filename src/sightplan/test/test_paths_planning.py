@@ -189,6 +189,8 @@ def test_without_a_way_there_are_no_alternatives():
     assert find_alternatives(covered, AlternativeSettings()).reason is NoPath.START_BLOCKED
     with pytest.raises(InputError, match='min_radius'):
         find_alternatives(wall, AlternativeSettings(min_radius=2.0))
+    with pytest.raises(InputError, match='spacing = 0.01 gives a lattice of 6.4e'):
+        find_alternatives(wall, AlternativeSettings(spacing=0.01))
 
 
 def test_routes():

@@ -86,6 +86,7 @@ def test_vectors_are_read_as_the_critic_reads_them(text):
     ('breadth=1', "option: 'breadth' is no descriptor"),
     ('path_length=short', "option: 'path_length=short' .*NAME=SIGN"),
     ('path_length=2', 'option: .*give -1, 0 or 1'),
+    ('path_length=-1,path_length=1', 'option: path_length is named twice'),
     ('1,2', 'option'),
     ('0,0,0,0,0,0,0', 'no descriptor matters'),
 ])

@@ -18,6 +18,7 @@ from sightplan.vlm.choosing import (
     choose,
     compare,
     read_choice,
+    read_letter,
 )
 
 PATHS = ('Path 1', 'Path 2')
@@ -135,3 +136,12 @@ def test_a_backend_of_yes_and_no_says_that_it_cannot() -> None:
 def test_orders_are_checked() -> None:
     with pytest.raises(InputError, match='both or one'):
         compare(_Biased(1, 0), _pair(), 'three')  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(('text', 'chosen'), [
+    ('A', 0), ('b.', 1), ('**B**', 1), ('A\n\nBecause', 0), ('(A) Path 1', 0), ('A is better', 0),
+    ('B is better', 1), ('Answer: A, since', 0), ('Path 2', 1), ('C', None), ('', None),
+    ('A comparison shows that Path 2 is better', 1), ('A quick look at both: path 2', 1),
+    ('I think Path 2', 1)])
+def test_a_letter_is_no_article(text: str, chosen: int | None) -> None:
+    assert read_letter(text, None, ChoiceRequest(('Which?',), PATHS)).chosen == chosen

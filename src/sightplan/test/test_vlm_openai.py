@@ -30,6 +30,7 @@ from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
 from fake_openai import HANG, RESET, FakeServer, Reply, chat, error
 from sightplan import cli
 from sightplan.grounding import parse_yes_no
+from sightplan.grounding.path_wishes import WishSettings, understand
 from sightplan.model import (
     BARE,
     Atom,
@@ -369,11 +370,48 @@ def test_no_questions_no_requests(make: Any) -> None:
     assert not server.bodies
 
 
+def test_a_text_without_a_picture_is_asked_about_in_its_place(make: Any) -> None:
+    prompt = GroundingPrompt('p', 'You read.', 'The task:', 'One thing:', 'Q: {question}')
+    request = YesNoRequest(Observation(text='Bring glass.'), (
+        Question(Atom('p', ('1',)), 'Is it far?'), Question(Atom('p', ('2',)), 'Is it near?')),
+        None, prompt)
+    with FakeServer(in_turn(chat('Yes', logprobs=YES))) as server:
+        replies = make(server).answer(request)
+    assert [reply.p_yes for reply in replies] == [pytest.approx(0.85)] * 2
+    for body, asked in zip(server.bodies, ('far', 'near'), strict=True):
+        assert texts(body) == ['The task:', 'Bring glass.', 'One thing:', f'Q: Is it {asked}?']
+        assert len(body['messages'][-1]['content']) == 4 and body['logprobs'] is True
+
+
+def test_what_a_task_wants_is_read_from_probabilities(make: Any) -> None:
+    """Words become a vector by yes/no questions about the text, not by free replies."""
+    def behaviour(body: dict[str, Any], number: int) -> Reply:
+        asked = texts(body)
+        short = 'shorter distance to travel rather' in asked[-1]
+        yes = 0.9 if short else 0.2
+        return chat('Yes' if short else 'No', logprobs=[
+            ('Yes' if short else 'No', {'Yes': yes, 'No': 1 - yes})])
+
+    with FakeServer(behaviour) as server:
+        found = understand(make(server), 'Be quick.', WishSettings(wordings=1))
+    assert found.vector == (0, 0, 0, -1, 0, 0, 0)
+    assert len(server.bodies) == 14 and all(body['logprobs'] for body in server.bodies)
+    expected = 0.25 * (0.9 * 0.9 + 0.1 * 0.1) / (0.9 * 0.1 + 0.1 * 0.9)
+    other = 0.25 * (0.2 * 0.9 + 0.8 * 0.1) / (0.2 * 0.1 + 0.8 * 0.9)
+    assert found.wishes[3].less == pytest.approx(expected / (expected + 0.5 + other))
+
+
 @pytest.mark.parametrize('image', [None, np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3)),
                                    np.zeros((0, 4, 3), np.uint8)])
 def test_without_an_image_there_is_nothing_to_ask(make: Any, image: Any) -> None:
     with FakeServer() as server, pytest.raises(BackendError, match='image'):
         make(server).answer(YesNoRequest(Observation(image), (Question(Atom('p'), '?'),)))
+    assert not server.bodies
+
+
+def test_an_empty_text_is_nothing_to_ask_about(make: Any) -> None:
+    with FakeServer() as server, pytest.raises(BackendError, match='neither an image nor a text'):
+        make(server).answer(YesNoRequest(Observation(text=' '), (Question(Atom('p'), '?'),)))
     assert not server.bodies
 
 

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
+from sightplan.grounding.path_wishes import WishSettings, understand
 from sightplan.metrics import measures
 from sightplan.model import (
     BARE,
@@ -786,3 +787,28 @@ def test_choices_are_replayed_with_their_probabilities(tmp_path: Path) -> None:
     again.start_episode('one')
     with pytest.raises(BackendError, match='choice among Path 1, Path 2'):
         choose(again, ChoiceRequest(('Which one?',), ('Path 1', 'Path 2'), ('a', 'b')))
+
+
+@pytest.mark.parametrize('in_words', [False, True])
+def test_a_task_in_words_is_asked_about_in_replay_as_before(
+        tmp_path: Path, in_words: bool) -> None:
+    class Reader(Counting):
+        answers_texts = not in_words
+
+    path, once = tmp_path / 'replies.jsonl', WishSettings(wordings=1)
+    plain = understand(Reader(), 'Be quick.', once)
+    backend = recording.recorded(Reader(), path)
+    said = understand(backend, 'Be quick.', once)
+    backend.close()
+    assert [line['kind'] for line in lines(path)][-1] == ('text' if in_words else 'yes_no')
+    again = understand(replay(path), 'Be quick.', once)
+    assert said == plain and again == said
+
+
+def test_a_model_without_yes_no_answers_is_recorded_as_one(tmp_path: Path) -> None:
+    class Chooser(Counting):
+        answers = False
+
+    backend = recording.recorded(Chooser(), tmp_path / 'replies.jsonl')
+    assert not backend.answers and not backend.answers_texts
+    backend.close()

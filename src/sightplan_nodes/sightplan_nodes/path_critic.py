@@ -155,7 +155,7 @@ def map_of_request(message: GridMessage, settings: PathCriticSettings) -> Obstac
     if not message.header.frame_id:
         raise InputError('map.header.frame_id is empty (name the frame of the map)')
     turn = info.origin.orientation
-    if max(abs(turn.x), abs(turn.y), abs(turn.z)) > _TURNED:
+    if not all(abs(part) <= _TURNED for part in (turn.x, turn.y, turn.z)):
         raise InputError('map.info.origin.orientation: the map is turned (turn it back, and the '
                          'paths with it)')
     if not len(message.data) or len(message.data) != info.width * info.height:

@@ -227,13 +227,15 @@ def test_what_cannot_be_compared_is_named(paths: list, fields: dict, what: str) 
 
 
 def test_a_turned_map_and_a_pose_of_another_frame_are_refused() -> None:
-    turned = grid()
+    turned, unknown = grid(), grid()
+    unknown.info.origin.orientation.z = math.nan
     turned.info.origin.orientation.z = turned.info.origin.orientation.w = math.sqrt(0.5)
     with running() as client:
         replies = [client.compare(path(ROUND), path(STRAIGHT), map=turned),
+                   client.compare(path(ROUND), path(STRAIGHT), map=unknown),
                    client.compare(path(ROUND), path(STRAIGHT, pose_frame='odom'))]
-    assert 'map.info.origin.orientation' in replies[0].error_msg
-    assert "paths[1].poses[0].header.frame_id is 'odom'" in replies[1].error_msg
+    assert all('map.info.origin.orientation' in reply.error_msg for reply in replies[:2])
+    assert "paths[1].poses[0].header.frame_id is 'odom'" in replies[2].error_msg
 
 
 def test_a_failure_of_the_model_is_an_error_of_that_request(

@@ -96,20 +96,23 @@ def compare(arguments: argparse.Namespace) -> Result:
     if arguments.pictures:
         found = _by_pictures(arguments, vector, settings)
         names: Sequence[object] = arguments.pictures
+        numbers = list(range(1, len(names) + 1))
     else:
-        found, names = _on_map(arguments, vector, settings,
-                               WishSettings(wordings=arguments.wordings))
+        found, numbers = _on_map(arguments, vector, settings,
+                                 WishSettings(wordings=arguments.wordings))
+        names = numbers
     _show(found, names)
-    return {'paths': list(names), **found.to_json()}, DONE
+    return {'paths': list(names), **found.to_json(),
+            'ranking': [numbers[at] for at in found.ranking]}, DONE
 
 
 def _by_pictures(arguments: argparse.Namespace, vector: Vector | None,
                  settings: CriticSettings) -> Critique:
     from sightplan.grounding.path_critic import compare_pictures
     from sightplan.vlm.backends._images import read_image
-    if arguments.map is not None or arguments.picture is not None:
-        raise InputError('--pictures: there is no map to measure or draw on (leave out MAP, PATHS '
-                         'and --picture, or --pictures)')
+    if any(value is not None for value in (arguments.map, arguments.picture, arguments.only)):
+        raise InputError('--pictures: there is no map to measure or draw on (leave out MAP, '
+                         'PATHS, --only and --picture, or --pictures)')
     pictures = [read_image(user_path(name)) for name in arguments.pictures]
     backend = _backend(arguments, 'pictures are compared by a model: choose one with --backend')
     return compare_pictures(backend, pictures, arguments.scenario, settings, vector=vector)
@@ -123,20 +126,24 @@ def _on_map(arguments: argparse.Namespace, vector: Vector | None, settings: Crit
     from sightplan.paths.path_files import read_path_runs
     if arguments.map is None or arguments.paths is None:
         raise InputError('name a file of a MAP and one of PATHS, or --pictures of the paths')
+    if arguments.picture is not None:
+        from sightplan.report.path_picture import check_picture
+        check_picture(user_path(arguments.picture))
     item = open_map(user_path(arguments.map), threshold=arguments.threshold,
                     unknown_occupied=not arguments.unknown_free)
     numbers, runs = _chosen(read_path_runs(user_path(arguments.paths), item.bounds), arguments)
     paths = [run.points for run in runs]
     if vector is not None:
-        found = compare_paths(item, paths, certain(vector), settings)
+        found = compare_paths(item, paths, certain(vector), settings, numbers=numbers)
     else:
         if not arguments.scenario.strip():
             raise InputError('say the task with --scenario, or what is better with --vector')
         backend = _backend(arguments, 'a model must read --scenario: choose one with --backend, '
                            'or say what is better with --vector')
-        found = PathCritic(backend, wishes, settings).compare(item, paths, arguments.scenario)
+        found = PathCritic(backend, wishes, settings).compare(item, paths, arguments.scenario,
+                                                              numbers=numbers)
     if arguments.picture is not None:
-        _draw(arguments, item, paths, found)
+        _draw(arguments, item, paths, found, numbers)
     return found, numbers
 
 
@@ -156,6 +163,8 @@ def _chosen(runs: Sequence[PathRun], arguments: argparse.Namespace,
         if not 1 <= number <= len(runs):
             raise InputError(f'--only: path {number} (there are 1 to {len(runs)} in '
                              f'{arguments.paths})')
+        if numbers.count(number) > 1:
+            raise InputError(f'--only: path {number} is named twice (name each path once)')
     return numbers, [runs[number - 1] for number in numbers]
 
 
@@ -171,10 +180,12 @@ def _backend(arguments: argparse.Namespace, missing: str) -> Backend:
     return make_backend(arguments.backend, options)
 
 
-def _draw(arguments: argparse.Namespace, item: Any, paths: Any, found: Critique) -> None:
+def _draw(arguments: argparse.Namespace, item: Any, paths: Any, found: Critique,
+          numbers: Sequence[int]) -> None:
     from sightplan.report.path_picture import draw_paths, save_paths
     title = f'{arguments.scenario.strip()}  {found.reason}'.strip()
-    figure = draw_paths(item, paths, found.ranking, found.best, found.descriptors, title)
+    figure = draw_paths(item, paths, found.ranking, found.best, found.descriptors, title,
+                        numbers)
     try:
         save_paths(figure, user_path(arguments.picture))
     except OSError as error:

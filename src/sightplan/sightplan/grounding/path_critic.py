@@ -99,7 +99,7 @@ class Critique:
         descriptors: of each path; () where pictures were compared.
         wishes: what is believed that the task wants; None where pictures were compared in words.
         thresholds: from which difference on descriptors counted.
-        reason: why, in words; it counts paths from 1.
+        reason: why, in words; it counts paths from 1, or calls them as they are numbered.
         model: who was asked; '' for nobody.
     """
 
@@ -163,7 +163,8 @@ def _nets(descriptors: Sequence[Descriptors], wishes: Wishes, thresholds: Thresh
 
 
 def compare_paths(item: ObstacleMap, paths: Sequence[npt.ArrayLike], wishes: Wishes,
-                  settings: CriticSettings | None = None) -> Critique:
+                  settings: CriticSettings | None = None, *, numbers: Sequence[int] = (),
+                  ) -> Critique:
     """Measure paths on a map and order them by what is wanted.
 
     Args:
@@ -171,6 +172,7 @@ def compare_paths(item: ObstacleMap, paths: Sequence[npt.ArrayLike], wishes: Wis
         paths: 2 to 16, each (N, 2), its points in units of the map.
         wishes: what is wanted; ``path_wishes.certain`` or ``understand``.
         settings: how they are compared.
+        numbers: what the reason calls the paths; (): it counts them from 1.
 
     Raises:
         InputError: too few or too many paths; or one has fewer than two points, repeats one, or
@@ -183,8 +185,8 @@ def compare_paths(item: ObstacleMap, paths: Sequence[npt.ArrayLike], wishes: Wis
     thresholds = thresholds_on(item, settings.length_scale)
     ranked = rank_paths(descriptors, wishes, thresholds, strict=settings.strict)
     reason = path_reasons.reason(ranked.order, ranked.best, descriptors, wishes, thresholds,
-                                 strict=settings.strict, sure=settings.sure)
-    crossing = crossing_paths(item, arrays)
+                                 strict=settings.strict, sure=settings.sure, numbers=numbers)
+    crossing = [numbers[at] if numbers else at + 1 for at in crossing_paths(item, arrays)]
     if crossing:
         reason += f' {path_reasons.of_crossing(crossing)}'
     return Critique(ranked.order, ranked.best, descriptors, wishes, thresholds, reason,
@@ -337,7 +339,8 @@ class PathCritic(BackendUser):
         return self._last[1]
 
     def compare(self, item: ObstacleMap, paths: Sequence[npt.ArrayLike], scenario: str = '',
-                vector: Vector | None = None, timeout_s: float | None = None) -> Critique:
+                vector: Vector | None = None, timeout_s: float | None = None, *,
+                numbers: Sequence[int] = ()) -> Critique:
         """Order paths on a map.
 
         Args:
@@ -347,6 +350,7 @@ class PathCritic(BackendUser):
             vector: what is better; taken as certain, then nobody is asked. None: as the task
                 wants.
             timeout_s: wall-clock limit of asking [s]; None for the backend's own.
+            numbers: as ``compare_paths``.
 
         Raises:
             InputError: as ``compare_paths`` and ``understand``.
@@ -356,7 +360,7 @@ class PathCritic(BackendUser):
         """
         checked_paths(item, paths)  # before anybody is paid for an answer
         wishes = self.wishes(scenario, timeout_s) if vector is None else certain(vector)
-        return compare_paths(item, paths, wishes, self._settings)
+        return compare_paths(item, paths, wishes, self._settings, numbers=numbers)
 
     def compare_pictures(self, pictures: Sequence[NDArray[np.uint8]], scenario: str = '',
                          vector: Vector | None = None, timeout_s: float | None = None,

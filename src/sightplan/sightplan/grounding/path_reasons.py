@@ -1,4 +1,4 @@
-"""Why a path is the best of several, in words; paths are counted from 1."""
+"""Why a path is the best of several, in words; paths count from 1 unless they have numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EQUAL = 1e-6
 
 def reason(order: Sequence[int], best: Sequence[float], descriptors: Sequence[Descriptors],
            wishes: Wishes, thresholds: Thresholds, *, strict: bool = False,
-           sure: float = 0.75) -> str:
+           sure: float = 0.75, numbers: Sequence[int] = ()) -> str:
     """Why the first path of an order comes before the second.
 
     Args:
@@ -35,24 +35,30 @@ def reason(order: Sequence[int], best: Sequence[float], descriptors: Sequence[De
         thresholds: from which difference on a descriptor counts.
         strict: as ``labels.label_pair``.
         sure: below this probability nobody could tell whether a descriptor matters.
+        numbers: what the paths are called; (): they are counted from 1.
     """
     first, second = order[0], order[1]
-    sentences = [_headline(order, best)]
+    numbers = numbers or range(1, len(order) + 1)
+    sentences = [_headline(order, best, numbers)]
     decided = {wish.name: wish for wish in wishes.wishes if wish.sure >= sure}
     wanted = [wish for wish in decided.values() if wish.sign]
     sides: dict[int, list[str]] = {1: [], -1: [], 0: []}
+    net = 0.0
     for wish in wanted:
         here, there = (getattr(descriptors[number], wish.name) for number in (first, second))
         counts = here != there and thresholds.significant(wish.name, here - there, strict=strict)
         side = (1 if (here - there) * wish.sign > 0 else -1) if counts else 0
+        net += (here - there) * wish.sign / getattr(thresholds, wish.name) if counts else 0.0
         sides[side].append(_difference(wish, here, there) if counts else WORDS[wish.name][0])
-    other = f'path {second + 1}'
+    other = f'path {numbers[second]}'
     if sides[1]:
         sentences.append(f'For it, compared with {other}: {"; ".join(sides[1])}.')
     if sides[-1]:
         sentences.append(f'For {other}: {"; ".join(sides[-1])}.')
-    if sides[1] and sides[-1]:
+    if sides[1] and sides[-1] and net > _EQUAL:
         sentences.append('They conflict; the larger sum of differences, in thresholds, decided.')
+    elif sides[-1]:
+        sentences.append(_outweighed(numbers[first], other, len(order), abs(net) <= _EQUAL))
     if sides[0]:
         sentences.append(f'Too little difference to count: {", ".join(sides[0])}.')
     doubtful = [wish for wish in wishes.wishes if wish.name not in decided]
@@ -64,13 +70,25 @@ def reason(order: Sequence[int], best: Sequence[float], descriptors: Sequence[De
     return ' '.join(sentences)
 
 
-def _headline(order: Sequence[int], best: Sequence[float]) -> str:
+def _outweighed(first: int, other: str, count: int, equal: bool) -> str:
+    """Why a path comes before another one although it is not the better one of the two."""
+    if count == 2:
+        why = 'what is doubtful decides, or nothing does'
+    else:
+        why = f'compared with all others path {first} does as well or better'
+    return (f'In thresholds the sum of differences is {"equal" if equal else f"for {other}"}; '
+            f'{why}.')
+
+
+def _headline(order: Sequence[int], best: Sequence[float], numbers: Sequence[int]) -> str:
     first = order[0]
-    equal = [number + 1 for number in sorted(order) if best[number] > best[first] - _EQUAL]
+    equal = [numbers[at] for at in sorted(order) if best[at] > best[first] - _EQUAL]
     if len(equal) > 1:
         return (f'Paths {", ".join(map(str, equal[:-1]))} and {equal[-1]} are equally good as far '
                 f'as can be told (probability {best[first]:.2f} each).')
-    return f'Path {first + 1} of {len(order)} is the best with probability {best[first]:.2f}.'
+    among = (f' of {len(order)}' if list(numbers) == list(range(1, len(order) + 1)) else
+             f', of {len(order)} that are compared,')
+    return f'Path {numbers[first]}{among} is the best with probability {best[first]:.2f}.'
 
 
 def _difference(wish: Wish, here: float, there: float) -> str:
@@ -85,17 +103,18 @@ def _doubt(wish: Wish) -> str:
     return f'{name} ({less} {wish.less:.2f}, {more} {wish.more:.2f})'
 
 
-def of_crossing(paths: Sequence[int]) -> str:
-    """A warning about paths, by their indices, that touch an obstacle."""
-    numbers = ', '.join(str(number + 1) for number in paths)
-    return (f'Path {numbers} touches or crosses an obstacle.' if len(paths) == 1 else
-            f'Paths {numbers} touch or cross an obstacle.')
+def of_crossing(numbers: Sequence[int]) -> str:
+    """A warning about paths, by what they are called, that touch an obstacle."""
+    names = ', '.join(map(str, numbers))
+    return (f'Path {names} touches or crosses an obstacle.' if len(numbers) == 1 else
+            f'Paths {names} touch or cross an obstacle.')
 
 
 def of_pictures(ranking: Ranking, unread: int) -> str:
     """What was learned from pictures alone."""
     pairs = len(ranking.asked)
-    text = (f'{_headline(ranking.order, ranking.best)} No map was known: {pairs} '
+    numbers = range(1, len(ranking.order) + 1)
+    text = (f'{_headline(ranking.order, ranking.best, numbers)} No map was known: {pairs} '
             f'{"pair" if pairs == 1 else "pairs"} of pictures compared, nothing measured.')
     if unread:
         text += (f' {unread} {"reply" if unread == 1 else "replies"} could not be read and '

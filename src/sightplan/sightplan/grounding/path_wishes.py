@@ -46,7 +46,7 @@ from sightplan.model import (
 )
 from sightplan.model.reading import Record, read_file
 from sightplan.paths.labels import ORDER, Vector, check_vector
-from sightplan.vlm.api import Backend, TextRequest
+from sightplan.vlm.api import Backend, TextRequest, can_answer_texts
 
 SIGNS = (-1, 0, 1)
 """Less is better, it does not matter, more is better."""
@@ -253,13 +253,7 @@ def _wish(name: str, ratios: Mapping[tuple[str, str], float], settings: WishSett
 
 def can_read_tasks(backend: object) -> bool:
     """Whether a backend, or its class, can be asked about a task in words, without a picture."""
-    return _answers_texts(backend) or bool(getattr(backend, 'generates', False))
-
-
-def _answers_texts(backend: object) -> bool:
-    """Whether its yes/no questions may be about a text alone."""
-    return bool(getattr(backend, 'answers', True)) and bool(getattr(
-        backend, 'answers_texts', not getattr(backend, 'needs_pixels', True)))
+    return can_answer_texts(backend) or bool(getattr(backend, 'generates', False))
 
 
 def understand(backend: Backend, scenario: str, settings: WishSettings | None = None,
@@ -286,7 +280,7 @@ def understand(backend: Backend, scenario: str, settings: WishSettings | None = 
     if not scenario.strip():
         raise InputError('scenario: is empty (say the task in words, or give a vector)')
     questions, prompt = wish_questions(settings), wish_prompt()
-    if _answers_texts(backend):
+    if can_answer_texts(backend):
         answers = BackendGrounder(backend).ground(
             Observation(text=scenario.strip()), questions, timeout_s, prompt)
     elif backend.generates:

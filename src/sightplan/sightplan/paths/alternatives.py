@@ -33,6 +33,7 @@ _TASTE_SCALE = 2.0
 _ENDS = 12
 """Start and goal are joined to so many nodes of the lattice."""
 _SAMPLES = 200
+_MOST_NODES = 1e6
 """Points by which paths are compared."""
 
 
@@ -105,7 +106,7 @@ def find_alternatives(item: ObstacleMap, settings: AlternativeSettings, seed: in
         goal: where every path ends.
 
     Raises:
-        InputError: a setting is out of bounds.
+        InputError: a setting is out of bounds, or the lattice would be too fine for the map.
     """
     check_settings(settings)
     if settings.min_radius > settings.max_radius:
@@ -147,6 +148,10 @@ class _Lattice:
     def __init__(self, item: ObstacleMap, spacing: float, start: Point, goal: Point) -> None:
         self.item = item
         bounds = item.bounds
+        nodes = (bounds.x_max - bounds.x_min) * (bounds.y_max - bounds.y_min) / spacing ** 2
+        if nodes > _MOST_NODES:
+            raise InputError(f'spacing = {spacing:g} gives a lattice of {nodes:.3g} nodes on this '
+                             f'map (raise it; {_MOST_NODES:g} are the most)')
         xs = np.arange(bounds.x_min + spacing / 2, bounds.x_max, spacing)
         ys = np.arange(bounds.y_min + spacing / 2, bounds.y_max, spacing)
         grid = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)

@@ -62,8 +62,8 @@ class Descriptors:
         """Read what ``to_json`` gave.
 
         Raises:
-            InputError: a key is missing or unknown, or a value is not a finite number; names
-                ``where`` and the key.
+            InputError: a key is missing or unknown, or a value is not a finite number, is below
+                0, or is a part of a sharp turn; names ``where`` and the key.
         """
         wrong = [key for key in (*KEYS, *data) if key not in data or key not in KEYS]
         if wrong:
@@ -74,6 +74,9 @@ class Descriptors:
             if (isinstance(value, bool) or not isinstance(value, (int, float))
                     or not np.isfinite(value)):
                 raise InputError(f'{where}: {key} is {value!r} (give a finite number)')
+            if value < 0 or (key == KEYS[NAMES.index('sharp_turns')] and value != int(value)):
+                raise InputError(f'{where}: {key} is {value!r} (give a number from 0 on, and a '
+                                 'whole one of turns)')
         values: dict[str, Any] = {name: data[key] for name, key in zip(NAMES, KEYS, strict=True)}
         return cls(**values | {'sharp_turns': int(values['sharp_turns'])})
 

@@ -23,6 +23,7 @@ LENGTHS = ('minimum_clearance', 'maximum_clearance', 'average_clearance', 'path_
 """Descriptors in the unit of the map."""
 
 _DIGITS = 6
+_LEAST_UNIT = 1e-9
 
 
 def vector_from_text(text: str, where: str = 'vector') -> Vector:
@@ -46,6 +47,8 @@ def vector_from_text(text: str, where: str = 'vector') -> Vector:
                 if name not in named:
                     raise InputError(f'{where}: {name!r} is no descriptor (choose among '
                                      f'{", ".join(ORDER)})')
+                if named[name]:
+                    raise InputError(f'{where}: {name} is named twice (name it once)')
                 named[name] = int(sign)
             vector: Vector = tuple(named.values())
         else:
@@ -119,10 +122,11 @@ def in_thresholds(paths: Sequence[Descriptors], thresholds: Thresholds, *, stric
         InputError: a threshold is not above 0.
     """
     units = np.array([getattr(thresholds, name) for name in ORDER], dtype=np.float64)
-    if not (units > 0).all():
-        name = ORDER[int(np.argmin(units > 0))]
+    usable = (units >= _LEAST_UNIT) & np.isfinite(units)
+    if not usable.all():
+        name = ORDER[int(np.argmin(usable))]
         raise InputError(f'threshold of {name} is {getattr(thresholds, name)} (give a number '
-                         'above 0)')
+                         f'above 0, of {_LEAST_UNIT:g} or more)')
     values: FloatArray = np.array([[getattr(path, name) for name in ORDER] for path in paths],
                                   dtype=np.float64)
     apart = values[:, None] - values[None]

@@ -14,6 +14,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.patheffects import Stroke, withStroke
 
+from sightplan.model import InputError
 from sightplan.model.whole_files import replacing
 from sightplan.paths.descriptors import Descriptors
 from sightplan.paths.maps import NO_OBSTACLE, ObstacleMap
@@ -21,6 +22,7 @@ from sightplan.report.plots import COLOURS, INK, LINES
 
 _HEADINGS = ('path', 'best', 'length', 'clearance\nleast', '\nmean', '\ngreatest', 'sharp\nturns',
              'sharpest\n[°]', 'turning\nin all [°]')
+_KINDS = ('.png', '.svg', '.pdf')
 _OBSTACLE = '#b9b9b4'
 _MARKED = '#e7f0f6'
 _STYLE: Any = {'font.size': 8.5, 'text.color': INK, 'axes.edgecolor': INK, 'axes.linewidth': 1.0,
@@ -29,7 +31,7 @@ _STYLE: Any = {'font.size': 8.5, 'text.color': INK, 'axes.edgecolor': INK, 'axes
 
 def draw_paths(item: ObstacleMap, paths: Sequence[npt.ArrayLike], ranking: Sequence[int],
                best: Sequence[float], descriptors: Sequence[Descriptors], title: str = '',
-               ) -> Figure:
+               numbers: Sequence[int] = ()) -> Figure:
     """Draw paths on a map.
 
     Args:
@@ -39,13 +41,15 @@ def draw_paths(item: ObstacleMap, paths: Sequence[npt.ArrayLike], ranking: Seque
         best: probability of each to be the best.
         descriptors: of each path.
         title: what it is about; a reason of some sentences is broken into lines.
+        numbers: what the paths are called; (): they are counted from 1.
 
     Returns:
-        The map, its paths numbered from 1, beside a table of what was measured.
+        The map, its paths with their numbers, beside a table of what was measured.
     """
     box = item.bounds
     wide, high = box.x_max - box.x_min, box.y_max - box.y_min
     lines = textwrap.wrap(title, 180)
+    names = [str(number) for number in numbers or range(1, len(paths) + 1)]
     rows = 1.0 + 0.26 * len(paths)
     height = min(max(5.2 * high / wide, rows + 0.4, 2.0), 8.0)
     top = 0.17 * len(lines) + 0.15
@@ -55,23 +59,35 @@ def draw_paths(item: ObstacleMap, paths: Sequence[npt.ArrayLike], ranking: Seque
         axes = figure.add_axes((0.01, 0.02, across - 0.02, height / (height + top) - 0.03))
         _draw_map(axes, item)
         for number in reversed(ranking):
-            _draw_path(axes, np.asarray(paths[number]), number, number == ranking[0])
+            _draw_path(axes, np.asarray(paths[number]), number, names[number],
+                       number == ranking[0])
         table = figure.add_axes((across, 0.02, 1 - across - 0.01, height / (height + top) - 0.03))
-        _draw_table(table, ranking, best, descriptors, height)
+        _draw_table(table, ranking, names, best, descriptors, height)
         figure.text(0.012, 1 - 0.08 / (height + top), '\n'.join(lines), va='top', linespacing=1.35)
     return figure
 
 
 def save_paths(figure: Figure, file: Path) -> None:
-    """Write a figure as PNG, or as SVG or PDF by its suffix.
+    """Write a figure as PNG, SVG or PDF, by the file's suffix.
 
     Raises:
-        OSError: the file cannot be written.
+        InputError: the file has another suffix.
+        OSError: it cannot be written.
     """
-    kind = file.suffix.lower().removeprefix('.')
+    check_picture(file)
     with replacing(file) as new:
-        figure.savefig(new, format=kind if kind in ('svg', 'pdf') else 'png', dpi=120,
+        figure.savefig(new, format=file.suffix.lower().removeprefix('.'), dpi=120,
                        facecolor='white')
+
+
+def check_picture(file: Path) -> None:
+    """Check that a figure can be written to a file of such a name.
+
+    Raises:
+        InputError: it has a suffix of no kind of picture.
+    """
+    if file.suffix.lower() not in _KINDS:
+        raise InputError(f'{file}: unknown kind of picture (name a file {", ".join(_KINDS)})')
 
 
 def _draw_map(axes: Any, item: ObstacleMap) -> None:
@@ -83,8 +99,9 @@ def _draw_map(axes: Any, item: ObstacleMap) -> None:
              xticks=[], yticks=[])
 
 
-def _draw_path(axes: Any, points: npt.NDArray[np.float64], number: int, marked: bool) -> None:
-    """A line, and its number where it is farthest from the straight way."""
+def _draw_path(axes: Any, points: npt.NDArray[np.float64], number: int, name: str,
+               marked: bool) -> None:
+    """A line, and its name where it is farthest from the straight way."""
     colour = COLOURS[number % len(COLOURS)]
     line, = axes.plot(points[:, 0], points[:, 1], color=colour, solid_joinstyle='round',
                       linewidth=2.6 if marked else 1.3,
@@ -97,11 +114,11 @@ def _draw_path(axes: Any, points: npt.NDArray[np.float64], number: int, marked: 
     along = points[-1] - points[0]
     away = abs((points - points[0]) @ np.array([-along[1], along[0]]))
     at = points[int(np.argmax(away))]
-    axes.annotate(str(number + 1), at, color=colour, fontsize=10, fontweight='bold', ha='center',
+    axes.annotate(name, at, color=colour, fontsize=10, fontweight='bold', ha='center',
                   va='center', path_effects=[withStroke(linewidth=3, foreground='white')])
 
 
-def _draw_table(axes: Any, ranking: Sequence[int], best: Sequence[float],
+def _draw_table(axes: Any, ranking: Sequence[int], names: Sequence[str], best: Sequence[float],
                 descriptors: Sequence[Descriptors], height: float) -> None:
     axes.set(xlim=(0, 1), ylim=(height, 0))
     axes.axis('off')
@@ -113,7 +130,7 @@ def _draw_table(axes: Any, ranking: Sequence[int], best: Sequence[float],
         y, item = 0.68 + 0.26 * row, descriptors[number]
         if row == 0:
             axes.axhspan(y - 0.13, y + 0.13, color=_MARKED, linewidth=0)
-        cells = (f'{number + 1}', f'{best[number]:.3f}', f'{item.path_length:.1f}',
+        cells = (names[number], f'{best[number]:.3f}', f'{item.path_length:.1f}',
                  _clear(item.minimum_clearance), _clear(item.average_clearance),
                  _clear(item.maximum_clearance), f'{item.sharp_turns}',
                  f'{item.maximum_angle:.0f}', f'{item.smoothness:.0f}')

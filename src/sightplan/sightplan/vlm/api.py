@@ -14,7 +14,10 @@ can point has ``locates = True`` and the method ``locate`` (``Locator``); one th
 own way whether a place is right has a method ``check`` (else ``locating.check`` draws a mark and
 asks a yes/no question). One that can choose among options in a way of its own has ``chooses =
 True`` and the method ``choose`` (``choosing.Chooser``); of one that replies in free text the reply
-is read. One that answers no yes/no questions has ``answers = False``, and ``answer`` raises.
+is read. One that finds all things in a picture has ``detects = True`` and the method ``detect``
+(``detecting.Detector``). One that answers no yes/no questions has ``answers = False``, and
+``answer`` raises. One that looks at pixels, and answers yes/no questions about an observation that
+is a text alone, too, has ``answers_texts = True`` (``can_answer_texts``).
 """
 
 from __future__ import annotations
@@ -281,6 +284,15 @@ def backend_can_be_shared(name: str) -> bool:
     backend = backend_class(name)
     return not (backend.needs_truth or hasattr(backend, 'start_episode')
                 or hasattr(backend, 'carry_over'))
+
+
+def can_answer_texts(backend: object) -> bool:
+    """Whether yes/no questions to a backend, or its class, may be about a text without a picture.
+
+    One without ``needs_pixels`` answers them, too, unless it says otherwise.
+    """
+    return bool(getattr(backend, 'answers', True)) and bool(getattr(
+        backend, 'answers_texts', not getattr(backend, 'needs_pixels', True)))
 
 
 def backend_reads_prompt(name: str) -> bool:

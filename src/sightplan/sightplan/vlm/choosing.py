@@ -24,6 +24,10 @@ HARD = 0.95
 """Probability that a choice counts for where a model offers none."""
 
 _LEAST = 1e-6
+_LETTER = re.compile(
+    r'\W*(?:ANSWER\W+)?(?:([A-Z])\W*(?:[.:,;)\n]|$|\s(?:IS|HAS|WOULD|BECAUSE|SINCE|FOR)\b)'
+    r'|([B-HJ-Z])\b)')
+"""A reply that is one letter or begins with one; A and I may begin a sentence as words, too."""
 _ANSWER = re.compile(r'answer\W*:', re.IGNORECASE)
 _EXPLANATION = re.compile(r'explanation\W*:', re.IGNORECASE)
 
@@ -190,8 +194,8 @@ def read_letter(text: str, masses: Sequence[float] | None, request: ChoiceReques
             1; None where the model offers none.
         request: what was asked.
     """
-    letter = _bare(text)[:2].strip().upper()
-    named = LETTERS.find(letter) if len(letter) == 1 else -1
+    found = _LETTER.match(text.upper())
+    named = LETTERS.find(found[1] or found[2]) if found else -1
     read = (ChoiceReply(None, named, text) if 0 <= named < len(request.options)
             else read_choice(text, request.options))
     total = 0.0 if masses is None else math.fsum(masses)

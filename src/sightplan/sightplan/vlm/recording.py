@@ -61,6 +61,7 @@ from sightplan.vlm.api import (
     TextRequest,
     YesNoReply,
     YesNoRequest,
+    can_answer_texts,
     can_locate,
 )
 from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest
@@ -148,6 +149,8 @@ class RecordingBackend(BackendUser):
         self.needs_truth = backend.needs_truth
         self.needs_pixels = backend.needs_pixels
         self.generates = backend.generates
+        self.answers = bool(getattr(backend, 'answers', True))
+        self.answers_texts = can_answer_texts(backend)
         self.locates = can_locate(backend)
         self.reads_prompt = bool(getattr(backend, 'reads_prompt', True))
         super().__init__(backend)
@@ -160,7 +163,8 @@ class RecordingBackend(BackendUser):
         self._journal = _taken_up(self.path, {
             'kind': 'recording', 'format': FORMAT, 'model': backend.model, 'backend': name,
             'settings': {} if settings is None else dataclasses.asdict(settings),
-            'counted': backend.usage is not None, 'generates': bool(backend.generates)},
+            'counted': backend.usage is not None, 'generates': bool(backend.generates),
+            'answers_texts': self.answers_texts},
             {} if settings is None else identity_values(settings))
         if hasattr(backend, 'check'):
             self.check = self._check
@@ -396,6 +400,7 @@ class Recording:
         model: exact name of the recorded model.
         counted: whether usage was counted.
         generates: whether the model writes.
+        answers_texts: whether it answers yes/no questions about texts without a picture.
         episodes: episode id ('' before any began) to its entries, in order.
     """
 
@@ -403,6 +408,7 @@ class Recording:
     model: str
     counted: bool
     generates: bool
+    answers_texts: bool
     episodes: Mapping[str, Sequence[Entry]]
 
 
@@ -417,7 +423,8 @@ def read_recording(path: Path) -> Recording:
         raise InputError(f'{path}:1: {_NO_RECORDING}')
     header = _header(lines[0])
     return Recording(path, header['model'], bool(header.get('counted')),
-                     bool(header.get('generates')), _entries(lines[1:]))
+                     bool(header.get('generates')), bool(header.get('answers_texts', True)),
+                     _entries(lines[1:]))
 
 
 def _difference(there: Mapping[str, Any], header: Mapping[str, Any],

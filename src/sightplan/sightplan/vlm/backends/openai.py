@@ -2,7 +2,8 @@
 
 Every yes/no question is a request of its own; what all questions share comes first and is the same
 to the byte (system text, image, then the question), and the first request is awaited before the
-others are sent, so that the server's prefix cache holds the image. Probabilities are those the
+others are sent, so that the server's prefix cache holds the image. An observation without an image
+is asked about by its text, which stands in the image's place. Probabilities are those the
 server reports for the answer's token; a server that reports none gets none: they are never made
 up. A key comes from the environment and goes nowhere but into the requests.
 
@@ -252,6 +253,7 @@ class Backend:
 
     needs_truth = False
     needs_pixels = True
+    answers_texts = True
     generates = True
     locates = True
     chooses = True
@@ -315,11 +317,11 @@ class Backend:
         if not request.questions:
             return []
         prompt, seen = request.prompt, request.observation
-        if seen.image is None:
-            raise BackendError('openai: the observation holds no image; this backend only answers '
-                               'questions about a picture')
-        shared = self._parts([part for part in (prompt.before_image, seen.image,
-                                                prompt.after_image)
+        shown: Part = (seen.text or '') if seen.image is None else seen.image
+        if isinstance(shown, str) and not shown.strip():
+            raise BackendError('openai: the observation holds neither an image nor a text; there '
+                               'is nothing to answer questions about')
+        shared = self._parts([part for part in (prompt.before_image, shown, prompt.after_image)
                               if not isinstance(part, str) or part])
         system = _system(prompt.system)
         limit = prompt.max_tokens

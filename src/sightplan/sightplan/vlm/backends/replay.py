@@ -107,6 +107,7 @@ class Backend:
         if any(entry.checks for entry in every):
             self.check = self._check
         self.generates = any(recording.generates for recording in recordings)
+        self.answers_texts = any(recording.answers_texts for recording in recordings)
         self.locator_model = next((entry.locator_model for entry in every[::-1]
                                    if entry.locator_model), '')
 
