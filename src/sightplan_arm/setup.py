@@ -26,6 +26,7 @@ setup(
         'sightplan.skills': [
             'blocksworld = sightplan_arm.skills.blocksworld:make_skills',
             'sliding = sightplan_arm.skills.sliding:make_skills',
+            'tabletop = sightplan_arm.skills.tabletop:make_skills',
         ],
         'sightplan.commands': ['arm = sightplan_arm.command:add_parser'],
     },

@@ -553,6 +553,6 @@ def test_every_cause_is_named_and_there_is_a_test_of_it():
     assert {name for name in vars(report) if name.isupper()} - {'CAUSES', 'ILLEGAL'} == {
         cause.upper() for cause in CAUSES}
     files = (Path(__file__), *map(Path(__file__).with_name, (
-        'test_arm_pointing.py', 'test_arm_sliding.py')))
+        'test_arm_pointing.py', 'test_arm_sliding.py', 'test_arm_tabletop.py')))
     text = ''.join(file.read_text(encoding='utf-8') for file in files)
     assert [cause for cause in CAUSES if f"'{cause}'" not in text] == []

@@ -30,22 +30,27 @@ NO_ROOM = 'no_room'
 UNREACHABLE = 'unreachable'
 OCCUPIED = 'occupied'
 NO_GRASP = 'no_grasp'
+EMPTY_HAND = 'empty_hand'
+NO_HANDLE = 'no_handle'
+STUCK = 'stuck'
 
 CAUSES = (DONE, DRY_RUN, STOPPED, FAILED, MISSED_GRASP, DROPPED, MISPLACED, DISTURBED, UNKNOWN,
           NOT_FOUND, UNCLEAR, COVERED, ALREADY_THERE, COLUMN_FULL, TAKEN, OFF_BOARD,
-          BELIEF_MISMATCH, NO_ROOM, UNREACHABLE, OCCUPIED, NO_GRASP)
+          BELIEF_MISMATCH, NO_ROOM, UNREACHABLE, OCCUPIED, NO_GRASP, EMPTY_HAND, NO_HANDLE, STUCK)
 """What can become of an action.
 
 ``done``: carried out. ``dry_run``: planned, nothing was sent. ``stopped``: the gate refused or
 broke off a motion. ``failed``: camera, arm or fingers broke down; as with ``stopped`` the action
 ended in an error. ``missed_grasp``, ``dropped``, ``misplaced``: what fingers and camera told of a
-motion that went wrong; ``disturbed``: the block is where it should be, something else is not where
-it was. The others say why nothing moved: ``unknown`` action or object; ``not_found``: the block is
-not seen; ``unclear``: what is seen cannot be, or something is there of which it is not known what
-or where it is; ``covered``, ``already_there``, ``column_full``, ``taken`` (the cell to which a
-piece should go), ``off_board``: no sense in what is seen; ``belief_mismatch``: the agent is sure
-of something else; ``no_room`` for the hand; ``unreachable``; ``occupied``: the hand is not empty;
-``no_grasp``: nothing of the thing fits between the fingers.
+motion that went wrong; ``disturbed``: the block is where it should be, something else is not
+where it was; ``stuck``: a drawer did not move as far as it should. The others say why nothing
+moved: ``unknown`` action or object; ``not_found``: the block is not seen; ``unclear``: what is
+seen cannot be, or something is there of which it is not known what or where it is; ``covered``,
+``already_there``, ``column_full``, ``taken`` (the cell to which a piece should go),
+``off_board``: no sense in what is seen; ``belief_mismatch``: the agent is sure of something else;
+``no_room`` for the hand; ``unreachable``; ``occupied``: the hand is not empty; ``no_grasp``:
+nothing of the thing fits between the fingers; ``empty_hand``: nothing is held that could be put
+down; ``no_handle``: no handle is seen on a front.
 """
 
 ILLEGAL = (UNKNOWN, COVERED, ALREADY_THERE, TAKEN, OFF_BOARD)

@@ -28,13 +28,14 @@ CELL_M = 0.003
 """Side of a cell of a height map."""
 RAISED_M = 0.005
 """What is higher than this stands on the table."""
+TILE_M = 0.03
+"""Side of the boxes that stand for what is on the table."""
 _NEAR_TABLE_M = 0.03  # before the correction the table's points are within this
 _ON_PLANE_M = 0.004  # and after it within this
 _LEAST_TABLE_PX = 1000
 _GAP_M = 0.006  # what is nearer than this, seen from above, hangs together
 _LEAST_CELLS = 8  # of a piece
 _UPPERMOST_M = 0.01  # what is lower in its cell than this is below something
-_TILE_M = 0.03
 _REACH_PX = 14  # so far beside a thing a point still means it
 
 
@@ -124,16 +125,17 @@ class Surface:
             return None
         return np.asarray((self.eye_m - ray * self.eye_m[2] / ray[2])[:2])
 
-    def boxes(self, without: Mask | None = None) -> list[Box]:
+    def boxes(self, without: Mask | None = None, tile_m: float = TILE_M) -> list[Box]:
         """What stands on the table as upright boxes: a tile each, as high as what is in it.
 
         Args:
             without: (rows, columns) cells that are left out.
+            tile_m: greatest side of a box.
         """
         high = np.nan_to_num(self.top_m) > RAISED_M
         if without is not None:
             high &= ~without
-        step = round(_TILE_M / CELL_M)
+        step = max(1, round(tile_m / CELL_M))
         rows, columns = np.nonzero(high)
         boxes: list[Box] = []
         if not len(rows):

@@ -127,7 +127,8 @@ class TableArm(SimulatedArm):
         super()._build({})
         self._bodies = {}
         for placed in self._placed:
-            body = add_thing(self._bullet, placed.thing, placed.pose, seen=False)
+            body = add_thing(self._bullet, placed.thing, placed.pose, seen=False,
+                             opened=placed.opened)
             for part, link in zip(placed.thing.parts, body.links, strict=True):
                 if part.solid:
                     self._bullet.changeDynamics(

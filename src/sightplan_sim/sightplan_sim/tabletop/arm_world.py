@@ -6,10 +6,10 @@ camera and the joints.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,11 +17,12 @@ from sightplan.model import InputError, check_settings, param
 from sightplan_arm.config import load_robot
 from sightplan_arm.gate import Gate
 from sightplan_arm.kinematics import Kinematics
-from sightplan_arm.skills.pointing import make_skills
+from sightplan_arm.skills import pointing, tabletop
 from sightplan_sim.arm.settings import HardwareSettings
 from sightplan_sim.closing import Closing
-from sightplan_sim.pinhole import Pinhole
+from sightplan_sim.pinhole import Pinhole, View
 from sightplan_sim.tabletop.arm_scene import TableArm, TableCamera, TableScene
+from sightplan_sim.tabletop.holding import Holder, holders, opened
 from sightplan_sim.tabletop.meshes import Floats
 from sightplan_sim.tabletop.render import Frame
 from sightplan_sim.tabletop.shapes import Thing
@@ -54,11 +55,17 @@ class Truth:
         lifted: names of those that are held with their lowest point at least ``LIFTED_M`` high.
         dropped: names of those that were raised by so much, and are not lifted now.
         displaced: names of the others that stand more than ``DISPLACED_M`` from where they stood.
+        held: names of those that both fingers touch.
+        holders: what each thing is in or on, by name: see ``holding.holders``.
+        opened: how far each drawer is out, as a fraction, by the cabinet's name and the part's.
     """
 
     lifted: tuple[str, ...]
     dropped: tuple[str, ...]
     displaced: tuple[str, ...]
+    held: tuple[str, ...] = ()
+    holders: Mapping[str, Holder] = field(default_factory=dict)
+    opened: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
 
 class TabletopArmWorld(Closing):
@@ -78,6 +85,10 @@ class TabletopArmWorld(Closing):
         InputError: a setting is out of bounds, or the robot's file is wrong.
     """
 
+    skills: pointing.PointingSkills
+    _make_skills: ClassVar[Callable[..., pointing.PointingSkills]] = staticmethod(
+        pointing.make_skills)
+
     def __init__(self, settings: Settings | None = None,
                  skill_settings: Mapping[str, Any] | None = None) -> None:
         self.settings = settings or Settings()
@@ -91,8 +102,8 @@ class TabletopArmWorld(Closing):
             self.camera = TableCamera(self._scene, self.arm.poses)
             self._kinematics = Kinematics(self.robot)
             self.gate = Gate(self.arm, self.robot, self._kinematics)
-            self.skills = make_skills(self.robot, self.arm, self.camera, self.gate,
-                                      self._kinematics, **(skill_settings or {}))
+            self.skills = self._make_skills(self.robot, self.arm, self.camera, self.gate,
+                                            self._kinematics, **(skill_settings or {}))
             if s.realtime_factor > 0:
                 self.arm.run()
             stack.pop_all()
@@ -126,6 +137,16 @@ class TabletopArmWorld(Closing):
         """A picture of now with the truth about who is where; its depth has no errors."""
         return self._scene.shoot(self.arm.poses())
 
+    @property
+    def table(self) -> Table | None:
+        """What was laid by the last reset."""
+        return self._table
+
+    @property
+    def nominal_view(self) -> View[Pinhole]:
+        """Where the robot's file has the camera."""
+        return self._scene.nominal
+
     def truth(self) -> Truth:
         """What has become of the things."""
         low, held = self.arm.lowest_m(), self.arm.held()
@@ -135,7 +156,10 @@ class TabletopArmWorld(Closing):
         displaced = tuple(
             name for name, (at, _) in self.arm.places().items() if name not in lifted
             and float(np.linalg.norm(at - self._start[name])) > DISPLACED_M)
-        return Truth(lifted, dropped, displaced)
+        poses, places = self.arm.poses(), self.arm.places()
+        things = {} if self._table is None else {one.name: one.thing for one in self._table.things}
+        return Truth(lifted, dropped, displaced, held,
+                     holders(things, places, poses.slides, held), opened(things, poses.slides))
 
     def thing(self, name: str) -> Thing:
         """A thing of this table by its name.
@@ -148,3 +172,10 @@ class TabletopArmWorld(Closing):
             return self._table.named(name).thing
         except KeyError as error:
             raise InputError(f'there is no {name!r} on this table') from error
+
+
+class TabletopTaskWorld(TabletopArmWorld):
+    """The same, with skills that also put things down, and open and close drawers."""
+
+    skills: tabletop.TabletopSkills
+    _make_skills = staticmethod(tabletop.make_skills)

@@ -19,8 +19,6 @@ from sightplan_sim.tabletop.shapes import Part, Pose, Thing
 
 SPINNING, ROLLING = 0.004, 0.0006
 """Friction against turning on the spot and against rolling."""
-DRAWER_N = 0.6
-"""Force that holds a drawer where it is [N]."""
 
 _STILL = (0.0, 0.0, 0.0, 1.0)
 
@@ -41,7 +39,7 @@ class Body:
 
 
 def add_thing(client: Bullet, thing: Thing, pose: Pose, *, moves: bool = True, seen: bool = True,
-              solid: bool = True) -> Body:
+              solid: bool = True, opened: Sequence[tuple[str, float]] = ()) -> Body:
     """Put a thing into a physics client.
 
     Args:
@@ -51,6 +49,7 @@ def add_thing(client: Bullet, thing: Thing, pose: Pose, *, moves: bool = True, s
         moves: whether it has its mass; else it stays where it is. Drawers are held by friction.
         seen: whether it has shapes to draw.
         solid: whether it has shapes to collide with; without, it stays where it is.
+        opened: how far parts that slide are out, by name [m].
 
     Raises:
         WorldError: PyBullet did not take a shape.
@@ -82,6 +81,9 @@ def add_thing(client: Bullet, thing: Thing, pose: Pose, *, moves: bool = True, s
     if body < 0:
         raise WorldError(f'PyBullet made no body of a {thing.category}')
     made = Body(body, tuple(range(-1, len(thing.parts) - 1)), centres[0])
+    for name, position in opened:
+        link = made.links[index_of[name]]
+        client.resetJointState(body, link, position)
     if solid:
         _set_dynamics(client, thing, made)
     return made
@@ -107,7 +109,7 @@ def _set_dynamics(client: Bullet, thing: Thing, body: Body) -> None:
             client.changeDynamics(body.id, link, jointLowerLimit=0.0,
                                   jointUpperLimit=part.slide.upper)
             client.setJointMotorControl2(body.id, link, client.VELOCITY_CONTROL,
-                                         targetVelocity=0.0, force=DRAWER_N)
+                                         targetVelocity=0.0, force=part.slide.friction_n)
 
 
 @functools.lru_cache(maxsize=256)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from sightplan_sim.tabletop import goods, vessels
+from sightplan_sim.tabletop import cabinet, containers, goods, vessels
 from sightplan_sim.tabletop.draw import COLOURS, Draw
 from sightplan_sim.tabletop.shapes import Thing
 
@@ -65,6 +65,13 @@ CATEGORIES: Mapping[str, Category] = {
 }
 """By the word for it."""
 
+FURNITURE: Mapping[str, Category] = {
+    'cabinet': Category(cabinet.cabinet, family='chests'),
+    'crate': Category(containers.crate, family='crates'),
+    'napkin': Category(containers.napkin, family='napkins'),
+}
+"""What stands on a table only where a scene wants it, by the word for it."""
+
 HELD_OUT_COLOURS = 3
 """Colours of each category that no training scene shows."""
 
@@ -75,15 +82,25 @@ def colours_of(category: str, held_out: bool) -> tuple[str, ...]:
     The two have none in common, but for things whose colours are nature's. Every third colour or
     so is held out, beginning elsewhere for each category, so that each colour is trained often.
     """
-    kind = CATEGORIES[category]
+    kind = category_of(category)
     if kind.natural:
         return kind.colours
-    start, count = 2 * list(CATEGORIES).index(category), len(kind.colours)
+    start = 2 * [*CATEGORIES, *FURNITURE].index(category)
+    count = len(kind.colours)
     kept = {(start + 4 * k) % count for k in range(HELD_OUT_COLOURS)}
     return tuple(colour for k, colour in enumerate(kind.colours) if (k in kept) == held_out)
+
+
+def category_of(name: str) -> Category:
+    """The kind of thing that a word means, furniture included.
+
+    Raises:
+        KeyError: there is none.
+    """
+    return CATEGORIES[name] if name in CATEGORIES else FURNITURE[name]
 
 
 def make_thing(draw: Draw, category: str, colour: str) -> Thing:
     """Draw one of a category and a colour."""
     draw.start()
-    return CATEGORIES[category].make(draw, colour)
+    return category_of(category).make(draw, colour)

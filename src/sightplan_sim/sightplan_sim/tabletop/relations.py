@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sightplan_sim.tabletop.catalogue import CATEGORIES
+from sightplan_sim.tabletop.catalogue import category_of
 from sightplan_sim.tabletop.meshes import Floats
 from sightplan_sim.tabletop.shapes import BODY, Placed
 from sightplan_sim.tabletop.table import SIZE_RATIO, Table, footprint_of
@@ -48,7 +48,7 @@ class Relations:
     def called(self, category: str) -> list[Placed]:
         """Things that a category's word may mean."""
         return [one for one in self.table.things if one.thing.category == category
-                or category in CATEGORIES[one.thing.category].also]
+                or category in category_of(one.thing.category).also]
 
     def ways_to_name(self, name: str) -> list[str]:
         """Which of ``plain``, ``colour`` and ``coloured_part`` mean this thing only."""
@@ -102,9 +102,13 @@ class Relations:
             return True
         return None if -0.1 < along < 1.1 and off < 0.5 else False
 
+    def distance(self, one: str, other: str) -> float:
+        """Between the middles of two things, seen from above [m]."""
+        return math.dist(self._at[one], self._at[other])
+
     def nearest(self, names: Sequence[str], other: str) -> str:
         """Which of some things is nearest to another; '' where that is not clear."""
-        far = sorted((math.dist(self._at[name], self._at[other]), name) for name in names)
+        far = sorted((self.distance(name, other), name) for name in names)
         return far[0][1] if far[0][0] < NEAR_RATIO * far[1][0] else ''
 
     def leftmost(self, names: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from sightplan_arm.geometry import rotation_from_rpy
 from sightplan_sim.bullet import Bullet, one_thread
 from sightplan_sim.closing import Closing
 from sightplan_sim.pinhole import Pinhole, View
-from sightplan_sim.tabletop.bodies import add_thing
+from sightplan_sim.tabletop.bodies import Body, add_thing
 from sightplan_sim.tabletop.look import Look
 from sightplan_sim.tabletop.meshes import Floats, hulls_of
 from sightplan_sim.tabletop.shapes import Placed, Rgb
@@ -64,23 +65,46 @@ class Painter(Closing):
 
     def draw(self, table: Table) -> Frame:
         """Take a picture of a table."""
+        return self._drawn(table, self._loaded(table))
+
+    def draw_both(self, table: Table, other: Look) -> Iterator[Frame]:
+        """First the things alone as another look shows them, then the picture of the table.
+
+        The first has no ground: its colours are black and its depth is 0 beside the things.
+        """
+        bodies = self._loaded(table)
+        with one_thread():
+            colour, depth, things, parts = self._things(other, other.view(), bodies)
+        shown = things >= 0
+        yield Frame(np.where(shown[:, :, None], colour, 0), np.where(shown, depth, 0), things,
+                    parts, np.zeros_like(shown))
+        yield self._drawn(table, bodies)
+
+    def _loaded(self, table: Table) -> list[Body]:
         self._bullet.resetSimulation()
-        bodies = [add_thing(self._bullet, placed.thing, placed.pose, moves=False, solid=False)
-                  for placed in table.things]
+        return [add_thing(self._bullet, placed.thing, placed.pose, moves=False, solid=False,
+                          opened=placed.opened) for placed in table.things]
+
+    def _drawn(self, table: Table, bodies: Sequence[Body]) -> Frame:
         view = table.look.view()
         with one_thread():
-            colour, depth, mask = self._image(table.look, view)
-            owner = np.full(max((body.id for body in bodies), default=0) + 2, NOTHING, np.int16)
-            owner[[body.id for body in bodies]] = np.arange(len(bodies))
-            body_of = np.where(mask < 0, len(owner) - 1, mask & ((1 << 24) - 1))
-            things = owner[body_of]
-            parts = np.where(mask < 0, NOTHING, mask >> 24).astype(np.int16)
+            colour, depth, things, parts = self._things(table.look, view, bodies)
             ground = Ground(table, view)
             shown = things >= 0
             rgb = np.where(shown[:, :, None], colour, ground.rgb)
             rgb = develop(soften(rgb, things, parts), table.look)
         return Frame(rgb, np.where(shown, depth, ground.depth_m), things, parts,
                      ground.table & ~shown)
+
+    def _things(self, look: Look, view: View[Pinhole], bodies: Sequence[Body],
+                ) -> tuple[Any, Any, NDArray[np.int16], NDArray[np.int16]]:
+        """Colours, depth, and which thing and part is where."""
+        colour, depth, mask = self._image(look, view)
+        owner = np.full(max((body.id for body in bodies), default=0) + 2, NOTHING, np.int16)
+        owner[[body.id for body in bodies]] = np.arange(len(bodies))
+        body_of = np.where(mask < 0, len(owner) - 1, mask & ((1 << 24) - 1))
+        parts = np.where(mask < 0, NOTHING, mask >> 24).astype(np.int16)
+        return colour, depth, owner[body_of], parts
 
     def _image(self, look: Look, view: View[Pinhole]) -> tuple[Any, Any, NDArray[np.int32]]:
         bullet, optics = self._bullet, view.optics

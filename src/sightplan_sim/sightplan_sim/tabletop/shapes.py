@@ -107,10 +107,12 @@ class Slide:
     Attributes:
         axis: unit vector; positive values open.
         upper: the range is [0, upper].
+        friction_n: force that moves it [N].
     """
 
     axis: Vec3
     upper: float
+    friction_n: float = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +211,11 @@ class Placed:
         thing: what it is.
         pose: of its frame in the table's.
         inside: name of the thing that holds it; '' for the table.
+        opened: how far its parts that slide are out at first, by name [m]; the others are closed.
     """
 
     name: str
     thing: Thing
     pose: Pose
     inside: str = ''
+    opened: tuple[tuple[str, float], ...] = ()

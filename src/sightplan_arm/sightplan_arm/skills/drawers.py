@@ -1,0 +1,509 @@
+"""Drawers as a depth camera sees them, and the motions that slide them: planned, not made.
+
+A drawer is an upright front with a bar or a knob before it. Where the front is, which way it
+faces, and where the handle is comes from the points of one picture; how far it is out is told from
+the cabinet's top and from other fronts beside or above it. Frames: the table's, metres.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan_arm.config import RobotConfig
+from sightplan_arm.geometry import hand_down, make_pose, rotation_from_vector
+from sightplan_arm.hardware import ArmStoppedError, JointTrajectory, Vector
+from sightplan_arm.skills.clearance import Box
+from sightplan_arm.skills.motions import (
+    Motion,
+    MotionSequence,
+    NoRoomError,
+    PathPlanner,
+    first_that_works,
+)
+from sightplan_arm.skills.seen import NothingThereError
+from sightplan_arm.skills.surface import CELL_M, Mask, Surface
+from sightplan_arm.trajectories import UnreachableError
+
+TILTS_RAD = (0.35, 0.5, 0.2, 0.65, 0.8, 0.0)
+"""How far the fingers point towards the front, from straight down, in this order."""
+
+_WINDOW_PX = 2  # normals are taken from points so far to both sides
+_JUMP_M = 0.03  # and are none where these are farther apart
+_UPRIGHT = 0.55  # greatest vertical part of an upright face's normal
+_ON_FRONT_M = 0.004
+_LEAST_PX = 60  # of a front
+_LEAST_HANDLE_PX = 10
+_HANDLE_M = (0.012, 0.075)  # what is so far before a front is its handle
+_HANDLE_PX = 14  # a handle may hang out of a box by so much
+_LEAST_FRONT_M = 0.05  # wide
+_LEVEL_M = 0.012  # the cells of a top are as high as each other to within this
+_PLATE_M = 0.012  # thickness of a front
+_GAP_CELLS = 2
+_REFERENCE_M = 0.02
+_BAR_M = 0.005
+_AROUND_M = 0.30  # what is farther from a handle is not in the way of the hand
+_LOW_M = 0.030  # nor is what is lower
+_RETREAT_M = 0.12
+_ROOM_M, _LEAST_M = 0.006, 0.003
+_PIECE_M = 0.02  # a drawer is moved by so much at a time
+_SPARE_M = 0.012
+_ROUNDS = 200
+
+Normals = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawer:
+    """A drawer as seen.
+
+    Attributes:
+        surface: in which it is seen.
+        at_m: (2,) middle of the front's face.
+        out: (2,) unit vector out of the front.
+        half_m: half its width.
+        low_m, high_m: heights between which the front is seen.
+        handle_m: (3,) middle of what can be gripped; None: nothing is seen.
+        handle_width_m: extent of that along the front.
+        opened_m: how far the front is before where it is when closed.
+        depth_m: of the cabinet behind its face; 0 where its top is not seen.
+    """
+
+    surface: Surface
+    at_m: Vector
+    out: Vector
+    half_m: float
+    low_m: float
+    high_m: float
+    handle_m: Vector | None
+    handle_width_m: float
+    opened_m: float
+    depth_m: float
+
+    @property
+    def along(self) -> Vector:
+        """(2,) unit vector along the front."""
+        return np.array([-self.out[1], self.out[0]])
+
+    def distances(self, points: NDArray[np.float32]) -> tuple[Vector, Vector]:
+        """Of points (..., 2 or 3): how far they are before the front, and along it."""
+        off = points[..., :2].astype(np.float64) - self.at_m
+        return off @ self.out, off @ self.along
+
+
+def see_drawer(surface: Surface, pixels: Mask) -> Drawer:
+    """The drawer whose front some pixels (H, W) show.
+
+    Raises:
+        NothingThereError: they show no upright front.
+    """
+    normals = _normals(surface)
+    with np.errstate(invalid='ignore'):
+        upright = (np.abs(normals[:, :, 2]) < _UPRIGHT) & (surface.points_m[:, :, 2] > 0.006)
+    shown = pixels & upright & (surface.cells >= 0)
+    points = surface.points_m[shown].astype(np.float64)
+    fitted = _line(points[:, :2], normals[shown][:, :2].astype(np.float64))
+    if fitted is None:
+        raise NothingThereError('no upright front is seen there')
+    at, out, inside = fitted
+    if out @ (surface.eye_m[:2] - at) < 0:
+        out = -out
+    along = np.array([-out[1], out[0]])
+    u = (points[inside, :2] - at) @ along
+    left, right = (float(v) for v in np.percentile(u, (2, 98)))
+    low, high = _heights(points[inside, 2])
+    if right - left < _LEAST_FRONT_M:
+        raise NothingThereError('what is seen there is too narrow for a front')
+    front = Drawer(surface, at + (left + right) / 2 * along, out, (right - left) / 2, low, high,
+                   None, 0.0, 0.0, 0.0)
+    front, handle, width = _handle(front, pixels)
+    opened, depth = _opened(front, upright)
+    return replace(front, handle_m=handle, handle_width_m=width, opened_m=opened, depth_m=depth)
+
+
+def front_again(surface: Surface, drawer: Drawer, reach_m: float) -> float | None:
+    """How far a front has moved out since it was seen; None: it is not found.
+
+    Args:
+        surface: what is seen now.
+        drawer: as it was.
+        reach_m: it moved by no more than this, in or out.
+    """
+    normals = _normals(surface)
+    with np.errstate(invalid='ignore'):
+        upright = np.abs(normals[:, :, 2]) < _UPRIGHT
+        facing = normals[:, :, :2] @ drawer.out > 0.8
+        height = surface.points_m[:, :, 2]
+        margin = 0.15 * (drawer.high_m - drawer.low_m)
+        level = (height > drawer.low_m + margin) & (height < drawer.high_m - margin)
+    before, along = drawer.distances(surface.points_m)
+    with np.errstate(invalid='ignore'):
+        near = (np.abs(along) < drawer.half_m) & (np.abs(before) < reach_m + 0.02)
+    found = before[upright & facing & level & near]
+    if len(found) < _LEAST_PX:
+        return None
+    edges = np.arange(-reach_m - 0.02, reach_m + 0.02, 0.003)
+    counts = np.convolve(np.histogram(found, edges)[0], np.ones(3), 'same')
+    peak = edges[int(np.argmax(counts))] + 0.0015
+    return float(np.median(found[np.abs(found - peak) < 0.006]))
+
+
+def _normals(surface: Surface) -> Normals:
+    """(H, W, 3) unit, towards the camera; NaN where points are unknown or far apart."""
+    points, w = surface.points_m, _WINDOW_PX
+    normals = np.full(points.shape, np.nan, np.float32)
+    right = points[w:-w, 2 * w:] - points[w:-w, :-2 * w]
+    down = points[2 * w:, w:-w] - points[:-2 * w, w:-w]
+    with np.errstate(invalid='ignore', divide='ignore'):
+        cross = np.cross(down, right)
+        length = np.linalg.norm(cross, axis=2, keepdims=True)
+        apart = np.maximum(np.linalg.norm(right, axis=2), np.linalg.norm(down, axis=2))
+        unit = np.where((apart < _JUMP_M)[:, :, None], cross / length, np.float32(np.nan))
+    normals[w:-w, w:-w] = unit
+    return normals
+
+
+def _line(points: Vector, normals: Vector) -> tuple[Vector, Vector, Mask] | None:
+    """The line on which most points (N, 2) lie whose normals stand on it.
+
+    Returns:
+        a point of it (2,), its unit normal (2,), and which points are on it; None: there is none.
+    """
+    if len(points) < _LEAST_PX:
+        return None
+    random = np.random.default_rng(0)
+    best: tuple[int, Vector, Vector] | None = None
+    sample = random.permutation(len(points))[:600]
+    few, few_normals = points[sample], normals[sample]
+    for a, b in random.integers(len(few), size=(_ROUNDS, 2)):
+        way = few[b] - few[a]
+        length = float(np.linalg.norm(way))
+        if length < 0.6 * _LEAST_FRONT_M:
+            continue
+        normal = np.array([-way[1], way[0]]) / length
+        on = ((np.abs((few - few[a]) @ normal) < _ON_FRONT_M)
+              & (np.abs(few_normals @ normal) > 0.7))
+        count = int(on.sum())
+        if best is None or count > best[0]:
+            best = count, few[a], normal
+    if best is None:
+        return None
+    _, at, normal = best
+    for _ in range(3):
+        on = ((np.abs((points - at) @ normal) < _ON_FRONT_M)
+              & (np.abs(normals @ normal) > 0.6))
+        if on.sum() < _LEAST_PX:
+            return None
+        at = points[on].mean(axis=0)
+        _, _, axes = np.linalg.svd(points[on] - at, full_matrices=False)
+        normal = axes[1]
+    return at, normal, on
+
+
+def _heights(heights: Vector) -> tuple[float, float]:
+    """Between which heights a front is, of points on its plane; others may show at its edges."""
+    edges = np.arange(0.0, float(heights.max()) + 2 * CELL_M, CELL_M)
+    counts = np.histogram(heights, edges)[0]
+    full = np.nonzero(counts > 0.5 * np.percentile(counts[counts > 0], 90))[0]
+    kept = heights[(heights >= edges[full[0]]) & (heights <= edges[full[-1] + 1])]
+    low, high = np.percentile(kept, (1, 99))
+    return float(low), float(high)
+
+
+def _handle(front: Drawer, pixels: Mask) -> tuple[Drawer, Vector | None, float]:
+    """What stands before a front: of several handles that next to the middle of the pixels.
+
+    Returns:
+        the front without what belongs to other handles, the middle (3,) of the handle, and its
+        width; None and 0 if none is seen.
+    """
+    side = 2 * _HANDLE_PX + 1
+    near = cv2.dilate(pixels.astype(np.uint8), np.ones((side, side), np.uint8)) > 0
+    points = front.surface.points_m
+    before, along = front.distances(points)
+    with np.errstate(invalid='ignore'):
+        shown = (near & (before > _HANDLE_M[0]) & (before < _HANDLE_M[1])
+                 & (np.abs(along) < front.half_m) & (points[:, :, 2] > front.low_m - 0.004)
+                 & (points[:, :, 2] < front.high_m + 0.004))
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(shown.astype(np.uint8))
+    large = [label for label in range(1, count)
+             if stats[label, cv2.CC_STAT_AREA] >= _LEAST_HANDLE_PX]
+    if not large:
+        return front, None, 0.0
+    meant = _pointed(front, pixels)
+    places = {one: np.array([np.median(along[labels == one]),
+                             np.median(points[:, :, 2][labels == one])]) for one in large}
+    own = labels == min(large, key=lambda one: float(np.linalg.norm(places[one] - meant)))
+    low, high = (float(v) for v in np.percentile(points[:, :, 2][own], (5, 95)))
+    middle_m = (low + high) / 2
+    for _, height in places.values():
+        between = (height + middle_m) / 2
+        if height > high:
+            front = replace(front, high_m=min(front.high_m, float(between)))
+        elif height < low:
+            front = replace(front, low_m=max(front.low_m, float(between)))
+    far = float(np.percentile(before[own], 90))
+    left, right = np.percentile(along[own & (before > far - 0.012)], (5, 95))
+    middle = front.at_m + (far - _BAR_M) * front.out + (left + right) / 2 * front.along
+    return front, np.array([*middle, middle_m]), float(right - left)
+
+
+def _pointed(front: Drawer, pixels: Mask) -> Vector:
+    """(2,) where the middle of some pixels is on a front: along it, and its height."""
+    ys, xs = np.nonzero(pixels)
+    surface = front.surface
+    ray = surface.rays[(ys.min() + ys.max()) // 2, (xs.min() + xs.max()) // 2].astype(np.float64)
+    steep = float(ray[:2] @ front.out)
+    length = float((front.at_m - surface.eye_m[:2]) @ front.out) / min(steep, -1e-3)
+    place = surface.eye_m + length * ray
+    return np.array([(place[:2] - front.at_m) @ front.along, place[2]])
+
+
+def _opened(front: Drawer, upright: Mask) -> tuple[float, float]:
+    """How far a front is out, and how deep the cabinet is behind its face, as far as seen."""
+    face, depth, top = _top(front)
+    if depth <= 0:
+        return 0.0, 0.0
+    is_upper = front.high_m > top - 0.025
+    opened = max(0.0, -face - _PLATE_M if is_upper and -face > _PLATE_M + 0.003 else -face)
+    other = _other_front(front, upright, opened)
+    return (opened if other is None else max(0.0, -other)), depth
+
+
+def _top(front: Drawer) -> tuple[float, float, float]:
+    """Where the cabinet's top begins, counted from the front outward, its depth, and its height.
+
+    Zeros where none is seen.
+    """
+    surface = front.surface
+    rows, columns = np.nonzero(np.isfinite(surface.top_m))
+    places = surface.low_m + CELL_M * (np.column_stack([columns, rows]) + 0.5)
+    before, along = front.distances(places)
+    strip = (np.abs(along) < 0.7 * front.half_m) & (before < 0.0) & (before > -0.45)
+    heights = surface.top_m[rows, columns]
+    high = strip & (heights > front.high_m - 0.01)
+    if high.sum() < _LEAST_PX:
+        return 0.0, 0.0, 0.0
+    top = float(np.percentile(heights[high], 60))
+    level = strip & (np.abs(heights - top) < _LEVEL_M)
+    edges = np.arange(-0.45, CELL_M, CELL_M)
+    wide = 1.4 * front.half_m / CELL_M
+    full = np.histogram(before[level], edges)[0] > 0.5 * wide
+    runs, start = [], None
+    gap = 0
+    for index, filled in enumerate(full):
+        if filled:
+            start = index if start is None else start
+            gap = 0
+        elif start is not None:
+            gap += 1
+            if gap >= _GAP_CELLS:
+                runs.append((start, index - gap + 1))
+                start = None
+    if start is not None:
+        runs.append((start, len(full) - gap))
+    if not runs:
+        return 0.0, 0.0, 0.0
+    first, last = max(runs, key=lambda run: run[1] - run[0])
+    return float(edges[last]), CELL_M * (last - first), top
+
+
+def _other_front(front: Drawer, upright: Mask, opened_m: float) -> float | None:
+    """Where another front is that is closed, counted outward from this one; None: none is seen."""
+    points = front.surface.points_m
+    before, along = front.distances(points)
+    height = points[:, :, 2]
+    with np.errstate(invalid='ignore'):
+        shown = (upright & (np.abs(along) < front.half_m)
+                 & ((height > front.high_m + 0.008) | (height < front.low_m - 0.008))
+                 & (np.abs(before + opened_m) < _REFERENCE_M))
+    found = before[shown]
+    if len(found) < 3 * _LEAST_PX:
+        return None
+    edges = np.arange(-opened_m - _REFERENCE_M, -opened_m + _REFERENCE_M + 0.001, 0.002)
+    counts = np.convolve(np.histogram(found, edges)[0], np.ones(3), 'same')
+    peak = edges[int(np.argmax(counts))] + 0.001
+    near = found[np.abs(found - peak) < 0.004]
+    return float(np.median(near)) if len(near) > 0.4 * len(found) else None
+
+
+def obstacles(drawer: Drawer) -> list[Box]:
+    """What a hand at a drawer's handle must keep clear of: all but that drawer."""
+    surface = drawer.surface
+    shape = surface.top_m.shape
+    places = surface.low_m + CELL_M * (np.stack(np.meshgrid(
+        np.arange(shape[1]), np.arange(shape[0])), axis=-1) + 0.5)
+    before, along = drawer.distances(places)
+    own = ((np.abs(along) < drawer.half_m + 0.012) & (before > -drawer.opened_m - 0.002)
+           & (before < _HANDLE_M[1]))
+    at = drawer.at_m if drawer.handle_m is None else drawer.handle_m[:2]
+    boxes = [box for box in surface.boxes(without=own) if box.size_m[2] > _LOW_M
+             and float(np.linalg.norm(box.centre_m[:2] - at)) < _AROUND_M]
+    return boxes + _others_before(drawer)
+
+
+def _others_before(drawer: Drawer) -> list[Box]:
+    """Handles and fronts above or below a drawer, as boxes of their own heights."""
+    points = drawer.surface.points_m
+    before, along = drawer.distances(points)
+    height = points[:, :, 2]
+    boxes = []
+    with np.errstate(invalid='ignore'):
+        region = ((np.abs(along) < drawer.half_m + 0.012) & (before < _HANDLE_M[1])
+                  & (before > -drawer.opened_m + 0.008))
+        parts = (region & (height > drawer.high_m + 0.006),
+                 region & (height < drawer.low_m - 0.006) & (height > 0.01))
+    for part in parts:
+        count, labels, stats, _ = cv2.connectedComponentsWithStats(part.astype(np.uint8))
+        for label in range(1, count):
+            if stats[label, cv2.CC_STAT_AREA] < _LEAST_HANDLE_PX:
+                continue
+            one = labels == label
+            (d0, d1), (u0, u1), (z0, z1) = (np.percentile(values[one], (1, 99))
+                                            for values in (before, along, height))
+            middle = drawer.at_m + (d0 + d1) / 2 * drawer.out + (u0 + u1) / 2 * drawer.along
+            boxes.append(Box(np.array([*middle, (z0 + z1) / 2]),
+                             np.array([max(u1 - u0, 0.004), max(d1 - d0, 0.004),
+                                       max(z1 - z0, 0.004)]),
+                             math.atan2(drawer.along[1], drawer.along[0])))
+    return boxes
+
+
+@dataclass(frozen=True, eq=False)
+class SlideMoves:
+    """The planned motions with which a drawer is moved.
+
+    Attributes:
+        opening_m: to which the fingers open before they go around the handle.
+        fetch: to the handle.
+        slide: with the handle in the fingers, piece by piece.
+        leaves: away from where each piece ends, and back to where the camera sees everything;
+            the first is from where the handle was taken.
+    """
+
+    opening_m: float
+    fetch: tuple[Motion, ...]
+    slide: tuple[Motion, ...]
+    leaves: tuple[tuple[Motion, ...], ...]
+
+
+class SlidePlanner:
+    """Plans motions that slide drawers.
+
+    Args:
+        robot: its configuration.
+        paths: finds paths among boxes.
+        check: raises ArmStoppedError for a trajectory that the gate would refuse.
+        carry_speed: part of the speed close to things.
+        room_m: distance kept to things on the way.
+    """
+
+    def __init__(self, robot: RobotConfig, paths: PathPlanner,
+                 check: Callable[[JointTrajectory], None], *, carry_speed: float,
+                 room_m: float) -> None:
+        self._robot, self._paths, self._check = robot, paths, check
+        self._slow, self._room_m = carry_speed, room_m
+
+    def plan(self, drawer: Drawer, move_m: float) -> SlideMoves:
+        """The motions that take a drawer by its handle and move it.
+
+        Args:
+            drawer: with a handle.
+            move_m: how far, outwards if positive.
+
+        Raises:
+            NoRoomError: the arm would come too near to things.
+            UnreachableError: the arm cannot do it.
+        """
+        others = obstacles(drawer)
+        return first_that_works([
+            functools.partial(self._tilted, drawer, move_m, others, tilt, turn)
+            for tilt in TILTS_RAD for turn in (0.0, math.pi)], 'the handle cannot be reached')
+
+    def _tilted(self, drawer: Drawer, move_m: float, others: Sequence[Box], tilt: float,
+                turn: float) -> SlideMoves:
+        assert drawer.handle_m is not None
+        low = grip_pose(drawer, tilt, turn)
+        high, end = low.copy(), low.copy()
+        high[:3, 3] -= _RETREAT_M * low[:3, 2]
+        end[:2, 3] += move_m * drawer.out
+        for pose in (low, end):
+            posture = self._paths.kinematics.ik(
+                self._robot.table.pose @ pose, self._robot.arm.ready)
+            if posture is None:
+                raise UnreachableError('the arm does not reach x {:.2f}, y {:.2f}, z {:.2f} m'
+                                       .format(*pose[:3, 3]))
+            room = self._paths.clearance.least_m(posture[None], others, _LEAST_M, hand_only=True)
+            if room < _LEAST_M:
+                raise NoRoomError(f'the hand would come to {1e3 * room:.0f} mm from a thing')
+        return first_that_works([
+            functools.partial(self._join, drawer, move_m, others, path)
+            for path in self._paths.rise(low, high, others, _ROOM_M)],
+            'no way is found to the handle')
+
+    def _join(self, drawer: Drawer, move_m: float, others: Sequence[Box],
+              path: Vector) -> SlideMoves:
+        boxes = [box for box in drawer.surface.boxes() if box.size_m[2] > _LOW_M]
+        sequence = MotionSequence(self._paths, self._robot.arm.park)
+        sequence.out('approach', 'to before the drawer', path[-1], boxes, self._room_m)
+        sequence.along('approach', 'around the handle', path[::-1], self._slow)
+        fetch = sequence.take()
+        back = self._paths.pose(path[-1]) - self._paths.pose(path[0])
+        leaves = [self._leave(sequence, back, boxes)]
+        start = self._paths.pose(path[0])
+        count = max(1, math.ceil(abs(move_m) / _PIECE_M))
+        slide: list[Motion] = []
+        for number in range(1, count + 1):
+            pose = start.copy()
+            pose[:2, 3] += move_m * number / count * drawer.out
+            line = self._paths.straight(sequence.posture, pose)
+            room = self._paths.clearance.least_m(line, others, _LEAST_M)
+            if room < _LEAST_M:
+                raise NoRoomError(f'the arm would come to {1e3 * room:.0f} mm from a thing')
+            sequence.along('slide', 'pull the drawer' if move_m > 0 else 'push the drawer', line,
+                           self._slow)
+            slide += sequence.take()
+            leaves.append(self._leave(sequence, back, boxes))
+        half = 0.5 * (drawer.handle_width_m + 2 * _SPARE_M)
+        moves = SlideMoves(min(2 * half, self._robot.gripper.open_m), fetch, tuple(slide),
+                           tuple(leaves))
+        for motion in (*moves.fetch, *moves.slide, *(one for leave in leaves for one in leave)):
+            try:
+                self._check(motion.trajectory)
+            except ArmStoppedError as error:
+                raise UnreachableError(f'{error} ({error.cause})') from error
+        return moves
+
+    def _leave(self, sequence: MotionSequence, back: Vector,
+               boxes: Sequence[Box]) -> tuple[Motion, ...]:
+        """From a handle back along the fingers, and to park."""
+        leave = sequence.branch()
+        pose = self._paths.pose(leave.posture) + back
+        leave.along('retreat', 'away from the handle',
+                    self._paths.straight(leave.posture, pose), self._slow)
+        leave.home('retreat', boxes, self._room_m)
+        return leave.take()
+
+
+def grip_pose(drawer: Drawer, tilt: float, turn: float = 0.0) -> Vector:
+    """(4, 4) pose of the tip around a handle.
+
+    Args:
+        drawer: with a handle.
+        tilt: how far the fingers point towards the front, from straight down [rad].
+        turn: of the hand about itself, 0 or half a turn.
+    """
+    assert drawer.handle_m is not None
+    along = drawer.along
+    down = hand_down(drawer.handle_m, math.atan2(-along[0], along[1]))[:3, :3]
+    # The axis out of the hand turns from straight down towards the front.
+    axis = np.cross((0.0, 0.0, -1.0), (*-drawer.out, 0.0))
+    rotation = (rotation_from_vector(tilt * axis) @ down
+                @ rotation_from_vector((0.0, 0.0, turn)))
+    return make_pose(drawer.handle_m, rotation)

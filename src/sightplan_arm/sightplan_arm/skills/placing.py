@@ -1,0 +1,445 @@
+"""Where a held thing can be put down near a place in the picture, and the motions that do it.
+
+What counts is heights: the thing, turned with the hand, goes down where what is under it is level
+and free, the fingers find room beside it, and the hand's body above. Where walls keep the fingers
+from going down all the way, the thing falls the rest: the less, the better. Frames: the table's,
+metres.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model import param
+from sightplan_arm.config import GripperConfig, RobotConfig
+from sightplan_arm.geometry import inverse, make_pose, rotation_from_vector
+from sightplan_arm.hardware import ArmStoppedError, JointTrajectory, Vector
+from sightplan_arm.skills.clearance import Box
+from sightplan_arm.skills.grasp_paths import GraspPlanner, Moves
+from sightplan_arm.skills.grasps import Grasp
+from sightplan_arm.skills.motions import (
+    Motion,
+    MotionSequence,
+    NoRoomError,
+    PathPlanner,
+    first_that_works,
+)
+from sightplan_arm.skills.pointing import PointingSettings
+from sightplan_arm.skills.seen import Thing
+from sightplan_arm.skills.surface import CELL_M, RAISED_M, Heights, Mask, Surface
+from sightplan_arm.trajectories import UnreachableError
+
+_Kind = TypeVar('_Kind', bound=np.generic)
+
+_AROUND_CELLS = 3  # the ring around a thing that tells what it stood on
+_MARGIN_M = 0.01  # below the hand's body, at its lowest
+_WALL_M = 0.03  # what is so much higher than the floor of a thing is a wall of it
+_NEAR_M = 0.045
+_ABOVE_M = 0.003  # between finger ends and what is under them
+_ROOM_M, _LEAST_M = 0.005, 0.003
+_LIFTS_M = (0.18, 0.14, 0.10)
+_TILTS_RAD = (0.0, 0.25, -0.2)
+_TILE_M = 0.015  # of obstacles: walls of drawers and boxes are near
+_SAME_M, _SAME_RAD = 0.015, 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceSettings(PointingSettings):
+    """How places are chosen."""
+
+    around_m: float = param(0.07, 'How far from where it was pointed a thing may be put [m]',
+                            low=0.01, high=0.3)
+    on_table_m: float = param(0.05, 'The same on the bare table [m]', low=0.01, high=0.3)
+    beside_m: float = param(0.008, 'Distance to what stands beside a thing that is put down [m]',
+                            low=0.0, high=0.05)
+    drop_m: float = param(0.003, 'Height above its place at which a thing is let go [m]',
+                          low=0.0, high=0.02)
+    fall_m: float = param(0.09, 'The most that it may fall where walls are in the way of the hand '
+                          '[m]', low=0.0, high=0.3)
+    release_m: float = param(0.024, 'How much the fingers open to let a thing go [m]', low=0.005,
+                             high=0.08)
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """What is in the hand, as it was when the fingers closed.
+
+    Attributes:
+        thing: as it was seen.
+        pose: (4, 4) of the tip around it.
+        hang_m: how far it hangs below the tip.
+        width_m: of what is between the fingers.
+    """
+
+    thing: Thing
+    pose: Vector
+    hang_m: float
+    width_m: float
+
+    def outline(self) -> Vector:
+        """(N, 2) its cells, from the tip."""
+        rows, columns = np.nonzero(self.thing.cells)
+        places = self.thing.surface.low_m + CELL_M * (np.column_stack([columns, rows]) + 0.5)
+        return np.asarray(places - self.pose[:2, 3])
+
+
+def carried(thing: Thing, pose: Vector, width_m: float) -> Carried:
+    """What is in the hand after the fingers closed around a thing at a pose of the tip."""
+    own = thing.cells.astype(np.uint8)
+    side = 2 * _AROUND_CELLS + 1
+    ring = (cv2.dilate(own, np.ones((side, side), np.uint8)) > 0) & ~thing.cells
+    top = thing.surface.top_m
+    around = top[ring & np.isfinite(top)]
+    own_top = float(np.nanmax(np.where(thing.cells, top, np.float32(np.nan))))
+    base = float(np.percentile(around, 30)) if len(around) else 0.0
+    base = 0.0 if base < RAISED_M else min(base, own_top - 0.005)
+    return Carried(thing, np.asarray(pose), float(pose[2, 3]) - base, width_m)
+
+
+@dataclass(frozen=True, eq=False)
+class Spot:
+    """A way to put a thing down.
+
+    Attributes:
+        tip_m: (3,) where the tip lets it go.
+        turn_rad: how far the hand is turned about the vertical from how it took it.
+        rest_m: (2,) where the thing's middle will be.
+        support_m: height of what it will stand on.
+        fall_m: how far it falls.
+        cost: the lower, the better.
+    """
+
+    tip_m: Vector
+    turn_rad: float
+    rest_m: Vector
+    support_m: float
+    fall_m: float
+    cost: float
+
+
+def propose_spots(surface: Surface, held: Carried, place_m: Vector, meant: Mask | None,
+                  gripper: GripperConfig, settings: PlaceSettings, most: int = 16) -> list[Spot]:
+    """Ways to put a thing down near a place, the best first.
+
+    Args:
+        surface: what is seen, without the arm.
+        held: what is put down.
+        place_m: (2,) where somebody points.
+        meant: (rows, columns) cells of what it is put in or on, see ``room_at``; None: the bare
+            table.
+        gripper: the hand.
+        settings: how to choose.
+        most: number of proposals.
+    """
+    grids = _Heights(surface, place_m, meant, settings, held, gripper)
+    found = [spot for turn in range(16) for spot in grids.spots(math.pi * turn / 8)]
+    found.sort(key=lambda spot: spot.cost)
+    kept: list[Spot] = []
+    for one in found:
+        if not any(float(np.linalg.norm(one.tip_m[:2] - other.tip_m[:2])) < _SAME_M and
+                   abs(math.remainder(one.turn_rad - other.turn_rad, 2 * math.pi)) < _SAME_RAD
+                   for other in kept):
+            kept.append(one)
+            if len(kept) == most:
+                break
+    return kept
+
+
+class _Heights:
+    """Heights around a place, for what is lowered there."""
+
+    def __init__(self, surface: Surface, place_m: Vector, meant: Mask | None,
+                 settings: PlaceSettings, held: Carried, gripper: GripperConfig) -> None:
+        self._held, self._gripper, self._settings = held, gripper, settings
+        self._outline = held.outline()
+        self._centre = held.thing.centre_m - held.pose[:2, 3]
+        self._on_table = meant is None
+        self._radius = settings.on_table_m if meant is None else settings.around_m
+        reach = (float(np.linalg.norm(self._outline, axis=1).max()) + self._radius
+                 + gripper.hand.half_length_m)
+        count = math.ceil(reach / CELL_M)
+        column, row = np.floor((np.asarray(place_m) - surface.low_m) / CELL_M).astype(int)
+        top = _known(surface.top_m)
+        self._top = _cut(top, row, column, count)
+        self._meant = _cut(surface.labels == 0 if meant is None else meant, row, column, count)
+        self._level = 0.0 if meant is None else float(np.percentile(
+            self._top[self._meant], 25)) if self._meant.any() else 0.0
+        self._depth = cv2.distanceTransform(
+            np.pad(self._meant, 1).astype(np.uint8), cv2.DIST_L2, 5)[1:-1, 1:-1] * CELL_M
+        self._half_m = 0.5 * float(min(cv2.minAreaRect(self._outline.astype(np.float32))[1]))
+        self._low = surface.low_m + CELL_M * (np.array([column, row]) - count)
+        self._place = np.asarray(place_m)
+
+    def spots(self, turn: float) -> Iterator[Spot]:
+        """Those with the hand turned so far."""
+        s, hand = self._settings, self._gripper.hand
+        cos, sin = math.cos(turn), math.sin(turn)
+        spin = np.array([[cos, -sin], [sin, cos]])
+        outline, centre = self._outline @ spin.T, spin @ self._centre
+        thing = _kernel(outline, s.beside_m if self._on_table else 0.0)
+        support = cv2.dilate(self._top, thing) - 0.001
+        mean = cv2.filter2D(self._top, -1, thing.astype(np.float32) / thing.sum(),
+                            borderType=cv2.BORDER_REPLICATE)
+        opens = spin @ self._held.pose[:2, 1]
+        opens = opens / max(float(np.linalg.norm(opens)), 1e-6)
+        opening = min(self._held.width_m + s.release_m, self._gripper.open_m)
+        fingers = np.zeros(self._top.shape, np.float32)
+        for side in (-1.0, 1.0):
+            middle = side * (opening + hand.finger_thickness_m) / 2 * opens
+            fingers = np.maximum(fingers, cv2.dilate(self._top, _kernel(_rectangle(
+                middle, opens, hand.finger_thickness_m / 2, hand.finger_half_width_m), 0.0)))
+        body = cv2.dilate(self._top, _kernel(_rectangle(
+            np.zeros(2), opens, hand.half_length_m, hand.half_width_m), 0.0))
+        tip = support + self._held.hang_m + s.drop_m
+        least = np.maximum(fingers + hand.below_tip_m + _ABOVE_M,
+                           body - hand.above_tip_m + _ABOVE_M)
+        lowest = np.maximum(tip, least)
+        fall = lowest - tip
+        rows, columns = np.mgrid[:self._top.shape[0], :self._top.shape[1]]
+        places = self._low + CELL_M * (np.stack([columns, rows], axis=-1) + 0.5)
+        rests = places + centre
+        off = np.linalg.norm(rests - self._place, axis=2)
+        inside = np.floor((rests - self._low) / CELL_M).astype(int)
+        size = np.array(self._top.shape)[::-1]
+        known = ((inside >= 0) & (inside < size)).all(axis=2)
+        inside = np.clip(inside, 0, size - 1)
+        able = known & (off < self._radius) & (fall < s.fall_m)
+        able &= self._meant[inside[..., 1], inside[..., 0]]
+        if self._on_table:
+            able &= support < RAISED_M + 0.001
+        turned = abs(math.remainder(turn, 2 * math.pi))
+        over = np.zeros(off.shape) if self._on_table else np.maximum(
+            0.0, self._half_m - self._depth[inside[..., 1], inside[..., 0]])
+        cost = (0.35 * off + 0.7 * np.maximum(0.0, support - self._level - 0.004)
+                + 0.7 * np.maximum(0.0, support - mean - 0.003) + 2.0 * over + 0.6 * fall
+                + 0.003 * turned)
+        cost = np.where(able, cost, np.inf)
+        order = np.argsort(cost, axis=None)[:400:20]
+        for row, column in zip(*np.unravel_index(order, cost.shape), strict=True):
+            if not np.isfinite(cost[row, column]):
+                return
+            yield Spot(np.array([*places[row, column], lowest[row, column]], np.float64), turn,
+                       np.asarray(rests[row, column]), float(support[row, column]),
+                       float(fall[row, column]), float(cost[row, column]))
+
+
+def room_at(surface: Surface, place_m: Vector, piece: Mask) -> Mask:
+    """(rows, columns) the part of a piece that takes things up where somebody points.
+
+    That is what hangs together around there and is about as low as the lowest of it: the inside of
+    a bowl or a drawer, also where somebody points at its rim or at a thing that stands in it.
+
+    Args:
+        surface: what is seen.
+        place_m: (2,) where somebody points.
+        piece: (rows, columns) cells of the whole.
+    """
+    top = _known(surface.top_m)
+    column, row = np.floor((np.asarray(place_m) - surface.low_m) / CELL_M).astype(int)
+    around = np.zeros(piece.shape, np.uint8)
+    cv2.circle(around, (int(column), int(row)), round(_NEAR_M / CELL_M), (1,), cv2.FILLED)
+    near = (around > 0) & piece
+    if not near.any():
+        return piece
+    level = float(np.percentile(top[near], 20))
+    low = (piece & (top < level + _WALL_M)).astype(np.uint8)
+    number, labels = cv2.connectedComponents(low, connectivity=4)
+    counts = np.bincount(labels[near], minlength=number)[1:]
+    return filled(labels == 1 + int(np.argmax(counts))) if counts.any() else piece
+
+
+def filled(cells: Mask) -> Mask:
+    """Cells with all holes filled."""
+    contours, _ = cv2.findContours(cells.astype(np.uint8), cv2.RETR_EXTERNAL,
+                                   cv2.CHAIN_APPROX_NONE)
+    out = np.zeros(cells.shape, np.uint8)
+    cv2.drawContours(out, contours, -1, (1,), cv2.FILLED)
+    return np.asarray(out > 0)
+
+
+def _known(top: Heights) -> Heights:
+    """Heights where nothing was seen are those of the nearest cell that was."""
+    missing = ~np.isfinite(top)
+    if not missing.any():
+        return top
+    _, labels = cv2.distanceTransformWithLabels(
+        missing.astype(np.uint8), cv2.DIST_L2, 3, labelType=cv2.DIST_LABEL_PIXEL)
+    values = np.zeros(int(labels.max()) + 1, np.float32)
+    values[labels[~missing]] = top[~missing]
+    return np.asarray(np.where(missing, values[labels], top), np.float32)
+
+
+def _cut(array: NDArray[_Kind], row: int, column: int, count: int) -> NDArray[_Kind]:
+    """The square of ``count`` cells to each side of a cell, zeros where the array ends."""
+    padded = np.pad(array, count + 1)
+    row, column = (int(np.clip(v, 0, n - 1)) + count + 1 for v, n in zip(
+        (row, column), array.shape, strict=True))
+    return np.ascontiguousarray(padded[row - count:row + count + 1,
+                                       column - count:column + count + 1])
+
+
+def _kernel(points: Vector, margin_m: float) -> NDArray[np.uint8]:
+    """Cells around the middle of a square that points (N, 2) lie in, and those near them."""
+    cells = np.round(points / CELL_M).astype(int)
+    half = int(np.abs(cells).max()) + math.ceil(margin_m / CELL_M) + 1
+    kernel = np.zeros((2 * half + 1, 2 * half + 1), np.uint8)
+    kernel[cells[:, 1] + half, cells[:, 0] + half] = 1
+    side = 2 * round(margin_m / CELL_M) + 1
+    if side > 1:
+        kernel = np.asarray(cv2.dilate(kernel, cv2.getStructuringElement(
+            cv2.MORPH_ELLIPSE, (side, side))), np.uint8)
+    return np.asarray(cv2.morphologyEx(kernel, cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8)),
+                      np.uint8)
+
+
+def _rectangle(middle: Vector, along: Vector, half_along: float, half_across: float) -> Vector:
+    """(N, 2) points that fill a rectangle, closer than cells are apart."""
+    across = np.array([-along[1], along[0]])
+    u, v = (np.linspace(-half, half, max(2, math.ceil(3 * half / CELL_M)))
+            for half in (half_along, half_across))
+    grid = np.stack(np.meshgrid(u, v), axis=-1).reshape(-1, 2)
+    return np.asarray(middle + grid[:, :1] * along + grid[:, 1:] * across)
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceMoves:
+    """The planned motions with which a thing is put down.
+
+    Attributes:
+        spot: where.
+        opening_m: to which the fingers open to let it go.
+        bring: to the place with the thing in the hand.
+        leave: from there to where the camera sees everything.
+    """
+
+    spot: Spot
+    opening_m: float
+    bring: tuple[Motion, ...]
+    leave: tuple[Motion, ...]
+
+
+class PlacePlanner:
+    """Plans motions that carry a thing out of view, and put it down.
+
+    Args:
+        robot: its configuration.
+        paths: finds paths among boxes.
+        check: raises ArmStoppedError for a trajectory that the gate would refuse.
+        carry_speed: part of the speed with a thing in the hand.
+        room_m: distance kept to things on the way.
+        settings: how places are chosen.
+    """
+
+    def __init__(self, robot: RobotConfig, paths: PathPlanner,
+                 check: Callable[[JointTrajectory], None], *, carry_speed: float, room_m: float,
+                 settings: PlaceSettings) -> None:
+        self._robot, self._paths, self._check = robot, paths, check
+        self._slow, self._room_m, self._settings = carry_speed, room_m, settings
+        self._base_m = inverse(robot.table.pose)[:3, 3]
+
+    def away(self, posture: Vector, boxes: Sequence[Box], hang_m: float) -> tuple[Motion, ...]:
+        """From above where a thing was taken to where the camera sees everything.
+
+        Args:
+            posture: in which the arm holds it.
+            boxes: to keep away from.
+            hang_m: how far it hangs below the tip, at most.
+
+        Raises:
+            UnreachableError: the arm cannot do it.
+        """
+        sequence = MotionSequence(self._paths, posture)
+        sequence.home('transfer', boxes, self._room(hang_m))
+        return self._checked(sequence.take())
+
+    def place(self, surface: Surface, held: Carried, spot: Spot) -> PlaceMoves:
+        """The motions with which a thing is put down somewhere.
+
+        Raises:
+            NoRoomError: the arm would come too near to things.
+            UnreachableError: the arm cannot do it.
+        """
+        others = self._high(surface)
+        return first_that_works([
+            functools.partial(self._lowered, held, spot, others, tilt, lift)
+            for tilt in _TILTS_RAD for lift in _LIFTS_M], 'the place cannot be reached')
+
+    def _lowered(self, held: Carried, spot: Spot, others: Sequence[Box], tilt: float,
+                 lift_m: float) -> PlaceMoves:
+        out = spot.tip_m - self._base_m
+        axis = np.array([-out[1], out[0], 0.0]) / max(float(np.hypot(*out[:2])), 1e-6)
+        rotation = (rotation_from_vector(-tilt * axis)
+                    @ rotation_from_vector((0.0, 0.0, spot.turn_rad)) @ held.pose[:3, :3])
+        low = make_pose(spot.tip_m, rotation)
+        high = low.copy()
+        high[2, 3] += lift_m
+        ready, to_base = self._robot.arm.ready, self._robot.table.pose
+        for pose in (low, high):
+            posture = self._paths.kinematics.ik(to_base @ pose, ready)
+            if posture is None:
+                raise UnreachableError('the arm does not reach x {:.2f}, y {:.2f}, z {:.2f} m'
+                                       .format(*pose[:3, 3]))
+            room = self._paths.clearance.least_m(posture[None], others, _LEAST_M, hand_only=True)
+            if room < _LEAST_M:
+                raise NoRoomError(f'the hand would come to {1e3 * room:.0f} mm from a thing')
+        return first_that_works([functools.partial(self._join, held, spot, others, path)
+                                 for path in self._paths.rise(low, high, others, _ROOM_M)],
+                                'no way is found over the table')
+
+    def _join(self, held: Carried, spot: Spot, others: Sequence[Box],
+              path: Vector) -> PlaceMoves:
+        sequence = MotionSequence(self._paths, self._robot.arm.park)
+        sequence.out('transfer', 'with the thing to above its place', path[-1], others,
+                     self._room(held.hang_m))
+        sequence.along('place', 'down with the thing', path[::-1], self._slow)
+        bring = sequence.take()
+        sequence.along('retreat', 'up from the thing', path, self._slow)
+        sequence.home('retreat', others, self._room_m)
+        moves = PlaceMoves(spot, min(held.width_m + self._settings.release_m,
+                                     self._robot.gripper.open_m), bring, sequence.take())
+        self._checked((*moves.bring, *moves.leave))
+        return moves
+
+    def _room(self, hang_m: float) -> float:
+        return self._room_m + max(0.0, hang_m - self._robot.gripper.hand.below_tip_m)
+
+    def _high(self, surface: Surface, without: Mask | None = None) -> list[Box]:
+        least = self._robot.gripper.hand.fingers_m - _MARGIN_M
+        return [box for box in surface.boxes(without, _TILE_M) if float(box.size_m[2]) > least]
+
+    def _checked(self, motions: tuple[Motion, ...]) -> tuple[Motion, ...]:
+        for motion in motions:
+            try:
+                self._check(motion.trajectory)
+            except ArmStoppedError as error:
+                raise UnreachableError(f'{error} ({error.cause})') from error
+        return motions
+
+
+class FetchPlanner(GraspPlanner):
+    """Plans grasps after which the thing is carried out of the camera's view.
+
+    Args:
+        robot, paths, check, lift_m, carry_speed, room_m: see ``GraspPlanner``.
+        places: plans the way out of view.
+    """
+
+    def __init__(self, robot: RobotConfig, paths: PathPlanner,
+                 check: Callable[[JointTrajectory], None], places: PlacePlanner, *,
+                 lift_m: float, carry_speed: float, room_m: float) -> None:
+        super().__init__(robot, paths, check, lift_m=lift_m, carry_speed=carry_speed,
+                         room_m=room_m)
+        self._places = places
+
+    def _lift(self, grasp: Grasp, boxes: Sequence[Box], path: Vector) -> Moves:
+        moves = super()._lift(grasp, boxes, path)
+        away = self._places.away(path[-1], boxes, float(grasp.pose[2, 3]))
+        return replace(moves, lift=(*moves.lift, *away))
