@@ -34,5 +34,8 @@ setup(
             'household = sightplan_sim.household.pointing:make_source',
             'tabletop = sightplan_sim.tabletop:make_source',
         ],
+        'sightplan.grounded_plan_scenes': [
+            'tabletop = sightplan_sim.tabletop.grounded_scenes:make_source',
+        ],
     },
 )

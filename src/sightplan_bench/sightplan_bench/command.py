@@ -348,6 +348,12 @@ def bench_paths(size: Size) -> dict[str, Any]:
     return cost(size.repeats, SEED)
 
 
+def bench_grounded_plan(size: Size) -> dict[str, Any]:
+    """Plans that point at the picture; see ``grounded_plan_cost.measure``."""
+    from sightplan_bench.grounded_plan_cost import measure as cost
+    return cost(size.repeats, SEED)
+
+
 def _ros_tool(*arguments: str, timeout_s: float = 300.0) -> str:
     """Standard output of a helper command in the workspace's environment."""
     done = subprocess.run([sys.executable, '-m', *arguments], capture_output=True, text=True,
@@ -382,7 +388,7 @@ PARTS: dict[str, Callable[[Size], dict[str, Any]]] = {
     'planning': bench_planner, 'bags': bench_bags, 'recording': bench_recording,
     'estimate': bench_estimate, 'belief': bench_belief, 'household': bench_household,
     'locating': bench_locating, 'scoring': bench_scoring, 'sliding': bench_sliding,
-    'paths': bench_paths, 'episodes': bench_in_process,
+    'paths': bench_paths, 'grounded-plan': bench_grounded_plan, 'episodes': bench_in_process,
     'replay': bench_replay}
 """What is measured in this process."""
 

@@ -30,6 +30,8 @@ FIGURES = {
                 'sliding_run_episodes'},
     'paths': {'paths_describe_ms', 'paths_compare_ms', 'paths_rank_ms', 'paths_grid_ms',
               'paths_plan_s'},
+    'grounded-plan': {'plans_score_s', 'tidy_scene_s', 'tidy_picture_ms', 'tidy_detect_ms',
+                      'tidy_plan_ms'},
     'episodes': {'episodes_per_minute_in_process'},
     'replay': {'episodes_per_minute_recorded', 'episodes_per_minute_replayed',
                'episodes_per_minute_scored_again'},

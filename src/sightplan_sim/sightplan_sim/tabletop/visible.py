@@ -51,10 +51,10 @@ class Visible:
             self._of_part[key] = self.thing(name) & np.isin(self.frame.parts, indices)
         return self._of_part[key]
 
-    def shows_thing(self, name: str) -> bool:
-        """Whether enough of a thing is seen to ask for it."""
+    def shows_thing(self, name: str, least: float = LEAST_VISIBLE) -> bool:
+        """Whether enough of a thing is seen to ask for it: at least such a part of it."""
         placed = self.table.named(name)
-        return self._enough(self.thing(name), placed, placed.thing.parts)
+        return self._enough(self.thing(name), placed, placed.thing.parts, least)
 
     def shows_part(self, name: str, part: str) -> bool:
         """Whether a thing has a part, and enough of it is seen to ask for it."""
@@ -68,11 +68,12 @@ class Visible:
         parts = [placed.thing.parts[k] for k in placed.thing.indices(part)]
         return bool(parts) and self._enough(self.part(name, part), placed, parts)
 
-    def _enough(self, mask: Mask, placed: Placed, parts: list[Part] | tuple[Part, ...]) -> bool:
+    def _enough(self, mask: Mask, placed: Placed, parts: list[Part] | tuple[Part, ...],
+                least: float = LEAST_VISIBLE) -> bool:
         seen = int(np.count_nonzero(mask))
         if seen < LEAST_PIXELS:
             return False
-        return seen >= LEAST_VISIBLE * int(np.count_nonzero(self._silhouette(placed, parts)))
+        return seen >= least * int(np.count_nonzero(self._silhouette(placed, parts)))
 
     def _silhouette(self, placed: Placed, parts: list[Part] | tuple[Part, ...],
                     ) -> NDArray[np.uint8]:

@@ -1,0 +1,93 @@
+"""Problems of tables to tidy, made from the scenes of a simulator.
+
+One seed gives one problem: that of the scene of this seed, as a source of the group
+``sightplan.grounded_plan_scenes`` makes it. The problem's name tells how to make the scene again.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sightplan.domains.domain import Domain
+from sightplan.domains.domain import write_folder as write_folder
+from sightplan.model import InputError, Problem, param
+
+SOURCES = 'sightplan.grounded_plan_scenes'
+"""Group of entry points of makers of scenes."""
+VAIN_SEEDS = 200  # so many in a row without a problem that is wanted: there are no more
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the problems are like."""
+
+    horizon: str = param('short', 'how long the plans are: short, medium or long',
+                         choices=('short', 'medium', 'long'))
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How a split is drawn.
+
+    Attributes:
+        settings: of its problems.
+        stretch: how many times longer than a shortest plan the default planner's may be.
+        count: number of problems.
+    """
+
+    settings: Settings
+    stretch: float = 1.5
+    count: int = 25
+
+    def accepts(self, problem: Problem, planner_length: int) -> bool:
+        """Whether a problem fits, given the length of the default planner's plan."""
+        return (problem.optimal_length is not None
+                and problem.optimal_length <= planner_length
+                <= self.stretch * problem.optimal_length)
+
+
+SPLITS = {horizon: Split(Settings(horizon)) for horizon in ('short', 'medium', 'long')}
+
+
+def generate(domain: Domain, settings: Settings, count: int, first_seed: int = 0, *,
+             accept: Callable[[Problem], bool] = lambda _: True) -> Iterator[tuple[int, Problem]]:
+    """Make problems from the scenes of one seed after the other.
+
+    Args:
+        domain: tabletop.
+        settings: what the problems are like.
+        count: how many.
+        first_seed: where to begin.
+        accept: a further condition on a problem.
+
+    Yields:
+        Seed and problem (with its optimal length).
+
+    Raises:
+        InputError: no simulator makes such scenes, or there are too few such problems.
+    """
+    found = vain = 0
+    with _source() as source:
+        for seed in itertools.count(first_seed):
+            if found == count:
+                return
+            if vain == VAIN_SEEDS:
+                raise InputError(f'found only {found} of {count} problems: {vain} seeds in a row '
+                                 'gave nothing that is wanted (ask for fewer)')
+            vain += 1
+            problem: Problem = source.problem(domain, seed, settings.horizon)
+            if accept(problem):
+                found, vain = found + 1, 0
+                yield seed, problem
+
+
+def _source() -> Any:
+    """The maker of scenes of this domain."""
+    for entry in importlib.metadata.entry_points(group=SOURCES, name='tabletop'):
+        return entry.load()()
+    raise InputError(f'no installed package makes scenes of tables: none has an entry point '
+                     f'tabletop of the group {SOURCES} (install sightplan_sim)')

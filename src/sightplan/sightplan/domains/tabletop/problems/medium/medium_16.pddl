@@ -1,0 +1,18 @@
+(define (problem medium_16)
+  (:domain tabletop)
+  (:objects
+    table - surface
+    can_1 can_2 can_3 can_4 - thing
+    crate_1 - container
+    plate_1 - surface
+    drawer_1 drawer_2 - drawer)
+  (:init
+    (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table)
+    (clear drawer_1) (clear drawer_2)
+    (handempty)
+    (over drawer_1 drawer_2))
+  (:goal (and
+    (in can_1 crate_1)
+    (in can_2 crate_1)
+    (in can_3 crate_1)
+    (in can_4 crate_1))))

@@ -1,0 +1,17 @@
+(define (problem medium_18)
+  (:domain tabletop)
+  (:objects
+    table - surface
+    cup_1 banana_1 can_1 - thing
+    crate_1 - container
+    knife_1 knife_2 cup_2 cup_3 - thing
+    drawer_1 drawer_2 - drawer)
+  (:init
+    (on cup_1 table) (on banana_1 table) (on can_1 table) (on knife_1 table) (on knife_2 table) (on cup_2 table) (on cup_3 table)
+    (clear drawer_1) (clear drawer_2)
+    (handempty)
+    (over drawer_1 drawer_2))
+  (:goal (and
+    (in cup_1 crate_1)
+    (in banana_1 crate_1)
+    (in can_1 crate_1))))

@@ -1,0 +1,15 @@
+(define (problem medium_19)
+  (:domain tabletop)
+  (:objects
+    table - surface
+    can_1 can_2 can_3 can_4 - thing
+    tray_1 - surface
+    can_5 - thing)
+  (:init
+    (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table) (on can_5 table)
+    (handempty))
+  (:goal (and
+    (on can_1 tray_1)
+    (on can_2 tray_1)
+    (on can_3 tray_1)
+    (on can_4 tray_1))))

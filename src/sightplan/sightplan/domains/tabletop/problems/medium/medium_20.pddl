@@ -1,0 +1,15 @@
+(define (problem medium_20)
+  (:domain tabletop)
+  (:objects
+    table - surface
+    ball_1 ball_2 ball_3 ball_4 ball_5 - thing
+    crate_1 - container
+    ball_6 - thing)
+  (:init
+    (on ball_1 table) (on ball_2 table) (on ball_3 table) (on ball_4 table) (on ball_5 table) (on ball_6 table)
+    (handempty))
+  (:goal (and
+    (in ball_1 crate_1)
+    (in ball_2 crate_1)
+    (in ball_3 crate_1)
+    (in ball_5 crate_1))))

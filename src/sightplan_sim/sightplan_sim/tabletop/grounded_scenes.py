@@ -1,0 +1,231 @@
+"""Pictures of tables to tidy, with instructions and the true plan of each in the picture."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from collections.abc import Iterator
+
+import cv2
+import numpy as np
+
+from sightplan.domains import Domain
+from sightplan.model import Problem
+from sightplan.model.errors import InputError, WorldError
+from sightplan.model.grounded_plan import (
+    GroundedPlanScene,
+    GroundedPlanTask,
+    PlanBlock,
+    PlanUnit,
+    UnitKind,
+)
+from sightplan.model.region import Form, Mask, Region
+from sightplan.model.scene import Piece
+from sightplan_sim.closing import Closing
+from sightplan_sim.tabletop.arrangements import HORIZONS, NoRoomError, arrange
+from sightplan_sim.tabletop.cabinet import CABINET
+from sightplan_sim.tabletop.meanings import NamedUnit, TidyTask
+from sightplan_sim.tabletop.meshes import mesh_of
+from sightplan_sim.tabletop.packing import Destination
+from sightplan_sim.tabletop.references import arm_look
+from sightplan_sim.tabletop.render import Painter
+from sightplan_sim.tabletop.table import turned
+from sightplan_sim.tabletop.tidy_problems import problem_of
+from sightplan_sim.tabletop.tidying import Tidying, tidying
+from sightplan_sim.tabletop.visible import Visible
+
+ATTEMPTS = 400
+MOST_ALIKE = 0.4
+"""No two boxes of things overlap by more than this (intersection over union)."""
+LEAST_SEEN = 0.5
+"""At least so much of every thing is seen."""
+LEAST_FRONT = 0.6
+"""At least so much of a drawer's front is seen ..."""
+LEAST_FRONT_PX = 600
+"""... and so many pixels."""
+
+
+class GroundedTables(Closing):
+    """Makes scenes; implements ``GroundedPlanSource``.
+
+    The truth about places: a thing's box is the tight box of its visible pixels. What is put into
+    a tray, plate, bowl or crate is right in the box of that thing; what is put into a drawer is
+    right in the drawer's box: of its front where it is closed in the picture, and of all that is
+    seen of it where it is open. Drawers are pieces of their own beside the cabinet, which has
+    their pixels, too.
+
+    Holds a physics client to draw with. Not safe for threads; give each process one of its own.
+    """
+
+    def __init__(self) -> None:
+        self._painter = Painter()
+
+    def close(self) -> None:
+        """Give the physics client back."""
+        self._painter.close()
+
+    def scene(self, seed: int, horizon: str, *, held_out: bool = True) -> GroundedPlanScene:
+        """See ``sightplan.model.grounded_plan.GroundedPlanSource``."""
+        found, visible = self._found(seed, horizon, held_out)
+        optics, f = visible.view.optics, visible.view.optics.focal_px
+        name = scene_id(seed, horizon, held_out)
+        return GroundedPlanScene(
+            name, visible.frame.rgb, visible.frame.depth_m,
+            (f, f, optics.width / 2, optics.height / 2), tuple(pieces(found, visible)),
+            tuple(grounded(task, found, visible, f'{name}/1') for task in found.tasks))
+
+    def tidying(self, seed: int, horizon: str, *, held_out: bool = True) -> Tidying:
+        """The table of a scene with what its instructions mean: the truth, not for methods.
+
+        Raises:
+            InputError: there is no such horizon.
+        """
+        return self._found(seed, horizon, held_out)[0]
+
+    def tidying_of(self, name: str) -> Tidying:
+        """Likewise, by the scene's id.
+
+        Raises:
+            InputError: the id is not one of such a scene.
+        """
+        found = re.fullmatch(rf'tabletop/(held_out|training)/({"|".join(HORIZONS)})/(\d+)', name)
+        if found is None:
+            raise InputError(f'{name!r} is no scene of a table to tidy; ids are such as '
+                             f'{scene_id(7, "short", True)}')
+        return self.tidying(int(found[3]), found[2], held_out=found[1] == 'held_out')
+
+    def problem(self, domain: Domain, seed: int, horizon: str) -> Problem:
+        """The planning problem of a held-out scene, called by its horizon and seed.
+
+        Args:
+            domain: ``tabletop``.
+            seed: see ``scene``.
+            horizon: likewise.
+
+        Raises:
+            InputError: there is no such horizon.
+        """
+        return problem_of(self.tidying(seed, horizon), domain, f'{horizon}_{seed}')
+
+    def _found(self, seed: int, horizon: str, held_out: bool) -> tuple[Tidying, Visible]:
+        for attempt in range(ATTEMPTS):
+            try:
+                found = tidying(arrange(seed, horizon, held_out, attempt))
+            except NoRoomError:
+                continue
+            table = found.arrangement.table
+            by_arm = dataclasses.replace(table, look=arm_look(table.look))
+            frames = self._painter.draw_both(table, by_arm.look)
+            for shown in (by_arm, table):
+                visible = Visible(shown, next(frames))
+                if not is_clear(found, visible):
+                    break
+            else:
+                return found, visible
+        raise WorldError(f'no table to tidy was found for seed {seed} and horizon {horizon} in '
+                         f'{ATTEMPTS} attempts; take another seed')
+
+
+def scene_id(seed: int, horizon: str, held_out: bool) -> str:
+    """Such as ``tabletop/held_out/short/7``."""
+    return f'tabletop/{"held_out" if held_out else "training"}/{horizon}/{seed}'
+
+
+def make_source() -> GroundedTables:
+    """A source of scenes; see ``GroundedTables``."""
+    return GroundedTables()
+
+
+def is_clear(found: Tidying, visible: Visible) -> bool:
+    """Whether enough of everything is seen, and no two things have nearly the same box.
+
+    Of drawers only those count that the tasks are about.
+    """
+    things = [one.name for one in found.arrangement.table.things]
+    drawers = [found.arrangement.destinations[one.drawer] for one in found.arrangement.clauses
+               if one.drawer]
+    if not (all(visible.shows_thing(name, LEAST_SEEN) for name in things)
+            and all(_shows_front(one, found, visible) for one in drawers)):
+        return False
+    boxes = [box_of(visible.thing(name)) for name in things
+             if found.arrangement.table.named(name).thing.category != CABINET]
+    boxes += [box_of(mask_of(one, found, visible)) for one in drawers]
+    return all(_overlap(one, other) <= MOST_ALIKE
+               for one, other in itertools.combinations(boxes, 2))
+
+
+def _shows_front(drawer: Destination, found: Tidying, visible: Visible) -> bool:
+    """Whether as much of a drawer is seen as most of its front would be."""
+    cabinet = next(one for one in found.arrangement.table.things if one.thing is drawer.thing)
+    part = next(one for one in cabinet.thing.parts if one.name == drawer.part)
+    out = dict(cabinet.opened).get(drawer.part, 0.0)
+    assert part.slide is not None
+    corners = mesh_of(part.seen[:1]).vertices + np.array(part.slide.axis) * out
+    ground = turned(corners[:, :2], cabinet.pose.yaw) + cabinet.pose.position[:2]
+    pixels = visible.view.project(np.column_stack([ground, corners[:, 2]]))
+    whole = cv2.contourArea(cv2.convexHull(pixels.astype(np.float32)))
+    seen = int(np.count_nonzero(mask_of(drawer, found, visible)))
+    return seen >= max(LEAST_FRONT * whole, LEAST_FRONT_PX)
+
+
+def pieces(found: Tidying, visible: Visible) -> Iterator[Piece]:
+    """All things of a table in a picture, and its drawers."""
+    for one in found.arrangement.table.things:
+        yield Piece(one.name, one.thing.category, visible.thing(one.name))
+    for place in found.arrangement.destinations.values():
+        if place.part and (mask := mask_of(place, found, visible)).any():
+            yield Piece(place.name, place.kind, mask)
+
+
+def mask_of(place: Destination, found: Tidying, visible: Visible) -> Mask:
+    """(H, W) visible pixels of a destination."""
+    if not place.part:
+        return visible.thing(place.name)
+    name = next(one.name for one in found.arrangement.table.things if one.thing is place.thing)
+    return visible.part(name, place.part)
+
+
+def grounded(task: TidyTask, found: Tidying, visible: Visible, pair: str) -> GroundedPlanTask:
+    """A task with the places of its plan in a picture, from whichever camera.
+
+    Args:
+        task: one of ``found``.
+        found: the table.
+        visible: what is seen of it.
+        pair: id of the pair.
+    """
+    return GroundedPlanTask(task.instruction, task.explicit, tuple(
+        PlanBlock(tuple(_unit(unit, found, visible) for unit in block.units), block.unordered)
+        for block in task.blocks), pair)
+
+
+def _unit(unit: NamedUnit, found: Tidying, visible: Visible) -> PlanUnit:
+    places = found.arrangement.destinations
+    if unit.kind is not UnitKind.PICK_PLACE:
+        return PlanUnit(unit.kind, unit.target,
+                        box_of(mask_of(places[unit.target], found, visible)))
+    return PlanUnit(unit.kind, unit.target, box_of(visible.thing(unit.target)), unit.destination,
+                    box_of(mask_of(places[unit.destination], found, visible)))
+
+
+def box_of(mask: Mask) -> Region:
+    """The tight box of a mask, in unit coordinates: the outer edges of its outermost pixels.
+
+    Raises:
+        ValueError: the mask is empty.
+    """
+    height, width = mask.shape
+    rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
+    if not len(rows):
+        raise ValueError('an empty mask has no box')
+    return Region(Form.BOX, ((int(columns[0]) / width, int(rows[0]) / height),
+                             ((int(columns[-1]) + 1) / width, (int(rows[-1]) + 1) / height)))
+
+
+def _overlap(one: Region, other: Region) -> float:
+    """Intersection over union of two boxes."""
+    (a, b), (c, d) = one.points
+    (e, f), (g, h) = other.points
+    both = max(0.0, min(c, g) - max(a, e)) * max(0.0, min(d, h) - max(b, f))
+    return both / ((c - a) * (d - b) + (g - e) * (h - f) - both)
