@@ -96,6 +96,7 @@ def test_what_slips_on_the_way_up_was_dropped():
     assert bench.skills.held is None and bench.skills.carried is None
 
 
+@pytest.mark.slow
 def test_what_has_no_room_stays_in_the_hand_and_can_be_put_back():
     bench = bar_bench()
     assert bench.skills.grasp_at(bench.around('a'), 'bar').report.cause == 'done'

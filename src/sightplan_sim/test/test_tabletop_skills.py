@@ -125,6 +125,7 @@ def test_what_things_are_in_and_on_follows_from_where_they_are():
 
 # --- skills in physics --------------------------------------------------------------------------
 
+@pytest.mark.slow
 @pytest.mark.parametrize('drawer', DRAWERS)
 def test_a_drawer_is_opened_filled_and_closed(world, drawer):
     world.reset(table(
