@@ -60,16 +60,17 @@ SCENE = (
      [Wish(((Things(('mug',), choice=Choice.ALL_BUT, but=Things(('mug',), 'blue', total=1)),
              Place('crate', 'white')),))]),
     ('Open the upper drawer, put the leftmost of the three forks into it and close it.',
-     [Wish(((Things(('fork',), choice=Choice.LEFTMOST, count=1, total=3), TOP),), TOP, True)]),
+     [Wish(((Things(('fork',), choice=Choice.LEFTMOST, count=1, total=3), TOP),),
+           TOP, True, False)]),
     ('First put the fruit into the crate. Then open the bottom drawer and leave it open.',
-     [Wish(((Things(('apple', 'banana')), CRATE),)), Wish((), BOTTOM, False)]),
+     [Wish(((Things(('apple', 'banana')), CRATE),)), Wish((), BOTTOM, False, False)]),
     ('Put the two spoons with red handles nearest to the tray into the crate.',
      [Wish(((Things(('spoon',), 'red', Choice.NEAREST, 2, anchor=TRAY), CRATE),))]),
     ('On the tray is where I want the can further to the right to be!',
      [Wish(((Things(('can',), choice=Choice.RIGHTMOST, count=1), TRAY),))]),
     ('Put the apple onto the tray and both cans into the crate, in any order.',
      [Wish(((Things(('apple',), total=1), TRAY), (Things(('can',), total=2), CRATE)))]),
-    ('I keep bumping into the lower drawer; change that.', [Wish((), BOTTOM, True)]),
+    ('I keep bumping into the lower drawer; change that.', [Wish((), BOTTOM, True, True)]),
     ('Do not close the top drawer once all the napkins are in it.',
      [Wish(((Things(('napkin',)), TOP),), TOP, False)]),
 ])
@@ -170,6 +171,23 @@ def test_an_open_upper_drawer_is_closed_first(plan) -> None:
     said = [(step.primitive.value, step.target) for step in grounded_steps(
         stages, seen, load_domain('tabletop'), plan)]
     assert sorted(said[:2]) == [('close', 'drawer_top'), ('open', 'drawer_bottom')]
+
+
+def test_words_tell_how_a_drawer_is(plan) -> None:
+    """Who wants it opened has seen it closed, whatever the eyes say."""
+    for text, said in (('Open the bottom drawer.', [('open', 'drawer_bottom')]),
+                       ('Close the top drawer.', [('close', 'drawer_top')])):
+        steps = grounded_steps(resolve(read_instruction(text), SCENE), SCENE,
+                               load_domain('tabletop'), plan)
+        assert [(step.primitive.value, step.target) for step in steps] == said
+
+
+def test_of_two_drawers_the_upper_one_is_higher() -> None:
+    found = instances_of([DetectReply(tuple(
+        Detection(box(0.5, y), {'drawer:top': 0.6, 'drawer:bottom': 0.4}, opened=0.0)
+        for y in (0.6, 0.3)))])
+    assert {one.name: one.region.centre[1] for one in found} == pytest.approx(
+        {'drawer_top_1': 0.3, 'drawer_bottom_1': 0.6})
 
 
 def test_goals_that_make_no_sense_are_refused(plan) -> None:

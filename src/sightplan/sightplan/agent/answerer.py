@@ -2,7 +2,8 @@
 
 An answerer is one module ``sightplan.agent.answerers.<name>``, or an entry point of the group
 ``sightplan.answerers``, holding a frozen settings dataclass ``Settings`` and a class ``Answerer``
-with the class attributes below. It is built as ``Answerer(settings)``, or as
+with the class attributes below, and ``tells_apart = True`` if it reads instructions and depends on
+what the run's model tells apart. It is built as ``Answerer(settings)``, or as
 ``Answerer(settings, truth)`` when it declares ``needs_truth`` (only ``oracle`` does). All that it
 may do comes through its ``Desk``.
 """
@@ -130,7 +131,7 @@ class Answerer(Protocol):
     """Name of the domain's prompt around yes/no questions; '' if it needs no model."""
 
     suite_prompt: str
-    """Name of the suite's prompt around all other samples; likewise."""
+    """Name of the suite's prompt around all other samples; '' if it asks for no reply in words."""
 
     def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
         """Reply to samples, in their order.

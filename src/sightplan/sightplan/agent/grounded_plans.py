@@ -61,7 +61,11 @@ def grounded_steps(stages: Sequence[Stage], seen: Sequence[Instance], domain: Do
     types = {name: _TYPES.get(_category(one), _THING) for name, one in world.items()}
     needed = _needed(stages, types)
     objects = {name: types[name] for name in needed}
-    state = _state(needed, world, types)
+    told: dict[str, bool] = {}
+    for stage in stages:
+        if stage.was_open is not None:
+            told.setdefault(stage.drawer, stage.was_open)
+    state = _state(needed, world, types, told)
     steps: list[GroundedStep] = []
     for stage in stages:
         problem = Problem('stage', domain.reference, objects, state, _goal(stage, types),
@@ -90,12 +94,13 @@ def _needed(stages: Sequence[Stage], types: Mapping[str, str]) -> list[str]:
     return sorted(set(names))
 
 
-def _state(names: Sequence[str], world: Mapping[str, Instance],
-           types: Mapping[str, str]) -> State:
-    """What is taken to hold at the beginning."""
+def _state(names: Sequence[str], world: Mapping[str, Instance], types: Mapping[str, str],
+           told: Mapping[str, bool]) -> State:
+    """What is taken to hold at the beginning: by what is told, else by what is seen."""
     atoms = {Atom('handempty')}
     drawers = {name: _category(world[name]) for name in names if types[name] == DRAWER}
-    opened = {name for name in drawers if (world[name].opened or 0.0) >= 0.5}
+    opened = {name for name in drawers
+              if told.get(name, (world[name].opened or 0.0) >= 0.5)}
     over = [(upper, lower) for upper, one in drawers.items() for lower, other in drawers.items()
             if (one, other) == (f'{DRAWER}:top', f'{DRAWER}:bottom')]
     hung = {lower for upper, lower in over if upper in opened}

@@ -15,7 +15,7 @@ from typing import Any
 import sightplan
 from sightplan.agent import answerer_class, answerer_settings
 from sightplan.domains import Domain, load_domain
-from sightplan.grounding import parse_yes_no
+from sightplan.grounding import instructions, parse_yes_no
 from sightplan.grounding.calibration import LoggedAnswer
 from sightplan.metrics.measures import scored
 from sightplan.model import (
@@ -37,6 +37,7 @@ from sightplan.vlm.api import (
     backend_reads_prompt,
     backend_settings,
     choosing_content,
+    detecting_content,
     resolved_options,
 )
 from sightplan.vlm.choosing import PreferenceSource
@@ -270,7 +271,11 @@ class SamplePlan:
                 identity['pointing'] = backend_content(settings.backend, options)
             if any(sample.choices for sample in self.items):
                 identity['choosing'] = choosing_content(settings.backend, options)
-            if any(sample.question is None and sample.target is None for sample in self.items):
+            if getattr(cls, 'tells_apart', False):
+                identity['detecting'] = detecting_content(settings.backend, options)
+                identity['instructions'] = instructions.content()
+            if cls.suite_prompt and any(sample.question is None and sample.target is None
+                                        for sample in self.items):
                 prompt = suite_prompt(self.suite, cls.suite_prompt)
                 identity['suite_prompt'] = {'name': cls.suite_prompt, 'sha256': hashlib.sha256(
                     prompt.model_dump_json().encode()).hexdigest()[:12]}

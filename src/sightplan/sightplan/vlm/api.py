@@ -329,7 +329,20 @@ def choosing_content(name: str, values: Mapping[str, Any]) -> str:
     Raises:
         InputError: an unknown backend or field, or a bad value.
     """
-    content = getattr(BACKENDS.module(name), 'choosing_content', None)
+    return _part_content(name, values, 'choosing_content')
+
+
+def detecting_content(name: str, values: Mapping[str, Any]) -> str:
+    """Hash of what a backend finds things by; likewise, ``detecting_content(settings)``.
+
+    Raises:
+        InputError: an unknown backend or field, or a bad value.
+    """
+    return _part_content(name, values, 'detecting_content')
+
+
+def _part_content(name: str, values: Mapping[str, Any], function: str) -> str:
+    content = getattr(BACKENDS.module(name), function, None)
     if content is None:
         return backend_content(name, values)
     try:

@@ -35,6 +35,7 @@ class Answerer:
     needs_truth = False
     needs_model = True
     sees_pictures = True
+    tells_apart = True
     prompt = ''
     suite_prompt = ''
 

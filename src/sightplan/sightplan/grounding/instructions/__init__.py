@@ -11,7 +11,7 @@ from sightplan.grounding.instructions.instances import (
     instances_of,
     resolve,
 )
-from sightplan.grounding.instructions.reader import UnreadError, read_instruction
+from sightplan.grounding.instructions.reader import UnreadError, content, read_instruction
 from sightplan.grounding.instructions.wishes import (
     DRAWER,
     Choice,
@@ -22,5 +22,5 @@ from sightplan.grounding.instructions.wishes import (
 
 __all__ = [
     'DRAWER', 'Choice', 'Instance', 'Place', 'Stage', 'Things', 'UnreadError', 'UnresolvedError',
-    'Wish', 'instances_of', 'read_instruction', 'resolve',
+    'Wish', 'content', 'instances_of', 'read_instruction', 'resolve',
 ]

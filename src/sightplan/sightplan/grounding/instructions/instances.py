@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sightplan.grounding.instructions.wishes import DRAWER, Choice, Place, Things, Wish
 from sightplan.model import BackendError, InputError
@@ -63,6 +63,7 @@ class Stage:
         placements: names of things, each with the name of the place where it is to be.
         drawer: name of the drawer that the stage is about; '' without.
         closed: whether that is to be closed at the end.
+        was_open: whether it is open at the beginning, where the instruction tells; else None.
         probability: that just these things are meant, if the descriptions were read rightly.
     """
 
@@ -70,6 +71,7 @@ class Stage:
     drawer: str
     closed: bool
     probability: float
+    was_open: bool | None = None
 
 
 def instances_of(replies: Iterable[DetectReply]) -> tuple[Instance, ...]:
@@ -96,7 +98,7 @@ def instances_of(replies: Iterable[DetectReply]) -> tuple[Instance, ...]:
                 continue
             group.append(found)
             free.remove(group)
-    return _named([_merged(group, len(usable)) for group in groups])
+    return _named(_levelled([_merged(group, len(usable)) for group in groups]))
 
 
 def _merged(group: Sequence[Detection], looks: int) -> Detection:
@@ -113,6 +115,23 @@ def _merged(group: Sequence[Detection], looks: int) -> Detection:
     opened = [one.opened for one in group if one.opened is not None]
     return Detection(best.region, categories, colours, best.probability,
                      sum(opened) / len(opened) if opened else None)
+
+
+def _levelled(found: Sequence[Detection]) -> list[Detection]:
+    """The same with the likeliest two drawers told apart: the upper one's box begins higher."""
+    levels = f'{DRAWER}:top', f'{DRAWER}:bottom'
+
+    def sure(one: Detection) -> float:
+        return sum(one.categories.get(level, 0.0) for level in levels)
+
+    drawers = sorted((one for one in found if sure(one) >= ACCEPT / 2), key=sure)[-2:]
+    if len(drawers) < len(levels):
+        return list(found)
+    drawers.sort(key=lambda one: one.region.points[0][1])
+    changed = {id(one): replace(one, categories={
+        **{name: chance for name, chance in one.categories.items() if name not in levels},
+        level: sure(one)}) for one, level in zip(drawers, levels, strict=True)}
+    return [changed.get(id(one), one) for one in found]
 
 
 def _named(found: Sequence[Detection]) -> tuple[Instance, ...]:
@@ -169,7 +188,7 @@ class _Scene:
         if wish.drawer is None:
             return Stage(tuple(placements), '', False, chance)
         drawer, sure = self._place(wish.drawer)
-        return Stage(tuple(placements), drawer.name, wish.closed, chance * sure)
+        return Stage(tuple(placements), drawer.name, wish.closed, chance * sure, wish.was_open)
 
     def _place(self, place: Place) -> tuple[Instance, float]:
         kinds = ([f'{DRAWER}:{place.level}'] if place.kind == DRAWER and place.level else

@@ -8,6 +8,7 @@ for instructions about tidying a table, and is no model of language: what it can
 from __future__ import annotations
 
 import functools
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -45,11 +46,18 @@ class _Lexicon(Record):
     rightmost: tuple[str, ...]
     but: tuple[str, ...]
     drawer_ends: tuple[_End, ...]
+    drawer_is_open: tuple[str, ...]
+    opens_drawer: tuple[str, ...]
 
 
 @functools.cache
 def _lexicon() -> _Lexicon:
     return read_file(_Lexicon, FILE)
+
+
+def content() -> str:
+    """Hash of the words that the reader knows: the first 12 hex digits."""
+    return hashlib.sha256(FILE.read_bytes()).hexdigest()[:12]
 
 
 @functools.cache
@@ -150,7 +158,8 @@ class _Sentence:
             if not goods:
                 raise self._unread('it names nothing that is known, and no drawer')
             return Wish(goods)
-        return Wish(goods, drawers[0], self._ends_closed())
+        closed = self._ends_closed()
+        return Wish(goods, drawers[0], closed, self._was_open() if goods else closed)
 
     # --- drawers ---------------------------------------------------------------------------------
 
@@ -158,13 +167,23 @@ class _Sentence:
         return Place(DRAWER, level=self._tokens[index].partition(':')[2])
 
     def _ends_closed(self) -> bool:
+        for end in _lexicon().drawer_ends:
+            if self._says(end.words):
+                return end.closed
+        raise self._unread('it does not tell whether the drawer is to be open or closed')
+
+    def _was_open(self) -> bool | None:
+        """How it is at the beginning, where the words tell."""
+        if self._says(_lexicon().drawer_is_open):
+            return True
+        return False if self._says(_lexicon().opens_drawer) else None
+
+    def _says(self, phrases: Sequence[str]) -> bool:
+        """Whether any of some phrases is in the sentence; "_" stands for the drawer."""
         said = ' '.join('_' if token.startswith(f'{DRAWER}:') else token
                         for token in self._tokens if token not in (',', ';', ':'))
         said = f' {said} '.replace(' it again ', ' it ')
-        for end in _lexicon().drawer_ends:
-            if any(f' {words} ' in said for words in end.words):
-                return end.closed
-        raise self._unread('it does not tell whether the drawer is to be open or closed')
+        return any(f' {words} ' in said for words in phrases)
 
     # --- things and places -----------------------------------------------------------------------
 

@@ -65,8 +65,11 @@ class Wish:
         goods: descriptions, each with the place where what it means is to be.
         drawer: that the stage is about; None without.
         closed: whether that is to be closed at the end, or open.
+        was_open: whether it is open at the beginning, where the words tell: who says "open it" has
+            seen it closed. None where they do not.
     """
 
     goods: tuple[tuple[Things, Place], ...]
     drawer: Place | None = None
     closed: bool = False
+    was_open: bool | None = None
