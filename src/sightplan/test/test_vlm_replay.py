@@ -51,6 +51,7 @@ from sightplan.vlm.api import (
     make_backend,
 )
 from sightplan.vlm.choosing import ChoiceRequest, choose
+from sightplan.vlm.detecting import Detection, DetectReply, DetectRequest
 from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest, check
 
 
@@ -763,6 +764,30 @@ def test_a_damaged_line_of_a_place_is_named(tmp_path: Path, field: str, value: A
     path.write_text(json.dumps(header) + '\n' + json.dumps({**line, field: value}) + '\n')
     with pytest.raises(InputError, match=r'r.jsonl:2: is not a line of a recording'):
         replay(path)
+
+
+def test_detections_are_replayed(tmp_path: Path) -> None:
+    class Finding(Counting):
+        detects, detector_model = True, 'eyes@1'
+
+        def detect(self, request: DetectRequest) -> DetectReply:
+            self.calls += 1
+            self._spend(1)
+            return DetectReply((Detection(Region(Form.BOX, ((0.1, 0.2), (0.3, 0.4))),
+                                          {'mug': 1 / (self.calls + 1)}, {'red': 0.5}, 0.9),
+                                Detection(Region(Form.BOX, ((0.5, 0.2), (0.9, 0.4))),
+                                          {'drawer:top': 1.0}, opened=0.25)))
+
+    asked = [DetectRequest(image(1)), DetectRequest(image(1), attempt=1), DetectRequest(image(2))]
+    backend = recording.recorded(Finding(), tmp_path / 'r.jsonl')
+    said = [backend.detect(request) for request in asked]
+    backend.close()
+    again: Any = make_backend('replay', {'path': str(tmp_path / 'r.jsonl')})
+    assert again.detects and again.detector_model == 'eyes@1'
+    assert [again.detect(request) for request in asked] == said
+    assert again.usage == Usage(3, 300, 3, pytest.approx(0.1 + 0.2 + 0.3))
+    with pytest.raises(BackendError, match='find all things'):
+        again.detect(DetectRequest(image(3)))
 
 
 def test_choices_are_replayed_with_their_probabilities(tmp_path: Path) -> None:

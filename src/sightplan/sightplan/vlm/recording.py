@@ -12,6 +12,7 @@ A recording is a file of JSON lines, written as the replies come:
   that tells so in a way of its own (another one is asked a question, which is a ``yes_no`` line);
 * ``choice``: options to choose among, and what was chosen, of a backend with a way of its
   own (the choice of another one is read from a ``text`` line);
+* ``detect``: a request to find all things in a picture, and the reply;
 * ``failure``: a call that ended with an error of sightplan: its keys, name and message of the
   error (without keys and passwords).
 
@@ -65,6 +66,7 @@ from sightplan.vlm.api import (
     can_locate,
 )
 from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest
+from sightplan.vlm.detecting import Detection, DetectReply, DetectRequest, can_detect
 from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest
 
 FORMAT = 3
@@ -111,6 +113,12 @@ def check_key(request: CheckRequest) -> str:
 def choice_key(request: ChoiceRequest) -> str:
     """The key of options to choose among: see the module."""
     return _digest({'kind': 'choice', **_choice(request)})
+
+
+def detect_key(request: DetectRequest) -> str:
+    """The key of a request to find all things: see the module."""
+    return _digest({'kind': 'detect', 'image': part_id(request.image),
+                    'depth': array_id(request.depth_m), 'attempt': request.attempt})
 
 
 def array_id(array: NDArray[Any] | None) -> str:
@@ -169,6 +177,7 @@ class RecordingBackend(BackendUser):
         if hasattr(backend, 'check'):
             self.check = self._check
         self.chooses = bool(getattr(backend, 'chooses', False))
+        self.detects = can_detect(backend)
 
     @property
     def locator_model(self) -> str:
@@ -179,6 +188,11 @@ class RecordingBackend(BackendUser):
     def chooser_model(self) -> str:
         """Exact name of what chooses, likewise."""
         return str(getattr(self._backend, 'chooser_model', ''))
+
+    @property
+    def detector_model(self) -> str:
+        """Exact name of what finds things, likewise."""
+        return str(getattr(self._backend, 'detector_model', ''))
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
         """Note the episode, and tell the wrapped backend if it cares."""
@@ -243,6 +257,25 @@ class RecordingBackend(BackendUser):
                 'regions': [region.to_json() for region in reply.regions],
                 'probability': _number(reply.probability), 'unread': reply.unread,
                 'rounded': reply.rounded}], before, [request.image])
+        return reply
+
+    def detect(self, request: DetectRequest) -> DetectReply:
+        """Find all things in a picture, and write it down; contract in ``detecting.Detector``.
+
+        Raises:
+            InfrastructureError: the file cannot be written (disk full).
+        """
+        backend: Any = self._backend
+        with self._lock:
+            before, key = backend.usage, detect_key(request)
+            with self._failures([key], before, [request.image]):
+                reply: DetectReply = backend.detect(request)
+            self._commit([{
+                'kind': 'detect', 'episode': self._episode, 'key': key,
+                'image': part_id(request.image), 'attempt': request.attempt,
+                'model': self.detector_model, 'text': reply.text, 'unread': reply.unread,
+                'detections': [_detection(one) for one in reply.detections]}],
+                before, [request.image])
         return reply
 
     def _check(self, request: CheckRequest) -> YesNoReply:
@@ -379,16 +412,18 @@ class Entry:
         error: with which the call failed.
         checks: whether it answers whether a place is right, in the backend's own way.
         locator_model: exact name of what pointed, where that is another model than the backend's.
+        detector_model: exact name of what found things, likewise.
     """
 
     key: str
-    reply: YesNoReply | TextReply | LocateReply | ChoiceReply | None
+    reply: YesNoReply | TextReply | LocateReply | ChoiceReply | DetectReply | None
     images: tuple[str, ...] = ()
     question: str = ''
     usage: Usage | None = None
     error: SightplanError | None = None
     checks: bool = False
     locator_model: str = ''
+    detector_model: str = ''
 
 
 @dataclass(frozen=True, slots=True)
@@ -514,7 +549,26 @@ def _chosen(data: Mapping[str, Any]) -> Entry:
     return Entry(_typed(data, 'key', str), reply, images, '', _usage(data))
 
 
-_OTHERS = {'locate': _located, 'check': _checked, 'choice': _chosen}
+def _detected(data: Mapping[str, Any]) -> Entry:
+    reply = DetectReply(tuple(
+        Detection(Region.from_json(_typed(one, 'region', dict)), _chances(one, 'categories'),
+                  _chances(one, 'colours'), float(one['probability']), _number(one['opened']))
+        for one in _typed(data, 'detections', list)),
+        _typed(data, 'text', str), _typed(data, 'unread', str))
+    return Entry(_typed(data, 'key', str), reply, (_typed(data, 'image', str),), '', _usage(data),
+                 detector_model=_typed(data, 'model', str))
+
+
+def _detection(one: Detection) -> dict[str, Any]:
+    return {'region': one.region.to_json(), 'categories': dict(one.categories),
+            'colours': dict(one.colours), 'probability': one.probability, 'opened': one.opened}
+
+
+def _chances(data: Mapping[str, Any], key: str) -> dict[str, float]:
+    return {str(name): float(chance) for name, chance in _typed(data, key, dict).items()}
+
+
+_OTHERS = {'locate': _located, 'check': _checked, 'choice': _chosen, 'detect': _detected}
 
 
 def _failed(data: Mapping[str, Any]) -> list[Entry]:

@@ -20,12 +20,14 @@ from typing import cast
 from sightplan.model import BackendError, InputError, Usage, param, user_path
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
 from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest
+from sightplan.vlm.detecting import DetectReply, DetectRequest
 from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest
 from sightplan.vlm.recording import (
     Entry,
     Recording,
     check_key,
     choice_key,
+    detect_key,
     has_image,
     locate_key,
     part_id,
@@ -75,6 +77,7 @@ class Backend:
     needs_pixels = False
     generates = True
     locates = True
+    detects = True
 
     def __init__(self, settings: Settings) -> None:
         """Read the recording.
@@ -104,12 +107,15 @@ class Backend:
         self._episode = ''
         self._lock = threading.Lock()
         self.chooses = any(isinstance(entry.reply, ChoiceReply) for entry in every)
+        self.detects = any(isinstance(entry.reply, DetectReply) for entry in every)
         if any(entry.checks for entry in every):
             self.check = self._check
         self.generates = any(recording.generates for recording in recordings)
         self.answers_texts = any(recording.answers_texts for recording in recordings)
         self.locator_model = next((entry.locator_model for entry in every[::-1]
                                    if entry.locator_model), '')
+        self.detector_model = next((entry.detector_model for entry in every[::-1]
+                                    if entry.detector_model), '')
 
     @property
     def model(self) -> str:
@@ -172,6 +178,19 @@ class Backend:
                                 [part_id(request.image)])
         return cast(LocateReply, _reply(entry))
 
+    def detect(self, request: DetectRequest) -> DetectReply:
+        """Give the recorded reply.
+
+        Raises:
+            BackendError: it was not recorded.
+            SightplanError: the recorded error.
+        """
+        entry = self._find(detect_key(request), image=True)
+        if entry is None:
+            raise self._missing('the request to find all things '
+                                f'(attempt {request.attempt})', [part_id(request.image)])
+        return cast(DetectReply, _reply(entry))
+
     def choose(self, request: ChoiceRequest) -> ChoiceReply:
         """Give the recorded reply of a model that chose in its own way.
 
@@ -220,7 +239,8 @@ class Backend:
                             f'{self._episode or "(none)"}: {why}; {_REMEDY}')
 
 
-def _reply(entry: Entry) -> YesNoReply | TextReply | LocateReply | ChoiceReply | None:
+def _reply(entry: Entry) -> (
+        YesNoReply | TextReply | LocateReply | ChoiceReply | DetectReply | None):
     if entry.error is not None:
         raise type(entry.error)(*entry.error.args)
     return entry.reply
