@@ -121,7 +121,7 @@ def cases(horizon: str, count: int, seed: int) -> list[Case]:
             table = tidy.arrangement.table
             opened = {name for one in table.things for name, out in dict(one.opened).items()
                       if out > 0}
-            kinds = []
+            kinds: list[tuple[str, str, bool | None]] = []
             for piece in scene.pieces:
                 if piece.name.startswith('drawer'):
                     level = 'top' if piece.name == 'drawer 1' else 'bottom'
@@ -301,6 +301,30 @@ def of_runs(folders: Iterable[Path]) -> str:
     return '\n'.join(rows)
 
 
+def of_arm(files: Iterable[Path]) -> str:
+    """What the arm did, by action and horizon; lines of ``tabletop_arm_study.py``."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for path in files:
+        for text in path.read_text('utf-8').splitlines():
+            data = json.loads(text)
+            groups.setdefault(data.get('action') or f'right plans, {data["horizon"]}',
+                              []).append(data)
+    rows = ['| what | right | simulated time | causes of the rest |', '|---|---|---|---|']
+    for name, own in groups.items():
+        right = sum(bool(line['right']) for line in own)
+        low, high = wilson(right, len(own))
+        causes: dict[str, int] = {}
+        for line in own:
+            if not line['right']:
+                causes[line['cause']] = causes.get(line['cause'], 0) + 1
+        said = ', '.join(f'{cause.replace("_", " ")} {number}' for cause, number in sorted(
+            causes.items(), key=lambda pair: -pair[1]))
+        what = f'{name} a drawer' if name in ('open', 'close') else name
+        rows.append(f'| {what} | **{right} of {len(own)}** ({low:.3f}-{high:.3f}) '
+                    f'| {np.median([line["seconds"] for line in own]):.0f} s | {said} |')
+    return '\n'.join(rows)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure or regenerate; returns the exit code."""
     parser = argparse.ArgumentParser(
@@ -324,6 +348,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         compared = arguments.out / 'grounded_plan' / 'compare.json'
         if compared.is_file():
             made['compare'] = comparison(json.loads(compared.read_text('utf-8')))
+        tried = sorted((arguments.out / 'grounded_plan').glob('*.jsonl'))
+        if tried:
+            made['arm'] = of_arm(tried)
         if arguments.runs:
             made['runs'] = of_runs(arguments.runs)
         for line in rewrite(arguments.out / DOCUMENT, made):

@@ -2,7 +2,7 @@
 
 Use::
 
-    python docs/studies/tabletop_arm_study.py drawers --count 200 --out docs/tabletop/drawers.jsonl
+    python docs/studies/tabletop_arm_study.py drawers --count 200 --out OUT.jsonl
     python docs/studies/tabletop_arm_study.py scenes --horizon short --count 100 --out OUT.jsonl
     python docs/studies/tabletop_arm_study.py summary FILE.jsonl ...
 
