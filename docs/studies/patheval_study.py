@@ -5,20 +5,28 @@ Use::
     sightplan sweep config/sweeps/patheval.yaml --out runs/patheval
     python docs/studies/patheval_study.py runs/patheval --out docs
 
-The text of the document is written by hand; tables and sentences with numbers in them stand
-between ``<!-- table NAME -->`` and ``<!-- end -->``.
+What was learned and probed is in ``docs/patheval/learned.json``, which is written by::
+
+    sightplan suite patheval generate --split train --out runs/patheval_train --workers 2
+    python training/paths_tuned.py --data runs/patheval_train --cache runs/patheval_cache
+    python training/paths_probes.py --data runs/patheval_train --cache runs/patheval_cache
+
+Without runs only its tables are regenerated. The text of the document is written by hand; tables
+and sentences with numbers in them stand between ``<!-- table NAME -->`` and ``<!-- end -->``.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import math
 import random
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
 from study_document import rewrite
 from study_results import Entry, commits_of, dates_of, origin_of, read_entries
@@ -53,18 +61,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog='python docs/studies/patheval_study.py',
         description='Regenerate the tables of docs/patheval.md.')
-    parser.add_argument('runs', nargs='+', type=Path, metavar='RUNS',
-                        help='directory of the sweep')
+    parser.add_argument('runs', nargs='*', type=Path, metavar='RUNS',
+                        help='directory of the sweep; none: only what was learned')
     parser.add_argument('--out', type=Path, default=Path('docs'), metavar='DIR',
                         help=f'where {DOCUMENT} is (default: docs)')
     parser.add_argument('--pairs', type=int, default=462, metavar='N',
                         help='pairs that the program reads back (default: all)')
+    parser.add_argument('--learned', type=Path, default=Path('docs/patheval/learned.json'),
+                        metavar='FILE', help='what was learned (default: %(default)s)')
     arguments = parser.parse_args(argv)
     try:
-        entries = [entry for entry in read_entries(arguments.runs)
-                   if entry.lines and len(entry.lines) >= entry.planned]
-        made = {**make_tables(entries), 'ranking': rankings(RANKINGS), 'wishes': wishes(),
-                'ceiling': ceiling(arguments.pairs)}
+        made = learned(read_learned(arguments.learned))
+        if arguments.runs:
+            entries = [entry for entry in read_entries(arguments.runs)
+                       if entry.lines and len(entry.lines) >= entry.planned]
+            made |= {**make_tables(entries), 'ranking': rankings(RANKINGS), 'wishes': wishes(),
+                     'ceiling': ceiling(arguments.pairs)}
         for line in rewrite(arguments.out / DOCUMENT, made):
             print(line)
     except InputError as error:
@@ -262,6 +274,112 @@ def _perception(entries: Iterable[Entry]) -> str:
             cells.append(_of(round(sum(known)), len(known)) if known else '–')
         rows.append(f'| {name.replace("_", " ")} | ' + ' | '.join(cells) + ' |')
     return '\n'.join(rows)
+
+
+# --------------------------------------------------------------------------------------- learned
+
+
+def read_learned(path: Path) -> dict[str, Any]:
+    """What ``training/paths_tuned.py`` and ``training/paths_probes.py`` wrote.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    try:
+        content: dict[str, Any] = json.loads(path.read_text('utf-8'))
+    except (OSError, ValueError) as error:
+        raise InputError(f'{path}: cannot be read ({error}); write it with '
+                         'training/paths_tuned.py and training/paths_probes.py') from error
+    return content
+
+
+def learned(content: Mapping[str, Any]) -> dict[str, str]:
+    """Tables of what was learned, as far as it is there."""
+    made = {}
+    if 'same' in content.get('probes', {}):
+        made['same'] = _same(content['probes']['same'])
+    if 'descriptors' in content.get('probes', {}):
+        made['probes'] = _probes(content['probes']['descriptors'])
+    if 'tuned' in content:
+        made['tuned'] = _tuned(content['tuned'])
+    return made
+
+
+def _same(found: Mapping[str, Any]) -> str:
+    """Beside table 4: is it the same picture?"""
+    heads = ('probe', 'encoder', 'training pairs', 'held-out pairs',
+             'cosine of two pictures', 'of two paths on one map')
+    rows = [f'| {" | ".join(heads)} |', '|---' * len(heads) + '|']
+    for row in found['rows']:
+        kind = 'frozen' if row['encoder'] == 'frozen' else f'tuned, {row["probe"]}'
+        angle = found['cosine'][kind]
+        [trained], [held_out] = row['training'], row['held_out']
+        rows.append(f'| {row["probe"]} | {row["encoder"]} | {_part(*trained)} | '
+                    f'{_of(*held_out)}, n = {held_out[1]} | {_short(angle["any two"])} | '
+                    f'{_short(angle["on one map"])} |')
+    for encoder in ('frozen', 'tuned'):
+        accuracy, angle = (_published_range(measure, encoder)
+                           for measure in ('probe_accuracy', 'cosine'))
+        rows.append(f'| six published encoders, linear | {encoder} | {accuracy} | – | {angle} | '
+                    '– |')
+    return '\n'.join(rows)
+
+
+def _published_range(measure: str, encoder: str) -> str:
+    """Least and greatest published value of table 4."""
+    from sightplan.runs import load_suite
+
+    suite = load_suite('patheval')
+    values = [found.value for model in suite.published_models if (found := suite.published(
+        model, measure, probe='identical or not', encoder=encoder)) is not None]
+    return f'{_short(min(values))} to {_short(max(values))}' if values else '–'
+
+
+def _probes(found: Mapping[str, Any]) -> str:
+    """For each descriptor: which path has more of it, and do they differ?"""
+    heads = ['descriptor', *(f'{row["probe"]}, {row["encoder"]}' for row in found['rows'])]
+    parts = []
+    for question, about in enumerate(('which has more of it', 'do they differ by its threshold')):
+        rows = [f'| {about}: | {" | ".join(heads[1:])} | n |', '|---' * (len(heads) + 1) + '|']
+        for k, name in enumerate(found['order']):
+            at = question * len(found['order']) + k
+            cells = [f'**{_part(*row["held_out"][at])}** / {_part(*row["training"][at])}'
+                     for row in found['rows']]
+            rows.append(f'| {name.replace("_", " ")} | {" | ".join(cells)} | '
+                        f'{found["rows"][0]["held_out"][at][1]} |')
+        parts.append('\n'.join(rows))
+    return '\n\n'.join(parts)
+
+
+def _part(right: int, count: int) -> str:
+    return _short(right / count if count else math.nan)
+
+
+def _tuned(found: Mapping[str, Any]) -> str:
+    """Beside table 5: a small model that was trained on items."""
+    heads = ('shown', 'untuned', 'encoder frozen', 'encoder tuned', 'frozen, other words',
+             'LLaVA-NeXT-7b, frozen', 'tuned')
+    rows = [f'| {" | ".join(heads)} |', '|---' * len(heads) + '|']
+    count = found['test']
+    for row in found['rows']:
+        cells = [_of(row[name], count) if name in row else '–'
+                 for name in ('untuned', 'frozen', 'tuned', 'frozen_reworded')]
+        theirs = [_table_5(row['inputs'], encoder) for encoder in ('frozen', 'tuned')]
+        rows.append(f'| {row["inputs"]} | {" | ".join((*cells, *theirs))} |')
+    data = found['data']
+    about = (f'{data["items"]:,} items of the split `train` ({data["maps"]} maps), n = {count:,} '
+             'items of `test`.')
+    return '\n'.join([*rows, '', about])
+
+
+def _table_5(inputs: str, encoder: str) -> str:
+    from sightplan.runs import load_suite
+
+    variant = {'pictures': 'none', 'pictures, random names': 'random',
+               'pictures + descriptors': 'descriptors'}.get(inputs, '')
+    row = load_suite('patheval').published('LLaVA-NeXT-7b, tuned', 'solved', split='test',
+                                           view='2d', variant=variant, encoder=encoder)
+    return '–' if row is None else _short(row.value)
 
 
 if __name__ == '__main__':

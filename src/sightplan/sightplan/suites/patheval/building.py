@@ -14,7 +14,8 @@ import hashlib
 import itertools
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ from sightplan.paths.maps import ObstacleMap, Point
 from sightplan.paths.path_files import PathRun
 from sightplan.paths.planning import PlannerSettings, plan_paths
 from sightplan.paths.selection import select_pairs
+from sightplan.suites.patheval import scenarios
+from sightplan.suites.patheval.items import Drawn, Item
 
 TEST_SEED, TEST_COUNT = 0, 70
 """The items that are shipped: their seed, and how many of each scenario."""
@@ -151,8 +154,30 @@ class Built:
     runs: Mapping[str, tuple[PathRun, ...]]
 
 
+def maps_of(seed: int) -> Iterator[ObstacleMap]:
+    """The maps of a seed one after the other, without end; each has a name of its own."""
+    for family, value, variant, at in map_names(seed):
+        item = generate_map(family, value, variant, at)
+        if at != seed:  # the next seed has maps of the same names
+            item = ObstacleMap(f'{item.name}_{at - seed}', item.polygons)
+        yield item
+
+
+def check_numbers(count: int, seed: int, spare: int = 1) -> None:
+    """Check what ``build`` is given.
+
+    Raises:
+        InputError: ``count`` or ``spare`` is below 1, or ``seed`` below 0.
+    """
+    if min(count, spare) < 1 or seed < 0:
+        raise InputError(f'count = {count}, spare = {spare}, seed = {seed}: count and spare must '
+                         'be at least 1, and seed at least 0')
+
+
 def build(count: int, seed: int, vectors: Mapping[int, Vector],
-          progress: Callable[[str], None] = lambda text: None, spare: int = 1) -> Built:
+          progress: Callable[[str], None] = lambda text: None, spare: int = 1,
+          maps: Iterable[tuple[ObstacleMap, tuple[PathRun, ...]]] | None = None,
+          least_found: Callable[[int], None] = lambda least: None) -> Built:
     """Make items: the same arguments always give the same ones.
 
     Args:
@@ -161,29 +186,52 @@ def build(count: int, seed: int, vectors: Mapping[int, Vector],
         vectors: of the scenarios, by number.
         progress: is told of every map.
         spare: every scenario has at least so many times ``count`` labelled pairs to draw from.
+        maps: those of ``maps_of(seed)`` with what ``planned`` gives; None: they are made.
+        least_found: is told after every map how many labels the scenario with the fewest has.
 
     Raises:
         InputError: ``count`` or ``spare`` is below 1, or ``seed`` below 0.
     """
-    if min(count, spare) < 1 or seed < 0:
-        raise InputError(f'count = {count}, spare = {spare}, seed = {seed}: count and spare must '
-                         'be at least 1, and seed at least 0')
+    check_numbers(count, seed, spare)
     pairs: list[PathPair] = []
     runs: dict[str, tuple[PathRun, ...]] = {}
-    for number, (family, value, variant, at) in enumerate(map_names(seed), 1):
-        item = generate_map(family, value, variant, at)
-        if at != seed:  # the next seed has maps of the same names
-            item = ObstacleMap(f'{item.name}_{at - seed}', item.polygons)
-        runs[item.name] = planned(item, seed)
-        pairs += pairs_of(item, runs[item.name])
-        least = min(map(len, labelled(pairs, vectors).values()))
+    labels: Counter[int] = Counter(dict.fromkeys(vectors, 0))
+    if maps is None:
+        maps = ((item, planned(item, seed)) for item in maps_of(seed))
+    for number, (item, found) in enumerate(maps, 1):
+        runs[item.name] = found
+        new = pairs_of(item, found)
+        pairs += new
+        labels.update({number: len(those) for number, those in labelled(new, vectors).items()})
+        least = min(labels.values())
         progress(f'{number} maps, {len(pairs)} pairs, at least {least} of {spare * count} '
                  'labels of each scenario')
+        least_found(least)
         if least >= spare * count:
             break
     items = choose(pairs, vectors, count, seed)
     used = {one.pair.map.name for one in items}
     return Built(items, {name: found for name, found in runs.items() if name in used})
+
+
+def item_of(one: Chosen, size: int = 0) -> Item:
+    """A chosen pair as an item, drawn when somebody looks.
+
+    Args:
+        one: the pair, its scenario and order.
+        size: of pictures, see ``items.draw``.
+    """
+    (first, second), (path, other) = one.pair.values, one.pair.paths
+    if one.swapped:
+        (first, second), (path, other) = (second, first), (other, path)
+    task = scenarios.scenario(one.scenario)
+    label = label_pair(first, second, task.vector)
+    assert label.choice is not None, f'{one.pair.name}: has no label for {one.scenario}'
+    name = f'{one.pair.name}/{"ba" if one.swapped else "ab"}'
+    return Item(f'{one.pair.name}/s{one.scenario:02}', one.pair.map.name, one.pair.name,
+                one.scenario, task.text, task.vector, (first, second), label.choice - 1,
+                tuple(name for name, _ in label.votes),
+                Drawn(name, one.pair.map, (path, other), size))
 
 
 # ----------------------------------------------------------------------------- the file of items

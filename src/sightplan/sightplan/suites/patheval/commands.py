@@ -13,10 +13,16 @@ from sightplan.model import InputError, check_settings, user_path
 if TYPE_CHECKING:
     from sightplan.paths.descriptors import Descriptors
     from sightplan.paths.maps import Point
+    from sightplan.runs.suite import Suite
 
 SUITE = 'patheval'
 _EXITS = '0 done; 2 bad usage or bad files'
 _MEASURES = 'measures'
+
+
+class _Usual(int):
+    """The value of an option that was not given."""
+
 
 
 def measure(arguments: argparse.Namespace) -> Result:
@@ -143,6 +149,35 @@ def export(arguments: argparse.Namespace) -> Result:
     written = official.write_records(out, samples.shipped_items(), arguments.view)
     print(', '.join(f'{count} {name}' for name, count in written.items()) + f' in {out}')
     return {'suite': SUITE, 'out': str(out), 'view': arguments.view, **written}, DONE
+
+
+def generate(suite: Suite, arguments: argparse.Namespace) -> Result:
+    """Write a folder of data; the same command goes on where it was interrupted."""
+    from sightplan.commands.progress import EpisodeBar
+    from sightplan.suites.patheval import building, generating
+    out = user_path(arguments.out)
+    count, seed = arguments.count, arguments.seed
+    if arguments.split:
+        count = building.TRAIN_COUNT if isinstance(count, _Usual) else count
+        seed = building.TRAIN_SEED if isinstance(seed, _Usual) else seed
+    with EpisodeBar() as bar:
+        written = generating.generate(out, count, seed, arguments.view, arguments.workers,
+                                      bar.stage)
+    print(', '.join(f'{number} {name}' for name, number in written.items()) + f' in {out}')
+    return {'suite': suite.name, 'out': str(out), 'split': arguments.split, 'count': int(count),
+            'seed': int(seed), 'view': arguments.view, **written}, DONE
+
+
+def add_generate_options(verb: argparse.ArgumentParser) -> None:
+    """Give the verb ``generate`` what it has for this suite only."""
+    verb.set_defaults(**{name: _Usual(verb.get_default(name)) for name in ('count', 'seed')})
+    verb.add_argument('--split', choices=('train',), help='write this split: train has 13,500 '
+                      'items (--count 900 --seed 5000000), on maps that no item of test is about')
+    verb.add_argument('--view', choices=('2d', '3d'), default='2d',
+                      help='what pictures show (default: %(default)s)')
+    verb.add_argument('--workers', type=int, default=1, metavar='N',
+                      help='processes that plan; what is written does not depend on them '
+                      '(default: %(default)s)')
 
 
 def build(arguments: argparse.Namespace) -> Result:

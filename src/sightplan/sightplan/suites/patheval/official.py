@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -188,15 +188,22 @@ def _runs_of(name: str, files: Mapping[str, Path]) -> tuple[PathRun, ...]:
     return () if path is None else read_path_runs(path)
 
 
-def write_environments(out: Path, maps: Mapping[str, ObstacleMap],
-                       runs: Mapping[str, Sequence[PathRun]]) -> dict[str, int]:
-    """Write maps and the paths planned on them; returns how many there are."""
-    for name, item in maps.items():
-        _write(out / 'environments' / f'{name}{_OBSTACLES}.txt', map_text(item).encode())
-        file = out / 'paths' / f'{name}.txt'
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_path_runs(runs[name], file)
-    return {'environments': len(maps), 'paths': sum(len(runs[name]) for name in maps)}
+def environment_file(out: Path, name: str) -> Path:
+    """Where a map of this name is written."""
+    return out / 'environments' / f'{name}{_OBSTACLES}.txt'
+
+
+def paths_file(out: Path, name: str) -> Path:
+    """Where the paths planned on a map of this name are written."""
+    return out / 'paths' / f'{name}.txt'
+
+
+def write_environment(out: Path, item: ObstacleMap, runs: Sequence[PathRun]) -> None:
+    """Write a map and, after it, the paths planned on it."""
+    _write(environment_file(out, item.name), map_text(item).encode())
+    file = paths_file(out, item.name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_path_runs(runs, file)
 
 
 # ------------------------------------------------------------------------------------- records
@@ -321,15 +328,25 @@ def _values(row: _Row, where: str) -> tuple[Descriptors, Descriptors]:
     return first, second
 
 
-def write_records(out: Path, items: Iterable[Item], view: View) -> dict[str, int]:
-    """Write items as records with their pictures; returns how many there are."""
+def write_records(out: Path, items: Iterable[Item], view: View, *, keep: bool = False,
+                  progress: Callable[[int], None] = lambda done: None) -> dict[str, int]:
+    """Write items as records with their pictures; returns how many there are.
+
+    Args:
+        out: the folder.
+        items: what is compared.
+        view: of the pictures.
+        keep: pictures that are there already are of these items, and need not be drawn again.
+        progress: is told how many records are made.
+    """
     rows: list[dict[str, Any]] = []
     written: set[str] = set()
     for item in items:
         image = f'images/{view}/{item.pictured.name.replace("/", "_")}.png'
         if image not in written:
             written.add(image)
-            _write(out / image, encode(pair(*item.pictured.halves(view)), 'png'))
+            if not (keep and (out / image).exists()):
+                _write(out / image, encode(pair(*item.pictured.halves(view)), 'png'))
         rows.append({
             'id': item.id, 'image': image, 'conversations': [
                 {'from': 'human', 'value': f'<image>\n{item.task} {_QUESTION}'},
@@ -337,6 +354,7 @@ def write_records(out: Path, items: Iterable[Item], view: View) -> dict[str, int
             'metrics': {name: values.to_json() for name, values in zip(
                 (FIRST, SECOND), item.values, strict=True)},
             'scenario': item.scenario, 'map': item.map})
+        progress(len(rows))
     _write(out / RECORDS, _json(rows))
     return {'records': len(rows), 'pictures': len(written)}
 

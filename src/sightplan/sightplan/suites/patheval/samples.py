@@ -23,13 +23,11 @@ from sightplan.model import InputError, param, user_path
 from sightplan.model.sample import Choice, Picture, Sample
 from sightplan.paths.descriptors import NAMES
 from sightplan.paths.drawing import LARGEST, pair
-from sightplan.paths.labels import label_pair
 from sightplan.runs.samples import Samples
 from sightplan.runs.suite import CheckReport, suite_settings
-from sightplan.suites.patheval import asking, building, official, segments
+from sightplan.suites.patheval import asking, building, generating, official, segments
 from sightplan.suites.patheval.asking import CHOICE, GIVEN, NEEDED, PERCEPTION, Names
 from sightplan.suites.patheval.items import (
-    Drawn,
     Item,
     Pictured,
     View,
@@ -38,7 +36,7 @@ from sightplan.suites.patheval.items import (
     lower_of,
     ratio,
 )
-from sightplan.suites.patheval.scenarios import scenario, scenarios, vectors
+from sightplan.suites.patheval.scenarios import scenarios, vectors
 from sightplan.suites.patheval.segments import SegmentPair
 
 TEST, SEGMENTS = 'test', 'segments'
@@ -236,7 +234,7 @@ def _items(settings: Settings) -> tuple[list[Item], list[str], str]:
                          'planned paths (see "sightplan suite patheval plan")'
                          + (f'; {skipped[0]["file"]}: {skipped[0]["reason"]}' if skipped else ''))
     chosen = building.choose(made.pairs, vectors(), settings.count, settings.seed)
-    items = [_item(one, settings.size) for one in chosen]
+    items = [building.item_of(one, settings.size) for one in chosen]
     digest = hashlib.sha256(json.dumps([made.sha256, *(
         [item.id, item.pictured.name] for item in items)]).encode())
     return (items, [f'{one["file"]}: {one["reason"]}' for one in skipped],
@@ -249,27 +247,12 @@ def shipped_items(size: int = 0) -> list[Item]:
     Args:
         size: of pictures, see ``items.draw``.
     """
-    return [_item(one, size) for one in _shipped()]
+    return [building.item_of(one, size) for one in _shipped()]
 
 
 @functools.cache
 def _shipped() -> tuple[building.Chosen, ...]:
     return tuple(building.read_file(building.SHIPPED))
-
-
-def _item(one: building.Chosen, size: int = 0) -> Item:
-    """A chosen pair as an item."""
-    (first, second), (path, other) = one.pair.values, one.pair.paths
-    if one.swapped:
-        (first, second), (path, other) = (second, first), (other, path)
-    task = scenario(one.scenario)
-    label = label_pair(first, second, task.vector)
-    assert label.choice is not None, f'{one.pair.name}: has no label for {one.scenario}'
-    name = f'{one.pair.name}/{"ba" if one.swapped else "ab"}'
-    return Item(f'{one.pair.name}/s{one.scenario:02}', one.pair.map.name, one.pair.name,
-                one.scenario, task.text, task.vector, (first, second), label.choice - 1,
-                tuple(name for name, _ in label.votes),
-                Drawn(name, one.pair.map, (path, other), size))
 
 
 def _questions(settings: Settings, items: Sequence[Item]) -> tuple[list[Question], Counter[str]]:
@@ -399,20 +382,5 @@ def check(data: Path) -> CheckReport:
 
 
 def generate(out: Path, count: int, seed: int) -> dict[str, int]:
-    """Write a folder of data: environments, paths, records with pictures, and segments.
-
-    Args:
-        out: the folder; it is made, and must not hold data yet.
-        count: items of each scenario, and pairs of each kind of segment.
-        seed: of all; one seed always gives the same files.
-
-    Raises:
-        InputError: the folder holds data already or cannot be written, or a bad number.
-    """
-    official.check_empty(out)
-    built = building.build(count, seed, vectors())
-    items = [_item(one) for one in built.items]
-    maps = {one.pair.map.name: one.pair.map for one in built.items}
-    return {**official.write_environments(out, maps, built.runs),
-            **official.write_records(out, items, '2d'),
-            **official.write_segments(out, segments.segment_pairs(count, seed))}
+    """Write a folder of data: see ``generating.generate``."""
+    return generating.generate(out, count, seed)

@@ -99,8 +99,8 @@ class Network(nn.Module):
         self.body = nn.Sequential(*(_Block(shape.width, d) for d in shape.dilations))
         self.head = nn.Conv2d(shape.width, 5, 1)
 
-    def forward(self, pictures: Tensor) -> Maps:
-        """What is where.
+    def features(self, pictures: Tensor) -> Tensor:
+        """(N, width, h, w): what the maps are made of, of cells.
 
         Args:
             pictures: (N, 3, H, W) float in [0, 1].
@@ -108,7 +108,16 @@ class Network(nn.Module):
         n, _, height, width = pictures.shape
         y = torch.linspace(-1, 1, height).view(1, 1, height, 1).expand(n, 1, height, width)
         x = torch.linspace(-1, 1, width).view(1, 1, 1, width).expand(n, 1, height, width)
-        out = self.head(self.body(self.stem(torch.cat((pictures - 0.5, x, y), 1))))
+        found: Tensor = self.body(self.stem(torch.cat((pictures - 0.5, x, y), 1)))
+        return found
+
+    def forward(self, pictures: Tensor) -> Maps:
+        """What is where.
+
+        Args:
+            pictures: (N, 3, H, W) float in [0, 1].
+        """
+        out = self.head(self.features(pictures))
         length, points, turn, sharp = (F.softplus(2 * out[:, k] - 3) for k in range(4))
         return Maps(length, points, turn, sharp, F.softplus(out[:, 4] + 2))
 
