@@ -82,7 +82,7 @@ def test_environments_are_counted_by_family(environment: Path, capsys: Any) -> N
     code, found, _ = command(capsys, 'check', '--data', environment.parent)
     assert code == 1
     counts = found['counts']
-    assert (counts['environments'], counts['polygons/maze'], counts['polygons/hand-made'],
+    assert (counts['files'], counts['polygons/maze'], counts['polygons/hand-made'],
             counts['paths/arrived']) == (2, 1, 1, 2)
     [blocked] = found['skipped']
     assert 'Scene7' in blocked['file'] and 'start' in blocked['reason']
@@ -189,7 +189,8 @@ def test_paths_are_measured(environment: Path, tmp_path: Path, capsys: Any) -> N
 
 @pytest.mark.parametrize(('text', 'said'), [
     ('', 'holds no path'), ('1 2\nx y\n', ':2'), ('1 2 3\n', ':1'), ('1 nan\n', ':1'),
-    ('1 1\n', 'two different points'), ('@\n1 2\n', ':3'), ('@\n1 2\n', 'truncated')])
+    ('1 1\n', 'two different points'), ('1 2\n1 2\n3 4\n', 'point 2 repeats'),
+    ('1 2\n300 4\n', 'point 2: the path leaves the map'), ('@\n1 2\n', ':3'), ('@\n1 2\n', 'truncated')])
 def test_bad_paths_are_named(text: str, said: str, environment: Path, tmp_path: Path,
                              capsys: Any) -> None:
     path = write(tmp_path / 'bad.txt', text)

@@ -30,9 +30,15 @@ def measure(arguments: argparse.Namespace) -> Result:
     from sightplan.paths.descriptors import KEYS, describe_all
     from sightplan.suites.patheval.official import read_environment
     file = user_path(arguments.path)
-    item, paths = read_environment(user_path(arguments.environment)), _paths(file)
+    item, (paths, planned) = read_environment(user_path(arguments.environment)), _paths(file)
+    for number, (x, y) in enumerate(paths[0] if not planned else (), 1):
+        if not (item.bounds.x_min <= x <= item.bounds.x_max
+                and item.bounds.y_min <= y <= item.bounds.y_max):
+            raise InputError(f'{file}: point {number}: the path leaves the map at {x:g} {y:g} (it '
+                             f'must stay within {item.bounds.x_min:g} to {item.bounds.x_max:g}, '
+                             f'{item.bounds.y_min:g} to {item.bounds.y_max:g})')
     try:
-        found = [one.to_json() for one in describe_all(item, paths)]
+        found = [one.to_json() for one in describe_all(item, paths, repeats=planned)]
     except InputError as error:
         raise InputError(f'{file}: {error}') from error
     print_table(('path', *KEYS), [(number, *(f'{value:.2f}' for value in one.values()))
@@ -40,8 +46,8 @@ def measure(arguments: argparse.Namespace) -> Result:
     return {_MEASURES: found[0] if len(found) == 1 else found}, DONE
 
 
-def _paths(file: Path) -> list[tuple[Point, ...]]:
-    """The paths of a file: a planner's runs, or lines ``x y`` of one path.
+def _paths(file: Path) -> tuple[list[tuple[Point, ...]], bool]:
+    """The paths of a file: a planner's runs, or lines ``x y`` of one path; and whether the former.
 
     Raises:
         InputError: it cannot be read, or holds no path; names file and line.
@@ -53,11 +59,11 @@ def _paths(file: Path) -> list[tuple[Point, ...]]:
         raise InputError(f'{file}: cannot be read: {error} (name a file of paths)') from error
     lines = text.split('\n')
     if any(line.strip() == '@' for line in lines):
-        return [run.points for run in path_runs_from_text(text, file)]
+        return [run.points for run in path_runs_from_text(text, file)], True
     points = [(number, line.split()) for number, line in enumerate(lines, 1) if line.strip()]
     if not points:
         raise InputError(f'{file}: holds no path (write a line "x y" for each point)')
-    return [tuple(_point(words, f'{file}:{number}') for number, words in points)]
+    return [tuple(_point(words, f'{file}:{number}') for number, words in points)], False
 
 
 def _point(words: list[str], where: str) -> Point:

@@ -421,7 +421,7 @@ class _Counts:
 
 
 def check(folder: Path) -> CheckReport:
-    """Count environments, polygons, paths, records and segments; every picture is decoded.
+    """Count environments (``files``), polygons, paths, records and segments; every picture is decoded.
 
     Raises:
         InputError: there is no such folder.
@@ -429,11 +429,11 @@ def check(folder: Path) -> CheckReport:
     environments, records = read_environments(folder), read_records(folder)
     pairs, bad = read_segments(folder)
     counts = _Counts()
-    counts.add('environments', len(environments.maps))
-    for what in ('environments', 'polygons'):
+    counts.add('files', len(environments.maps))
+    for what in ('files', 'polygons'):
         for item in sorted(environments.maps.values(), key=lambda item: family_of(item.name)):
             counts.add(f'{what}/{family_of(item.name)}',
-                       1 if what == 'environments' else len(item.polygons))
+                       1 if what == 'files' else len(item.polygons))
     for name, number in (('paths', environments.runs), ('paths/arrived', environments.arrived),
                          ('records', len(records.items)), ('segments', len(pairs))):
         counts.add(name, number)
