@@ -210,10 +210,10 @@ class Batches:
     def make(self, data: Arrays, rng: np.random.Generator | None) -> Batch:
         """A batch; varied if a generator is given, else all of it as it is."""
         count = len(data['image'])
-        views = [_View.draw(data, k, rng) for k in range(count)]
+        views = [View.draw(data, k, rng) for k in range(count)]
         targets = [self._chosen(data, k, views[k], rng) for k in range(count)]
         depth = [rng is None or rng.random() < DEPTH_RATE for _ in range(count)]
-        picture = np.stack([_picture(data, k, views[k], depth[k], rng) for k in range(count)])
+        picture = np.stack([shown_picture(data, k, views[k], depth[k], rng) for k in range(count)])
         owner = np.stack([view.warped(data['owner'][k]) for k, view in enumerate(views)])
         dense = [_dense(owner[k]) for k in range(count)]
         most = max(1, max(map(len, targets)))
@@ -236,7 +236,7 @@ class Batches:
                                    for row in data['category']]),
             **{key: torch.from_numpy(np.stack([one[key] for one in dense])) for key in dense[0]})
 
-    def _chosen(self, data: Arrays, k: int, view: _View, rng: np.random.Generator | None,
+    def _chosen(self, data: Arrays, k: int, view: View, rng: np.random.Generator | None,
                 ) -> list[_Target]:
         """Targets of a scene."""
         there = np.flatnonzero(data['text'][k] != '')
@@ -255,7 +255,7 @@ class Batches:
                                    str(data['kind'][k, j]), int(data['piece'][k, j]) + 1))
         return out
 
-    def _said(self, text: str, view: _View, rng: np.random.Generator) -> tuple[str, ...]:
+    def _said(self, text: str, view: View, rng: np.random.Generator) -> tuple[str, ...]:
         words = words_of(self._wording.reworded(
             text, random.Random(int(rng.integers(2**62)))))
         return mirrored(words) if view.flip else words
@@ -332,7 +332,7 @@ def _stranger(data: Arrays, k: int, rng: np.random.Generator) -> str | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _View:
+class View:
     """How a scene is shown: perhaps mirrored, moved and scaled.
 
     Attributes:
@@ -347,7 +347,7 @@ class _View:
     area: float = 1.0
 
     @classmethod
-    def draw(cls, data: Arrays, k: int, rng: np.random.Generator | None) -> _View:
+    def draw(cls, data: Arrays, k: int, rng: np.random.Generator | None) -> View:
         """A view in which all things are wholly in the picture, as far as they were."""
         if rng is None:
             return cls()
@@ -374,7 +374,7 @@ class _View:
         return values[:, ::-1] if self.flip else values
 
 
-def _picture(data: Arrays, k: int, view: _View, depth: bool, rng: np.random.Generator | None,
+def shown_picture(data: Arrays, k: int, view: View, depth: bool, rng: np.random.Generator | None,
              ) -> NDArray[np.float32]:
     """What the network is given of a scene."""
     image = view.warped(data['image'][k], beside=(128, 128, 128), smooth=True)

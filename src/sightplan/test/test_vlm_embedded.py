@@ -80,7 +80,7 @@ def ask(image: Any, texts: Any) -> list[YesNoReply]:
 def test_the_folders_are_small_and_load_offline_with_the_auto_classes(monkeypatch: Any) -> None:
     monkeypatch.setenv('HF_HUB_OFFLINE', '1')
     size = sum(path.stat().st_size for path in SHIPPED.rglob('*') if path.is_file())
-    assert size <= 18 * 2**20
+    assert size <= 21 * 2**20  # boards 2, detector 3, household and locator 6 each, blocks 2.5
     model = transformers.AutoModelForImageTextToText.from_pretrained(BLOCKS)
     processor = transformers.AutoProcessor.from_pretrained(BLOCKS)
     assert isinstance(model, transformers.LlavaForConditionalGeneration)

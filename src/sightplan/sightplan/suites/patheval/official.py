@@ -421,7 +421,7 @@ class _Counts:
 
 
 def check(folder: Path) -> CheckReport:
-    """Count environments (``files``), polygons, paths, records and segments; every picture is decoded.
+    """Count environments (``files``), polygons, paths, records, segments; decode every picture.
 
     Raises:
         InputError: there is no such folder.

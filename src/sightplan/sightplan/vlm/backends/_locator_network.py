@@ -221,8 +221,8 @@ class Layer(nn.Module):
         return out
 
 
-class Vision(nn.Module):
-    """Pictures to what is known of their places."""
+class Trunk(nn.Module):
+    """Pictures to what is known of their places at several strides."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -243,6 +243,41 @@ class Vision(nn.Module):
         self.mix_eight = Convolution(eight, eight)
         self.down_eight = nn.Conv2d(eight, four, 1)
         self.mix_four = Convolution(four, four)
+        x, y = places(HEIGHT // 16, WIDTH // 16)
+        self.register_buffer('grid', code(x, y).flatten(0, 1), persistent=False)
+
+    grid: Tensor
+
+    def maps(self, picture: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+        """(B, CHANNELS, HEIGHT, WIDTH), colours and depth from -1 to 1, to what is known.
+
+        Returns:
+            (B, stem, *MAP) the first map; (B, N, width) tokens of the coarsest map; and the maps
+            of the strides 4, 8 and 16, the last one after and before attention.
+        """
+        stem = self.stem(picture)
+        four = self.four(stem)
+        eight = self.eight(four)
+        sixteen = self.sixteen(eight)
+        tokens = sixteen.flatten(2).transpose(1, 2)
+        tokens = self.token(torch.cat([tokens, self.grid.to(tokens.dtype).expand(
+            len(picture), -1, -1)], -1))
+        for layer in self.layers:
+            tokens = layer(tokens)
+        tokens = self.norm(tokens)
+        coarse = tokens.transpose(1, 2).unflatten(2, sixteen.shape[2:])
+        eight = self.mix_eight(F.relu(eight + _double(self.down_sixteen(coarse))))
+        four = self.mix_four(F.relu(four + _double(self.down_eight(eight))))
+        return stem, tokens, (four, eight, coarse, sixteen)
+
+
+class Vision(Trunk):
+    """Pictures to what is known of their places, and of the likeliest things."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__(shape)
+        four, eight, sixteen = shape.channels
+        width = shape.width
         self.dense = nn.Conv2d(four, DENSE, 1)
         self.pixel = nn.Conv2d(four, shape.pixel, 1)
         self.finer = nn.Conv2d(four, 4 * shape.fine, 1)
@@ -256,36 +291,20 @@ class Vision(nn.Module):
         self.category_of = nn.Linear(width, shape.categories)
         x, y = places(*COARSE)
         self.register_buffer('at', torch.stack([x, y]), persistent=False)
-        x, y = places(HEIGHT // 16, WIDTH // 16)
-        self.register_buffer('grid', code(x, y).flatten(0, 1), persistent=False)
         nn.init.constant_(self.dense.bias[:1], -4.0)  # type: ignore[index]
 
     at: Tensor
-    grid: Tensor
 
     def forward(self, picture: Tensor) -> Seen:
         """(B, CHANNELS, HEIGHT, WIDTH), colours and depth from -1 to 1."""
-        batch = len(picture)
-        stem = self.stem(picture)
-        four = self.four(stem)
-        eight = self.eight(four)
-        sixteen = self.sixteen(eight)
-        tokens = sixteen.flatten(2).transpose(1, 2)
-        tokens = self.token(torch.cat([tokens, self.grid.to(tokens.dtype).expand(
-            batch, -1, -1)], -1))
-        for layer in self.layers:
-            tokens = layer(tokens)
-        tokens = self.norm(tokens)
-        coarse = tokens.transpose(1, 2).unflatten(2, sixteen.shape[2:])
-        eight = self.mix_eight(F.relu(eight + _double(self.down_sixteen(coarse))))
-        four = self.mix_four(F.relu(four + _double(self.down_eight(eight))))
+        stem, tokens, maps = self.maps(picture)
+        four = maps[0]
         dense = self.dense(four).float()
         centre = self.at + dense[:, 1:3]
         pixel = torch.cat([self.pixel(four).float(),
                            code(centre[:, 0], centre[:, 1]).permute(0, 3, 1, 2)], 1)
         fine = self.fine(F.pixel_shuffle(self.finer(four), 2) + self.finest(stem))
         at = peaks(dense[:, 0], self.shape.things)
-        maps = (four, eight, coarse, sixteen)
         return Seen(fine.float(), pixel, tokens, self._things(maps, dense, at), at, dense, maps)
 
     def _things(self, maps: tuple[Tensor, ...], dense: Tensor, at: Tensor) -> Tensor:

@@ -9,7 +9,9 @@ of our own (``_embedded_sliding``), which its ``config.json`` says.
 
 Things are found in pictures by another network, whatever the domain (``_embedded_locator``):
 ``../embedded_model/locator``, if one is shipped, or that of the setting ``locator_dir``. It is
-loaded when something is to be located for the first time.
+loaded when something is to be located for the first time. All things of a table are found and
+told apart by one more (``_embedded_detector``), likewise: ``../embedded_model/detector``, or that
+of the setting ``detector_dir``.
 """
 
 from __future__ import annotations
@@ -36,9 +38,11 @@ from sightplan.vlm.api import (
 from sightplan.vlm.backends import _local_models
 from sightplan.vlm.backends._depth import depth_channel
 from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest
+from sightplan.vlm.detecting import DetectReply, DetectRequest
 from sightplan.vlm.locating import LocateReply, LocateRequest
 
 if TYPE_CHECKING:
+    from sightplan.vlm.backends._embedded_detector import EmbeddedDetector
     from sightplan.vlm.backends._embedded_locator import EmbeddedLocator
     from sightplan.vlm.backends._embedded_paths import PathReader
     from sightplan.vlm.backends._embedded_sliding import BoardReader
@@ -47,6 +51,8 @@ SHIPPED = Path(__file__).resolve().parent.parent / 'embedded_model'
 """Folder of the models that come with the package, one folder a domain."""
 LOCATOR = 'locator'
 """Name of the folder beside them of the network that locates."""
+DETECTOR = 'detector'
+"""Name of the folder beside them of the network that finds all things in a picture."""
 PATHS = 'paths'
 """Name of the folder beside them of the networks that compare paths."""
 
@@ -57,6 +63,17 @@ BOARDS = 'sightplan_boards'
 def choosing_content(settings: Settings) -> str:
     """Name and hash of the weights of what chooses; see ``api.backend_content``."""
     return _local_models.folder_identity('embedded', _paths_folder(settings), 'paths_dir', PATHS)
+
+
+def detecting_content(settings: Settings) -> str:
+    """Name and hash of the weights of what finds things; see ``api.backend_content``."""
+    return _local_models.folder_identity('embedded', _detector_folder(settings), 'detector_dir',
+                                         DETECTOR)
+
+
+def _detector_folder(settings: Settings) -> Path:
+    return (Path(settings.detector_dir).expanduser() if settings.detector_dir
+            else SHIPPED / DETECTOR).resolve()
 
 
 def _paths_folder(settings: Settings) -> Path:
@@ -74,6 +91,11 @@ def locator_is_shipped() -> bool:
     return any((SHIPPED / LOCATOR).glob('*.safetensors'))
 
 
+def detector_is_shipped() -> bool:
+    """Whether a network that finds all things in a picture comes with the package."""
+    return any((SHIPPED / DETECTOR).glob('*.safetensors'))
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How the embedded model runs."""
@@ -85,6 +107,8 @@ class Settings:
                         'observations; else it is told that depth is not known')
     locator_dir: str = param('', 'folder of the network that locates things; empty for the one '
                              'that is shipped, if any')
+    detector_dir: str = param('', 'folder of the network that finds all things in a picture; '
+                              'empty for the one that is shipped, if any')
     paths_dir: str = param('', 'folder of the networks that compare paths on maps; empty for '
                            'those that are shipped, if any')
     threads: int = param(1, 'CPU threads of the model', low=1, high=256)
@@ -121,6 +145,9 @@ class Backend(AnswersOnly, _local_models.LocalModel):
     needs_pixels = True
     locates = locator_is_shipped()
     """Whether it can point; of one that was made with ``locator_dir``: true."""
+    detects = detector_is_shipped()
+    """Whether it finds all things in a picture; of one that was made with ``detector_dir``:
+    true."""
     chooses = paths_are_shipped()
     """Whether it compares paths; of one that was made with ``paths_dir``: true."""
 
@@ -133,6 +160,9 @@ class Backend(AnswersOnly, _local_models.LocalModel):
                                 else SHIPPED / LOCATOR).resolve()
         self.locates = bool(own.locator_dir) or locator_is_shipped()
         self._locator: EmbeddedLocator | None = None
+        self._detector_folder = _detector_folder(own)
+        self.detects = bool(own.detector_dir) or detector_is_shipped()
+        self._detector: EmbeddedDetector | None = None
         self._paths_folder = _paths_folder(own)
         self.chooses = bool(own.paths_dir) or paths_are_shipped()
         self._paths: PathReader | None = None
@@ -218,6 +248,46 @@ class Backend(AnswersOnly, _local_models.LocalModel):
         with self._lock:
             self._count(1, 0, 0)
         return reply
+
+    def detect(self, request: DetectRequest) -> DetectReply:
+        """Find all things in a picture; contract in the protocol ``detecting.Detector``.
+
+        Categories, colours and being there have calibrated probabilities. Another attempt at the
+        same picture is another view of it: mirrored, smaller, moved.
+
+        Raises:
+            InputError: no network that detects is shipped and none is named, or the image is
+                none.
+            BackendError: torch or the detector's folder is missing or unfit.
+            DeadlineError: not within the time limit.
+        """
+        reply = self._loaded_detector().detect(request, self._depth)
+        with self._lock:
+            self._count(1, 0, 0)
+        return reply
+
+    @property
+    def detector_model(self) -> str:
+        """Name and hash of the network that detects, ``embedded_model/detector@0f3a5c...``.
+
+        Raises:
+            InputError: none is shipped and none is named.
+            BackendError: its folder is missing or unfit.
+        """
+        return self._loaded_detector().model
+
+    def _loaded_detector(self) -> EmbeddedDetector:
+        if not self.detects:
+            raise InputError("backend 'embedded' cannot find all things in a picture: this "
+                             'version comes without the weights of a detector; train one '
+                             '(training/README.md) and name its folder as detector_dir, or '
+                             'choose another backend')
+        with self._loading:
+            if self._detector is None:
+                from sightplan.vlm.backends._embedded_detector import EmbeddedDetector
+
+                self._detector = EmbeddedDetector(self._detector_folder)
+            return self._detector
 
     def choose(self, request: ChoiceRequest) -> ChoiceReply:
         """Compare paths on maps by named properties; contract in ``choosing.Chooser``.
