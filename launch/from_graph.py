@@ -44,10 +44,13 @@ def describe(name):
 
 def declared(argument):
     default = str(argument.default)
-    return DeclareLaunchArgument(
-        argument.name, default_value=default.lower() if argument.kind is bool else default,
-        description=argument.description,
-        choices=None if argument.folders else argument.allowed)
+    if argument.kind is bool:
+        default = default.lower()
+    allowed = None if argument.folders else argument.allowed
+    if allowed is not None and default not in allowed:
+        allowed = (default, *allowed)  # such as none at all
+    return DeclareLaunchArgument(argument.name, default_value=default,
+                                 description=argument.description, choices=allowed)
 
 
 def node(spec, types):
