@@ -42,7 +42,7 @@ class Table:
     """What is on a table, and how it is shown.
 
     The table's frame: its top is z = 0, x to the right and y away from the nominal camera; a
-    Panda with its base at (0, -0.5, 0), turned to +y, reaches everything.
+    Panda with its base at (0, 0.5, 0), turned to -y, reaches everything.
 
     Attributes:
         seed: it was drawn from.
