@@ -131,6 +131,16 @@ def test_what_is_not_seen_is_said() -> None:
         placements('Put the three red mugs onto the tray.')
 
 
+@pytest.mark.parametrize('looks', range(1, 10))
+def test_what_every_look_is_sure_of_is_certain(looks: int) -> None:
+    """Nine times a ninth is a little more than 1."""
+    sure = DetectReply((Detection(box(0.3, 0.5), {'mug': 1.0}, {'red': 1.0}),
+                        Detection(box(0.8, 0.3), {'drawer:top': 1.0}, opened=1.0)))
+    _, mug = sorted(instances_of([sure] * looks), key=lambda one: one.name)
+    assert mug.categories == {'mug': pytest.approx(1.0)}
+    assert mug.colours == {'red': pytest.approx(1.0)}
+
+
 def test_looks_are_matched_one_to_one() -> None:
     def saw(*boxes: tuple[float, float]) -> DetectReply:
         return DetectReply(tuple(Detection(box(x, 0.5), {'can': chance}, {'red': 1.0}, 0.8)

@@ -113,8 +113,13 @@ def _merged(group: Sequence[Detection], looks: int) -> Detection:
         for name, chance in one.colours.items():
             colours[name] = colours.get(name, 0.0) + chance * one.probability / weight
     opened = [one.opened for one in group if one.opened is not None]
-    return Detection(best.region, categories, colours, best.probability,
-                     sum(opened) / len(opened) if opened else None)
+    return Detection(best.region, _capped(categories), _capped(colours), best.probability,
+                     min(1.0, sum(opened) / len(opened)) if opened else None)
+
+
+def _capped(chances: Mapping[str, float]) -> dict[str, float]:
+    """Probabilities without what a sum's rounding puts above 1."""
+    return {name: min(1.0, chance) for name, chance in chances.items()}
 
 
 def _levelled(found: Sequence[Detection]) -> list[Detection]:
@@ -130,7 +135,7 @@ def _levelled(found: Sequence[Detection]) -> list[Detection]:
     drawers.sort(key=lambda one: one.region.points[0][1])
     changed = {id(one): replace(one, categories={
         **{name: chance for name, chance in one.categories.items() if name not in levels},
-        level: sure(one)}) for one, level in zip(drawers, levels, strict=True)}
+        level: min(1.0, sure(one))}) for one, level in zip(drawers, levels, strict=True)}
     return [changed.get(id(one), one) for one in found]
 
 
