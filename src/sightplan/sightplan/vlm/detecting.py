@@ -1,0 +1,164 @@
+"""Requests to find all things in a picture and tell them apart, and replies to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model.errors import InputError
+from sightplan.model.region import Form, Region
+
+MOVED = ('mug', 'cup', 'can', 'jar', 'bottle', 'box', 'banana', 'apple', 'ball', 'fork', 'spoon',
+         'knife', 'screwdriver', 'hammer', 'napkin')
+"""Categories of things that are moved."""
+PLACES = ('tray', 'plate', 'bowl', 'crate')
+"""Categories of things in or on which others are put."""
+CABINET = 'cabinet'
+"""What has drawers."""
+LEVELS = ('top', 'bottom')
+DRAWERS = tuple(f'drawer:{level}' for level in LEVELS)
+"""Categories of the drawers of a cabinet, the upper one first."""
+OTHER = 'other'
+"""Category of all else that stands on a table."""
+CATEGORIES = (*MOVED, *PLACES, CABINET, *DRAWERS, OTHER)
+COLOURS = ('red', 'orange', 'yellow', 'green', 'blue', 'purple', 'pink', 'brown', 'black', 'white',
+           'grey')
+
+
+@dataclass(frozen=True, eq=False)
+class DetectRequest:
+    """Find all things in a picture.
+
+    Attributes:
+        image: (H, W, 3) uint8 RGB.
+        depth_m: (H, W) float32 distance along the optical axis [m], 0 where unknown; None
+            without.
+        attempt: number of this request about the same picture, from 0; each is another view of
+            it, and a model that draws its replies at random draws another one for each.
+        timeout_s: wall-clock limit [s]; None for the backend's own.
+    """
+
+    image: NDArray[np.uint8]
+    depth_m: NDArray[np.float32] | None = None
+    attempt: int = 0
+    timeout_s: float | None = None
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of the picture."""
+        return self.image.shape[1], self.image.shape[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """A thing in a picture, or a drawer.
+
+    Attributes:
+        region: the tight box of what is seen of it, in unit coordinates. Of a drawer that is
+            closed its front, of one that is open all that is seen of it.
+        categories: probability of each category that it may be, of ``CATEGORIES``; they sum up
+            to 1 or less.
+        colours: likewise of each colour, of ``COLOURS``: of a thing with a coloured handle that
+            of the handle. Empty for drawers.
+        probability: that it is there, in about that box.
+        opened: probability that it stands open; None for what does not open.
+    """
+
+    region: Region
+    categories: Mapping[str, float]
+    colours: Mapping[str, float] = field(default_factory=dict)
+    probability: float = 1.0
+    opened: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check it.
+
+        Raises:
+            InputError: the region is no box, or a number is no probability.
+        """
+        if self.region.form is not Form.BOX:
+            raise InputError(f'a detection has a box, not a {self.region.form.value}')
+        for name, chances in (('categories', self.categories), ('colours', self.colours)):
+            if not all(0.0 <= chance <= 1.0 for chance in chances.values()) or sum(
+                    chances.values()) > 1.0 + 1e-6:
+                raise InputError(f'the {name} of a detection are {dict(chances)}; they must be '
+                                 'probabilities that sum up to 1 at most')
+        for name, chance in (('probability', self.probability), ('opened', self.opened or 0.0)):
+            if not 0.0 <= chance <= 1.0:
+                raise InputError(f'{name} of a detection is {chance}; it must be from 0 to 1')
+
+    @property
+    def category(self) -> str:
+        """The likeliest category; '' without any."""
+        return max(self.categories, key=self.categories.__getitem__, default='')
+
+    @property
+    def colour(self) -> str:
+        """The likeliest colour; '' without any."""
+        return max(self.colours, key=self.colours.__getitem__, default='')
+
+
+@dataclass(frozen=True, slots=True)
+class DetectReply:
+    """What is in a picture.
+
+    Attributes:
+        detections: the most probable first. None of two is the same thing.
+        text: what the model said; '' for a model that does not speak.
+        unread: why the reply cannot be used; '' if it can.
+    """
+
+    detections: tuple[Detection, ...] = ()
+    text: str = ''
+    unread: str = ''
+
+
+class Detector(Protocol):
+    """A backend that finds all things in a picture."""
+
+    detects: bool
+    """Whether it can: true."""
+
+    @property
+    def model(self) -> str:
+        """Exact name and version of the model that answers."""
+
+    def detect(self, request: DetectRequest) -> DetectReply:
+        """Find all things in a picture, with what they are.
+
+        A reply that cannot be read is no error: it comes back with its reason (``unread``).
+
+        Raises:
+            InputError: the image is none.
+            BackendError: the model could not answer.
+            DeadlineError: not within the time limit.
+            SpendingCapError: a limit on tokens or cost is reached.
+        """
+
+
+def can_detect(backend: object) -> bool:
+    """Whether a backend, or its class, finds all things in a picture."""
+    return bool(getattr(backend, 'detects', False))
+
+
+def detector(name: str, backend: object) -> Detector:
+    """A backend as one that finds all things in a picture.
+
+    Args:
+        name: of the backend.
+        backend: as ``make_backend`` made it.
+
+    Raises:
+        InputError: it cannot; names those that can.
+    """
+    if can_detect(backend):
+        return cast(Detector, backend)
+    from sightplan.vlm.api import backend_class, backend_names
+
+    able = [other for other in backend_names() if can_detect(backend_class(other))]
+    raise InputError(f'backend {name!r} cannot find all things in a picture; choose one that can: '
+                     f'{", ".join(able) or "none"}')
