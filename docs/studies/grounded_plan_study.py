@@ -36,7 +36,7 @@ from sightplan.domains import load_domain
 from sightplan.grounding.instructions import instances_of, read_instruction, resolve
 from sightplan.metrics import wilson
 from sightplan.metrics.paired import mcnemar_exact
-from sightplan.model import Form, InputError, SightplanError, Target, TargetMasks
+from sightplan.model import Form, InputError, PlannerError, Target, TargetMasks
 from sightplan.model.grounded_plan import GroundedPlanTask, Primitive, UnitKind
 from sightplan.model.region import Mask, Region, TrueThing, box_iou
 from sightplan.planning.symbolic import FastDownwardPlanner
@@ -194,7 +194,8 @@ def ours(case: Case, hit: float, looks: int, plan: Callable[[Any], Any]) -> Scor
                              for attempt in range(looks)])
         steps = grounded_steps(resolve(read_instruction(case.task.instruction), seen), seen,
                                load_domain('tabletop'), plan)
-    except SightplanError:
+    except (InputError, PlannerError) as error:
+        _say(f'{case.id}: {looks} looks: no plan: {error}')
         return None
     return score_plan(case.task.blocks, [Step(step.primitive.value, step.target, step.region)
                                          for step in steps])

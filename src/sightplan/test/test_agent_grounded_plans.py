@@ -80,7 +80,7 @@ def actions(reply: SampleReply) -> list[dict]:
 
 
 STEPS = json.dumps({'actions': [{'action': 'grasp', 'target': 'the red mug'},
-                                {'action': 'place', 'target': 'the tray'},
+                                {'action': 'Place', 'target': 'the tray'},
                                 {'action': 'close', 'target': 'nothing'},
                                 {'action': 'wipe', 'target': 'the table'}]})
 
@@ -91,7 +91,7 @@ def test_decoupled_looks_for_what_the_planner_names() -> None:
     first, second = answerer.answer([sample('a', 'x'), sample('b', 'y')], desk)
     assert actions(first) == [
         {'action': 'grasp', 'target': 'the red mug', 'bbox': [0.1, 0.4, 0.2, 0.5]},
-        {'action': 'place', 'target': 'the tray', 'point': [0.6, 0.5]},
+        {'action': 'Place', 'target': 'the tray', 'point': [0.6, 0.5]},
         {'action': 'close', 'target': 'nothing'},
         {'action': 'wipe', 'target': 'the table', 'bbox': [0.6, 0.4, 0.7, 0.5]}]
     assert second.unread == 'no JSON list of actions'
@@ -102,14 +102,14 @@ def test_decoupled_looks_for_what_the_planner_names() -> None:
 
 
 def test_marks_stand_for_places() -> None:
-    said = json.dumps([{'action': 'grasp', 'target': '2'}, {'action': 'place', 'target': 'mark 3'},
+    said = json.dumps([{'action': 'grasp', 'target': '2'}, {'action': 'PLACE', 'target': 'mark 3'},
                        {'action': 'open', 'target': '9'}])
     desk = Desk(a=said, b=said)
     answerer = set_of_marks.Answerer(set_of_marks.Settings())
     first, _ = answerer.answer([sample('a', 'x'), sample('b', 'y')], desk)
     assert actions(first) == [
         {'action': 'grasp', 'target': '2', 'bbox': [0.3, 0.4, 0.4, 0.5]},
-        {'action': 'place', 'target': 'mark 3', 'point': [0.65, 0.45]},
+        {'action': 'PLACE', 'target': 'mark 3', 'point': [0.65, 0.45]},
         {'action': 'open', 'target': '9'}]
     assert desk.asked.count(('scene', 1, 'embedded')) == 1, 'a picture is marked once'
 

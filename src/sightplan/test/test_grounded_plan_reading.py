@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -54,6 +55,15 @@ def test_a_plan_is_found_in_a_reply(text):
 def test_what_is_no_plan_is_unread_with_its_reason(text, said):
     with pytest.raises(Unread, match=said):
         read(text)
+
+
+@pytest.mark.parametrize('text', [
+    '{"a":' * 150_000, '[{"a":[' * 100_000, '[{"action":"' + '[{' * 400_000])
+def test_broken_texts_take_no_time_in_the_square_of_their_length(text):
+    started = time.process_time()
+    with pytest.raises(Unread):
+        read(text)
+    assert time.process_time() - started < 2.0
 
 
 def test_a_reply_may_declare_its_convention():

@@ -112,6 +112,7 @@ def test_iou_of_degenerate_boxes_is_zero():
     assert scoring.iou((0, 0, 1, 1), (0, 0, 1, 1)) == 1.0
     assert scoring.iou((0, 0, 0, 1), (0, 0, 1, 1)) == scoring.iou((0, 0, 0, 0), (0, 0, 0, 0)) == 0
     assert scoring.iou((0, 0, 1, 1), (1, 0, 2, 1)) == 0.0
+    assert scoring.iou((0, 0, 1e-200, 1e-200), (0, 0, 1e-200, 1e-200)) == 0.0
 
 
 @pytest.mark.parametrize(('point', 'success'), [

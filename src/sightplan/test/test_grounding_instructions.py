@@ -24,7 +24,7 @@ from sightplan.grounding.instructions import (
     read_instruction,
     resolve,
 )
-from sightplan.model import BackendError, InputError
+from sightplan.model import InputError
 from sightplan.model.region import Form, Region
 from sightplan.planning.symbolic import FastDownwardPlanner
 from sightplan.vlm.detecting import Detection, DetectReply
@@ -83,6 +83,15 @@ def test_instructions_are_read(text: str, wishes: list[Wish]) -> None:
     ('Put both mugs away.', 'where they go'), ('The drawer is nice.', 'open or closed'),
     ('Put all mugs but that one onto the tray.', 'which one is left out'),
     ('Move the mug from the top drawer to the bottom drawer.', 'two drawers'),
+    ('Do not put the mug onto the tray.', "'not put'"),
+    ('Put the mug to the left of the plate.', "'to the left of'"),
+    ('Take the mug off the plate and put it onto the tray.', "'off'"),
+    ('Remove the apple from the bowl.', "'from'"),
+    ('Put the mug or the cup onto the tray.', "'or'"),
+    ('Put the tallest mug onto the tray.', "'tallest'"),
+    ('Put the nine red mugs onto the tray.', "'nine'"),
+    ('Put 3 mugs onto the tray.', 'numbers are read as words'),
+    ('Put the mug into the middle drawer and close it.', "'middle _'"),
     ('a' * 3000, 'at most 2000')])
 def test_what_cannot_be_read_is_said(text: str, why: str) -> None:
     with pytest.raises(UnreadError, match=why):
@@ -122,6 +131,15 @@ def test_a_count_decides_where_the_eyes_are_unsure() -> None:
     assert stage.probability == pytest.approx(0.3 * 0.9)
 
 
+def test_no_thing_is_meant_by_two_descriptions() -> None:
+    """What looks most like a mug and most like a cup is one thing, not both."""
+    seen = (Instance('a', box(0.1, 0.5), {'mug': 0.6, 'cup': 0.4}, {}),
+            Instance('b', box(0.3, 0.5), {'mug': 0.2, 'cup': 0.3}, {}), SCENE[4], SCENE[5])
+    (found,) = placements('Put the mug onto the tray and the cup into the crate, in any order.',
+                          seen)
+    assert found == {('a', 'tray_1'), ('b', 'crate_1')}
+
+
 def test_what_is_not_seen_is_said() -> None:
     with pytest.raises(UnresolvedError, match='0 fork seen'):
         placements('Put the fork onto the tray.')
@@ -148,7 +166,7 @@ def test_looks_are_matched_one_to_one() -> None:
     found = instances_of([saw((0.2, 1.0), (0.4, 0.5)), saw((0.41, 0.9), (0.7, 1.0))])
     assert [one.name for one in found] == ['can_1', 'can_2', 'can_3']
     assert [one.categories['can'] for one in found] == pytest.approx([0.4, 0.56, 0.4])
-    with pytest.raises(BackendError, match='no JSON'):
+    with pytest.raises(UnresolvedError, match='no JSON'):
         instances_of([DetectReply(unread='no JSON')])
 
 
@@ -190,6 +208,14 @@ def test_words_tell_how_a_drawer_is(plan) -> None:
         steps = grounded_steps(resolve(read_instruction(text), SCENE), SCENE,
                                load_domain('tabletop'), plan)
         assert [(step.primitive.value, step.target) for step in steps] == said
+
+
+def test_only_the_first_stage_tells_how_a_drawer_was(plan) -> None:
+    """The first one leaves it to the eyes, which see it open; then it is shut, and opened."""
+    steps = grounded_steps(resolve(read_instruction(
+        'Put the apple into the bottom drawer and close it. Then open the bottom drawer.'), SCENE),
+        SCENE, load_domain('tabletop'), plan)
+    assert [step.primitive.value for step in steps] == ['grasp', 'place', 'close', 'open']
 
 
 def test_of_two_drawers_the_upper_one_is_higher() -> None:

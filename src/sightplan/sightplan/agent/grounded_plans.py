@@ -61,10 +61,9 @@ def grounded_steps(stages: Sequence[Stage], seen: Sequence[Instance], domain: Do
     types = {name: _TYPES.get(_category(one), _THING) for name, one in world.items()}
     needed = _needed(stages, types)
     objects = {name: types[name] for name in needed}
-    told: dict[str, bool] = {}
-    for stage in stages:
-        if stage.was_open is not None:
-            told.setdefault(stage.drawer, stage.was_open)
+    told: dict[str, bool | None] = {}
+    for stage in stages:  # only the first one about a drawer tells how it was before them all
+        told.setdefault(stage.drawer, stage.was_open)
     state = _state(needed, world, types, told)
     steps: list[GroundedStep] = []
     for stage in stages:
@@ -95,12 +94,12 @@ def _needed(stages: Sequence[Stage], types: Mapping[str, str]) -> list[str]:
 
 
 def _state(names: Sequence[str], world: Mapping[str, Instance], types: Mapping[str, str],
-           told: Mapping[str, bool]) -> State:
+           told: Mapping[str, bool | None]) -> State:
     """What is taken to hold at the beginning: by what is told, else by what is seen."""
     atoms = {Atom('handempty')}
     drawers = {name: _category(world[name]) for name in names if types[name] == DRAWER}
-    opened = {name for name in drawers
-              if told.get(name, (world[name].opened or 0.0) >= 0.5)}
+    opened = {name for name in drawers if (
+        (world[name].opened or 0.0) >= 0.5 if told.get(name) is None else told[name])}
     over = [(upper, lower) for upper, one in drawers.items() for lower, other in drawers.items()
             if (one, other) == (f'{DRAWER}:top', f'{DRAWER}:bottom')]
     hung = {lower for upper, lower in over if upper in opened}

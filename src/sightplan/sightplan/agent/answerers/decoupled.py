@@ -15,10 +15,9 @@ from typing import Any
 from sightplan.agent.answerer import Desk
 from sightplan.grounding.pointing import PointerSettings
 from sightplan.model import param
+from sightplan.model.grounded_plan import Primitive
 from sightplan.model.region import Form, Region, Target
 from sightplan.model.sample import Sample, SampleReply
-
-PLACE = 'place'
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class Answerer:
             return replace(reply, unread=unread)
         written = []
         for step in steps:
-            form = Form.POINT if step['action'] == PLACE else Form.BOX
+            form = Form.POINT if is_place(step['action']) else Form.BOX
             found = self._locate(replace(sample, target=Target(step['target'], form)), desk)
             written.append(written_step(step['action'], step['target'], found))
         return SampleReply(written_plan(written))
@@ -67,6 +66,11 @@ class Answerer:
         found = desk.locate(sample, PointerSettings(max_askings=self._settings.askings),
                             places or self._settings.grasps)
         return found.regions[0] if found.regions else None
+
+
+def is_place(action: str) -> bool:
+    """Whether a step is a place, however a planner writes it ("Place")."""
+    return action.strip().lower() == Primitive.PLACE
 
 
 def written_step(action: str, target: str, region: Region | None) -> dict[str, Any]:

@@ -13,7 +13,12 @@ from sightplan.agent.answerer import Desk
 from sightplan.agent.answerers.decoupled import written_plan, written_step
 from sightplan.agent.grounded_plans import grounded_steps
 from sightplan.domains import load_domain
-from sightplan.grounding.instructions import Instance, read_instruction, resolve
+from sightplan.grounding.instructions import (
+    Instance,
+    UnresolvedError,
+    read_instruction,
+    resolve,
+)
 from sightplan.model import InputError, PlannerError, param
 from sightplan.model.sample import Sample, SampleReply
 
@@ -23,7 +28,7 @@ class Settings:
     """How a plan is made."""
 
     domain: str = param('tabletop', 'domain whose actions the plan is made of')
-    looks: int = param(1, 'how often the model is asked what is in a picture, each time in '
+    looks: int = param(3, 'how often the model is asked what is in a picture, each time in '
                        'another view', low=1, high=9)
     accept: float = param(0.0, 'plans whose things are right with less than this probability are '
                           'not given', low=0.0, high=1.0)
@@ -48,8 +53,12 @@ class Answerer:
         seen: dict[str, tuple[Instance, ...]] = {}
         replies = []
         for sample in samples:
-            if sample.cluster not in seen:
-                seen[sample.cluster] = desk.tell_apart(sample, self._settings.looks)
+            try:
+                if sample.cluster not in seen:
+                    seen[sample.cluster] = desk.tell_apart(sample, self._settings.looks)
+            except UnresolvedError as error:
+                replies.append(SampleReply(unread=str(error)))
+                continue
             replies.append(self._plan(sample, seen[sample.cluster], desk))
         return replies
 

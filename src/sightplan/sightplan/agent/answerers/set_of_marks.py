@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sightplan.agent.answerer import Desk
-from sightplan.agent.answerers.decoupled import PLACE, written_plan, written_step
+from sightplan.agent.answerers.decoupled import is_place, written_plan, written_step
 from sightplan.model import param
 from sightplan.model.region import Form, Region
 from sightplan.model.sample import Sample, SampleReply
@@ -64,4 +64,4 @@ def _place(action: str, target: str, marks: Sequence[Region]) -> Region | None:
     if number is None or len(number[0]) > 4 or not 1 <= int(number[0]) <= len(marks):
         return None
     box = marks[int(number[0]) - 1]
-    return Region(Form.POINT, (box.centre,)) if action == PLACE else box
+    return Region(Form.POINT, (box.centre,)) if is_place(action) else box

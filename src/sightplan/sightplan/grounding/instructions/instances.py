@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sightplan.grounding.instructions.wishes import DRAWER, Choice, Place, Things, Wish
-from sightplan.model import BackendError, InputError
+from sightplan.model import InputError
 from sightplan.model.region import Form, Region, box_iou
 from sightplan.vlm.detecting import Detection, DetectReply
 
@@ -81,13 +81,13 @@ def instances_of(replies: Iterable[DetectReply]) -> tuple[Instance, ...]:
     What a look does not show counts as probability 0 there; the means are taken over all looks.
 
     Raises:
-        BackendError: no reply can be used; says why.
+        UnresolvedError: no reply can be used; says why.
     """
     looks = list(replies)
     usable = [reply for reply in looks if not reply.unread]
     if not usable:
-        raise BackendError('what is in the picture cannot be used: '
-                           f'{looks[0].unread if looks else "nobody was asked"}')
+        raise UnresolvedError('what was said of the picture cannot be used: '
+                              f'{looks[0].unread if looks else "nobody was asked"}')
     groups: list[list[Detection]] = []
     for reply in usable:
         free = list(groups)
@@ -156,8 +156,8 @@ def resolve(wishes: Sequence[Wish], seen: Sequence[Instance],
     """Which of the things that are seen each wish is about.
 
     Where an instruction says how many things fit a description, the so many likeliest are they;
-    else all that fit with ``ACCEPT``, and at least one. No thing is meant twice, unless it is
-    described twice in the same words.
+    else all that fit with ``ACCEPT``, and at least one. In one stage no thing is meant twice: what
+    one description means, a later one in other words does not.
 
     Args:
         wishes: as the instruction has them, stage by stage.
@@ -169,6 +169,10 @@ def resolve(wishes: Sequence[Wish], seen: Sequence[Instance],
     """
     scene = _Scene(wishes, seen, aspect)
     return tuple(scene.stage(wish) for wish in wishes)
+
+
+_Words = tuple[tuple[str, ...], str]
+"""Categories and colour of a description."""
 
 
 class _Scene:
@@ -185,9 +189,11 @@ class _Scene:
     def stage(self, wish: Wish) -> Stage:
         """The wish over instances."""
         chance, placements = 1.0, []
+        taken: dict[str, _Words] = {}
         for things, place in wish.goods:
             where, sure = self._place(place)
-            meant, likely = self._meant(things)
+            meant, likely = self._meant(things, taken)
+            taken |= {one.name: (things.categories, things.colour) for one in meant}
             chance *= sure * likely
             placements += [(one.name, where.name) for one in meant if one is not where]
         if wish.drawer is None:
@@ -203,9 +209,12 @@ class _Scene:
             raise UnresolvedError(f'no {_words(place.colour, [place.kind])} is seen')
         return best, sure
 
-    def _fitting(self, things: Things) -> tuple[list[Instance], float]:
+    def _fitting(self, things: Things,
+                 taken: Mapping[str, _Words]) -> tuple[list[Instance], float]:
         """All that a description fits, best first, and how sure that is."""
-        fits = {one.name: _fit(one, things.categories, things.colour) for one in self._seen}
+        words = things.categories, things.colour
+        fits = {one.name: _fit(one, *words) if taken.get(one.name, words) == words else 0.0
+                for one in self._seen}
         order = sorted(self._seen, key=lambda one: -fits[one.name])
         count = self._totals.get((things.categories, things.colour))
         if count is None:
@@ -219,8 +228,8 @@ class _Scene:
             1.0 - fits[one.name] for one in order[count:])
         return found, chance
 
-    def _meant(self, things: Things) -> tuple[list[Instance], float]:
-        found, chance = self._fitting(things)
+    def _meant(self, things: Things, taken: Mapping[str, _Words]) -> tuple[list[Instance], float]:
+        found, chance = self._fitting(things, taken)
         match things.choice:
             case Choice.ALL:
                 return found, chance
@@ -252,7 +261,7 @@ class _Scene:
         scene = _Scene((), fitting if things.anchor is None else [
             *fitting, self._place(things.anchor)[0]], self._aspect)
         scene._totals[things.categories, things.colour] = len(fitting)
-        return scene._meant(things)[0]
+        return scene._meant(things, {})[0]
 
 
 def _described(wishes: Sequence[Wish]) -> Iterator[Things]:

@@ -45,6 +45,8 @@ class _Lexicon(Record):
     leftmost: tuple[str, ...]
     rightmost: tuple[str, ...]
     but: tuple[str, ...]
+    understood: tuple[str, ...]
+    not_understood: tuple[str, ...]
     drawer_ends: tuple[_End, ...]
     drawer_is_open: tuple[str, ...]
     opens_drawer: tuple[str, ...]
@@ -154,12 +156,39 @@ class _Sentence:
         if len(set(drawers)) > 1:
             raise self._unread('it names two drawers')
         goods = self._goods()
+        if goods:
+            self._refuse_unknown()
         if not drawers:
             if not goods:
                 raise self._unread('it names nothing that is known, and no drawer')
             return Wish(goods)
         closed = self._ends_closed()
         return Wish(goods, drawers[0], closed, self._was_open() if goods else closed)
+
+    def _refuse_unknown(self) -> None:
+        """Refuse words that change what is meant, and are not understood.
+
+        Those are negations, other relations and alternatives, numbers in digits, and whatever
+        stands between an article or a number and a noun that is known ("the tallest mug").
+
+        Raises:
+            UnreadError: there is one; says which.
+        """
+        words, said = _lexicon(), self._said()
+        for phrase in words.understood:
+            said = said.replace(f' {phrase} ', ' ; ')
+        for phrase in words.not_understood:
+            if f' {phrase} ' in said:
+                raise self._unread(f'it does not know {phrase!r}')
+        digits = re.search(r'\d+', self._text)
+        if digits is not None:
+            raise self._unread(f'numbers are read as words, not as {digits[0][:20]!r}')
+        for mention in self._mentions():
+            before = self._tokens[max(0, mention.start - 2):mention.start]
+            begins = mention.start < mention.noun and self._tokens[mention.start] in words.before
+            if not begins and len(before) == 2 and before[1].isalpha() and (
+                    before[0] in words.before or before[0] in words.numbers):
+                raise self._unread(f'it does not know {before[1]!r}')
 
     # --- drawers ---------------------------------------------------------------------------------
 
@@ -180,10 +209,14 @@ class _Sentence:
 
     def _says(self, phrases: Sequence[str]) -> bool:
         """Whether any of some phrases is in the sentence; "_" stands for the drawer."""
+        said = self._said().replace(' it again ', ' it ')
+        return any(f' {words} ' in said for words in phrases)
+
+    def _said(self) -> str:
+        """The words between spaces, with "_" for what names a drawer."""
         said = ' '.join('_' if token.startswith(f'{DRAWER}:') else token
                         for token in self._tokens if token not in (',', ';', ':'))
-        said = f' {said} '.replace(' it again ', ' it ')
-        return any(f' {words} ' in said for words in phrases)
+        return f' {said} '
 
     # --- things and places -----------------------------------------------------------------------
 

@@ -38,6 +38,8 @@ from sightplan.suites.grounded_plan.fields import FieldTable, field_table, renam
 
 MOST_STEPS = 1000
 _MOST_LETTERS = 1_000_000
+_MOST_FAILURES = 1000
+"""Of attempts to read JSON in one reply; nothing is read after that."""
 _STARTS = re.compile(r'\[\s*\{|\{\s*"')
 _DECODER = json.JSONDecoder()
 
@@ -150,14 +152,16 @@ def _contents(text: str) -> Iterator[Any]:
     What is truncated holds no such objects: steps that follow a broken start do not count.
     """
     steps: list[Any] = []
-    broken = False
+    broken, failures = False, 0
     names = field_table().action['action']
     at = 0
     while (match := _STARTS.search(text, at)) is not None:
         try:
             content, at = _DECODER.raw_decode(text, match.start())
-        except (ValueError, RecursionError):
-            at, broken = match.start() + 1, broken or not steps
+        except (ValueError, RecursionError) as error:
+            at, broken, failures = match.start() + 1, broken or not steps, failures + 1
+            if isinstance(error, RecursionError) or failures > _MOST_FAILURES:
+                break  # each failure may take as long as the text
             continue
         if isinstance(content, dict) and _is_step(content, names):
             steps.append(content)

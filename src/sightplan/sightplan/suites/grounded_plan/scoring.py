@@ -122,8 +122,9 @@ def iou(one: Box, other: Box) -> float:
     if width <= 0 or height <= 0:
         return 0.0
     shared = width * height
-    return shared / ((one[2] - one[0]) * (one[3] - one[1])
-                     + (other[2] - other[0]) * (other[3] - other[1]) - shared)
+    union = ((one[2] - one[0]) * (one[3] - one[1])
+             + (other[2] - other[0]) * (other[3] - other[1]) - shared)
+    return shared / union if union > 0 else 0.0  # an area can be too small for a float
 
 
 def inside(point: Point, box: Box) -> bool:
