@@ -190,7 +190,8 @@ def test_paths_are_measured(environment: Path, tmp_path: Path, capsys: Any) -> N
 @pytest.mark.parametrize(('text', 'said'), [
     ('', 'holds no path'), ('1 2\nx y\n', ':2'), ('1 2 3\n', ':1'), ('1 nan\n', ':1'),
     ('1 1\n', 'two different points'), ('1 2\n1 2\n3 4\n', 'point 2 repeats'),
-    ('1 2\n300 4\n', 'point 2: the path leaves the map'), ('@\n1 2\n', ':3'), ('@\n1 2\n', 'truncated')])
+    ('1 2\n300 4\n', 'point 2: the path leaves the map'), ('@\n1 2\n', ':3'),
+    ('@\n1 2\n', 'truncated')])
 def test_bad_paths_are_named(text: str, said: str, environment: Path, tmp_path: Path,
                              capsys: Any) -> None:
     path = write(tmp_path / 'bad.txt', text)
