@@ -27,6 +27,7 @@ from sightplan.runs import OpenRun, RunSettings, Suite, load_suite, run, sample_
 from sightplan.runs.samples import Samples, load_samples, score_reply
 from sightplan.runs.suite import ALL_SAMPLES, EPISODES, SAMPLES, Unread
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
+from sightplan.vlm.detecting import Detection, DetectReply, DetectRequest
 from sightplan.vlm.locating import LocateReply, LocateRequest
 
 NAMES = suite_names()
@@ -83,6 +84,17 @@ class Model:
         corners = tuple(zip(low, high, strict=True))
         region = Region(form, corners[:1] if form is Form.POINT else corners)
         return LocateReply((region,), json.dumps([region.to_json()]), rng.random())
+
+    detects = True
+
+    def detect(self, request: DetectRequest) -> DetectReply:
+        self.requests += 1
+        rng = random.Random(f'{Observation(request.image).image_id} {request.attempt}')
+        return DetectReply(tuple(
+            Detection(Region(Form.BOX, ((x / 10, 0.4), (x / 10 + 0.08, 0.4 + 0.5 * rng.random()))),
+                      {kind: 1.0}, {'red': 1.0}, 1.0, 0.0 if 'drawer' in kind else None)
+            for x, kind in enumerate(('mug', 'mug', 'can', 'tray', 'bowl', 'drawer:top',
+                                      'drawer:bottom'))))
 
     def _yes_no(self, key: str) -> YesNoReply:
         fraction = random.Random(key).random()

@@ -6,11 +6,9 @@ import json
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from sightplan.agent.answerers import decoupled, grounded_plan, set_of_marks
 from sightplan.grounding.instructions import Instance
-from sightplan.model import InputError
 from sightplan.model.region import Form, Region
 from sightplan.model.sample import Picture, Sample, SampleReply
 from sightplan.planning.symbolic import FastDownwardPlanner
@@ -147,7 +145,10 @@ def test_a_plan_about_doubtful_things_is_not_given() -> None:
     assert 'right with 0.600 only' in reply.unread
 
 
-def test_samples_without_an_instruction_are_refused() -> None:
+def test_samples_without_an_instruction_are_asked() -> None:
     plain = replace(sample('a', 'x'), details={})
-    with pytest.raises(InputError, match='has no instruction'):
-        grounded_plan.Answerer(grounded_plan.Settings()).answer([plain], Desk())
+    for kind in (grounded_plan, decoupled, set_of_marks):
+        desk = Desk(a='yes')
+        reply, = kind.Answerer(kind.Settings()).answer([plain], desk)
+        assert reply.text == 'yes'
+        assert desk.asked == [('a', 'ask')]

@@ -2,10 +2,11 @@
 
 An answerer is one module ``sightplan.agent.answerers.<name>``, or an entry point of the group
 ``sightplan.answerers``, holding a frozen settings dataclass ``Settings`` and a class ``Answerer``
-with the class attributes below, and ``tells_apart = True`` if it reads instructions and depends on
-what the run's model tells apart. It is built as ``Answerer(settings)``, or as
-``Answerer(settings, truth)`` when it declares ``needs_truth`` (only ``oracle`` does). All that it
-may do comes through its ``Desk``.
+with the class attributes below, and, where it has something of its own for instructions about a
+picture: ``tells_apart = True`` if it depends on what the run's model tells apart, and
+``instruction_prompt``, the name of the suite's prompt around them. It is built as
+``Answerer(settings)``, or as ``Answerer(settings, truth)`` when it declares ``needs_truth`` (only
+``oracle`` does). All that it may do comes through its ``Desk``.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ class Answerer(Protocol):
     """Name of the domain's prompt around yes/no questions; '' if it needs no model."""
 
     suite_prompt: str
-    """Name of the suite's prompt around all other samples; '' if it asks for no reply in words."""
+    """Name of the suite's prompt around all other samples; likewise."""
 
     def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
         """Reply to samples, in their order.

@@ -271,11 +271,14 @@ class SamplePlan:
                 identity['pointing'] = backend_content(settings.backend, options)
             if any(sample.choices for sample in self.items):
                 identity['choosing'] = choosing_content(settings.backend, options)
+            own = getattr(cls, 'instruction_prompt', '')
+            if own and any('instruction' in sample.details for sample in self.items):
+                identity['instruction_prompt'] = {'name': own, 'sha256': hashlib.sha256(
+                    suite_prompt(self.suite, own).model_dump_json().encode()).hexdigest()[:12]}
             if getattr(cls, 'tells_apart', False):
                 identity['detecting'] = detecting_content(settings.backend, options)
                 identity['instructions'] = instructions.content()
-            if cls.suite_prompt and any(sample.question is None and sample.target is None
-                                        for sample in self.items):
+            if any(sample.question is None and sample.target is None for sample in self.items):
                 prompt = suite_prompt(self.suite, cls.suite_prompt)
                 identity['suite_prompt'] = {'name': cls.suite_prompt, 'sha256': hashlib.sha256(
                     prompt.model_dump_json().encode()).hexdigest()[:12]}

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sightplan.agent.answerer import Desk
-from sightplan.agent.answerers.decoupled import written_plan, written_step
+from sightplan.agent.answerers import ask
+from sightplan.agent.answerers.decoupled import has_instruction, written_plan, written_step
 from sightplan.agent.grounded_plans import grounded_steps
 from sightplan.domains import load_domain
 from sightplan.grounding.instructions import (
@@ -34,15 +35,10 @@ class Settings:
                           'not given', low=0.0, high=1.0)
 
 
-class Answerer:
+class Answerer(ask.Answerer):
     """Plans over instances."""
 
-    needs_truth = False
-    needs_model = True
-    sees_pictures = True
     tells_apart = True
-    prompt = ''
-    suite_prompt = ''
 
     def __init__(self, settings: Settings) -> None:
         """Keep how plans are made."""
@@ -51,8 +47,11 @@ class Answerer:
     def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
         """Look once at a picture, and plan for each instruction about it."""
         seen: dict[str, tuple[Instance, ...]] = {}
-        replies = []
+        replies: list[SampleReply] = []
         for sample in samples:
+            if not has_instruction(sample):
+                replies += super().answer([sample], desk)
+                continue
             try:
                 if sample.cluster not in seen:
                     seen[sample.cluster] = desk.tell_apart(sample, self._settings.looks)
@@ -63,10 +62,7 @@ class Answerer:
         return replies
 
     def _plan(self, sample: Sample, seen: Sequence[Instance], desk: Desk) -> SampleReply:
-        instruction = sample.details.get('instruction')
-        if not isinstance(instruction, str):
-            raise InputError(f'{sample.id}: has no instruction; the method grounded_plan is for '
-                             'suites whose samples are instructions about a picture')
+        instruction = str(sample.details['instruction'])
         width, height = sample.details['image_size']
         try:
             stages = resolve(read_instruction(instruction), seen, width / height)

@@ -11,7 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sightplan.agent.answerer import Desk
-from sightplan.agent.answerers.decoupled import is_place, written_plan, written_step
+from sightplan.agent.answerers import ask
+from sightplan.agent.answerers.decoupled import (
+    has_instruction,
+    is_place,
+    written_plan,
+    written_step,
+)
 from sightplan.model import param
 from sightplan.model.region import Form, Region
 from sightplan.model.sample import Sample, SampleReply
@@ -27,14 +33,10 @@ class Settings:
                        'its options; empty: the planner itself')
 
 
-class Answerer:
+class Answerer(ask.Answerer):
     """Plan by marks."""
 
-    needs_truth = False
-    needs_model = True
-    sees_pictures = True
-    prompt = ''
-    suite_prompt = 'set_of_marks'
+    instruction_prompt = 'set_of_marks'
 
     def __init__(self, settings: Settings) -> None:
         """Keep who draws the marks."""
@@ -43,13 +45,17 @@ class Answerer:
     def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
         """Mark the picture once, and ask for a plan for each instruction about it."""
         marks: dict[str, list[Region]] = {}
-        replies = []
+        replies: list[SampleReply] = []
         for sample in samples:
+            if not has_instruction(sample):
+                replies += super().answer([sample], desk)
+                continue
             if sample.cluster not in marks:
                 marks[sample.cluster] = [one.region for one in desk.tell_apart(
                     sample, 1, self._settings.marks)]
             own = marks[sample.cluster]
-            reply, = desk.ask([desk.marked(sample, own)], self.prompt, self.suite_prompt)
+            reply, = desk.ask([desk.marked(sample, own)], self.prompt,
+                              self.instruction_prompt)
             steps, unread = desk.read(sample, reply)
             replies.append(SampleReply(reply.text, unread=unread) if unread else SampleReply(
                 written_plan([written_step(step['action'], step['target'],
