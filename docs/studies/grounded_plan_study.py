@@ -293,10 +293,10 @@ def of_runs(folders: Iterable[Path]) -> str:
                 causes.items(), key=lambda pair: -pair[1])[:3])
             mean = {name: sum(line['measures'][name] or 0.0 for line in own) / len(own)
                     for name in ('tsr_lenient', 'arr')}
-            settings = info['identity']['settings']
+            identity = info['identity']
             rows.append(
-                f'| {lines[0]["split"]} | {kind} | `{settings["method"]}`, '
-                f'`{settings["backend"]}` | {len(own)} | **{solved / len(own):.3f}** '
+                f'| {lines[0]["split"]} | {kind} | `{identity["method"]["name"]}`, '
+                f'`{identity["backend"]["name"]}` | {len(own)} | **{solved / len(own):.3f}** '
                 f'({low:.3f}-{high:.3f}) | {mean["tsr_lenient"]:.3f} | {mean["arr"]:.3f} '
                 f'| {said} |')
     return '\n'.join(rows)
