@@ -220,7 +220,7 @@ def test_views_turn_pictures_masks_and_words_together(rows: Any, monkeypatch: An
 
 
 def test_a_mirror_in_training_is_that_of_the_backend(rows: Any) -> None:
-    view = data._View(flip=True)
+    view = data.View(flip=True)
     said = batches()._said('the mug on the left', view, np.random.default_rng(1))
     assert 'left' not in said and 'right' in mirrored(mirrored(said))
 
