@@ -31,6 +31,7 @@ from sightplan.model import (
     PlanningTask,
     SightplanError,
     State,
+    SymbolicPlanner,
     TargetMasks,
     Usage,
     settings_fields,
@@ -38,7 +39,6 @@ from sightplan.model import (
 )
 from sightplan.model.region import Region
 from sightplan.model.sample import Picture, Sample, SampleReply
-from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
 from sightplan.records import RunStore
 from sightplan.runs.samples import (
     SamplePlan,
@@ -269,7 +269,7 @@ class _Desk:
 
     def __init__(self, plan: SamplePlan, backend: Backend | None, stack: ExitStack) -> None:
         self._plan, self._backend, self._stack = plan, backend, stack
-        self._planner: FastDownwardPlanner | None = None
+        self._planner: SymbolicPlanner | None = None
         self._others: dict[str, Backend] = {}
         self._grounder = None if backend is None else BackendGrounder(backend)
 
@@ -353,6 +353,7 @@ class _Desk:
 
     def plan(self, task: PlanningTask) -> PlanningResult:
         """Contract in ``agent.answerer.Desk``."""
+        from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
         settings = self._plan.settings
         if self._planner is None:
             self._planner = self._stack.enter_context(

@@ -6,6 +6,7 @@ instructions (``sightplan.grounding.instructions``), which is no model of langua
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -66,9 +67,7 @@ class Answerer(ask.Answerer):
         width, height = sample.details['image_size']
         try:
             stages = resolve(read_instruction(instruction), seen, width / height)
-            chance = 1.0
-            for stage in stages:
-                chance *= stage.probability
+            chance = math.prod(stage.probability for stage in stages)
             if chance < self._settings.accept:
                 return SampleReply(unread=f'the things that are meant are right with {chance:.3f} '
                                           f'only, less than {self._settings.accept:g}')

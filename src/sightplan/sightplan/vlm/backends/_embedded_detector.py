@@ -21,11 +21,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.torch import load_file
 
 from sightplan.model import BackendError, DeadlineError, Form, InputError, Region
 from sightplan.vlm.backends._detector_network import Found, Network
-from sightplan.vlm.backends._locator_network import HEIGHT, WIDTH, Shape
+from sightplan.vlm.backends._locator_network import HEIGHT, WIDTH, Shape, load_weights
 from sightplan.vlm.backends._locator_pictures import (
     Frame,
     channels,
@@ -116,12 +115,7 @@ class EmbeddedDetector:
             self._network = Network(Shape(**shape), len(self.colours)).eval()
             self._calibration = Calibration(**{
                 key: float(value) for key, value in found['calibration'].items()})
-            weights = load_file(folder / WEIGHTS_FILE)
-            missing, unknown = self._network.load_state_dict(
-                {name: value.float() for name, value in weights.items()}, strict=False)
-            missing = [name for name in missing if not name.endswith('num_batches_tracked')]
-            if missing or unknown:
-                raise ValueError(f'weights {", ".join([*missing, *unknown][:3])} do not fit')
+            load_weights(self._network, folder / WEIGHTS_FILE)
             if self._network.shape.categories != len(self.categories):
                 raise ValueError(f'it names {len(self.categories)} categories and has '
                                  f'{self._network.shape.categories}')

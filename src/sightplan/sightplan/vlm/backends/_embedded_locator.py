@@ -21,11 +21,18 @@ import torch
 import torch.nn.functional as F  # noqa: N812 (its usual name)
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 
 from sightplan.model import BackendError, DeadlineError, Form, InputError, Region
-from sightplan.vlm.backends._locator_network import HEIGHT, WIDTH, Network, Pointed, Seen, Shape
+from sightplan.vlm.backends._locator_network import (
+    HEIGHT,
+    WIDTH,
+    Network,
+    Pointed,
+    Seen,
+    Shape,
+    load_weights,
+)
 from sightplan.vlm.backends._locator_pictures import (
     Frame,
     channels,
@@ -79,12 +86,7 @@ class EmbeddedLocator:
             self._network = Network(Shape(**shape)).eval()
             self._known = {str(word): i for i, word in enumerate(found['words'], 1)}
             self._calibration = tuple(map(float, found['calibration']))
-            weights = load_file(folder / WEIGHTS_FILE)
-            missing, unknown = self._network.load_state_dict(
-                {name: value.float() for name, value in weights.items()}, strict=False)
-            missing = [name for name in missing if not name.endswith('num_batches_tracked')]
-            if missing or unknown:
-                raise ValueError(f'weights {", ".join([*missing, *unknown][:3])} do not fit')
+            load_weights(self._network, folder / WEIGHTS_FILE)
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError,
                 SafetensorError) as error:
             raise BackendError(f'embedded: {folder} holds no locator ({type(error).__name__}: '

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F  # noqa: N812 (its usual name)
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 WIDTH, HEIGHT = 320, 240
@@ -459,3 +461,17 @@ class Network(nn.Module):
         maps = (coarse + finer.view_as(coarse)).unflatten(1, (targets, 2))
         return Pointed(maps[:, :, 0] + bias[:, :, 0, :, None], maps[:, :, 1], bias[:, :, 1, 0],
                        chosen.float(), meant.float())
+
+
+def load_weights(network: nn.Module, path: Path) -> None:
+    """Give a network the weights of a file, which may be of half precision.
+
+    Raises:
+        OSError, SafetensorError, RuntimeError: the file cannot be read, or sizes differ.
+        ValueError: it has not just the weights of such a network; names some.
+    """
+    missing, unknown = network.load_state_dict(
+        {name: value.float() for name, value in load_file(path).items()}, strict=False)
+    missing = [name for name in missing if not name.endswith('num_batches_tracked')]
+    if missing or unknown:
+        raise ValueError(f'weights {", ".join([*missing, *unknown][:3])} do not fit')
