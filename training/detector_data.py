@@ -241,6 +241,11 @@ class Batch:
     box: torch.Tensor
     opened: torch.Tensor
 
+    def to(self, device: str) -> Batch:
+        """The same on a device."""
+        return Batch(**{field.name: getattr(self, field.name).to(device, non_blocking=True)
+                        for field in dataclasses.fields(self)})
+
 
 def make_batch(data: Arrays, rng: np.random.Generator | None) -> Batch:
     """A batch; varied if a generator is given, else as it is."""

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Train the detector of the backend ``embedded`` on rendered tables, on CPU.
+"""Train the detector of the backend ``embedded`` on rendered tables, on CPU or GPU.
 
 It begins with the trunk of the shipped locator, which was trained on things on tables. First the
-new heads learn while the trunk stands still; then all learns but its finest maps, which cost most.
-Colours are learned before all else, from the pixels alone: that costs little. What is exported is
-a running mean of the weights, calibrated on shards that were not learned from. Every batch is a
-function of seed, step and process, so a run that was interrupted goes on exactly (--resume).
+new heads learn while the trunk stands still; then all learns, but its finest maps, which cost most
+on a CPU, only with --finest. Colours are learned before all else, from the pixels alone: that
+costs little. What is exported is a running mean of the weights, calibrated on shards that were not
+learned from. Every batch is a function of seed, step and process, so a run that was interrupted
+goes on exactly (--resume).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import json
 import math
 import os
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -23,12 +25,14 @@ from typing import Any
 
 os.environ.setdefault('OMP_NUM_THREADS', '1')
 
+import cv2
 import numpy as np
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F  # noqa: N812 (its usual name)
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
 
 from detector_data import KINDS, Batch, drawer_of_shards, make_batch
 from shards import Corpus, render
@@ -50,6 +54,10 @@ _LIKE = {'cabinet': 'drawer box', 'crate': 'tray', 'napkin': 'box', 'drawer:top'
 those of the catalogue in alphabetical order."""
 
 
+REFRESH_EVERY = 50
+"""So many batches lie between two looks for new shards."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """Of a training run.
@@ -65,6 +73,7 @@ class Settings:
         processes: data-parallel ones, of one thread each.
         shards: of the corpus, with those held out.
         held_out: first shards, for validation and calibration.
+        finest: whether the trunk's finest maps learn too.
     """
 
     seed: int = 0
@@ -77,6 +86,20 @@ class Settings:
     processes: int = 1
     shards: int = 200
     held_out: int = 2
+    finest: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a run is made on.
+
+    Attributes:
+        device: ``cpu`` or ``cuda``.
+        loaders: processes that make batches; 0: the one that learns makes them.
+    """
+
+    device: str = 'cpu'
+    loaders: int = 0
 
 
 # Losses ----------------------------------------------------------------------------------------
@@ -94,12 +117,13 @@ def _beside(batch: Batch, rng: np.random.Generator) -> Tensor:
     """Where centres are, a third of them a cell aside but on the same thing."""
     rows, columns = COARSE
     at = batch.at.clamp(min=0)
-    step = torch.from_numpy(rng.integers(-1, 2, (2, *at.shape)))
+    step = torch.from_numpy(rng.integers(-1, 2, (2, *at.shape))).to(at.device)
     row = (at // columns + step[0]).clamp(0, rows - 1)
     beside = row * columns + (at % columns + step[1]).clamp(0, columns - 1)
     owner = batch.owner.flatten(1)
     same = owner.gather(1, beside) == owner.gather(1, at)
-    return torch.where(same & torch.from_numpy(rng.random(at.shape) < 0.4), beside, at)
+    moved = torch.from_numpy(rng.random(at.shape) < 0.4).to(at.device)
+    return torch.where(same & moved, beside, at)
 
 
 def _dense_losses(seen: Seen, batch: Batch) -> dict[str, Tensor]:
@@ -137,7 +161,7 @@ def _instance_losses(found: Found, batch: Batch, known: Tensor) -> dict[str, Ten
 def colour_loss(network: Network, batch: Batch) -> Tensor:
     """Of colours, where it is known which pixels are whose."""
     owner = F.interpolate(batch.owner[:, None].float(), scale_factor=2, mode='nearest')[:, 0]
-    index = torch.arange(1, batch.colour.shape[1] + 1)[:, None, None]
+    index = torch.arange(1, batch.colour.shape[1] + 1, device=owner.device)[:, None, None]
     weight = ((owner[:, None] == index) & batch.coloured[:, None]).float()
     dyed = (batch.colour > 0) & weight.flatten(2).any(2)
     logits = network.colours(network.tints(batch.picture), weight)[dyed]
@@ -160,18 +184,52 @@ def _area(box: Tensor) -> Tensor:
 
 # Training --------------------------------------------------------------------------------------
 
+class Batches(Dataset[Batch]):
+    """The batches of a run by their steps; looks for new shards now and then.
+
+    Args:
+        data: folder of shards.
+        settings: of the run.
+        size: pictures of a batch.
+        stream: what else, beside seed and step, a batch is a function of.
+    """
+
+    def __init__(self, data: Path, settings: Settings, size: int, stream: Sequence[int]) -> None:
+        self.seed, self.size, self.stream = settings.seed, size, tuple(stream)
+        self.corpus = Corpus(data, range(settings.held_out, settings.shards))
+        self.corpus.refresh()
+        self._taken = 0
+
+    def __getitem__(self, step: int) -> Batch:
+        self._taken += 1
+        if self._taken % REFRESH_EVERY == 0:
+            self.corpus.refresh()
+        rng = np.random.default_rng([self.seed, step, *self.stream])
+        return make_batch(self.corpus.take(self.corpus.draw(rng, self.size)), rng)
+
+    def loader(self, steps: range, loaders: int) -> Iterator[Batch]:
+        """The batches of some steps, in order."""
+        return iter(DataLoader(self, batch_size=None, sampler=list(steps), num_workers=loaders,
+                               prefetch_factor=3 if loaders else None,
+                               worker_init_fn=_one_thread))
+
+
+def _one_thread(_: int) -> None:
+    cv2.setNumThreads(1)
+    torch.set_num_threads(1)
+
+
 class Trainer:
     """One of the data-parallel processes."""
 
-    def __init__(self, rank: int, settings: Settings, data: Path, work: Path,
+    def __init__(self, rank: int, settings: Settings, machine: Machine, data: Path, work: Path,
                  start: Path | None = None) -> None:
-        self.rank, self.settings, self.work = rank, settings, work
+        self.rank, self.settings, self.machine = rank, settings, machine
+        self.data, self.work = data, work
         torch.manual_seed(settings.seed)
-        self.corpus = Corpus(data, range(settings.held_out, settings.shards))
-        self.corpus.refresh()
-        self.validation = Corpus(data, range(settings.held_out))
         self.network = make_network()
         begin(self.network, start)
+        self.network.to(machine.device)
         self.trunk = [p for name, p in self.network.named_parameters() if is_trunk(name)]
         heads = [p for name, p in self.network.named_parameters() if not is_trunk(name)]
         self.optimizer = torch.optim.AdamW([
@@ -188,7 +246,7 @@ class Trainer:
 
     def load(self) -> None:
         """Go on from the latest checkpoint."""
-        state = torch.load(self.checkpoint, weights_only=True)
+        state = torch.load(self.checkpoint, weights_only=True, map_location=self.machine.device)
         self.network.load_state_dict(state['network'])
         self.optimizer.load_state_dict(state['optimizer'])
         self.mean, self.step, self.seconds = state['mean'], state['step'], state['seconds']
@@ -238,7 +296,7 @@ class Trainer:
         for parameter in self.trunk:
             parameter.requires_grad_(learns)
         for part in (self.network.stem, self.network.four):
-            part.requires_grad_(False)
+            part.requires_grad_(learns and self.settings.finest)
         fall = 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * self.step / steps))
         for group, begun in zip(self.optimizer.param_groups, (0, first), strict=True):
             warm = min(1.0, max(0.0, (self.step - begun + 1) / max(1, min(50, steps // 10))))
@@ -250,12 +308,11 @@ class Trainer:
         parameters = [*network.tint.parameters(), *network.colour.parameters()]
         steps, found = self.settings.colour_steps, []
         optimizer = torch.optim.AdamW(parameters, betas=(0.9, 0.98), weight_decay=0.01)
-        for step in range(steps):
+        batches = Batches(self.data, self.settings, 2 * self.settings.batch, (self.rank, 1))
+        for step, batch in enumerate(batches.loader(range(steps), self.machine.loaders)):
             for group in optimizer.param_groups:
                 group['lr'] = 5e-3 * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / steps)))
-            rng = np.random.default_rng([self.settings.seed, step, self.rank, 1])
-            loss = colour_loss(network, make_batch(self.corpus.take(
-                self.corpus.draw(rng, 8)), rng))
+            loss = colour_loss(network, batch.to(self.machine.device))
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -270,13 +327,13 @@ class Trainer:
         Normalisation goes by the statistics that the trunk brings: batches are small.
         """
         self.network.eval()
-        figures = []
-        while self.step < self.settings.steps:
-            started = time.monotonic()
+        figures: list[dict[str, Tensor]] = []
+        batches = Batches(self.data, self.settings, self.settings.batch, (self.rank,))
+        started = time.monotonic()
+        for batch in batches.loader(range(self.step, self.settings.steps), self.machine.loaders):
             self._rates()
-            rng = np.random.default_rng([self.settings.seed, self.step, self.rank])
-            batch = make_batch(self.corpus.take(self.corpus.draw(rng, self.settings.batch)), rng)
-            parts = losses(self.network, batch, rng)
+            rng = np.random.default_rng([self.settings.seed, self.step, self.rank, 2])
+            parts = losses(self.network, batch.to(self.machine.device), rng)
             self.optimizer.zero_grad()
             torch.stack(list(parts.values())).sum().backward()
             self.reduce()
@@ -284,15 +341,16 @@ class Trainer:
             self.optimizer.step()
             self.step += 1
             self.average()
-            self.seconds += time.monotonic() - started
-            figures.append({key: value.item() for key, value in parts.items()})
+            self.seconds, started = (self.seconds + time.monotonic() - started,
+                                     time.monotonic())
+            figures.append({key: value.detach() for key, value in parts.items()})
             if self.step % report_every == 0 or self.step == self.settings.steps:
-                self.log(scenes=len(self.corpus), **{key: round(float(np.mean(
-                    [one[key] for one in figures if key in one])), 3) for key in figures[-1]})
+                self.log(**{key: round(float(np.mean(
+                    [one[key].item() for one in figures if key in one])), 3)
+                    for key in figures[-1]})
                 figures = []
             if self.step % save_every == 0 or self.step == self.settings.steps:
                 self.store()
-                self.corpus.refresh()
 
 
 def make_network() -> Network:
@@ -305,7 +363,7 @@ def make_network() -> Network:
 def begin(network: Network, start: Path | None) -> None:
     """Take weights of another run's checkpoint, or those of the shipped locator that fit."""
     if start is not None:
-        network.load_state_dict(torch.load(start, weights_only=True)['mean'])
+        network.load_state_dict(torch.load(start, weights_only=True, map_location='cpu')['mean'])
         return
     weights = network.state_dict()
     located = load_file(SHIPPED / LOCATOR / LOCATOR_FILE)
@@ -326,7 +384,7 @@ def is_trunk(name: str) -> bool:
                                   'down_sixteen', 'mix_eight', 'down_eight', 'mix_four')
 
 
-def worker(rank: int, settings: Settings, data: Path, work: Path, resume: bool,
+def worker(rank: int, settings: Settings, machine: Machine, data: Path, work: Path, resume: bool,
            start: Path | None, save_every: int, report_every: int) -> None:
     """Body of one process."""
     torch.set_num_threads(1)
@@ -336,7 +394,7 @@ def worker(rank: int, settings: Settings, data: Path, work: Path, resume: bool,
         dist.init_process_group('gloo', store=store, rank=rank, world_size=settings.processes,
                                 timeout=timedelta(minutes=10))
     resume = resume and (work / 'checkpoint.pt').exists()
-    trainer = Trainer(rank, settings, data, work, None if resume else start)
+    trainer = Trainer(rank, settings, machine, data, work, None if resume else start)
     if resume:
         trainer.load()
     else:
@@ -350,7 +408,8 @@ def worker(rank: int, settings: Settings, data: Path, work: Path, resume: bool,
 def export(work: Path, out: Path) -> None:
     """Write the model folder from the latest checkpoint, in half precision, not calibrated."""
     network = make_network()
-    network.load_state_dict(torch.load(work / 'checkpoint.pt', weights_only=True)['mean'])
+    network.load_state_dict(torch.load(work / 'checkpoint.pt', weights_only=True,
+                                       map_location='cpu')['mean'])
     out.mkdir(parents=True, exist_ok=True)
     save_file({name: value.half().contiguous() for name, value in network.state_dict().items()
                if value.is_floating_point()}, out / WEIGHTS_FILE)
@@ -383,6 +442,11 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument('--pictures', type=int, default=24, help='of a shard')
     parser.add_argument('--held-out', type=int, default=default.held_out,
                         help='first shards kept for validation')
+    parser.add_argument('--finest', action='store_true',
+                        help="the trunk's finest maps learn too")
+    parser.add_argument('--device', choices=('cpu', 'cuda'), default='cpu')
+    parser.add_argument('--loaders', type=int, default=0,
+                        help='processes that make batches; 0: the one that learns makes them')
     parser.add_argument('--save-every', type=int, default=100)
     parser.add_argument('--report-every', type=int, default=20)
     parser.add_argument('--resume', action='store_true', help='go on from the last checkpoint')
@@ -401,15 +465,16 @@ def main(argv: list[str] | None = None) -> None:
     if not args.no_render:
         render(args.data, 0, args.shards, args.processes, drawer_of_shards(args.pictures))
     settings = Settings(args.seed, args.steps, args.colour_steps, args.head_steps, args.rate,
-                        args.trunk_rate, args.batch, args.processes, args.shards, args.held_out)
+                        args.trunk_rate, args.batch, args.processes, args.shards, args.held_out,
+                        args.finest)
     args.work.mkdir(parents=True, exist_ok=True)
     (args.work / 'rendezvous').unlink(missing_ok=True)
     if not args.resume:
         for name in ('log.jsonl', 'checkpoint.pt'):
             (args.work / name).unlink(missing_ok=True)
     (args.work / 'settings.json').write_text(json.dumps(dataclasses.asdict(settings)) + '\n')
-    rest = (settings, args.data, args.work, args.resume, args.start, args.save_every,
-            args.report_every)
+    rest = (settings, Machine(args.device, args.loaders), args.data, args.work, args.resume,
+            args.start, args.save_every, args.report_every)
     if settings.processes == 1:
         worker(0, *rest)
     else:

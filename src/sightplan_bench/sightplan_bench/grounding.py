@@ -7,8 +7,8 @@ tokens on the device; what a processor does is in neither. Their probabilities a
 difference beyond rounding means that they did not compute the same, and fails the command. The
 floor is explained in :mod:`sightplan_bench.floor`; its rates are measured in the same run.
 
-``python -m sightplan_bench.grounding`` does the same and needs no more than numpy, torch and
-transformers, so that it also runs where sightplan is not built.
+``python -m sightplan_bench.grounding`` does the same and needs no more than numpy, scipy, torch
+and transformers, so that it also runs where sightplan is not built.
 """
 
 from __future__ import annotations
@@ -643,8 +643,8 @@ def measure(arguments: argparse.Namespace) -> Result:
     try:
         result = run(Options(**{**values, 'questions': tuple(values['questions'])}))
     except ImportError as error:
-        raise InfrastructureError(f'needs torch and transformers ({error}); run "make build", or '
-                                  'pip install torch transformers') from error
+        raise InfrastructureError(f'needs scipy, torch and transformers ({error}); run "make '
+                                  'build", or pip install scipy torch transformers') from error
     except BackendError as error:
         raise InputError(str(error)) from error
     if arguments.out is not None:
