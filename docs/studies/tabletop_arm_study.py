@@ -51,12 +51,18 @@ from sightplan_sim.tabletop.arm_world import Settings, TabletopTaskWorld
 from sightplan_sim.tabletop.cabinet import DRAWERS
 from sightplan_sim.tabletop.catalogue import colours_of, make_thing
 from sightplan_sim.tabletop.draw import Draw
-from sightplan_sim.tabletop.grounded_scenes import box_of, make_source
+from sightplan_sim.tabletop.grounded_scenes import make_source
 from sightplan_sim.tabletop.meanings import NamedUnit
-from sightplan_sim.tabletop.packing import Destination
 from sightplan_sim.tabletop.shapes import Placed, Pose
 from sightplan_sim.tabletop.table import Table, sample_table
 from sightplan_sim.tabletop.tidying import Tidying
+from sightplan_sim.tabletop.true_places import (
+    drawer_box,
+    drawer_of,
+    holder_of,
+    spot,
+    thing_box,
+)
 
 ERRORS = Settings(calibration_error_mm=2.0, calibration_error_deg=0.2, depth_noise_mm=2.0)
 OPEN, CLOSED = 0.7, 0.08
@@ -85,7 +91,8 @@ def try_drawer(world: TabletopTaskWorld, seed: int) -> Line:
     before = world.truth().opened['cabinet 1', drawer]
     act = world.skills.open_at if opens else world.skills.close_at
     started, cpu = world.arm.now_s(), time.process_time()
-    report = _done(world, lambda: act(_drawer_box(world, 'cabinet 1', drawer), drawer))
+    report = _done(world, lambda: act(drawer_of(
+        table, world.frame(), 'cabinet 1', drawer), drawer))
     after = world.truth().opened['cabinet 1', drawer]
     x, y, _ = table.things[0].pose.position
     return {'seed': seed, 'action': 'open' if opens else 'close', 'drawer': drawer,
@@ -175,20 +182,21 @@ def _carry_out(world: TabletopTaskWorld, found: Tidying,
                unit: NamedUnit) -> Iterator[tuple[str, SkillReport]]:
     places, skills = found.arrangement.destinations, world.skills
     if unit.kind is UnitKind.PICK_PLACE:
-        report = _done(world, lambda: skills.grasp_at(_thing_box(world, found, unit.target),
-                                                      unit.target))
+        report = _done(world, lambda: skills.grasp_at(
+            thing_box(
+                found.arrangement.table, world.frame(), unit.target), unit.target))
         yield 'grasp', report
         if skills.carried is None:
             return
-        yield 'place', _done(world, lambda: skills.place_at(
-            _spot(world, found, unit), unit.destination))
+        yield 'place', _done(world, lambda: skills.place_at(spot(
+            found, world.frame(), world.nominal_view, unit.target, unit.destination),
+            unit.destination))
         if skills.carried is not None:
             yield 'put back', _done(world, skills.put_back)
         return
     act = skills.open_at if unit.kind is UnitKind.OPEN else skills.close_at
-    cabinet = _name_of(found, places[unit.target])
     yield str(unit.kind), _done(world, lambda: act(
-        _drawer_box(world, cabinet, places[unit.target].part), unit.target))
+        drawer_box(found, world.frame(), places[unit.target]), unit.target))
 
 
 def _done(world: TabletopTaskWorld, act: Any) -> SkillReport:
@@ -210,58 +218,13 @@ def _wrong(world: TabletopTaskWorld, found: Tidying, units: list[NamedUnit]) -> 
             drawers[unit.target] = unit.kind
             continue
         place, holder = places[unit.destination], truth.holders[unit.target]
-        if (holder.name, holder.part) != (_name_of(found, place), place.part):
+        if (holder.name, holder.part) != (holder_of(found, place), place.part):
             wrong.append(f'{unit.target} is {holder.relation} {holder.name} {holder.part}'.strip())
     for name, kind in drawers.items():
-        out = truth.opened[_name_of(found, places[name]), places[name].part]
+        out = truth.opened[holder_of(found, places[name]), places[name].part]
         if (out < OPEN) if kind is UnitKind.OPEN else (out > CLOSED):
             wrong.append(f'{name} is out by {out:.2f}')
     return wrong
-
-
-def _name_of(found: Tidying, place: Destination) -> str:
-    return next(one.name for one in found.arrangement.table.things if one.thing is place.thing)
-
-
-def _index(world: TabletopTaskWorld, name: str) -> int:
-    assert world.table is not None
-    return [one.name for one in world.table.things].index(name)
-
-
-def _thing_box(world: TabletopTaskWorld, found: Tidying, name: str) -> Region:
-    mask = world.frame().things == _index(world, name)
-    return box_of(mask) if mask.any() else _everywhere()
-
-
-def _drawer_box(world: TabletopTaskWorld, cabinet: str, drawer: str) -> Region:
-    frame = world.frame()
-    parts = list(world.thing(cabinet).indices(drawer))
-    mask = (frame.things == _index(world, cabinet)) & np.isin(frame.parts, parts)
-    return box_of(mask) if mask.any() else _everywhere()
-
-
-def _everywhere() -> Region:
-    return Region(Form.BOX, ((0.0, 0.0), (1.0, 1.0)))
-
-
-def _spot(world: TabletopTaskWorld, found: Tidying, unit: NamedUnit) -> Region:
-    """The pixel of the destination that is nearest to where there is room for the thing."""
-    place = found.arrangement.destinations[unit.destination]
-    name, frame = _name_of(found, place), world.frame()
-    mask = frame.things == _index(world, name)
-    if place.part:
-        parts = place.thing.parts
-        floor = [k for k, part in enumerate(parts) if part.parent == place.part
-                 and part.name == 'inside']
-        shown = mask & np.isin(frame.parts, floor)
-        mask = shown if shown.any() else mask & np.isin(
-            frame.parts, list(place.thing.indices(place.part)))
-    at = np.array(found.spot_pose(unit.target).position)
-    column, row = world.nominal_view.project(at[None])[0]
-    ys, xs = np.nonzero(mask)
-    nearest = int(np.argmin(np.hypot(xs - column, ys - row)))
-    height, width = mask.shape
-    return Region(Form.POINT, (((xs[nearest] + 0.5) / width, (ys[nearest] + 0.5) / height),))
 
 
 def _append(path: Path, line: Line) -> None:

@@ -28,6 +28,7 @@ setup(
             'blocksworld = sightplan_sim.blocksworld:make_world',
             'household = sightplan_sim.household:make_world',
             'sliding = sightplan_sim.sliding:make_world',
+            'tabletop = sightplan_sim.tabletop.world:make_world',
         ],
         'sightplan.scenes': [
             'blocksworld = sightplan_sim.blocksworld.pointing:make_source',

@@ -26,6 +26,8 @@ _PATIENCE = 8  # iterations in which the error may not shrink
 _RANDOM_STARTS = 12
 _STEP_RAD = 0.5  # greatest change of a joint in one iteration
 _DRAWN = 0.2  # part of the way to the seed that joints go in one iteration where they are free to
+_KEPT = 32  # sets of points of which it is remembered how they move
+_STILL = np.eye(4)
 _NEAR_RAD = 0.8  # a solution nearer than this to the seed needs no competitor
 
 
@@ -52,11 +54,12 @@ class Kinematics:
         pinocchio.framesForwardKinematics(self._model, data, neutral)
         self._to_base = inverse(data.oMf[self._frame(robot.base_frame)].homogeneous)
         self._to_table = inverse(robot.table.pose) @ self._to_base
+        self._points: dict[tuple[str | Point, ...], list[tuple[int, list[int], Array]]] = {}
         # For many configurations at once: placement, parent and axis of each joint.
         pinocchio.computeJointJacobians(self._model, data, neutral)
         self._chain = [
-            (placement.homogeneous, int(parent) - 1,
-             pinocchio.getJointJacobian(self._model, data, joint, pinocchio.LOCAL)[:, joint - 1])
+            (placement.homogeneous, int(parent) - 1, _Motion.of(pinocchio.getJointJacobian(
+                self._model, data, joint, pinocchio.LOCAL)[:, joint - 1]))
             for joint, (placement, parent) in enumerate(
                 zip(self._model.jointPlacements, self._model.parents, strict=True)) if joint]
 
@@ -90,22 +93,30 @@ class Kinematics:
         """
         q = np.asarray(q, dtype=np.float64)
         poses: list[Array] = []
-        for index, (placement, parent, axis) in enumerate(self._chain):
-            local = placement @ _joint(q[:, index], axis)
+        for index, (placement, parent, motion) in enumerate(self._chain):
+            local = placement @ motion.at(q[:, index])
             poses.append(local if parent < 0 else poses[parent] @ local)
-        by_joint: dict[int, tuple[list[int], list[Array]]] = {}
-        for column, given in enumerate(frames):
-            point = Point(given) if isinstance(given, str) else given
-            frame = self._model.frames[self._frame(point.frame)]
-            columns, points = by_joint.setdefault(int(frame.parentJoint) - 1, ([], []))
-            columns.append(column)
-            points.append(frame.placement.homogeneous @ (*point.xyz_m, 1.0))
         found = np.empty((len(q), len(frames), 3))
-        for joint, (columns, points) in by_joint.items():
-            together = np.array(points)  # (P, 4)
-            found[:, columns] = (np.swapaxes((poses[joint][:, :3] @ together.T), 1, 2)
-                                 if joint >= 0 else together[:, :3])
+        for joint, columns, points in self._by_joint(tuple(frames)):
+            found[:, columns] = (np.swapaxes((poses[joint][:, :3] @ points.T), 1, 2)
+                                 if joint >= 0 else points[:, :3])
         return np.asarray(found @ self._to_table[:3, :3].T + self._to_table[:3, 3])
+
+    def _by_joint(self, frames: tuple[str | Point, ...]) -> list[tuple[int, list[int], Array]]:
+        """For each joint the columns of the points that move with it, and these (P, 4)."""
+        if frames not in self._points:
+            if len(self._points) >= _KEPT:
+                self._points.clear()
+            by_joint: dict[int, tuple[list[int], list[Array]]] = {}
+            for column, given in enumerate(frames):
+                point = Point(given) if isinstance(given, str) else given
+                frame = self._model.frames[self._frame(point.frame)]
+                columns, points = by_joint.setdefault(int(frame.parentJoint) - 1, ([], []))
+                columns.append(column)
+                points.append(frame.placement.homogeneous @ (*point.xyz_m, 1.0))
+            self._points[frames] = [(joint, columns, np.array(points))
+                                    for joint, (columns, points) in by_joint.items()]
+        return self._points[frames]
 
     def ik(self, pose_base: Array, seed: Array) -> Array | None:
         """Joint angles within the limits that bring the tip to a pose.
@@ -178,16 +189,32 @@ def _far(q: Array, seed: Array) -> float:
     return float(np.abs(q - seed).max())
 
 
-def _joint(q: Array, axis: Array) -> Array:
-    """(K, 4, 4) motion of a joint about or along a unit axis (linear, angular) at K positions."""
-    motion = np.zeros((len(q), 4, 4))
-    motion[:, [0, 1, 2, 3], [0, 1, 2, 3]] = 1.0
-    x, y, z = axis[3:]
-    k = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    motion[:, :3, :3] += (np.sin(q)[:, None, None] * k
-                          + (1 - np.cos(q))[:, None, None] * (k @ k))
-    motion[:, :3, 3] = q[:, None] * axis[:3]
-    return motion
+@dataclass(frozen=True, eq=False)
+class _Motion:
+    """The motion of a joint about or along a unit axis: sine, 1 - cosine and position, weighed.
+
+    Attributes:
+        sine, versine, shift: (4, 4) what they are weighed with.
+    """
+
+    sine: Array
+    versine: Array
+    shift: Array
+
+    @classmethod
+    def of(cls, axis: Array) -> _Motion:
+        """That of an axis (linear, angular)."""
+        x, y, z = axis[3:]
+        k, shift = np.zeros((4, 4)), np.zeros((4, 4))
+        k[:3, :3] = [[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]]
+        shift[:3, 3] = axis[:3]
+        return cls(k, k @ k, shift)
+
+    def at(self, q: Array) -> Array:
+        """(K, 4, 4) at K positions."""
+        q = q[:, None, None]
+        return np.asarray(_STILL + np.sin(q) * self.sine + (1 - np.cos(q)) * self.versine
+                          + q * self.shift)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from sightplan.model import (
     State,
     Stepped,
     StopReason,
+    ToldApart,
     param,
 )
 from sightplan.records import messages
@@ -254,7 +255,8 @@ def check_truth(world: str, method: str, stop_at_goal: bool, privileged: str) ->
 
 
 _STAGES: Mapping[type, str] = {
-    EpisodeStarted: 'started', Observed: 'observe', Planned: 'plan', Proposed: 'propose'}
+    EpisodeStarted: 'started', Observed: 'observe', Planned: 'plan', Proposed: 'propose',
+    ToldApart: 'look'}
 
 
 class _FeedbackRecorder:

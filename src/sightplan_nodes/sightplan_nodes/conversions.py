@@ -98,7 +98,7 @@ def depth_from_msg(message: Image, unit_m: float = 1e-3) -> NDArray[np.float32]:
 # requests
 
 def fill_observation(request: Any, observation: Observation, with_image: bool = True) -> Any:
-    """Write an observation into a request to a model (Ground, ProposePlan); returns it.
+    """Write an observation into a request to a model (Ground, TellApart, ProposePlan); returns it.
 
     Args:
         request: what to fill.
@@ -115,8 +115,9 @@ def fill_observation(request: Any, observation: Observation, with_image: bool = 
     else:
         request.image.header = MESSAGES.header(observation.stamp_ns, observation.frame_id)
     request.image_id = observation.image_id
-    request.view = MESSAGES.view_to_msg(observation)
-    request.privileged_facts = MESSAGES.facts_to_msg(observation.privileged_facts)
+    if hasattr(request, 'view'):
+        request.view = MESSAGES.view_to_msg(observation)
+        request.privileged_facts = MESSAGES.facts_to_msg(observation.privileged_facts)
     return request
 
 

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sightplan_interfaces.srv import Ground, Locate
+from sightplan_interfaces.srv import Ground, Locate, TellApart
 
 from sightplan.grounding import PARSERS, BackendGrounder, BackendLocator, PointerSettings
 from sightplan.model import Observation, param
 from sightplan.records import messages
 from sightplan.runs import asks_for_reasons
 from sightplan.vlm.api import Backend, can_locate
+from sightplan.vlm.detecting import can_detect
 from sightplan_nodes import conversions, names
 from sightplan_nodes.backend_node import BackendNode, BackendSettings, Work
 from sightplan_nodes.camera_topics import Intrinsics, next_picture
@@ -51,8 +52,9 @@ class LocateSettings(PointerSettings):
 class GrounderNode(BackendNode):
     """Answers questions about images, and says where things are in them, while active.
 
-    Services: ``~/ground`` (Ground) and ``~/locate`` (Locate). Of a backend that cannot point,
-    ``~/locate`` replies with an error that names those that can. A request without a picture is
+    Services: ``~/ground`` (Ground), ``~/locate`` (Locate) and ``~/tell_apart`` (TellApart). Of a
+    backend that cannot point, ``~/locate`` replies with an error that names those that can;
+    likewise ``~/tell_apart``, of one that cannot find all things. A request without a picture is
     about the next one of ``camera/image_raw``. Depth of the picture is taken from
     ``camera/depth/image_raw``, by its stamp, and its calibration from ``camera/camera_info``,
     where somebody publishes any.
@@ -74,12 +76,13 @@ class GrounderNode(BackendNode):
 
     def other_services(self) -> tuple[tuple[type, str, Work], ...]:
         """Also of a backend that cannot point, so that a client is told why there is no place."""
-        return ((Locate, '~/locate', self._locate),)
+        return ((Locate, '~/locate', self._locate), (TellApart, '~/tell_apart', self._tell_apart))
 
     def subscribe(self, backend: Backend) -> None:
         """Also to depth that a backend points better with."""
         super().subscribe(backend)
-        if self._depth is None and self._locate_settings.depth and can_locate(backend):
+        if self._depth is None and self._locate_settings.depth and (
+                can_locate(backend) or can_detect(backend)):
             self._depth = DepthImages(self)
 
     def reasoning(self) -> bool | None:
@@ -136,7 +139,20 @@ class GrounderNode(BackendNode):
         response.model, response.image_id = messages.text(asked.model), seen.image_id
         response.seconds = time.monotonic() - started
 
-    def _picture(self, request: Locate.Request, limit_s: float) -> Observation:
+    def _tell_apart(self, user: BackendGrounder, request: TellApart.Request,
+                    response: TellApart.Response, limit_s: float) -> None:
+        """Find all things in a picture; contract of ``work``."""
+        started = time.monotonic()
+        seen = self._picture(request, limit_s)
+        found = user.tell_apart(dataclasses.replace(seen, depth_m=self._aligned(seen)),
+                                max(1, request.looks), limit_s)
+        response.instances = [MESSAGES.instance_to_msg(one) for one in found]
+        response.header = MESSAGES.header(seen.stamp_ns, seen.frame_id)
+        response.model, response.image_id = messages.text(user.model), seen.image_id
+        response.seconds = time.monotonic() - started
+
+    def _picture(self, request: Locate.Request | TellApart.Request,
+                 limit_s: float) -> Observation:
         """The picture of a request; the camera's next one, if it has none."""
         if not request.image.data and not request.image_id:
             request.image = next_picture(self, limit_s)

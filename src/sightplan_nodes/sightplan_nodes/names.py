@@ -10,6 +10,7 @@ from sightplan.records.topics import AGENT as AGENT
 from sightplan.records.topics import AGENT_ANSWERS as AGENT_ANSWERS
 from sightplan.records.topics import AGENT_BELIEF as AGENT_BELIEF
 from sightplan.records.topics import AGENT_EPISODE as AGENT_EPISODE
+from sightplan.records.topics import AGENT_INSTANCES as AGENT_INSTANCES
 from sightplan.records.topics import AGENT_OBSERVATION as AGENT_OBSERVATION
 from sightplan.records.topics import AGENT_PLAN as AGENT_PLAN
 from sightplan.records.topics import AGENT_PROPOSAL as AGENT_PROPOSAL
@@ -43,6 +44,7 @@ EXECUTE_SKILL = 'execute_skill'
 GRASP_AT = 'grasp_at'
 GROUND = f'{GROUNDER}/ground'
 LOCATE = f'{GROUNDER}/locate'
+TELL_APART = f'{GROUNDER}/tell_apart'
 PLAN = f'{SYMBOLIC_PLANNER}/plan'
 COMPARE_PATHS = f'{PATH_CRITIC}/compare_paths'
 PROPOSE_PLAN = f'{VLM_PLANNER}/plan'

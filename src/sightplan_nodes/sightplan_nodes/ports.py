@@ -29,6 +29,7 @@ from sightplan_interfaces.srv import (
     ProposePlan,
     ProvideFacts,
     ResetWorld,
+    TellApart,
 )
 
 from sightplan.domains import Domain
@@ -44,6 +45,7 @@ from sightplan.model import (
     EpisodeSpec,
     Feedback,
     GroundingPrompt,
+    Instance,
     Observation,
     PlanningResult,
     PlanningTask,
@@ -298,8 +300,15 @@ class _ModelClient(_Client):
         self._episode_id, self._split, self._new_episode = episode_id, split, True
         self.capped = None
 
-    def _ask(self, request: Any, observation: Observation, timeout_s: float | None) -> Any:
+    def _ask(self, request: Any, observation: Observation, timeout_s: float | None,
+             service: ServiceCaller | None = None) -> Any:
         """Send a request about an observation, and its image unless that was sent before.
+
+        Args:
+            request: what to send.
+            observation: what it is about.
+            timeout_s: wall-clock limit [s]; None: the usual one.
+            service: another one of the same node than the usual one.
 
         Raises:
             InputError: there is neither image nor text.
@@ -310,20 +319,21 @@ class _ModelClient(_Client):
         request.episode_id, request.split = self._episode_id, self._split
         request.new_episode, self._new_episode = self._new_episode, False
         request.timeout_s = self._limit_s if timeout_s is None else timeout_s
+        service = service or self._service
         try:
-            reply = self._send(request)
+            reply = self._send(service, request)
         except UnknownImageError:  # by another process than the one that it was sent to
             conversions.fill_observation(request, observation)
-            reply = self._send(request)
+            reply = self._send(service, request)
         self._sent_image_id = observation.image_id
         spent = messages.usage_from_msg(reply.usage)
         if spent is not None:
             self._usage = (self._usage or Usage()) + spent
         return reply
 
-    def _send(self, request: Any) -> Any:
+    def _send(self, service: ServiceCaller, request: Any) -> Any:
         try:  # the node keeps the limit itself; its reply, which says more, shall come first
-            return self._call(request, request.timeout_s + 2.0)
+            return service.checked(request, request.timeout_s + 2.0, self._cancelled)
         except SpendingCapError as error:
             self.capped = error
             raise
@@ -335,6 +345,7 @@ class RosGrounder(_ModelClient):
     def __init__(self, node: Node, deadlines: Deadlines,
                  cancelled: Callable[[], bool] = never) -> None:
         super().__init__(node, Ground, names.GROUND, deadlines.ground_s, cancelled)
+        self._apart = ServiceCaller(node, TellApart, names.TELL_APART, names.GROUNDER)
         self._parameters = ParameterReader(node, names.GROUNDER, _FACTS_S)
         self.reads_prompt = True
         """Whether its answers depend on the prompt around the questions."""
@@ -365,6 +376,14 @@ class RosGrounder(_ModelClient):
         reply = self._ask(request, observation, timeout_s)
         self._model = reply.model
         return conversions.answers_from_response(reply, questions)
+
+
+    def tell_apart(self, observation: Observation, looks: int = 1,
+                   timeout_s: float | None = None) -> tuple[Instance, ...]:
+        """Find all things in a picture; see ``BackendGrounder.tell_apart``."""
+        reply = self._ask(TellApart.Request(looks=looks), observation, timeout_s, self._apart)
+        self._model = reply.model
+        return tuple(messages.instance_from_msg(one) for one in reply.instances)
 
 
 class RosVisualPlanner(_ModelClient):

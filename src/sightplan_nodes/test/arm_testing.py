@@ -33,18 +33,19 @@ LONG_S = 10.0
 """So long takes a motion that a test breaks off: many times as long as that takes."""
 
 
-def patient_robot(folder: Path, **limits: float) -> str:
+def patient_robot(folder: Path, name: str = 'panda', **limits: float) -> str:
     """A Panda's file whose limits bear a busy machine; returns its path.
 
     Args:
         folder: where to write it.
+        name: of the robot, as in config/robots/.
         **limits: of its safety, by the names of their fields; those of time are 5 s if not given.
     """
-    text = load_robot('panda').file.read_text()
+    text = load_robot(name).file.read_text()
     patience = dict.fromkeys(('state_timeout_s', 'image_timeout_s', 'heartbeat_timeout_s'), 5.0)
-    for name, value in (patience | limits).items():
-        text, count = re.subn(rf'(?m)^( *{name}:).*', rf'\1 {value}', text)
-        assert count, name
+    for field, value in (patience | limits).items():
+        text, count = re.subn(rf'(?m)^( *{field}:).*', rf'\1 {value}', text)
+        assert count, field
     path = folder / 'patient.yaml'
     path.write_text(text)
     return str(path)

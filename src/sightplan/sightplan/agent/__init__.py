@@ -19,6 +19,7 @@ from sightplan.agent.registry import (
     needs_visual_planner,
     policy_settings,
     prompt_name,
+    reads_instruction,
 )
 
 __all__ = [
@@ -26,5 +27,5 @@ __all__ = [
     'PrivilegedFacts', 'SampleTruth', 'Stop', 'Withhold', 'answerer_class', 'answerer_names',
     'answerer_settings', 'check_reads_goal', 'make_answerer', 'make_policy', 'method_names',
     'needs_grounder', 'needs_model', 'needs_planner', 'needs_truth', 'needs_visual_planner',
-    'policy_settings', 'prompt_name', 'run_episode',
+    'policy_settings', 'prompt_name', 'reads_instruction', 'run_episode',
 ]

@@ -8,13 +8,15 @@ one by mistake.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from sightplan.domains import Domain
-from sightplan.grounding.instructions import DRAWER, Instance, Stage
+from sightplan.grounding.instructions import DRAWER, Stage
 from sightplan.model import (
     Action,
     Atom,
     InputError,
+    Instance,
     Literal,
     PlannerError,
     PlanningResult,
@@ -29,7 +31,8 @@ from sightplan.model.region import Form, Region
 PlanIt = Callable[[PlanningTask], PlanningResult]
 """Searches for a plan."""
 
-_SEARCH = 'optimal'
+SEARCH = 'optimal'
+"""How plans are searched."""
 _SURFACE, _CONTAINER, _THING = 'surface', 'container', 'thing'
 _TYPES: Mapping[str, str] = {
     'tray': _SURFACE, 'plate': _SURFACE, 'bowl': _CONTAINER, 'crate': _CONTAINER,
@@ -58,18 +61,11 @@ def grounded_steps(stages: Sequence[Stage], seen: Sequence[Instance], domain: Do
         PlannerError: the planner did not end within its limits.
     """
     world = {one.name: one for one in seen}
-    types = {name: _TYPES.get(_category(one), _THING) for name, one in world.items()}
-    needed = _needed(stages, types)
-    objects = {name: types[name] for name in needed}
-    told: dict[str, bool | None] = {}
-    for stage in stages:  # only the first one about a drawer tells how it was before them all
-        told.setdefault(stage.drawer, stage.was_open)
-    state = _state(needed, world, types, told)
-    steps: list[GroundedStep] = []
-    for stage in stages:
-        problem = Problem('stage', domain.reference, objects, state, _goal(stage, types),
-                          domain.pddl)
-        found = plan(PlanningTask(domain.pddl, domain.write_problem(problem), _SEARCH))
+    work = staged(stages, seen)
+    state, steps = work.state, list[GroundedStep]()
+    for goal in work.goals:
+        problem = Problem('stage', domain.reference, work.objects, state, goal, domain.pddl)
+        found = plan(PlanningTask(domain.pddl, domain.write_problem(problem), SEARCH))
         if found.status is PlanningStatus.UNSOLVABLE:
             raise InputError(f'no plan reaches {_said(problem.goal)}')
         if found.status is not PlanningStatus.SOLVED:
@@ -77,36 +73,51 @@ def grounded_steps(stages: Sequence[Stage], seen: Sequence[Instance], domain: Do
         model = domain.model(problem)
         for action in found.plan:
             state = model.apply(action, state)
-            steps.append(_step(action, world))
+            about = world[action.args[-1]]
+            steps.append(GroundedStep(primitive_of(action), about.name,
+                                      place_of(action, about)))
     return tuple(steps)
 
 
-def _category(one: Instance) -> str:
-    return max(one.categories, key=one.categories.__getitem__, default='')
+@dataclass(frozen=True)
+class Staged:
+    """Goals over instances, one after another, as a problem of the domain.
+
+    Attributes:
+        objects: name to type, of what the goals are about and of all drawers.
+        state: what is taken to hold at the beginning: by what is told, else by what is seen.
+        goals: each is to hold before the next one is begun.
+    """
+
+    objects: Mapping[str, str]
+    state: State
+    goals: tuple[tuple[Literal, ...], ...]
 
 
-def _needed(stages: Sequence[Stage], types: Mapping[str, str]) -> list[str]:
-    """Names of what the goals are about, and of all drawers."""
-    names = [name for stage in stages for pair in stage.placements for name in pair]
-    names += [stage.drawer for stage in stages if stage.drawer]
-    names += [name for name, kind in types.items() if kind == DRAWER]
-    return sorted(set(names))
+def staged(stages: Sequence[Stage], seen: Sequence[Instance]) -> Staged:
+    """What stages want of the things that are seen, in the words of the domain.
 
-
-def _state(names: Sequence[str], world: Mapping[str, Instance], types: Mapping[str, str],
-           told: Mapping[str, bool | None]) -> State:
-    """What is taken to hold at the beginning: by what is told, else by what is seen."""
-    atoms = {Atom('handempty')}
-    drawers = {name: _category(world[name]) for name in names if types[name] == DRAWER}
-    opened = {name for name in drawers if (
-        (world[name].opened or 0.0) >= 0.5 if told.get(name) is None else told[name])}
-    over = [(upper, lower) for upper, one in drawers.items() for lower, other in drawers.items()
-            if (one, other) == (f'{DRAWER}:top', f'{DRAWER}:bottom')]
+    Raises:
+        InputError: something is to be put where nothing can be put.
+    """
+    types = {one.name: _TYPES.get(one.category, _THING) for one in seen}
+    names = {name for stage in stages for pair in stage.placements for name in pair}
+    names |= {stage.drawer for stage in stages if stage.drawer}
+    names |= {name for name, kind in types.items() if kind == DRAWER}
+    told: dict[str, bool | None] = {}
+    for stage in stages:  # only the first one about a drawer tells how it was before them all
+        told.setdefault(stage.drawer, stage.was_open)
+    drawers = [one for one in seen if types[one.name] == DRAWER]
+    opened = {one.name for one in drawers if (
+        (one.opened or 0.0) >= 0.5 if told.get(one.name) is None else told[one.name])}
+    over = [(upper.name, lower.name) for upper in drawers for lower in drawers
+            if (upper.category, lower.category) == (f'{DRAWER}:top', f'{DRAWER}:bottom')]
     hung = {lower for upper, lower in over if upper in opened}
-    atoms |= {Atom('open', (name,)) for name in opened}
-    atoms |= {Atom('clear', (name,)) for name in drawers if name not in hung}
-    atoms |= {Atom('over', pair) for pair in over}
-    return frozenset(atoms)
+    state = {Atom('handempty')} | {Atom('over', pair) for pair in over}
+    state |= {Atom('open', (name,)) for name in opened}
+    state |= {Atom('clear', (one.name,)) for one in drawers if one.name not in hung}
+    return Staged({name: types[name] for name in sorted(names)}, frozenset(state),
+                  tuple(_goal(stage, types) for stage in stages))
 
 
 def _goal(stage: Stage, types: Mapping[str, str]) -> tuple[Literal, ...]:
@@ -120,13 +131,16 @@ def _goal(stage: Stage, types: Mapping[str, str]) -> tuple[Literal, ...]:
     return tuple(goal)
 
 
-def _step(action: Action, world: Mapping[str, Instance]) -> GroundedStep:
-    """An action with the place of what it is about."""
-    primitive = Primitive(action.name.partition('-')[0])
-    about = world[action.args[-1]]
-    if primitive is Primitive.PLACE:
-        return GroundedStep(primitive, about.name, Region(Form.POINT, (about.region.centre,)))
-    return GroundedStep(primitive, about.name, about.region)
+def primitive_of(action: Action) -> Primitive:
+    """What an action of the domain does: ``place-in`` places."""
+    return Primitive(action.name.partition('-')[0])
+
+
+def place_of(action: Action, about: Instance) -> Region:
+    """Where in the picture an action is done: what is placed, in the middle of its place's box."""
+    if primitive_of(action) is Primitive.PLACE:
+        return Region(Form.POINT, (about.region.centre,))
+    return about.region
 
 
 def _said(goal: Sequence[Literal]) -> str:

@@ -34,6 +34,7 @@ from sightplan.model import (
     GoalView,
     Grounder,
     InputError,
+    Instance,
     Literal,
     Observation,
     Observed,
@@ -54,6 +55,7 @@ from sightplan.model import (
     Stepped,
     StopReason,
     SymbolicPlanner,
+    ToldApart,
     Usage,
     VisualPlanner,
     VisualTask,
@@ -95,7 +97,9 @@ class _Session:
                  cancelled: Callable[[], bool], limits: Limits, clock: Clock) -> None:
         # The world's luck is a function of its seed: the policy learns neither. The id has the
         # name of the problem in it.
-        problem = spec.problem.for_agent(spec.pictured_goal)
+        self._instructed = getattr(policy, 'reads_instruction', False)
+        problem = (spec.problem.as_told() if self._instructed
+                   else spec.problem.for_agent(spec.pictured_goal))
         if policy.needs_truth:  # it may know what the true state does not tell: goal and plans
             problem = replace(spec.problem, init=problem.init)
         self.spec = replace(spec, id='', problem=problem, seed=0, failure_probability=0.0)
@@ -179,6 +183,30 @@ class _Session:
 
     def adopt_goal(self, goal: Sequence[Literal]) -> None:
         self.spec = replace(self.spec, problem=replace(self.problem, goal=tuple(goal)))
+
+    def adopt_problem(self, objects: Mapping[str, str], goal: Sequence[Literal]) -> None:
+        if not self._instructed:
+            raise InputError('this method was told objects and goal; only one that declares '
+                             'reads_instruction finds them itself')
+        self.spec = replace(self.spec, problem=replace(self.problem, objects=objects,
+                                                       goal=tuple(goal)))
+        self._model = None
+
+    def tell_apart(self, looks: int, observation: Observation | None = None,
+                   ) -> tuple[Instance, ...]:
+        if observation is None:
+            observation = self.observe()
+        tell_apart = getattr(self._grounder, 'tell_apart', None)
+        if tell_apart is None:
+            raise InputError(f'{type(self._grounder).__name__} cannot find the things of a '
+                             'picture (choose a method that asks questions)')
+        before, spent = self.timings_s['ground'], _usage(self._grounder)
+        with self._stage('ground'):
+            instances = tuple(tell_apart(observation, looks, self._limits.ground_s))
+        self.record(ToldApart(observation, instances, looks, self.timings_s['ground'] - before,
+                              self._grounder.model,
+                              used_between(spent, _usage(self._grounder))))
+        return instances
 
     def _with_facts(self, observation: Observation) -> Observation:
         """An observation, with the facts that the spec grants with it and no others."""

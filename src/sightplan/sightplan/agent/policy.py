@@ -4,7 +4,10 @@ A method is one module ``sightplan.agent.methods.<name>`` holding a frozen setti
 ``Settings`` and a class ``Policy`` with the class attributes below, built as ``Policy(settings)``,
 or as ``Policy(settings, truth)`` when it declares ``needs_truth`` (only oracles do). A method that
 can read its goal from a picture (``Context.goal_observation``) says so by ``reads_goal = True``;
-without it, one that lets a symbolic planner plan is refused where the goal is pictured. The loop
+without it, one that lets a symbolic planner plan is refused where the goal is pictured. One that
+is given an instruction in words and nothing else, neither objects nor goal, says so by
+``reads_instruction = True``; it finds both in the picture (``tell_apart``, ``adopt_problem``) and
+sends each action with its place there, ``Action.region``. The loop
 in ``agent.loop`` drives it: ``begin`` once, then ``decide`` and ``learn`` for every action. All
 that a policy knows of the world comes through its ``Context``.
 """
@@ -23,6 +26,7 @@ from sightplan.model import (
     Atom,
     EpisodeSpec,
     Feedback,
+    Instance,
     Literal,
     Observation,
     PastStep,
@@ -122,6 +126,29 @@ class Context(Protocol):
 
     def adopt_goal(self, goal: Sequence[Literal]) -> None:
         """Take literals, read from the picture of the goal, for the goal from now on."""
+
+    def adopt_problem(self, objects: Mapping[str, str], goal: Sequence[Literal]) -> None:
+        """Take what was found in the picture for the problem's objects, and literals for its goal.
+
+        Args:
+            objects: name to type, of the domain's types.
+            goal: over these objects.
+
+        Raises:
+            InputError: the policy was given objects and goal (no ``reads_instruction``).
+        """
+
+    def tell_apart(self, looks: int, observation: Observation | None = None,
+                   ) -> tuple[Instance, ...]:
+        """Let the model find all things in a picture, and tell them apart.
+
+        Args:
+            looks: how often it looks, each time at another view of the picture.
+            observation: what to look at; a fresh one when None.
+
+        Raises:
+            InputError: the model cannot, or there is no picture.
+        """
 
     def ask(self, atoms: Sequence[Atom], purpose: AskPurpose,
             expected: Sequence[bool | None] | None = None, action: Action | None = None,

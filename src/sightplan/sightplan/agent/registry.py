@@ -66,6 +66,11 @@ def needs_visual_planner(name: str) -> bool:
     return _POLICIES.cls(name).needs_visual_planner
 
 
+def reads_instruction(name: str) -> bool:
+    """Whether the method is given an instruction in words, and neither objects nor goal."""
+    return bool(getattr(_POLICIES.cls(name), 'reads_instruction', False))
+
+
 def needs_model(name: str) -> bool:
     """Whether the method uses a vision-language model: to answer questions, or to plan."""
     return needs_grounder(name) or needs_visual_planner(name)

@@ -93,6 +93,7 @@ class _Indexed(Record):
     model_config = pydantic.ConfigDict(extra='ignore')
 
     optimal_length: int
+    instruction: str = ''
 
 
 class _Index(Record):
@@ -192,7 +193,7 @@ class Domain:
         return self.folder / 'problems' / split
 
     def split_problems(self, split: str) -> list[Problem]:
-        """A split's problems in order, with their optimal lengths.
+        """A split's problems in order, with what its index says of them.
 
         Raises:
             InputError: there is no such split.
@@ -200,9 +201,9 @@ class Domain:
         """
         if split not in self._cache:
             folder = self.split_folder(split)
-            lengths = _optimal_lengths(folder)
+            index = _indexed(folder)
             self._cache[split] = tuple(
-                _with_length(self.read_problem(path), lengths)
+                _with_index(self.read_problem(path), index)
                 for path in self.problem_files(folder))
         return list(self._cache[split])
 
@@ -371,7 +372,8 @@ _found: dict[str, plugins.Folder] = {}
 def read_folder(domain: Domain, folder: Path) -> tuple[list[Problem], list[ProblemError]]:
     """Read all problem files of a folder; bad ones never stop the others.
 
-    Optimal lengths are taken from an ``index.yaml`` beside the files, if there is one.
+    Optimal lengths, and instructions in words, are taken from an ``index.yaml`` beside the files,
+    if there is one.
 
     Args:
         domain: whose problems they are.
@@ -388,9 +390,9 @@ def read_folder(domain: Domain, folder: Path) -> tuple[list[Problem], list[Probl
     problems: list[Problem] = []
     errors: list[ProblemError] = []
     try:
-        lengths = _optimal_lengths(folder)
+        index = _indexed(folder)
     except DomainError as error:
-        lengths = {}
+        index = {}
         errors.append(ProblemError(str(error)))
     paths = domain.problem_files(folder)
     if not paths:
@@ -402,7 +404,7 @@ def read_folder(domain: Domain, folder: Path) -> tuple[list[Problem], list[Probl
         except ProblemError as error:
             errors.append(error)
         else:
-            problems.append(_with_length(problem, lengths))
+            problems.append(_with_index(problem, index))
     return problems, errors
 
 
@@ -451,6 +453,8 @@ def write_folder(domain: Domain, folder: Path, settings: object,
         'settings': {field.name: getattr(settings, field.name)
                      for field in settings_fields(type(settings))},
         'problems': {problem.name: {'seed': seed, 'optimal_length': problem.optimal_length,
+                                    **({'instruction': problem.instruction}
+                                       if problem.instruction else {}),
                                     **(notes or {}).get(problem.name, {})}
                      for seed, problem in problems}}
     try:
@@ -467,15 +471,17 @@ def write_folder(domain: Domain, folder: Path, settings: object,
     return len(problems)
 
 
-def _with_length(problem: Problem, lengths: Mapping[str, int]) -> Problem:
-    """A problem with the optimal length that an index has of it, if any."""
-    return dataclasses.replace(
-        problem, optimal_length=lengths.get(problem.name, problem.optimal_length))
+def _with_index(problem: Problem, index: Mapping[str, _Indexed]) -> Problem:
+    """A problem with the optimal length and the instruction that an index has of it, if any."""
+    entry = index.get(problem.name)
+    if entry is None:
+        return problem
+    return dataclasses.replace(problem, optimal_length=entry.optimal_length,
+                               instruction=entry.instruction)
 
 
-def _optimal_lengths(folder: Path) -> dict[str, int]:
+def _indexed(folder: Path) -> Mapping[str, _Indexed]:
     path = folder / 'index.yaml'
     if not path.is_file():
         return {}
-    return {name: entry.optimal_length
-            for name, entry in read_record(_Index, path).problems.items()}
+    return read_record(_Index, path).problems

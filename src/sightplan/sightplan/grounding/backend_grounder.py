@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from sightplan.domains import load_domain
+from sightplan.grounding.instructions import instances_of
 from sightplan.grounding.parsing import Parser, parse_yes_no
 from sightplan.model import (
     BARE,
@@ -19,11 +22,13 @@ from sightplan.model import (
     BackendError,
     GroundingPrompt,
     InputError,
+    Instance,
     Observation,
     Question,
     Verdict,
 )
 from sightplan.vlm.api import Backend, BackendUser, Part, TextReply, TextRequest, YesNoRequest
+from sightplan.vlm.detecting import DetectRequest, detector
 
 
 class BackendGrounder(BackendUser):
@@ -81,6 +86,31 @@ class BackendGrounder(BackendUser):
             answers.append(Answer(question.atom, self._parse(reply.text), reply.p_yes,
                                   reply.p_no, reply.text, reply.p_unknown))
         return answers
+
+    def tell_apart(self, observation: Observation, looks: int = 1,
+                   timeout_s: float | None = None) -> tuple[Instance, ...]:
+        """Find all things in a picture, and tell them apart.
+
+        Args:
+            observation: the picture, with depth where there is any.
+            looks: how often the model looks, each time at another view of the picture.
+            timeout_s: wall-clock limit of each look [s]; None for the backend's own.
+
+        Raises:
+            InputError: the model cannot (names those that can), or there is no picture.
+            BackendError: the model could not answer.
+            DeadlineError: no reply within timeout_s.
+        """
+        able = detector(self._backend.model.partition('/')[0], self._backend)
+        if observation.image is None:
+            raise InputError('things are told apart in pictures; this observation has none')
+        depth_m = observation.depth_m
+        if depth_m is not None and depth_m.shape != observation.image.shape[:2]:
+            depth_m = None
+        if depth_m is not None:
+            depth_m = np.nan_to_num(depth_m, nan=0.0, posinf=0.0, neginf=0.0)
+        return instances_of(able.detect(DetectRequest(
+            observation.image, depth_m, attempt, timeout_s)) for attempt in range(looks))
 
     def _read(self, observation: Observation, questions: Sequence[Question],
               timeout_s: float | None, prompt: GroundingPrompt) -> list[Answer]:

@@ -46,6 +46,7 @@ from sightplan.model import (
     Proposed,
     State,
     Stepped,
+    ToldApart,
     TruthSource,
     Usage,
     Verdict,
@@ -122,6 +123,10 @@ class EpisodeScorer:
             self._saw(event.observation)
             self._spent(event)
             self._proposed(event)
+        elif isinstance(event, ToldApart):
+            self._saw(event.observation)
+            self._cost(event.usage)
+            self._line['model'] = event.model or self._line['model']
         elif isinstance(event, Planned):
             self._planned(event)
         elif isinstance(event, Stepped):
@@ -231,8 +236,11 @@ class EpisodeScorer:
         if event.prompt:
             prompts = self._line['prompts']
             prompts[event.prompt] = prompts.get(event.prompt, 0) + 1
-        if event.usage is not None:
-            self._usage = (self._usage or Usage()) + event.usage
+        self._cost(event.usage)
+
+    def _cost(self, usage: Usage | None) -> None:
+        if usage is not None:
+            self._usage = (self._usage or Usage()) + usage
 
     def _proposed(self, event: Proposed) -> None:
         line, proposal = self._line, event.proposal

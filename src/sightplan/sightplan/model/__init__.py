@@ -19,6 +19,7 @@ from sightplan.model.episode import (
     Proposed,
     Stepped,
     StopReason,
+    ToldApart,
 )
 from sightplan.model.errors import (
     BackendError,
@@ -36,6 +37,7 @@ from sightplan.model.errors import (
     WorldError,
     did_you_mean,
 )
+from sightplan.model.instance import Instance
 from sightplan.model.paths import config_files, config_folders, user_path
 from sightplan.model.perception import (
     BARE,
@@ -87,13 +89,13 @@ __all__ = [
     'BackendError', 'Belief', 'BeliefUpdated', 'CancelledError', 'Clock', 'DeadlineError',
     'DetailSource', 'DomainError', 'EpisodeEnded', 'EpisodeEvent', 'EpisodeSpec',
     'EpisodeStarted', 'Feedback', 'FeedbackStatus', 'Form', 'GoalView', 'Grounder',
-    'GroundingPrompt', 'InfrastructureError', 'InputError', 'Literal', 'MaskSource',
+    'GroundingPrompt', 'InfrastructureError', 'InputError', 'Instance', 'Literal', 'MaskSource',
     'Observation', 'Observed', 'PastStep', 'Plan', 'Planned', 'PlannerError', 'PlanningResult',
     'PlanningStatus', 'PlanningTask', 'Privileged', 'PrivilegedSource', 'Problem',
     'ProblemError', 'Proposal', 'ProposalStatus', 'Proposed', 'Question', 'Recorder', 'Region',
     'SightplanError', 'SpendingCapError', 'State', 'Stepped', 'StopReason', 'StoppedError',
-    'SymbolicPlanner', 'Target', 'TargetMasks', 'TruthSource', 'UnknownImageError', 'Usage',
-    'Verdict', 'VisualPlanner', 'VisualTask', 'World', 'WorldError', 'check_settings',
+    'SymbolicPlanner', 'Target', 'TargetMasks', 'ToldApart', 'TruthSource', 'UnknownImageError',
+    'Usage', 'Verdict', 'VisualPlanner', 'VisualTask', 'World', 'WorldError', 'check_settings',
     'config_files', 'config_folders', 'did_you_mean', 'identity_values', 'param', 'prompt_id',
     'settings_fields', 'used_between', 'user_path',
 ]

@@ -11,6 +11,7 @@ import enum
 from dataclasses import dataclass, field
 
 from sightplan.model.belief import Belief
+from sightplan.model.instance import Instance
 from sightplan.model.perception import Answer, AskPurpose, Observation, Question
 from sightplan.model.planning import PastStep, PlanningResult, Proposal
 from sightplan.model.problem import Problem
@@ -172,6 +173,27 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class ToldApart:
+    """All things in one observation were found and told apart.
+
+    Attributes:
+        observation: the look in which they were found.
+        instances: what was found.
+        looks: how many times the model was asked, each time about another view.
+        seconds: wall-clock time of the call [s].
+        model: exact name of the model that answered.
+        usage: what the call cost; None where nobody counted.
+    """
+
+    observation: Observation
+    instances: tuple[Instance, ...]
+    looks: int = 1
+    seconds: float = 0.0
+    model: str = ''
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BeliefUpdated:
     """The policy's belief after new evidence."""
 
@@ -247,5 +269,5 @@ class EpisodeEnded:
 
 
 EpisodeEvent = (
-    EpisodeStarted | Observed | Asked | BeliefUpdated | Planned | Proposed | Stepped
+    EpisodeStarted | Observed | Asked | ToldApart | BeliefUpdated | Planned | Proposed | Stepped
     | EpisodeEnded)

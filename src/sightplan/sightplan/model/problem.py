@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from sightplan.model.errors import InputError
 from sightplan.model.symbols import Literal, Plan, State
 
 NAMELESS = 'problem'
@@ -30,6 +31,7 @@ class Problem:
         known: those atoms of ``init`` that are no secret, because they are about the place itself
             and never change: which cells of a board are next to each other.
         plans: sequences of actions that came with the problem, by name, right or wrong.
+        instruction: what a person would say who wants the goal; '' for nothing.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Problem:
     source: str = ''
     known: State = frozenset()
     plans: Mapping[str, Plan] = field(default_factory=dict)
+    instruction: str = ''
 
     def __post_init__(self) -> None:
         object.__setattr__(self, 'objects', MappingProxyType(dict(self.objects)))
@@ -50,7 +53,7 @@ class Problem:
     def __reduce__(self):  # type: ignore[no-untyped-def]  # MappingProxyType cannot be pickled
         return (Problem, (self.name, self.domain, dict(self.objects), self.init, self.goal,
                           self.domain_pddl, self.optimal_length, self.source, self.known,
-                          dict(self.plans)))
+                          dict(self.plans), self.instruction))
 
     @property
     def domain_name(self) -> str:
@@ -74,6 +77,18 @@ class Problem:
         return replace(self, name=NAMELESS, init=self.known,
                        goal=() if pictured_goal else self.goal, optimal_length=None, source='',
                        plans={})
+
+    def as_told(self) -> Problem:
+        """The same problem as somebody knows it who was given the instruction and nothing else.
+
+        Raises:
+            InputError: there is none.
+        """
+        if not self.instruction:
+            raise InputError(f'{self.source or self.name} comes with no instruction in words; '
+                             'choose problems that do, such as those of domain tabletop, or a '
+                             'method that is told its goal')
+        return replace(self.for_agent(), objects={}, init=frozenset(), known=frozenset(), goal=())
 
     def goal_met(self, state: State) -> bool:
         """Whether every goal literal holds."""

@@ -52,6 +52,7 @@ from sightplan.model import (
     Form,
     GroundingPrompt,
     InputError,
+    Instance,
     Observation,
     Observed,
     PastStep,
@@ -67,6 +68,7 @@ from sightplan.model import (
     State,
     Stepped,
     StopReason,
+    ToldApart,
     Usage,
     Verdict,
 )
@@ -277,6 +279,26 @@ def maybe_region_from_msg(messages: Sequence[Any]) -> Region | None:
     return region_from_msg(messages[0]) if len(messages) else None
 
 
+def instance_from_msg(message: Any) -> Instance:
+    """A message's thing that was told apart.
+
+    Raises:
+        InputError: its place is no box, or names and probabilities are not as many.
+    """
+    if (len(message.categories) != len(message.category_probabilities)
+            or len(message.colours) != len(message.colour_probabilities)):
+        raise InputError(f'instance {message.name!r}: names and probabilities are not as many')
+    try:
+        return Instance(
+            message.name, region_from_msg(message.region),
+            dict(zip(message.categories, map(float, message.category_probabilities),
+                     strict=True)),
+            dict(zip(message.colours, map(float, message.colour_probabilities), strict=True)),
+            probability_from_msg(message.opened))
+    except ValueError as error:
+        raise InputError(f'instance: {error}') from error
+
+
 def verdict_from_msg(value: int) -> Verdict:
     """A message's verdict.
 
@@ -300,7 +322,8 @@ def probability_from_msg(value: float) -> float | None:
 _FROM_FIELD: Mapping[Any, Callable[[Any], Any]] = {
     str: str, int: int, float: float, bool: bool, float | None: probability_from_msg,
     Action | None: maybe_action_from_msg, Usage | None: usage_from_msg,
-    Region | None: maybe_region_from_msg, Proposal: proposal_from_msg}
+    Region | None: maybe_region_from_msg, Proposal: proposal_from_msg,
+    Instance: instance_from_msg}
 
 
 # images
@@ -392,6 +415,7 @@ def fill_spec(message: Any, spec: EpisodeSpec, problem_pddl: str) -> Any:
     message.domain_pddl, message.problem_pddl = problem.domain_pddl, problem_pddl
     length = problem.optimal_length
     message.optimal_length = _NO_LENGTH if length is None else length
+    message.instruction = text(problem.instruction)
     message.seed, message.max_actions = spec.seed, spec.max_actions
     message.failure_probability = spec.failure_probability
     message.stop_at_goal, message.privileged = spec.stop_at_goal, spec.privileged.value
@@ -420,7 +444,8 @@ def read_problem(message: Any) -> tuple[Domain, Problem]:
     problem = domain.parse_problem(message.problem_pddl, message.problem,
                                    f'problem {message.problem!r} of the request')
     if hasattr(message, 'optimal_length'):
-        problem = dataclasses.replace(problem, optimal_length=optimal_length(message))
+        problem = dataclasses.replace(problem, optimal_length=optimal_length(message),
+                                      instruction=message.instruction)
     return domain, problem
 
 
@@ -476,6 +501,8 @@ def event_from_msg(topic: str, message: Any) -> EpisodeEvent:
                                       message.privileged_facts))
         case topics.AGENT_ANSWERS:
             return _asked_from_msg(message)
+        case topics.AGENT_INSTANCES:
+            return ToldApart(_elsewhere(message), **_values(ToldApart, message))
         case topics.AGENT_BELIEF:
             return BeliefUpdated(belief_from_msg(message))
         case topics.AGENT_PLAN:
@@ -551,7 +578,7 @@ class EventReader:
         event = event_from_msg(topic, message)
         if isinstance(event, Observed):
             self._observed[event.observation.stamp_ns] = event.observation
-        elif isinstance(event, (Asked, Proposed)):
+        elif isinstance(event, (Asked, Proposed, ToldApart)):
             asked = event.observation
             seen = self._observed.get(asked.stamp_ns)
             if seen is not None and asked.altered is not None:
@@ -572,7 +599,7 @@ class Messages:
         self._writers: dict[Any, Callable[[Any], Any]] = {
             str: text, int: int, float: float, bool: bool, float | None: probability_to_msg,
             bool | None: EXPECTATIONS.__getitem__, Action | None: self.action_to_msg,
-            Usage | None: self.usage_to_msg,
+            Usage | None: self.usage_to_msg, Instance: self.instance_to_msg,
             Region | None: lambda region: [] if region is None else [self.region_to_msg(region)]}
 
     def _own(self, name: str, /, **fields: Any) -> Any:
@@ -626,6 +653,15 @@ class Messages:
                          x=[x for x, _ in region.points], y=[y for _, y in region.points],
                          label=text(region.label),
                          probability=probability_to_msg(region.probability))
+
+    def instance_to_msg(self, instance: Instance) -> Any:
+        """A thing that was told apart as a message."""
+        return self._own(
+            'Instance', name=instance.name, region=self.region_to_msg(instance.region),
+            categories=list(instance.categories),
+            category_probabilities=list(instance.categories.values()),
+            colours=list(instance.colours), colour_probabilities=list(instance.colours.values()),
+            opened=probability_to_msg(instance.opened))
 
     def usage_to_msg(self, usage: Usage | None) -> Any:
         """What a model's use cost, as a message; None: nobody counted."""
@@ -707,7 +743,7 @@ class Messages:
             labelled: whether the image is on the topic of pictures with labels.
         """
         frame_id, fields = '', dict[str, Any]()
-        if isinstance(event, Observed | Asked | Proposed):
+        if isinstance(event, Observed | Asked | Proposed | ToldApart):
             seen = event.observation
             stamp_ns, frame_id, fields['image_id'] = seen.stamp_ns, seen.frame_id, seen.image_id
         if isinstance(event, Observed):
@@ -720,6 +756,8 @@ class Messages:
                 fields['altered'] = self.to_msg(seen.altered)
         elif isinstance(event, Proposed):
             kind, fields = 'ProposalStamped', {**fields, **self._put(event)}
+        elif isinstance(event, ToldApart):
+            kind, fields = 'InstanceArray', {**fields, **self._put(event)}
         elif isinstance(event, Planned):
             kind, fields = 'PlanStamped', self._put(event.result)
         elif isinstance(event, BeliefUpdated):
@@ -748,6 +786,7 @@ class Messages:
 
 
 _TOPICS = {Observed: topics.AGENT_OBSERVATION, Asked: topics.AGENT_ANSWERS,
+           ToldApart: topics.AGENT_INSTANCES,
            BeliefUpdated: topics.AGENT_BELIEF, Planned: topics.AGENT_PLAN,
            Proposed: topics.AGENT_PROPOSAL, Stepped: topics.AGENT_STEP}
 

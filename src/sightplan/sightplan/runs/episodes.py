@@ -57,7 +57,12 @@ from sightplan.records.evidence import FailureImages
 from sightplan.runs import rules, worlds
 from sightplan.runs.driver import singly
 from sightplan.runs.identity import identity
-from sightplan.runs.method_check import check_inference, check_method, check_sequence
+from sightplan.runs.method_check import (
+    check_inference,
+    check_instructions,
+    check_method,
+    check_sequence,
+)
 from sightplan.runs.rules import suite_of
 from sightplan.runs.settings import ALL_SPLITS, RunSettings, resolved_backend_options
 from sightplan.runs.suite import EPISODES, Suite
@@ -185,6 +190,7 @@ class EpisodeWork:
         method = check_method(settings, self._domain)
         check_inference(method, self._domain, self.plan.pairs[0][1])
         check_sequence(method, self.plan.pairs)
+        check_instructions(settings, self.plan.pairs)
         with ExitStack() as stack:
             self._world = world or closing(stack, worlds.make_world(
                 self._domain.reference, settings.world_options))

@@ -91,7 +91,9 @@ def problems_sha256(domain: Domain, pairs: Sequence[tuple[str, Problem]]) -> str
     """Hash of (split, problem) pairs, as the identity of a run has it."""
     digest = hashlib.sha256()
     for split, problem in pairs:
-        digest.update(f'{split}/{problem.name}\n{domain.write_problem(problem)}\n'.encode())
+        told = f'{problem.instruction}\n' if problem.instruction else ''
+        digest.update(
+            f'{split}/{problem.name}\n{domain.write_problem(problem)}\n{told}'.encode())
     return digest.hexdigest()[:12]
 
 

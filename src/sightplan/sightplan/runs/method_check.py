@@ -9,7 +9,13 @@ from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any, cast
 
-from sightplan.agent import Context, check_reads_goal, needs_grounder, policy_settings
+from sightplan.agent import (
+    Context,
+    check_reads_goal,
+    needs_grounder,
+    policy_settings,
+    reads_instruction,
+)
 from sightplan.domains import Domain
 from sightplan.model import InputError, Problem
 from sightplan.runs import rules
@@ -53,6 +59,20 @@ def _check_reading(settings: RunSettings) -> None:
             f'reading of method {settings.method} asks for a reply in free text, and backend '
             f'{settings.backend!r} answers yes/no questions only; leave reading out, or choose '
             f'a backend that can: {", ".join(able) or "none"}')
+
+
+def check_instructions(settings: RunSettings, pairs: Iterable[tuple[str, Problem]]) -> None:
+    """Check that a method that is given an instruction in words gets one, and eyes for it.
+
+    Raises:
+        InputError: a problem has none, or the model cannot tell things apart; says what can.
+    """
+    if not reads_instruction(settings.method):
+        return
+    for _, problem in pairs:
+        problem.as_told()
+    from sightplan.vlm.detecting import check_detects
+    check_detects(settings.backend, backend_class(settings.backend))
 
 
 def check_sequence(method: Any, pairs: Iterable[tuple[str, Problem]]) -> None:

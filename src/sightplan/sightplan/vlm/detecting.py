@@ -155,8 +155,18 @@ def detector(name: str, backend: object) -> Detector:
     Raises:
         InputError: it cannot; names those that can.
     """
+    check_detects(name, backend)
+    return cast(Detector, backend)
+
+
+def check_detects(name: str, backend: object) -> None:
+    """Check that a backend, or its class, finds all things in a picture.
+
+    Raises:
+        InputError: it cannot; names those that can.
+    """
     if can_detect(backend):
-        return cast(Detector, backend)
+        return
     from sightplan.vlm.api import backend_class, backend_names
 
     able = [other for other in backend_names() if can_detect(backend_class(other))]

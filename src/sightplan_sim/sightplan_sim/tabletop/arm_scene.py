@@ -133,6 +133,9 @@ class TableArm(SimulatedArm):
                 if part.solid:
                     self._bullet.changeDynamics(
                         body.id, link, lateralFriction=self.settings.friction)
+            # What lies still costs nothing until something touches it.
+            self._bullet.changeDynamics(
+                body.id, -1, activationState=self._bullet.ACTIVATION_STATE_ENABLE_SLEEPING)
             self._bodies[placed.name] = body
         self._blocks = {name: body.id for name, body in self._bodies.items()}
         self._highest_m = {}

@@ -51,7 +51,8 @@ def problem_of(found: Tidying, domain: Domain, name: str) -> Problem:
     return Problem(
         name=name, domain=domain.reference, objects=objects, init=frozenset(init),
         goal=tuple(_goal(found)), domain_pddl=domain.pddl,
-        optimal_length=found.tasks[0].horizon, known=over)
+        optimal_length=found.tasks[0].horizon, known=over,
+        instruction=found.tasks[0].instruction)
 
 
 def _goal(found: Tidying) -> list[Literal]:

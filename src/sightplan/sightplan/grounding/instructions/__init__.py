@@ -5,7 +5,6 @@ putting things somewhere), and these become goals over the things that are seen 
 """
 
 from sightplan.grounding.instructions.instances import (
-    Instance,
     Stage,
     UnresolvedError,
     instances_of,
@@ -19,6 +18,7 @@ from sightplan.grounding.instructions.wishes import (
     Things,
     Wish,
 )
+from sightplan.model import Instance
 
 __all__ = [
     'DRAWER', 'Choice', 'Instance', 'Place', 'Stage', 'Things', 'UnreadError', 'UnresolvedError',

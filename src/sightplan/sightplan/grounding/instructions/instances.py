@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sightplan.grounding.instructions.wishes import DRAWER, Choice, Place, Things, Wish
-from sightplan.model import InputError
-from sightplan.model.region import Form, Region, box_iou
+from sightplan.model import InputError, Instance
+from sightplan.model.region import box_iou
 from sightplan.vlm.detecting import Detection, DetectReply
 
 ACCEPT = 0.5
@@ -24,35 +24,6 @@ ASPECT = 4 / 3
 
 class UnresolvedError(InputError):
     """Nothing that is seen is what an instruction describes."""
-
-
-@dataclass(frozen=True, eq=False)
-class Instance:
-    """A thing that is seen, told apart from all others.
-
-    Attributes:
-        name: unique, a lower-case PDDL name such as ``mug_2``.
-        region: its box.
-        categories: probability of each; ``drawer:top`` and ``drawer:bottom`` for drawers.
-        colours: probability of each.
-        opened: probability that it stands open; None for what does not open.
-    """
-
-    name: str
-    region: Region
-    categories: Mapping[str, float]
-    colours: Mapping[str, float]
-    opened: float | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse regions that are no box.
-
-        Raises:
-            ValueError: it is none.
-        """
-        if self.region.form is not Form.BOX:
-            raise ValueError(f'{self.name}: a thing is seen in a box, not in a '
-                             f'{self.region.form}')
 
 
 @dataclass(frozen=True, slots=True)

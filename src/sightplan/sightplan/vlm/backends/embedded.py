@@ -60,6 +60,10 @@ BOARDS = 'sightplan_boards'
 """Type of the model, in its ``config.json``, that reads boards of pieces."""
 
 
+DETECTED = ('tabletop',)
+"""Domains of whose pictures all things are found; none has a shipped model for questions."""
+
+
 def choosing_content(settings: Settings) -> str:
     """Name and hash of the weights of what chooses; see ``api.backend_content``."""
     return _local_models.folder_identity('embedded', _paths_folder(settings), 'paths_dir', PATHS)
@@ -69,6 +73,12 @@ def detecting_content(settings: Settings) -> str:
     """Name and hash of the weights of what finds things; see ``api.backend_content``."""
     return _local_models.folder_identity('embedded', _detector_folder(settings), 'detector_dir',
                                          DETECTOR)
+
+
+def _only_detects(settings: Settings) -> bool:
+    """Whether all that there is for a domain is what finds things."""
+    return (not settings.model_dir and settings.domain in DETECTED
+            and settings.domain not in shipped_domains())
 
 
 def _detector_folder(settings: Settings) -> Path:
@@ -118,6 +128,8 @@ class Settings:
 
 def content(settings: Settings) -> str:
     """Name and hash of the weights; see ``api.backend_content``."""
+    if _only_detects(settings):
+        return detecting_content(settings)
     folder = Path(settings.model_dir) if settings.model_dir else shipped_folder(settings.domain)
     return _local_models.folder_identity('embedded', folder, 'model_dir')
 
@@ -153,9 +165,6 @@ class Backend(AnswersOnly, _local_models.LocalModel):
 
     def __init__(self, settings: Settings | None = None) -> None:
         own = settings or Settings()
-        folder = (Path(own.model_dir) if own.model_dir else shipped_folder(own.domain)).resolve()
-        shipped = folder.parent == SHIPPED
-        self._domain = folder.name if shipped else ''
         self._locator_folder = (Path(own.locator_dir).expanduser() if own.locator_dir
                                 else SHIPPED / LOCATOR).resolve()
         self.locates = bool(own.locator_dir) or locator_is_shipped()
@@ -170,6 +179,15 @@ class Backend(AnswersOnly, _local_models.LocalModel):
         self._depth = own.depth
         self._channels = 3
         self._boards: BoardReader | None = None
+        self._unasked = own.domain if _only_detects(own) else ''
+        self._domain = ''
+        if self._unasked:
+            self._lock, self._usage = threading.Lock(), Usage()
+            self.name = detecting_content(own)
+            return
+        folder = (Path(own.model_dir) if own.model_dir else shipped_folder(own.domain)).resolve()
+        shipped = folder.parent == SHIPPED
+        self._domain = folder.name if shipped else ''
         if reads_boards(folder):
             self._read_boards(folder, own, shipped)
             return
@@ -204,6 +222,8 @@ class Backend(AnswersOnly, _local_models.LocalModel):
         Shipped models are called by their domain; others by their folder, and a hash of their
         other files follows.
         """
+        if self._unasked:
+            return self.detector_model
         if not self._domain:
             return self.name
         return f'{SHIPPED.name}/{self._domain}@{self.name.partition("@")[2]}'
@@ -225,6 +245,11 @@ class Backend(AnswersOnly, _local_models.LocalModel):
 
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
         """Answer all questions about one image; contract in the protocol."""
+        if self._unasked:
+            raise InputError(f"backend 'embedded' answers no questions about domain "
+                             f'{self._unasked!r}, it finds the things in its pictures; train a '
+                             'model (training/README.md) and name its folder as model_dir, or '
+                             'choose method grounded_plan or another backend')
         if self._boards is not None:
             replies = self._boards.answer(request)
             with self._lock:

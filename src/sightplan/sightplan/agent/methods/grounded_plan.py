@@ -1,0 +1,225 @@
+"""``grounded_plan``: an instruction is carried out step by step, each at its place in the picture.
+
+The policy is given an instruction in words and nothing else. All things in the picture are told
+apart, the instruction becomes goals over these instances (read by a small reader of plain
+instructions, ``sightplan.grounding.instructions``), and a planner plans stage by stage
+(``sightplan.agent.grounded_plans``). Each step is sent with the place of its instance; after it
+the policy looks again. Where a thing is not where it was, the next step goes to where it is seen
+now; a step that did not do what it should is planned for and tried again. Where it is not sure
+enough what is meant, it says so and moves nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sightplan.agent.grounded_plans import (
+    SEARCH,
+    Staged,
+    place_of,
+    primitive_of,
+    staged,
+)
+from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
+from sightplan.grounding.instructions import Stage, read_instruction, resolve
+from sightplan.model import (
+    Action,
+    Atom,
+    Feedback,
+    FeedbackStatus,
+    InputError,
+    Instance,
+    Observation,
+    Plan,
+    State,
+    StopReason,
+    param,
+)
+from sightplan.model.grounded_plan import Primitive
+from sightplan.model.region import Region, box_iou
+
+_ALIKE = 0.2
+"""A thing may be another look's thing if it is of its category with this probability."""
+_SAME = 0.4
+"""It is at the same place if the boxes overlap by this (intersection over union)."""
+_GROWN = 0.15
+"""A thing is in or on a place if its middle is in the place's box, grown by this part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How an instruction is carried out."""
+
+    looks: int = param(5, 'how often the model is asked what is in the first picture, each time '
+                       'in another view', low=1, high=9)
+    looks_again: int = param(1, 'likewise after each step', low=1, high=9)
+    accept: float = param(0.3, 'nothing is moved for a stage of the instruction whose things are '
+                          'right with less than this probability', low=0.0, high=1.0)
+    tries: int = param(3, 'how often a step is tried', low=1, high=9)
+
+
+class Policy:
+    """Carries out an instruction over instances."""
+
+    needs_truth = needs_visual_planner = False
+    needs_grounder = needs_planner = True
+    reads_instruction = tells_apart = True
+    prompt = ''
+
+    def __init__(self, settings: Settings) -> None:
+        """Keep how instructions are carried out."""
+        self._settings = settings
+        self._work = Staged({}, frozenset(), ())
+        self._things: dict[str, Instance] = {}
+        self._state: State = frozenset()
+        self._plan: Plan = ()
+        self._stage = self._tried = self._moved = self._repeated = 0
+
+    @property
+    def remaining(self) -> int:
+        """Actions of the current plan that are not carried out yet."""
+        return len(self._plan)
+
+    def begin(self, context: Context) -> Stop | None:
+        """Tell things apart, read the instruction, and plan its first stage."""
+        self._stage = self._tried = self._moved = self._repeated = 0
+        self._plan = ()
+        observation = context.observe()
+        seen = context.tell_apart(self._settings.looks, observation)
+        try:
+            stages = resolve(read_instruction(context.problem.instruction), seen,
+                             _aspect(observation))
+            self._work = staged(stages, seen)
+        except InputError as error:
+            return Stop(StopReason.GAVE_UP, str(error))
+        if unsure := _unsure(stages, self._settings.accept):
+            return Stop(StopReason.GAVE_UP, unsure)
+        self._things = {one.name: one for one in seen}
+        self._state = self._work.state
+        return self._next_plan(context)
+
+    def _next_plan(self, context: Context) -> Stop | None:
+        """Plan for the first stage that is not reached yet."""
+        while self._stage < len(self._work.goals):
+            goal = self._work.goals[self._stage]
+            if all((literal.atom in self._state) is literal.positive for literal in goal):
+                self._stage += 1
+                continue
+            context.adopt_problem(self._work.objects, goal)
+            context.believe(self._state)
+            found = context.plan(self._state, SEARCH)
+            self._plan = found.plan or ()
+            return without_plan(found)
+        return Stop(StopReason.PLAN_DONE, f'places found anew by looking again: {self._moved}; '
+                    f'steps repeated: {self._repeated}')
+
+    def decide(self, context: Context) -> Decision:
+        """The next step, at its place as it was seen last."""
+        action = self._plan[0]
+        return Act(dataclasses.replace(action, region=place_of(
+            action, self._things[action.args[-1]])))
+
+    def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
+        """Look again: is it as it should be, and where is everything now?"""
+        done = self._look(context, action, feedback)
+        if done:
+            self._state = context.model.apply(action, self._state)
+            self._plan, self._tried = self._plan[1:], 0
+            if self._plan:
+                context.believe(self._state)
+                return None
+            return self._next_plan(context)
+        self._tried += 1
+        self._repeated += 1
+        if self._tried >= self._settings.tries:
+            return Stop(StopReason.GAVE_UP, f'{action} was tried {self._tried} times: '
+                        f'{feedback.message or "it is not seen to be done"}')
+        return self._next_plan(context)
+
+    def _look(self, context: Context, action: Action, feedback: Feedback) -> bool:
+        """Update where things are; returns whether an action did what it should."""
+        seen = context.tell_apart(self._settings.looks_again)
+        found = matched(self._things, seen)
+        about, primitive = action.args[0], primitive_of(action)
+        said_done = feedback.status is FeedbackStatus.EXECUTED and not feedback.message
+        before = self._things[about].region
+        for name, one in found.items():
+            old = self._things[name]
+            if name != about and box_iou(one.region, old.region) < 1.0 - _GROWN:
+                self._moved += 1
+            self._things[name] = dataclasses.replace(
+                old, region=one.region,
+                opened=old.opened if one.opened is None else one.opened)
+        here = found.get(about)
+        if primitive is Primitive.GRASP:
+            return said_done and (here is None or box_iou(here.region, before) < _SAME)
+        if primitive is Primitive.PLACE:
+            inside = here is not None and _inside(here.region,
+                                                  self._things[action.args[-1]].region)
+            if not said_done and not inside and here is not None:
+                # It lies somewhere else: it is in the hand no more.
+                self._state = (self._state - {Atom('held', (about,))}) | {Atom('handempty')}
+            return inside or (said_done and here is None)
+        wanted = primitive is Primitive.OPEN
+        opened = None if here is None else here.opened
+        return said_done or (opened is not None and (opened >= 0.5) is wanted)
+
+
+def matched(known: Mapping[str, Instance], seen: Sequence[Instance]) -> dict[str, Instance]:
+    """Which of the things that are known are which of those that are seen now, one to one.
+
+    Nothing is matched with what is of another kind. What overlaps more is more likely the same;
+    what moved is, of all that is left, the nearest.
+
+    Args:
+        known: by name, as they were seen last.
+        seen: now, under other names.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    names = list(known)
+    if not names or not seen:
+        return {}
+    never = 1e6
+    cost = np.full((len(names), len(seen)), never)
+    for row, name in enumerate(names):
+        one = known[name]
+        for column, other in enumerate(seen):
+            alike = other.categories.get(one.category, 0.0)
+            if alike >= _ALIKE:
+                (x, y), (a, b) = one.region.centre, other.region.centre
+                cost[row, column] = (1.0 - box_iou(one.region, other.region)
+                                     + float(np.hypot(x - a, y - b)) + 0.1 * (1.0 - alike))
+    rows, columns = linear_sum_assignment(cost)
+    return {names[row]: seen[column] for row, column in zip(rows, columns, strict=True)
+            if cost[row, column] < never}
+
+
+def _inside(thing: Region, place: Region) -> bool:
+    """Whether the middle of a thing's box is in that of a place, or nearly."""
+    x, y = thing.centre
+    (left, top), (right, bottom) = place.points
+    wide, high = _GROWN * (right - left), _GROWN * (bottom - top)
+    return left - wide <= x <= right + wide and top - high <= y <= bottom + high
+
+
+def _unsure(stages: Sequence[Stage], accept: float) -> str:
+    """What is not sure enough of an instruction; '' if all is."""
+    for number, stage in enumerate(stages, 1):
+        if stage.probability < accept:
+            meant = ', '.join(thing for thing, _ in stage.placements) or stage.drawer
+            return (f'it is not sure which things stage {number} means: {meant}, right with '
+                    f'{stage.probability:.2f} only, less than accept = {accept:g}')
+    return ''
+
+
+def _aspect(observation: Observation) -> float:
+    if observation.image is None:
+        raise InputError('an instruction is carried out in what is seen; there is no picture '
+                         '(choose a world that draws, such as execution=arm)')
+    height, width = observation.image.shape[:2]
+    return float(width / height)

@@ -1,0 +1,42 @@
+"""A thing that is seen in a picture, told apart from all others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sightplan.model.region import Form, Region
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A thing that is seen, told apart from all others.
+
+    Attributes:
+        name: unique, a lower-case PDDL name such as ``mug_2``.
+        region: its box.
+        categories: probability of each; ``drawer:top`` and ``drawer:bottom`` for drawers.
+        colours: probability of each.
+        opened: probability that it stands open; None for what does not open.
+    """
+
+    name: str
+    region: Region
+    categories: Mapping[str, float]
+    colours: Mapping[str, float]
+    opened: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse regions that are no box.
+
+        Raises:
+            ValueError: it is none.
+        """
+        if self.region.form is not Form.BOX:
+            raise ValueError(f'{self.name}: a thing is seen in a box, not in a '
+                             f'{self.region.form}')
+
+    @property
+    def category(self) -> str:
+        """The likeliest category; '' without any."""
+        return max(self.categories, key=self.categories.__getitem__, default='')

@@ -1,0 +1,247 @@
+"""The method ``grounded_plan`` in the episode loop, over a table of boxes.
+
+The table knows boxes and nothing of names: what is grasped is what the sent box covers, and where
+it is put is where the sent point is. Whoever looks sees the boxes, under names of his own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from doubles import EventList
+from sightplan.agent import make_policy, run_episode
+from sightplan.agent.methods.grounded_plan import matched
+from sightplan.domains import load_domain
+from sightplan.model import (
+    Action,
+    Atom,
+    EpisodeSpec,
+    Feedback,
+    FeedbackStatus,
+    Form,
+    InputError,
+    Instance,
+    Literal,
+    Observation,
+    Problem,
+    Region,
+    Stepped,
+    StopReason,
+    ToldApart,
+)
+from sightplan.model.region import box_iou
+from sightplan.planning.symbolic import FastDownwardPlanner
+
+TABLE = {'a': (0.1, 'mug'), 'b': (0.3, 'mug'), 'c': (0.5, 'apple'), 't': (0.7, 'tray')}
+MUGS = 'Put both mugs on the tray.'
+
+
+class Boxes:
+    """World and eyes.
+
+    Args:
+        slips: how many grasps in a row get nothing, and the robot does not notice.
+        fails: likewise, and the robot notices.
+        drops: of which things, by their keys, the first placing ends beside the tray.
+        nudges: what else is moved by the first step, and how far.
+        unsure: how sure the eyes are of categories.
+    """
+
+    model, usage = 'eyes', None
+
+    def __init__(self, slips: int = 0, fails: int = 0, drops: str = '',
+                 nudges: dict[str, float] | None = None, unsure: float = 1.0) -> None:
+        self.fails, self.slips, self.drops, self.unsure = fails, slips, drops, unsure
+        self.nudges = dict(nudges or {})
+        self.looks: list[int] = []
+
+    def reset(self, spec):
+        self.at = {name: (x, 0.4) for name, (x, _) in TABLE.items()}
+        self.hand, self.sent = '', []
+        self.now = 1
+
+    def box(self, name):
+        x, y = self.at[name]
+        wide = 0.2 if name == 't' else 0.08
+        return Region(Form.BOX, ((x, y), (x + wide, y + wide)))
+
+    def observe(self):
+        self.now += 1
+        image = np.full((48, 64, 3), self.now % 256, np.uint8)
+        return Observation(image, stamp_ns=self.now)
+
+    def tell_apart(self, observation, looks=1, timeout_s=None):
+        self.looks.append(looks)
+        names = sorted((name for name in self.at if name != self.hand),
+                       key=lambda name: self.at[name])
+        return tuple(Instance(f'seen_{k}', self.box(name), {TABLE[name][1]: self.unsure},
+                              {'red': 1.0}) for k, name in enumerate(names))
+
+    def ground(self, *_):
+        raise AssertionError('nothing is asked')
+
+    def execute(self, action: Action) -> Feedback:
+        self.sent.append(action)
+        self.now += 1
+        message = ''
+        for name, by in self.nudges.items():
+            self.at[name] = (self.at[name][0] + by, self.at[name][1])
+        self.nudges = {}
+        if action.name == 'grasp':
+            best = max((name for name in self.at if name != self.hand),
+                       key=lambda name: box_iou(self.box(name), action.region))
+            if box_iou(self.box(best), action.region) < 0.8 or self.fails > 0:
+                self.fails -= 1
+                message = 'the fingers closed on nothing'
+            elif self.slips > 0:
+                self.slips -= 1
+            else:
+                self.hand = best
+        else:
+            x, y = action.region.centre
+            if self.hand in self.drops and self.hand:
+                self.drops, message = '', 'the fingers closed on the way'
+                x, y = 0.2, 0.8
+            if self.hand:
+                self.at[self.hand] = (x - 0.04 + 0.005 * len(self.sent), y - 0.04)
+            self.hand = ''
+        return Feedback(FeedbackStatus.EXECUTED, message, self.now)
+
+    def on_tray(self):
+        (left, top), (right, bottom) = self.box('t').points
+        return {name for name in 'abc' if left <= self.box(name).centre[0] <= right
+                and top <= self.box(name).centre[1] <= bottom}
+
+
+@pytest.fixture(scope='module')
+def planner():
+    with FastDownwardPlanner() as made:
+        yield made
+
+
+def problem(instruction: str = MUGS) -> Problem:
+    domain = load_domain('tabletop')
+    return Problem('short_0', 'tabletop', {'secret_1': 'thing', 'secret_2': 'surface'},
+                   frozenset(), (Literal(Atom('on', ('secret_1', 'secret_2'))),), domain.pddl,
+                   instruction=instruction)
+
+
+def play(boxes: Boxes, planner, instruction: str = MUGS, **options):
+    events = EventList()
+    spec = EpisodeSpec('e', problem(instruction), 'grounded_plan', max_actions=30)
+    ended = run_episode(spec, make_policy('grounded_plan', options), boxes, boxes, planner, events,
+                        load_domain('tabletop'))
+    return ended, events
+
+
+def test_both_mugs_and_nothing_else_come_to_the_tray(planner) -> None:
+    boxes = Boxes()
+    ended, events = play(boxes, planner)
+    assert ended.reason is StopReason.PLAN_DONE and boxes.on_tray() == {'a', 'b'}
+    assert [action.name for action in boxes.sent] == ['grasp', 'place-on'] * 2
+    assert all(action.region is not None for action in boxes.sent)
+    assert boxes.looks == [5, 1, 1, 1, 1]
+    told = [event for event in events.events if isinstance(event, ToldApart)]
+    assert len(told) == 5 and told[0].model == 'eyes' and len(told[0].instances) == 4
+
+
+def test_names_and_goal_of_the_problem_stay_unknown(planner) -> None:
+    """Neither objects nor goal reach the policy: it works, and names things by itself."""
+    boxes = Boxes()
+    play(boxes, planner)
+    named = {name for action in boxes.sent for name in action.args}
+    assert named and not any(name.startswith('secret') for name in named)
+
+
+def test_what_was_moved_is_taken_where_it_is_now(planner) -> None:
+    boxes = Boxes(nudges={'b': 0.03, 't': -0.02})
+    ended, _ = play(boxes, planner)
+    assert ended.reason is StopReason.PLAN_DONE and boxes.on_tray() == {'a', 'b'}
+    assert 'found anew by looking again: ' in ended.message
+    assert 'found anew by looking again: 0' not in ended.message
+
+
+def test_a_grasp_that_fails_is_tried_again(planner) -> None:
+    boxes = Boxes(fails=1)
+    ended, _ = play(boxes, planner)
+    assert ended.reason is StopReason.PLAN_DONE and boxes.on_tray() == {'a', 'b'}
+    assert ended.message.endswith('steps repeated: 1')
+
+
+def test_a_grasp_that_only_seems_to_succeed_is_seen_through(planner) -> None:
+    boxes = Boxes(slips=1)
+    ended, _ = play(boxes, planner)
+    assert ended.reason is StopReason.PLAN_DONE and boxes.on_tray() == {'a', 'b'}
+
+
+def test_a_thing_that_was_dropped_is_fetched(planner) -> None:
+    boxes = Boxes(drops='a')
+    ended, _ = play(boxes, planner)
+    assert ended.reason is StopReason.PLAN_DONE and boxes.on_tray() == {'a', 'b'}
+    assert [action.name for action in boxes.sent].count('grasp') == 3
+
+
+def test_what_fails_again_and_again_is_given_up(planner) -> None:
+    ended, _ = play(Boxes(fails=99), planner, tries=2)
+    assert ended.reason is StopReason.GAVE_UP and 'tried 2 times' in ended.message
+    assert 'closed on nothing' in ended.message and ended.steps == 2
+
+
+@pytest.mark.parametrize('instruction', ['Put the bottle on the tray.', 'Sing a song.'])
+def test_what_cannot_be_read_or_found_moves_nothing(planner, instruction: str) -> None:
+    boxes = Boxes()
+    ended, _ = play(boxes, planner, instruction)
+    assert ended.reason is StopReason.GAVE_UP and ended.message and not boxes.sent
+
+
+def test_nothing_moves_where_it_is_not_sure_what_is_meant(planner) -> None:
+    boxes = Boxes(unsure=0.6)
+    ended, _ = play(boxes, planner, accept=0.9)
+    assert ended.reason is StopReason.GAVE_UP and 'accept = 0.9' in ended.message
+    assert not boxes.sent
+    ended, _ = play(boxes, planner, accept=0.1)
+    assert ended.reason is StopReason.PLAN_DONE
+
+
+def test_a_problem_without_instruction_is_refused() -> None:
+    with pytest.raises(InputError, match='no instruction'):
+        problem('').as_told()
+
+
+def test_told_an_instruction_nobody_knows_objects_or_goal() -> None:
+    told = problem().as_told()
+    assert (told.objects, told.goal, told.init, told.known) == ({}, (), frozenset(), frozenset())
+    assert told.instruction == MUGS
+
+
+def test_other_methods_cannot_take_their_own_objects() -> None:
+    class Taking:
+        needs_truth = needs_grounder = needs_planner = needs_visual_planner = False
+        prompt, remaining = '', 0
+
+        def begin(self, context):
+            context.adopt_problem({}, ())
+
+    ended = run_episode(EpisodeSpec('e', problem(), 'taking'), Taking(), Boxes(), Boxes(), None,
+                        EventList(), load_domain('tabletop'))
+    assert ended.reason is StopReason.ERROR and 'reads_instruction' in ended.message
+
+
+def test_things_are_matched_one_to_one_by_kind_and_place() -> None:
+    def thing(name: str, x: float, kind: str = 'mug') -> Instance:
+        return Instance(name, Region(Form.BOX, ((x, 0.1), (x + 0.1, 0.2))), {kind: 1.0}, {})
+
+    known = {one.name: one for one in (thing('mug_1', 0.1), thing('mug_2', 0.4),
+                                       thing('can_1', 0.7, 'can'))}
+    seen = (thing('x', 0.42), thing('y', 0.12), thing('z', 0.71))
+    found = matched(known, seen)
+    assert {name: one.name for name, one in found.items()} == {'mug_1': 'y', 'mug_2': 'x'}
+    assert matched(known, ()) == {} == matched({}, seen)
+
+
+def test_steps_are_numbered_and_have_places(planner) -> None:
+    _, events = play(Boxes(), planner)
+    steps = [event for event in events.events if isinstance(event, Stepped)]
+    assert [step.index for step in steps] == [0, 1, 2, 3]
+    assert all(step.action.region is not None for step in steps)

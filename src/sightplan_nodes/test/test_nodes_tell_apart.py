@@ -1,0 +1,110 @@
+"""The service ~/tell_apart of the node grounder, and the agent's port over it."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+from sightplan_interfaces.srv import TellApart
+
+from nodes_testing import LIMIT_S, Manager, parameters, spinning
+from sightplan.model import BackendError, Form, InputError, Observation, Region, Usage
+from sightplan.records import messages
+from sightplan.vlm.detecting import Detection, DetectReply, DetectRequest
+from sightplan_nodes import backend_node, names
+from sightplan_nodes.calls import ServiceCaller
+from sightplan_nodes.conversions import MESSAGES
+from sightplan_nodes.grounder import GrounderNode
+from sightplan_nodes.ports import Deadlines, RosGrounder
+from test_nodes_locate import Answers
+
+IMAGE = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
+SEEN = (Detection(Region(Form.BOX, ((0.1, 0.2), (0.3, 0.4))), {'mug': 0.9, 'cup': 0.1},
+                  {'red': 1.0}, 0.95),
+        Detection(Region(Form.BOX, ((0.5, 0.2), (0.9, 0.8))), {'drawer:top': 1.0}, {}, 0.9, 0.25))
+
+
+class Finds(Answers):
+    """A backend that can."""
+
+    detects = True
+
+    def detect(self, request: DetectRequest) -> DetectReply:
+        self.requests.append(request)  # type: ignore[arg-type]
+        self.usage = self.usage + Usage(1, 50, 5, 0.25)
+        if self.fail is not None:
+            raise self.fail
+        return DetectReply(SEEN)
+
+
+class Client(Manager):
+    """Asks the node, as anybody and as the agent does."""
+
+    def __init__(self, backend: Answers) -> None:
+        super().__init__(names.GROUNDER)
+        self.backend = backend
+        self.service = ServiceCaller(self.node, TellApart, names.TELL_APART, names.GROUNDER)
+        self.port = RosGrounder(self.node, Deadlines())
+
+    def ask(self, **fields: object) -> TellApart.Response:
+        request = TellApart.Request(**fields)
+        request.image = MESSAGES.image_to_msg(IMAGE, 7, 'optical')
+        return self.service(request, LIMIT_S)
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch):
+    """Makes grounder nodes over a backend."""
+    @contextlib.contextmanager
+    def make(kind: type[Answers] = Finds):
+        backend = kind()
+        monkeypatch.setattr(backend_node, 'make_backend', lambda *arguments: backend)
+        monkeypatch.setattr(backend_node, 'backend_class', lambda name: kind)
+        node = GrounderNode(parameter_overrides=parameters(backend='noisy_oracle'))
+        client = Client(backend)
+        with spinning(node, client.node):
+            yield client
+    return make
+
+
+def test_all_things_come_back_with_their_boxes_and_probabilities(made) -> None:
+    with made() as client:
+        reply = client.ask(looks=3)
+    assert reply.error_code == 0, reply.error_msg
+    mug, drawer = (messages.instance_from_msg(one) for one in reply.instances)
+    assert (mug.name, mug.category, mug.region) == ('mug_1', 'mug', SEEN[0].region)
+    assert mug.categories['mug'] == pytest.approx(0.9 * 0.95) and mug.opened is None
+    assert drawer.category == 'drawer:top' and drawer.opened == pytest.approx(0.25)
+    assert (messages.time_from_msg(reply.header.stamp), reply.header.frame_id) == (7, 'optical')
+    assert reply.model == 'fake-1' and reply.image_id == Observation(IMAGE).image_id
+    assert messages.usage_from_msg(reply.usage) == Usage(3, 150, 15, 0.75)
+    assert [request.attempt for request in client.backend.requests] == [0, 1, 2]
+
+
+def test_the_agents_port_gets_the_same_and_counts_what_it_cost(made) -> None:
+    with made() as client:
+        client.port.start_episode('one', 'short')
+        first = client.port.tell_apart(Observation(IMAGE, 9, 'eye'), 2)
+        again = client.port.tell_apart(Observation(IMAGE, 9, 'eye'))  # the picture is known
+    assert [one.region for one in first] == [one.region for one in SEEN]
+    assert [one.name for one in first] == [one.name for one in again]
+    assert client.port.usage == Usage(3, 150, 15, 0.75) and client.port.model == 'fake-1'
+    assert client.backend.episodes == ['one']
+
+
+def test_a_backend_that_cannot_says_so(made) -> None:
+    with made(Answers) as client:
+        reply = client.ask()
+    assert reply.error_code == InputError.code
+    assert 'cannot find all things in a picture; choose one that can' in reply.error_msg
+
+
+def test_a_failure_is_an_error_of_that_request_only(made) -> None:
+    with made() as client:
+        client.backend.fail = BackendError('out of memory')
+        failed = client.ask()
+        client.backend.fail = None
+        fine = client.ask()
+    assert failed.error_code == BackendError.code and 'out of memory' in failed.error_msg
+    assert fine.error_code == 0 and len(fine.instances) == 2

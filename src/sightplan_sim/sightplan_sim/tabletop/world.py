@@ -1,0 +1,262 @@
+"""The world of the domain ``tabletop``: an arm tidies a table, and physics decides the rest.
+
+Without an arm (``execution`` ``symbolic``) it has no pictures: actions do what the PDDL says.
+
+A problem's name tells its scene (``short_17``: the scene of seed 17), so that what the facts leave
+open (which mug is where, what everything looks like) is the same wherever the problem is shown.
+The agent sees what the robot's own camera sees, with depth.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sightplan.domains.symbolic_world import SymbolicWorld
+from sightplan.model import (
+    Action,
+    Atom,
+    EpisodeSpec,
+    Feedback,
+    FeedbackStatus,
+    Observation,
+    Problem,
+    State,
+    check_settings,
+    param,
+)
+from sightplan_arm.config import load_robot
+from sightplan_sim.arm.settings import HardwareSettings, refuse_without_arm
+from sightplan_sim.arm.world import ArmedWorld, ArmEpisode, robot_identity
+from sightplan_sim.episodes import check_names
+from sightplan_sim.pinhole import CameraInfo, Pinhole
+from sightplan_sim.tabletop import true_places
+from sightplan_sim.tabletop.arm_scene import TableArm, TableCamera, TableScene
+from sightplan_sim.tabletop.arrangements import HORIZONS
+from sightplan_sim.tabletop.cabinet import CABINET
+from sightplan_sim.tabletop.grounded_scenes import make_source
+from sightplan_sim.tabletop.holding import HAND, IN, ON, Holder, holders, opened
+from sightplan_sim.tabletop.tidy_problems import SURFACES, TABLE, object_name
+
+if TYPE_CHECKING:
+    from sightplan_sim.tabletop.tidying import Tidying
+
+FRAME_ID = 'camera_optical_frame'
+OPEN = 0.5
+"""From this part of its way on a drawer is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(HardwareSettings):
+    """How the world behaves and looks."""
+
+    execution: str = param(
+        'symbolic', 'symbolic: actions do what the PDDL says, and there are no pictures; arm: a '
+        'simulated arm carries them out', choices=('symbolic', 'arm'))
+    true_places: bool = param(
+        False, 'whether an action without a place in the picture is carried out where its objects '
+        'truly are: for oracles, with execution=arm')
+    robot: str = param('panda_tabletop', 'robot: a name in config/robots/, or a file')
+    rearm: bool = param(True, 'whether a reset re-arms a safety gate that has stopped')
+    friction: float = param(0.7, 'friction coefficient of the things', low=0.0, high=2.0)
+    calibration_error_mm: float = param(
+        2.0, "how far the camera is from where the robot's file has it, in a direction that the "
+        'scene draws', low=0.0, high=100.0)
+    calibration_error_deg: float = param(
+        0.2, "how far the camera is turned from how the robot's file has it, likewise", low=0.0,
+        high=20.0)
+    depth_noise_mm: float = param(
+        2.0, 'standard deviation of the depth at 1 m; it grows with the square of the distance',
+        low=0.0, high=50.0)
+    width: int = param(640, 'width of the picture [px]', low=160, high=2048)
+    height: int = param(480, 'height of the picture [px]', low=120, high=2048)
+    fov_deg: float = param(45.0, 'vertical field of view of the camera [deg]', low=8.0, high=90.0)
+
+
+@dataclass(kw_only=True)
+class _Episode(ArmEpisode):
+    """What is kept of an episode besides."""
+
+    found: Tidying
+
+
+class BareTable(SymbolicWorld):
+    """The world without an arm."""
+
+    no_pictures = 'execution=symbolic'
+
+
+class TabletopWorld(ArmedWorld['_Episode']):
+    """Implements the ports World and TruthSource; see ``ArmedWorld``.
+
+    Actions are carried out at their places in the picture (``Action.region``); one without a place
+    is rejected. Outcomes: ``success``, if anything has changed that is told by atoms, ``illegal``
+    for what was rejected, else ``no_op``.
+
+    Attributes:
+        settings: as given.
+        renderer: what draws the pictures, for the records of a run.
+
+    Raises:
+        InputError: a setting is out of bounds, or the robot's file is wrong.
+    """
+
+    def __init__(self, settings: Settings, clock_ns: Callable[[], int] | None = None,
+                 skill_settings: Mapping[str, Any] | None = None) -> None:
+        check_settings(settings)
+        self.settings = settings
+        robot = load_robot(settings.robot)
+        optics = Pinhole(settings.width, settings.height, settings.fov_deg)
+        with ExitStack() as stack:
+            self._source = stack.enter_context(make_source())
+            scene = stack.enter_context(TableScene(robot, settings, optics))
+            arm = stack.enter_context(TableArm(robot, settings))
+            super().__init__('tabletop', robot, arm, TableCamera(scene, arm.poses),
+                             rearm=settings.rearm, clock_ns=clock_ns,
+                             skill_settings=skill_settings)
+            self._scene, self._table = scene, arm
+            self.renderer = f'tabletop, arm {robot.name}'
+            stack.pop_all()
+
+    def close(self) -> None:
+        """Give the simulators back."""
+        super().close()
+        self._source.close()
+
+    def camera_info(self) -> CameraInfo:
+        """Calibration of the camera: the same in every episode."""
+        return self._scene.optics.info(FRAME_ID)
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _misfit(self, spec: EpisodeSpec) -> str:
+        problem = spec.problem
+        if _scene_of(problem) is None:
+            return (f'problem {problem.name}: its name tells no scene; names are such as short_3, '
+                    'and "sightplan problems generate" of domain tabletop makes such problems')
+        return ''
+
+    def _make_episode(self, spec: EpisodeSpec) -> _Episode:
+        scene = _scene_of(spec.problem)
+        assert scene is not None, 'checked before'
+        return _Episode(spec=spec, found=self._source.tidying(scene[1], scene[0]))
+
+    def _put(self, episode: _Episode) -> None:
+        table = episode.found.arrangement.table
+        self._table.lay(table.things, table.seed)
+        self._scene.show(table, self.settings.calibration_seed + table.seed, self.arm.now_s())
+
+    def _check_settled(self, episode: _Episode) -> None:
+        """What has moved is where it has moved to: the picture shows it."""
+
+    def _for_skills(self, problem: Problem) -> Problem:
+        return problem.for_agent()
+
+    def execute(self, action: Action) -> Feedback:
+        """Carry out an action at its place in the picture; see ``ArmedWorld.execute``."""
+        if action.region is None and self.settings.true_places:
+            with self._lock:
+                action = self._placed(self._current(), action)
+        return super().execute(action)
+
+    def _placed(self, episode: _Episode, action: Action) -> Action:
+        """An action with the true place of what it is about, if it is about anything here."""
+        found, frame = episode.found, self._scene.shoot(self._table.poses())
+        names = {object_name(one.name): one.name for one in found.arrangement.table.things}
+        places = {object_name(name): place for name, place in
+                  found.arrangement.destinations.items()}
+        about = action.args[-1] if action.args else ''
+        region = None
+        if action.name == 'grasp' and about in names:
+            region = true_places.thing_box(found.arrangement.table, frame, names[about])
+        elif about in places and action.name.startswith('place') and action.args[0] in names:
+            region = true_places.spot(found, frame, self._scene.nominal, names[action.args[0]],
+                                      places[about].name)
+        elif about in places and places[about].part:
+            region = true_places.drawer_box(found, frame, places[about])
+        return dataclasses.replace(action, region=region)
+
+    def _outcome(self, episode: _Episode, action: Action, status: FeedbackStatus,
+                 before: State) -> str:
+        if status is not FeedbackStatus.EXECUTED:
+            return 'illegal'
+        return 'success' if episode.states[-1] != before else 'no_op'
+
+    def _read_state(self, episode: _Episode) -> State:
+        arrangement, poses = episode.found.arrangement, self._table.poses()
+        things = {one.name: one.thing for one in arrangement.table.things}
+        held = self._table.held()
+        holding = holders(things, self._table.places(), poses.slides, held)
+        drawers = {(next(one.name for one in arrangement.table.things
+                         if one.thing is place.thing), place.part): object_name(place.name)
+                   for place in arrangement.destinations.values() if place.part}
+        open_drawers = {name for where, name in drawers.items()
+                        if opened(things, poses.slides).get(where, 0.0) >= OPEN}
+        over = list(itertools.pairwise(drawers.values()))
+        hung = {lower for upper, lower in over if upper in open_drawers}
+        atoms = {Atom('over', pair) for pair in over}
+        atoms |= {Atom('open', (name,)) for name in open_drawers}
+        atoms |= {Atom('clear', (name,)) for name in drawers.values() if name not in hung}
+        for one in arrangement.table.things:
+            if one.name not in arrangement.destinations and one.thing.category != CABINET:
+                atoms |= _whereabouts(one.name, holding[one.name], things, drawers)
+        if not any(atom.predicate == 'held' for atom in atoms):
+            atoms.add(Atom('handempty'))
+        return frozenset(atoms)
+
+    def _picture(self, episode: _Episode) -> Observation:
+        seen = self.camera.observe()
+        return Observation(seen.rgb, frame_id=FRAME_ID, depth_m=seen.depth_m)
+
+
+def _whereabouts(name: str, holder: Holder, things: Mapping[str, Any],
+                 drawers: Mapping[tuple[str, str], str]) -> set[Atom]:
+    """What a thing is in, on or held by, as atoms; nothing, if the domain has no word for it."""
+    own = object_name(name)
+    if holder.name == HAND:
+        return {Atom('held', (own,))}
+    if holder.name == TABLE:
+        return {Atom('on', (own, TABLE))}
+    if holder.part:
+        drawer = drawers.get((holder.name, holder.part))
+        return {Atom(IN, (own, drawer))} if drawer else set()
+    if holder.relation == ON and things[holder.name].category not in SURFACES:
+        return set()
+    return {Atom(holder.relation, (own, object_name(holder.name)))}
+
+
+def _scene_of(problem: Problem) -> tuple[str, int] | None:
+    """Horizon and seed of the scene that a problem was made of; None: its name tells none."""
+    found = re.fullmatch(rf'({"|".join(HORIZONS)})_(\d+)', problem.name)
+    return (found[1], int(found[2])) if found else None
+
+
+def make_world(clock_ns: Callable[[], int] | None = None,
+               **settings: Any) -> BareTable | TabletopWorld:
+    """Make a world from fields of ``Settings``: what the entry point ``tabletop`` gives.
+
+    It is also a TruthSource. Close it, or use it in a ``with`` statement.
+
+    Raises:
+        InputError: a setting is unknown or out of bounds; names it.
+    """
+    check_names(Settings, settings, 'tabletop')
+    chosen = Settings(**settings)
+    if chosen.execution == 'arm':
+        return TabletopWorld(chosen, clock_ns)
+    refuse_without_arm(chosen)
+    return BareTable(clock_ns)
+
+
+def world_identity(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What changes results besides the settings themselves: see ``robot_identity``.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    return robot_identity(options, Settings().robot)

@@ -1,0 +1,93 @@
+"""The world of the domain ``tabletop``, with an arm and without."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from sightplan.domains import load_domain
+from sightplan.model import (
+    Action,
+    EpisodeSpec,
+    FeedbackStatus,
+    InputError,
+    WorldError,
+)
+from sightplan.runs import RunSettings, run
+from sightplan_sim.tabletop.world import BareTable, TabletopWorld, make_world
+
+
+@pytest.fixture(scope='module')
+def world():
+    with make_world(execution='arm') as made:
+        assert isinstance(made, TabletopWorld)
+        yield made
+
+
+def spec(split: str, name: str) -> EpisodeSpec:
+    problem, = (one for one in load_domain('tabletop').split_problems(split) if one.name == name)
+    return EpisodeSpec(f'tabletop/{split}/{name}#0', problem, 'oracle', split)
+
+
+@pytest.mark.parametrize(('split', 'name'), [('short', 'short_0'), ('long', 'long_0')])
+def test_the_table_begins_as_the_problem_says(world, split: str, name: str) -> None:
+    one = spec(split, name)
+    world.check([one])
+    world.reset(one)
+    assert world.state() == one.problem.init
+    assert not one.problem.goal_met(world.state())
+    seen = world.observe()
+    assert seen.image.shape == (480, 640, 3) and seen.depth_m.shape == (480, 640)
+    assert np.isfinite(seen.depth_m).any() and seen.frame_id == world.camera_info().frame_id
+
+
+def test_every_problem_comes_with_its_instruction() -> None:
+    domain = load_domain('tabletop')
+    told = [problem.instruction for split in domain.splits
+            for problem in domain.split_problems(split)]
+    assert len(told) == 75 and all(told) and len(set(told)) > 60
+
+
+def test_an_action_without_a_place_is_rejected_and_nothing_moves(world) -> None:
+    one = spec('short', 'short_0')
+    world.reset(one)
+    before = world.arm.state().positions.copy()
+    feedback = world.execute(Action('grasp', ('apple_1',)))
+    assert feedback.status is FeedbackStatus.REJECTED
+    assert 'place in the picture' in feedback.message
+    assert world.last_outcome() == 'illegal' and world.state() == one.problem.init
+    np.testing.assert_allclose(world.arm.state().positions, before, atol=1e-3)
+
+
+def test_a_problem_that_tells_no_scene_is_named(world) -> None:
+    one = spec('short', 'short_0')
+    other = dataclasses.replace(one, problem=dataclasses.replace(one.problem, name='mine'))
+    with pytest.raises(InputError, match='mine: its name tells no scene'):
+        world.check([other])
+    with pytest.raises(WorldError, match='mine'):
+        world.reset(other)
+
+
+def test_without_an_arm_there_are_no_pictures_and_no_settings_of_arms() -> None:
+    with make_world() as bare:
+        assert isinstance(bare, BareTable) and not bare.pictures
+    with pytest.raises(InputError, match='execution=arm'):
+        make_world(depth_noise_mm=3.0)
+    with pytest.raises(InputError, match='colour'):
+        make_world(colour='red')
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(('method', 'options'), [
+    ('oracle', {'execution': 'arm', 'true_places': True}),
+    ('grounded_plan', {'execution': 'arm'})])
+def test_a_method_solves_a_problem_with_the_arm(tmp_path, method: str, options: dict) -> None:
+    summary = run(RunSettings(domain='tabletop', split='short', method=method, episodes=1,
+                              backend='embedded', world_options=options, bags='all',
+                              out=str(tmp_path / 'run')))
+    line = json.loads((tmp_path / 'run' / 'episodes.jsonl').read_text())
+    assert summary['measures']['solved']['value'] == 1.0, line
+    assert line['cause'] is None and line['executed'] >= 2
