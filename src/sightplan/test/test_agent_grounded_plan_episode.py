@@ -11,7 +11,7 @@ import pytest
 
 from doubles import EventList
 from sightplan.agent import make_policy, run_episode
-from sightplan.agent.methods.grounded_plan import matched
+from sightplan.agent.methods.grounded_plan import is_inside, matched, spread
 from sightplan.domains import load_domain
 from sightplan.model import (
     Action,
@@ -45,13 +45,16 @@ class Boxes:
         fails: likewise, and the robot notices.
         drops: of which things, by their keys, the first placing ends beside the tray.
         nudges: what else is moved by the first step, and how far.
+        pushes: whether the second placing pushes off what was put there first, once.
         unsure: how sure the eyes are of categories.
     """
 
     model, usage = 'eyes', None
 
     def __init__(self, slips: int = 0, fails: int = 0, drops: str = '',
-                 nudges: dict[str, float] | None = None, unsure: float = 1.0) -> None:
+                 nudges: dict[str, float] | None = None, pushes: bool = False,
+                 unsure: float = 1.0) -> None:
+        self.pushes = pushes
         self.fails, self.slips, self.drops, self.unsure = fails, slips, drops, unsure
         self.nudges = dict(nudges or {})
         self.looks: list[int] = []
@@ -104,7 +107,10 @@ class Boxes:
                 self.drops, message = '', 'the fingers closed on the way'
                 x, y = 0.2, 0.8
             if self.hand:
-                self.at[self.hand] = (x - 0.04 + 0.005 * len(self.sent), y - 0.04)
+                self.at[self.hand] = (x - 0.04, y - 0.04)
+            if self.pushes and (first := self.on_tray() - {self.hand}):
+                self.pushes = False
+                self.at[first.pop()] = (0.3, 0.8)
             self.hand = ''
         return Feedback(FeedbackStatus.EXECUTED, message, self.now)
 
@@ -180,6 +186,31 @@ def test_a_thing_that_was_dropped_is_fetched(planner) -> None:
     ended, _ = play(boxes, planner)
     assert ended.reason is StopReason.PLAN_DONE and boxes.on_tray() == {'a', 'b'}
     assert [action.name for action in boxes.sent].count('grasp') == 3
+
+
+def test_what_is_pushed_off_its_place_later_is_put_there_again(planner) -> None:
+    boxes = Boxes(pushes=True)
+    ended, _ = play(boxes, planner)
+    assert ended.reason is StopReason.PLAN_DONE and boxes.on_tray() == {'a', 'b'}
+    assert [action.name for action in boxes.sent].count('grasp') == 3
+
+
+@pytest.mark.parametrize('count', range(1, 10))
+def test_what_goes_to_one_place_is_spread_over_it(count: int) -> None:
+    place = Region(Form.BOX, ((0.2, 0.1), (0.6, 0.5)))
+    points = [spread(place, number, count).centre for number in range(count)]
+    assert len(set(points)) == count
+    assert all(0.2 < x < 0.6 and 0.1 < y < 0.5 for x, y in points)
+    assert [y for _, y in points] == sorted((y for _, y in points), reverse=True)
+    if count == 1:
+        assert points == [pytest.approx((0.4, 0.3))]
+
+
+def test_a_tall_thing_at_the_back_of_a_tray_is_on_it_by_its_foot() -> None:
+    tray = Region(Form.BOX, ((0.4, 0.4), (0.6, 0.5)))
+    assert is_inside(Region(Form.BOX, ((0.48, 0.2), (0.52, 0.45))), tray)
+    assert not is_inside(Region(Form.BOX, ((0.48, 0.1), (0.52, 0.35))), tray)
+    assert not is_inside(Region(Form.BOX, ((0.1, 0.4), (0.2, 0.5))), tray)
 
 
 def test_what_fails_again_and_again_is_given_up(planner) -> None:

@@ -21,6 +21,7 @@ domain file.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import math
@@ -193,6 +194,13 @@ def parse_constraints(text: str, schema: Schema, source: str) -> Constraints:
     return Constraints(rules, source, hashlib.sha256(text.encode()).hexdigest()[:12])
 
 
+@functools.lru_cache(maxsize=16)
+def _composed(text: str) -> yaml.Node | None:
+    """The nodes of a text, which many runs in a process read again; composing takes long."""
+    node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+    return node
+
+
 class _Reader:
     """Reads YAML nodes, which know their lines, and in which ``on`` is no truth value."""
 
@@ -203,7 +211,7 @@ class _Reader:
 
     def read(self, text: str) -> tuple[Rule, ...]:
         try:
-            root = yaml.compose(text, Loader=yaml.SafeLoader)
+            root = _composed(text)
         except yaml.YAMLError as error:
             mark = getattr(error, 'problem_mark', None)
             raise DomainError(f'{self._source}:{mark.line + 1 if mark else 1}: not YAML: {error} '

@@ -148,17 +148,28 @@ class StateSolver:
         return round(clause.penalty * _SCALE)
 
     def _score(self, row: Bools, scores: Floats) -> float:
-        return float(scores[row].sum()) - self._penalties(row)
+        return float(scores[row].sum()) - float(self._penalties(row[np.newaxis])[0])
 
-    def _penalties(self, row: Bools) -> float:
-        if not self._soft:
-            return 0.0
-        values = self.theory.complete(row)
-        return sum(c.penalty for c in self._soft
-                   if not any(values[i] is wanted for i, wanted in c.literals))
+    def _penalties(self, rows: Bools) -> Floats:
+        """(K,) what states, one row (n,) each, lose by the soft clauses that they break [nats]."""
+        columns: dict[int, Bools] = dict(enumerate(np.ascontiguousarray(rows.T)))
+
+        def column(i: int) -> Bools:
+            if i not in columns:
+                columns[i] = np.ones(len(rows), np.bool_)
+                for part, wanted in self.theory.definitions[i - self._n]:
+                    columns[i] &= columns[part] == wanted
+            return columns[i]
+        found = np.zeros(len(rows))
+        for clause in self._soft:
+            met = np.zeros(len(rows), np.bool_)
+            for i, wanted in clause.literals:
+                met |= column(i) == wanted
+            found += np.where(met, 0.0, clause.penalty)
+        return found
 
     def _sorted(self, rows: Bools, scores: Floats, complete: bool) -> Solutions:
-        found = rows @ scores - np.array([self._penalties(row) for row in rows])
+        found = rows @ scores - self._penalties(rows)
         units = np.rint(found * _SCALE).astype(np.int64)
         order = np.lexsort((rows @ self._ties, -units))
         return Solutions(rows[order], found[order], complete)

@@ -30,6 +30,7 @@ from sightplan.model import (
     Planned,
     Proposed,
     Stepped,
+    ToldApart,
 )
 from sightplan.records.evidence import failure_picture
 from sightplan.records.failure_picture import for_page
@@ -315,6 +316,9 @@ class _Reader:
         elif isinstance(event, Proposed):
             self._observe(event.observation)
             self._flush().append(_proposal(event))
+        elif isinstance(event, ToldApart):
+            self._observe(event.observation)
+            self._flush().append(_told_apart(event))
         elif isinstance(event, Stepped):
             blocks = self._flush()
             actions, status = self._line['actions'], event.feedback.status.value
@@ -437,6 +441,21 @@ def _proposal(event: Proposed) -> Block:
                  facts=tuple(filter(None, (proposal.message,
                                            'repaired before it was read' if proposal.repaired
                                            else '', proposal.model, event.prompt))), good=good)
+
+
+def _told_apart(event: ToldApart) -> Block:
+    things = [f'{one.name} ({" ".join(filter(None, (_likeliest(one.colours), one.category)))} '
+              f'{one.categories.get(one.category, 0.0):.2f}'
+              f'{"" if one.opened is None else f", open {one.opened:.2f}"})'
+              for one in event.instances]
+    looks = f'{event.looks} look{"" if event.looks == 1 else "s"}'
+    return Block('proposal', f'{len(things)} things told apart in {looks}', event.seconds,
+                 texts=(('things', _cut(', '.join(things))),) if things else (),
+                 facts=(event.model,) if event.model else (), good=None if things else False)
+
+
+def _likeliest(chances: Mapping[str, float]) -> str:
+    return max(chances, key=chances.__getitem__, default='')
 
 
 def _questions(title: str, rows: Sequence[Row], took: float | None,

@@ -56,6 +56,7 @@ from sightplan.model import (
     PlanningStatus,
     Proposed,
     Stepped,
+    ToldApart,
     TruthSource,
     Verdict,
     user_path,
@@ -174,6 +175,9 @@ class RerunLog:
             case Proposed():
                 self._at(event.observation.stamp_ns)
                 self._proposed(event)
+            case ToldApart():
+                self._at(event.observation.stamp_ns)
+                self._told_apart(event)
             case Stepped():
                 self._stepped(event)
             case EpisodeEnded():
@@ -301,6 +305,11 @@ class RerunLog:
                           *(f'\n{_plain(text)}' for text in (proposal.message,
                                                              proposal.explanation) if text)])
         self._line(head, 'INFO' if proposal.actions else 'WARN')
+
+    def _told_apart(self, event: ToldApart) -> None:
+        names = ', '.join(one.name for one in event.instances)
+        self._line(f'{len(event.instances)} things told apart, {event.seconds:.2f} s: {names}',
+                   'INFO' if event.instances else 'WARN')
 
     def _stepped(self, event: Stepped) -> None:
         self._step += 1

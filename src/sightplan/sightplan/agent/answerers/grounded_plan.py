@@ -48,10 +48,12 @@ class Answerer(ask.Answerer):
     def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
         """Look once at a picture, and plan for each instruction about it."""
         seen: dict[str, tuple[Instance, ...]] = {}
+        others = [sample for sample in samples if not has_instruction(sample)]
+        said = iter(super().answer(others, desk) if others else [])
         replies: list[SampleReply] = []
         for sample in samples:
             if not has_instruction(sample):
-                replies += super().answer([sample], desk)
+                replies.append(next(said))
                 continue
             try:
                 if sample.cluster not in seen:

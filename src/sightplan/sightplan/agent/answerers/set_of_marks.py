@@ -45,10 +45,12 @@ class Answerer(ask.Answerer):
     def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
         """Mark the picture once, and ask for a plan for each instruction about it."""
         marks: dict[str, list[Region]] = {}
+        others = [sample for sample in samples if not has_instruction(sample)]
+        said = iter(super().answer(others, desk) if others else [])
         replies: list[SampleReply] = []
         for sample in samples:
             if not has_instruction(sample):
-                replies += super().answer([sample], desk)
+                replies.append(next(said))
                 continue
             if sample.cluster not in marks:
                 marks[sample.cluster] = [one.region for one in desk.tell_apart(

@@ -3,15 +3,17 @@
 The policy is given an instruction in words and nothing else. All things in the picture are told
 apart, the instruction becomes goals over these instances (read by a small reader of plain
 instructions, ``sightplan.grounding.instructions``), and a planner plans stage by stage
-(``sightplan.agent.grounded_plans``). Each step is sent with the place of its instance; after it
-the policy looks again. Where a thing is not where it was, the next step goes to where it is seen
-now; a step that did not do what it should is planned for and tried again. Where it is not sure
-enough what is meant, it says so and moves nothing.
+(``sightplan.agent.grounded_plans``). Each step is sent with the place of its instance; what goes
+to one place is spread over it. After each step the policy looks again. Where a thing is not where
+it was, the next step goes to where it is seen now; what did not come about, or does not hold any
+more, is planned for and done again. Where it is not sure enough what is meant, it says so and
+moves nothing.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -40,14 +42,18 @@ from sightplan.model import (
     param,
 )
 from sightplan.model.grounded_plan import Primitive
-from sightplan.model.region import Region, box_iou
+from sightplan.model.region import Form, Region, box_iou
 
 _ALIKE = 0.2
 """A thing may be another look's thing if it is of its category with this probability."""
 _SAME = 0.4
 """It is at the same place if the boxes overlap by this (intersection over union)."""
 _GROWN = 0.15
-"""A thing is in or on a place if its middle is in the place's box, grown by this part."""
+"""A thing is in or on a place if its middle or its foot is in the place's box, grown by this."""
+_LEFT = 0.3
+"""What was put somewhere has left it if its box overlaps less than this with what it was then."""
+_SPREAD = 0.55
+"""Things that go to one place are spread over the middle of its box, this part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,7 @@ class Policy:
         self._things: dict[str, Instance] = {}
         self._state: State = frozenset()
         self._plan: Plan = ()
+        self._put: dict[str, Region] = {}
         self._stage = self._tried = self._moved = self._repeated = 0
 
     @property
@@ -87,7 +94,7 @@ class Policy:
     def begin(self, context: Context) -> Stop | None:
         """Tell things apart, read the instruction, and plan its first stage."""
         self._stage = self._tried = self._moved = self._repeated = 0
-        self._plan = ()
+        self._plan, self._put = (), {}
         observation = context.observe()
         seen = context.tell_apart(self._settings.looks, observation)
         try:
@@ -120,8 +127,13 @@ class Policy:
     def decide(self, context: Context) -> Decision:
         """The next step, at its place as it was seen last."""
         action = self._plan[0]
-        return Act(dataclasses.replace(action, region=place_of(
-            action, self._things[action.args[-1]])))
+        about = self._things[action.args[-1]]
+        if primitive_of(action) is not Primitive.PLACE:
+            return Act(dataclasses.replace(action, region=place_of(action, about)))
+        goal = [literal.atom for literal in self._work.goals[self._stage]
+                if literal.atom.args[1:] == (about.name,)]
+        return Act(dataclasses.replace(action, region=spread(
+            about.region, sum(atom in self._state for atom in goal), len(goal))))
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
         """Look again: is it as it should be, and where is everything now?"""
@@ -155,18 +167,53 @@ class Policy:
                 old, region=one.region,
                 opened=old.opened if one.opened is None else one.opened)
         here = found.get(about)
+        self._forget_what_left(found, about)
         if primitive is Primitive.GRASP:
             return said_done and (here is None or box_iou(here.region, before) < _SAME)
         if primitive is Primitive.PLACE:
-            inside = here is not None and _inside(here.region,
-                                                  self._things[action.args[-1]].region)
-            if not said_done and not inside and here is not None:
-                # It lies somewhere else: it is in the hand no more.
+            inside = here is not None and is_inside(here.region,
+                                                    self._things[action.args[-1]].region)
+            if here is not None and inside:
+                self._put[about] = here.region
+            elif here is not None:  # it lies somewhere else: it is in the hand no more
                 self._state = (self._state - {Atom('held', (about,))}) | {Atom('handempty')}
             return inside or (said_done and here is None)
         wanted = primitive is Primitive.OPEN
         opened = None if here is None else here.opened
         return said_done or (opened is not None and (opened >= 0.5) is wanted)
+
+
+    def _forget_what_left(self, found: Mapping[str, Instance], about: str) -> None:
+        """What was put somewhere and is seen elsewhere now is not taken to be there any more."""
+        for atom in self._state:
+            if atom.predicate not in ('on', 'in') or atom.args[0] == about:
+                continue
+            thing, place = atom.args
+            now, then = found.get(thing), self._put.get(thing)
+            if (now is not None and then is not None and box_iou(now.region, then) < _LEFT
+                    and not is_inside(now.region, self._things[place].region)):
+                self._state -= {atom}
+                self._repeated += 1
+                self._plan = self._plan[:1]  # the rest is planned anew
+
+
+def spread(place: Region, number: int, count: int) -> Region:
+    """Where in a place's box the next thing is put, so that all have room: a point.
+
+    What is nearest to the camera is filled first: the arm comes from the other side.
+
+    Args:
+        place: its box.
+        number: how many things were put there before.
+        count: how many there will be.
+    """
+    (left, top), (right, bottom) = place.points
+    columns = math.ceil(math.sqrt(max(1, count)))
+    rows = math.ceil(max(1, count) / columns)
+    row, column = divmod(number % (rows * columns), columns)
+    across = ((column + 0.5) / columns - 0.5) * _SPREAD + 0.5
+    down = (0.5 - (row + 0.5) / rows) * _SPREAD + 0.5
+    return Region(Form.POINT, ((left + across * (right - left), top + down * (bottom - top)),))
 
 
 def matched(known: Mapping[str, Instance], seen: Sequence[Instance]) -> dict[str, Instance]:
@@ -199,12 +246,14 @@ def matched(known: Mapping[str, Instance], seen: Sequence[Instance]) -> dict[str
             if cost[row, column] < never}
 
 
-def _inside(thing: Region, place: Region) -> bool:
-    """Whether the middle of a thing's box is in that of a place, or nearly."""
-    x, y = thing.centre
+def is_inside(thing: Region, place: Region) -> bool:
+    """Whether the middle or the foot of a thing's box is in that of a place, or nearly."""
+    x, middle = thing.centre
+    foot = thing.points[1][1] - 0.1 * (thing.points[1][1] - thing.points[0][1])
     (left, top), (right, bottom) = place.points
     wide, high = _GROWN * (right - left), _GROWN * (bottom - top)
-    return left - wide <= x <= right + wide and top - high <= y <= bottom + high
+    return left - wide <= x <= right + wide and any(
+        top - high <= y <= bottom + high for y in (middle, foot))
 
 
 def _unsure(stages: Sequence[Stage], accept: float) -> str:
