@@ -19,9 +19,10 @@ BUILT := install/.built-$(call checksum,pwd; ls $(MANIFESTS); cat $(MANIFESTS); 
 RUN := . .venv/bin/activate-ros &&
 
 # One worker for each CPU and one more, since many tests wait for processes; libraries get one thread,
-# since the other CPUs have workers, too.
+# since the other CPUs have workers, too. What pytest compiles is kept, also where the environment
+# says otherwise: each worker would spend half a minute on it in every run.
 PYTEST_WORKERS ?= $(shell expr $$(nproc) + 1)
-PYTEST = $(RUN) OMP_NUM_THREADS=1 python -m pytest -n $(PYTEST_WORKERS) --dist worksteal
+PYTEST = $(RUN) PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 python -m pytest -n $(PYTEST_WORKERS) --dist worksteal
 
 .PHONY: help demo test test-all docs bench build extras lint train lock clean distclean
 

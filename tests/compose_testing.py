@@ -27,7 +27,8 @@ _APPENDED = ('profiles', 'volumes', 'cap_drop', 'security_opt')
 
 def read(name: str) -> dict[str, Any]:
     """A compose file as it is written, YAML's merge keys resolved."""
-    return yaml.safe_load((DOCKER / name).read_text())
+    data: dict[str, Any] = yaml.load((DOCKER / name).read_text(), yaml.CSafeLoader)
+    return data
 
 
 def interpolated(value: Any, environ: Mapping[str, str]) -> Any:

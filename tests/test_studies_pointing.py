@@ -54,7 +54,8 @@ def test_the_simulated_checks_err_as_they_should():
 
 
 @pytest.mark.parametrize(('repeat', 'checker', 'gain'), [
-    (0.45, 0.9, 0.25), (0.45, 0.8, 0.22), (0.8, 0.9, 0.18), (0.8, 0.8, 0.1)])
+    (0.45, 0.9, 0.25), *(pytest.param(*row, marks=pytest.mark.slow) for row in (
+        (0.45, 0.8, 0.22), (0.8, 0.9, 0.18), (0.8, 0.8, 0.1)))])
 @pytest.mark.parametrize('knowledge', ['known', 'session'])
 def test_votes_and_checks_are_worth_it(repeat, checker, gain, knowledge):
     noise = study.Noise('molmo-7b', 0.533, repeat, checker)
@@ -64,6 +65,7 @@ def test_votes_and_checks_are_worth_it(repeat, checker, gain, knowledge):
     assert row.points + row.checks <= 9
 
 
+@pytest.mark.slow
 def test_learning_makes_up_for_what_is_not_known():
     noise = study.Noise('molmo-7b', 0.533, 0.45, 0.8)
     rows = {knowledge: study.measure(noise, knowledge, 'votes and checks', 150)

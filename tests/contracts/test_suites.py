@@ -6,13 +6,16 @@ and of samples is checked as one of each.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import fcntl
 import functools
 import json
+import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -24,7 +27,7 @@ from sightplan.model import Form, Observation, Region, Usage
 from sightplan.model.sample import Picture, SampleReply
 from sightplan.records import RunStore
 from sightplan.runs import OpenRun, RunSettings, Suite, load_suite, run, sample_work, suite_names
-from sightplan.runs.samples import Samples, load_samples, score_reply
+from sightplan.runs.samples import Samples, load_samples, read_reply, score_reply
 from sightplan.runs.suite import ALL_SAMPLES, EPISODES, SAMPLES, Unread
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
 from sightplan.vlm.detecting import Detection, DetectReply, DetectRequest
@@ -33,11 +36,28 @@ from sightplan.vlm.locating import LocateReply, LocateRequest
 NAMES = suite_names()
 OF_SAMPLES = [name for name in NAMES if SAMPLES in load_suite(name).kinds]
 OF_EPISODES = [name for name in NAMES if EPISODES in load_suite(name).kinds]
+METHODS = sorted(set(answerer_names()) - {'oracle'})
+OPTIONS = {'set_of_marks': {'marks': ''}}
+"""Options of methods: the model itself draws the marks."""
+FOR_INSTRUCTIONS = [name for name in METHODS if getattr(answerer_class(name), 'tells_apart', False)
+                    or getattr(answerer_class(name), 'instruction_prompt', '')]
+
+
+def has_instructions(name: str) -> bool:
+    """Whether a suite has samples that are instructions, as its prompts say."""
+    return any((load_suite(name).folder / 'prompts' / f'{prompt}.yaml').is_file()
+               for method in FOR_INSTRUCTIONS
+               if (prompt := getattr(answerer_class(method), 'instruction_prompt', '')))
+
+
+# Methods for instructions ask everything else as ``ask`` does: see the test that says so.
+RUNS = [(name, method) for name in OF_SAMPLES for method in METHODS
+        if method not in FOR_INSTRUCTIONS or has_instructions(name)]
 every_suite = pytest.mark.parametrize('name', NAMES)
 every_samples_suite = pytest.mark.parametrize('name', OF_SAMPLES)
 every_episodes_suite = pytest.mark.parametrize('name', OF_EPISODES)
 
-FUZZED = 10_000
+fuzzed = pytest.mark.parametrize('count', [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
 INVALID = (
     '', ' ', '\n', '\t\r', '.', '?!', '...', '-', '\0', '\x1b[0m', '\u202e', '\ufeff', 'é', '目',
     '🤖', '<answer></answer>', '<answer>', '</answer>', '<answer>maybe</answer>', '<think>',
@@ -110,14 +130,19 @@ def _free_reply(suite: Suite, items: Sequence[Any], key: str) -> str:
 
 @pytest.fixture(scope='module')
 def data(tmp_path_factory: Any) -> Callable[[str], Path]:
-    """A suite's smallest folder of data, made once."""
-    made: dict[str, Path] = {}
+    """A suite's smallest folder of data, made once for all workers of pytest-xdist."""
+    base = tmp_path_factory.getbasetemp()
+    folder: Path = base.parent if 'PYTEST_XDIST_WORKER' in os.environ else base
 
+    @functools.cache
     def call(name: str) -> Path:
-        if name not in made:
-            made[name] = tmp_path_factory.mktemp(name) / 'data'
-            makes(name)(made[name], least(name), 0)
-        return made[name]
+        made = folder / f'data-{name}'
+        with open(folder / f'data-{name}.lock', 'w') as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not made.exists():
+                makes(name)(folder / f'data-{name}.new', least(name), 0)
+                (folder / f'data-{name}.new').rename(made)
+        return made
     return call
 
 
@@ -133,29 +158,25 @@ def least(name: str) -> int:
     return 2 if len(load_suite(name).kinds) > 1 else 1
 
 
-def execute(name: str, method: str, out: Path, data: Path, **more: Any) -> tuple[
-        dict[str, Any], list[dict[str, Any]]]:
-    """Run all splits of samples of a suite's data; summary and lines."""
-    backend = more.pop('model', None) or Model()
+@contextlib.contextmanager
+def opened_run(name: str, method: str, out: Path, data: Path, model: Model | None = None,
+               ) -> Iterator[OpenRun]:
+    """A run of all splits of samples of a suite's data."""
+    backend = model or Model()
     with OpenRun(RunSettings(suite=name, method=method, split=ALL_SAMPLES,
                              backend='noisy_oracle', out=str(out),
-                             suite_options={'data': str(data)}, **more),
-                 backend=backend) as opened:
+                             method_options=OPTIONS.get(method, {}),
+                             suite_options={'data': str(data)}), backend=backend) as opened:
         backend.free = functools.partial(_free_reply, load_suite(name), opened.work.plan.items)
+        yield opened
+
+
+def execute(name: str, method: str, out: Path, data: Path, model: Model | None = None) -> tuple[
+        dict[str, Any], list[dict[str, Any]]]:
+    """Run all splits of samples of a suite's data; summary and lines."""
+    with opened_run(name, method, out, data, model) as opened:
         walked = opened.walk()
         return opened.summarise(walked), opened.store.lines()
-
-
-@pytest.fixture(scope='module')
-def executed(data: Callable[[str], Path], tmp_path_factory: Any,
-             ) -> Callable[[str, str], tuple[Model, dict[str, Any], list[dict[str, Any]]]]:
-    """A model that a method of a suite of samples has used, the summary and the lines."""
-    @functools.cache
-    def call(name: str, method: str) -> tuple[Model, dict[str, Any], list[dict[str, Any]]]:
-        model = Model()
-        return (model, *execute(name, method, tmp_path_factory.mktemp(f'{name}-{method}') / 'run',
-                                data(name), model=model))
-    return call
 
 
 def command(capsys: Any, *words: object) -> tuple[int, dict[str, Any], str]:
@@ -186,15 +207,14 @@ def test_its_files_say_what_it_is(name: str) -> None:
 
 
 @every_suite
+@pytest.mark.parametrize('seed', [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_one_seed_gives_the_same_files_another_one_others(
-        name: str, data: Callable[[str], Path], tmp_path: Path) -> None:
+        name: str, seed: int, data: Callable[[str], Path], tmp_path: Path) -> None:
     def content(folder: Path) -> dict[str, bytes]:
         return {str(path.relative_to(folder)): path.read_bytes()
                 for path in sorted(folder.rglob('*')) if path.is_file()}
-    makes(name)(tmp_path / 'again', least(name), 0)
-    makes(name)(tmp_path / 'other', least(name), 1)
-    assert content(tmp_path / 'again') == content(data(name))
-    assert content(tmp_path / 'other') != content(data(name))
+    makes(name)(tmp_path / 'made', least(name), seed)
+    assert (content(tmp_path / 'made') == content(data(name))) is (seed == 0)
 
 
 @every_suite
@@ -273,8 +293,10 @@ def test_samples_are_well_formed(name: str, data: Callable[[str], Path]) -> None
 
 @every_samples_suite
 def test_the_oracle_gets_the_maximum(name: str, data: Callable[[str], Path], tmp_path: Path,
-                                     ) -> None:
+                                     spy: Spy) -> None:
+    """It is given the truth, by the visible port."""
     summary, lines = execute(name, 'oracle', tmp_path / 'run', data(name))
+    assert spy.granted == ['oracle'] * len(lines) and set(spy.leaks) == {('oracle', 'truth')}
     suite = load_suite(name)
     assert summary['items'] == len(lines) > 0 and summary['errors'] == summary['unread'] == 0
     assert all(line['cause'] is None for line in lines)
@@ -284,29 +306,85 @@ def test_the_oracle_gets_the_maximum(name: str, data: Callable[[str], Path], tmp
             assert value == (1.0 if measure.higher_is_better else 0.0), measure.name
 
 
-@every_samples_suite
-@pytest.mark.parametrize('method', sorted(set(answerer_names()) - {'oracle'}))
-def test_every_answerer_runs(name: str, method: str, executed: Callable[..., Any]) -> None:
-    model, summary, lines = executed(name, method)
+@pytest.mark.parametrize(('name', 'method'), RUNS)
+def test_every_answerer_runs_without_the_truth(
+        name: str, method: str, spy: Spy, data: Callable[[str], Path], tmp_path: Path,
+        monkeypatch: Any) -> None:
+    """It is not given the truth; and with that of other samples it replies as before."""
+    model, suite = Model(), load_suite(name)
+    summary, lines = execute(name, method, tmp_path / 'run', data(name), model=model)
+    assert spy.granted == spy.leaks == []
     assert summary['items'] == len(lines) == summary['scored'] > 0 and summary['errors'] == 0
     assert (model.requests > 0) is answerer_class(method).needs_model
-    assert summary['measures'][load_suite(name).primary(SAMPLES).name]['value'] is not None
+    assert summary['measures'][suite.primary(SAMPLES).name]['value'] is not None
     for line in lines:
         assert {'id', 'suite', 'kind', 'cluster', 'domain', 'split', 'method', 'model', 'seed',
                 'measures', 'cause', 'answer', 'unread', 'error', 'usage', 'seconds', 'reply',
                 'p_yes', 'p_no', 'probability', 'truth', 'details'} == set(line)
         assert line['suite'] == name and line['kind'] == 'sample' and line['method'] == method
+    if answerer_class(method).sees_pictures and all(line['details'].get('atom') for line in lines):
+        # Questions about one picture go in one request.
+        assert model.requests == len({line['cluster'] for line in lines}) < len(lines)
+    move_truths(suite, monkeypatch)
+    again = replies(name, method, tmp_path / 'again', data(name))
+    assert [line['truth'] for line in lines] != [line['truth'] for line in again]
+    for key in ('reply', 'p_yes', 'answer'):
+        assert [line[key] for line in lines] == [line[key] for line in again], key
+
+
+def replies(name: str, method: str, out: Path, data: Path) -> list[dict[str, Any]]:
+    """The lines of a run whose replies are read, but not scored, which may take long."""
+    def unscored(suite: Suite, sample: Any, truth: Any, reply: SampleReply) -> dict[str, Any]:
+        answer, unread = read_reply(suite, sample, reply)
+        return {'measures': {}, 'cause': None, 'answer': answer, 'unread': unread}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sample_work, 'score_reply', unscored)
+        with opened_run(name, method, out, data) as opened:
+            opened.walk()
+            return opened.store.lines()
+
+
+def move_truths(suite: Suite, monkeypatch: Any) -> None:
+    """Give each sample the truth of the next one; of yes/no questions the opposite of it."""
+    module = suite.module('samples')
+    real = module.samples
+
+    def moved(split: str, options: Any) -> Any:
+        part = real(split, options)
+        order = [sample.id for sample in part.items]
+        truths = {one: part.truth(other) for one, other in zip(
+            order, order[1:] + order[:1], strict=True)}
+        return dataclasses.replace(part, truth=lambda key: (
+            not truths[key] if isinstance(truths[key], bool) else truths[key]))
+    monkeypatch.setattr(module, 'samples', moved)
+
+
+class AskedDesk:
+    """Notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[tuple[str, ...], str, str]] = []
+
+    def ask(self, samples: Sequence[Any], prompt: str, suite_prompt: str) -> list[SampleReply]:
+        self.asked.append((tuple(sample.id for sample in samples), prompt, suite_prompt))
+        return [SampleReply(sample.id) for sample in samples]
 
 
 @every_samples_suite
-def test_samples_about_one_picture_go_in_one_request(name: str, data: Callable[[str], Path],
-                                                     tmp_path: Path) -> None:
-    model = Model()
-    _, lines = execute(name, 'ask', tmp_path / 'run', data(name), model=model)
-    items = [sample for part in load_samples(load_suite(name), 'all', {'data': str(data(name))})
-             for sample in part.items]
-    if all(sample.question is not None for sample in items):
-        assert model.requests == len({line['cluster'] for line in lines}) < len(lines)
+def test_methods_for_instructions_ask_all_else_as_ask_does(name: str, data: Callable[[str], Path],
+                                                           ) -> None:
+    others = []
+    for part in load_samples(load_suite(name), 'all', {'data': str(data(name))}):
+        instructions = [sample for sample in part.items if 'instruction' in sample.details]
+        assert not instructions or has_instructions(name)
+        others += [sample for sample in part.items if sample not in instructions]
+    assert others or has_instructions(name)
+    if others:
+        desks = {method: AskedDesk() for method in ('ask', *FOR_INSTRUCTIONS)}
+        for method, desk in desks.items():
+            said = make_answerer(method, {}).answer(others, cast(Any, desk))
+            assert [reply.text for reply in said] == [sample.id for sample in others]
+            assert desk.asked == desks['ask'].asked
 
 
 @every_samples_suite
@@ -340,13 +418,14 @@ def _worthless(suite: Suite, text: str, sample: Any, truth: Any) -> None:
 
 
 @every_samples_suite
-def test_ten_thousand_replies_without_an_answer_never_score(
-        name: str, data: Callable[[str], Path], tmp_path: Path, capsys: Any) -> None:
+@fuzzed
+def test_replies_without_an_answer_never_score(
+        name: str, count: int, data: Callable[[str], Path], tmp_path: Path, capsys: Any) -> None:
     suite, rng = load_suite(name), random.Random(1)
     parts = load_samples(suite, 'all', {'data': str(data(name))})
     samples = [(sample, part.truth(sample.id)) for part in parts for sample in part.items]
     replies: list[str] = []
-    while len(replies) < FUZZED:
+    while len(replies) < count:
         pieces = rng.choices(INVALID, k=rng.randint(1, 6))
         replies.append(rng.choice((' ', '\n', ', ')).join(pieces))
     for number, text in enumerate(replies):
@@ -355,7 +434,7 @@ def test_ten_thousand_replies_without_an_answer_never_score(
     path.write_text(''.join(json.dumps({'id': sample.id, 'answer': text}) + '\n'
                             for (sample, _), text in zip(samples, replies, strict=False)))
     code, found, _ = command(capsys, name, 'score', '--data', data(name), '--predictions', path)
-    assert code == 0 and found['unread'] == found['items'] == min(len(samples), FUZZED)
+    assert code == 0 and found['unread'] == found['items'] == min(len(samples), count)
     assert found['measures'][suite.primary(SAMPLES).name]['value'] == 0.0
 
 
@@ -439,19 +518,6 @@ def spy(monkeypatch: Any) -> Spy:
 
 
 @every_samples_suite
-@pytest.mark.parametrize('method', answerer_names())
-def test_no_method_but_the_oracle_is_given_truth(name: str, method: str, spy: Spy,
-                                                 data: Callable[[str], Path], tmp_path: Path,
-                                                 ) -> None:
-    _, lines = execute(name, method, tmp_path / 'run', data(name))
-    if answerer_class(method).needs_truth:
-        assert spy.granted == [method] * len(lines)
-        assert set(spy.leaks) == {(method, 'truth')}
-    else:
-        assert spy.granted == spy.leaks == []
-
-
-@every_samples_suite
 def test_a_leak_would_be_seen(name: str, spy: Spy, data: Callable[[str], Path], tmp_path: Path,
                               monkeypatch: Any) -> None:
     def peeking(method: str, values: Any, truth: Any) -> Any:
@@ -462,33 +528,6 @@ def test_a_leak_would_be_seen(name: str, spy: Spy, data: Callable[[str], Path], 
     monkeypatch.setattr(sample_work, 'make_answerer', peeking)
     execute(name, 'ask', tmp_path / 'run', data(name))
     assert spy.leaks
-
-
-@every_samples_suite
-@pytest.mark.parametrize('method', sorted(set(answerer_names()) - {'oracle'}))
-def test_replies_do_not_depend_on_the_truth(name: str, method: str, data: Callable[[str], Path],
-                                            executed: Callable[..., Any], tmp_path: Path,
-                                            monkeypatch: Any) -> None:
-    """With the truth of other samples everything is replied as before: nothing knew it."""
-    def replies(lines: list[dict[str, Any]]) -> tuple[list[Any], list[Any]]:
-        return ([(line['reply'], line['p_yes'], line['answer']) for line in lines],
-                [line['truth'] for line in lines])
-
-    module = load_suite(name).module('samples')
-    real = module.samples
-
-    def moved(split: str, options: Any) -> Any:
-        part = real(split, options)
-        order = [sample.id for sample in part.items]
-        truths = {one: part.truth(other) for one, other in zip(
-            order, order[1:] + order[:1], strict=True)}
-        return dataclasses.replace(part, truth=lambda key: (
-            not truths[key] if isinstance(truths[key], bool) else truths[key]))
-
-    said, truths = replies(executed(name, method)[2])
-    monkeypatch.setattr(module, 'samples', moved)
-    again, others = replies(execute(name, method, tmp_path / 'run', data(name))[1])
-    assert truths != others and said == again
 
 
 @every_samples_suite
@@ -535,12 +574,13 @@ def test_episodes_of_methods_without_eyes_run(name: str, method: str,
 
 
 @every_episodes_suite
-def test_ten_thousand_answers_without_an_action_never_solve(
-        name: str, data: Callable[[str], Path]) -> None:
+@fuzzed
+def test_answers_without_an_action_never_solve(
+        name: str, count: int, data: Callable[[str], Path]) -> None:
     from sightplan.runs.predictions import carry_out
     problems = list(load_suite(name).module('episodes').problems(data(name)).values())
     rng = random.Random(2)
-    for number in range(FUZZED):
+    for number in range(count):
         domain, problem = problems[number % len(problems)]
         found = carry_out(domain, problem, rng.choices(INVALID, k=rng.randint(0, 3)))
         assert found['unread'] and not found['solved'] and found['steps'] == 0

@@ -434,23 +434,34 @@ def test_a_missing_folder_is_an_error_of_locating_only(tmp_path: Path) -> None:
 SHIPS = pytest.mark.skipif(not locator_is_shipped(), reason='no weights are shipped')
 
 
+some_scenes = pytest.mark.parametrize('count', [5, pytest.param(12, marks=pytest.mark.slow)])
+
+
 @cache
-def scenes(count: int = 12) -> Any:
+def scene_of(number: int) -> Any:
     tabletop = pytest.importorskip('sightplan_sim.tabletop')
-    source = tabletop.make_source()
-    return [source.scene(600_000 + k) for k in range(count)]
+    return tabletop.make_source().scene(600_000 + number)
 
 
-def hits(use: Any, pick: Any, alter: Any = lambda scene: scene.image) -> list[bool]:
-    found = []
-    for scene in scenes():
-        for task in scene.tasks:
-            if pick(task) and task.mask.any():
-                region = use.locate(LocateRequest(alter(scene), Target(task.text),
-                                                  scene.depth_m)).regions[0]
-                (column, row), = region.pixels(*scene.image.shape[1::-1])
-                found.append(bool(task.mask[min(row, 479), min(column, 639)]))
+@cache
+def located(number: int, depth: bool = True, grey: bool = False) -> list[tuple[Any, bool, float]]:
+    """The tasks of a scene, whether the point is right, and its probability."""
+    scene, found = scene_of(number), []
+    image = np.full_like(scene.image, 128) if grey else scene.image
+    for task in scene.tasks:
+        if not grey or task.stage == 's1':
+            region: Region = backend(depth=depth).locate(LocateRequest(
+                image, Target(task.text), scene.depth_m)).regions[0]
+            (column, row), = region.pixels(*scene.image.shape[1::-1])
+            assert region.probability is not None
+            found.append((task, bool(task.mask[min(row, 479), min(column, 639)]),
+                          region.probability))
     return found
+
+
+def hits(count: int, pick: Any, **how: bool) -> list[bool]:
+    return [right for number in range(count) for task, right, _ in located(number, **how)
+            if pick(task) and task.mask.any()]
 
 
 @SHIPS
@@ -462,27 +473,30 @@ def test_the_shipped_folder_is_small_and_has_its_card() -> None:
     assert measured['held_out'] and measured['views']['depth']['s1']['on_mask']['n'] >= 1000
 
 
-@SHIPS
-def test_it_points_at_things_and_parts_that_it_never_saw() -> None:
-    found = hits(backend(), lambda task: task.stage == 's1')
-    assert len(found) > 100 and np.mean(found) >= 0.75
-    found = hits(backend(), lambda task: task.kind in ('afd', 'contact'))
-    assert len(found) > 60 and np.mean(found) >= 0.6
+def is_thing(task: Any) -> bool:
+    return bool(task.stage == 's1')
 
 
 @SHIPS
-def test_it_looks_at_the_picture() -> None:
-    grey = hits(backend(), lambda task: task.stage == 's1',
-                lambda scene: np.full_like(scene.image, 128))
-    flat = hits(backend(depth=False), lambda task: task.stage == 's1',
-                lambda scene: np.full_like(scene.image, 128))
-    assert np.mean(flat) < 0.15 and np.mean(grey) < np.mean(
-        hits(backend(), lambda task: task.stage == 's1')) - 0.2
+@some_scenes
+def test_it_points_at_things_and_parts_that_it_never_saw(count: int) -> None:
+    found = hits(count, is_thing)
+    assert len(found) > 8 * count and np.mean(found) >= 0.75
+    found = hits(count, lambda task: task.kind in ('afd', 'contact'))
+    assert len(found) > 5 * count and np.mean(found) >= 0.6
+
+
+@SHIPS
+@some_scenes
+def test_it_looks_at_the_picture(count: int) -> None:
+    flat = hits(count, is_thing, grey=True, depth=False)
+    grey = hits(count, is_thing, grey=True)
+    assert np.mean(flat) < 0.15 and np.mean(grey) < np.mean(hits(count, is_thing)) - 0.2
 
 
 @SHIPS
 def test_its_boxes_hold_its_points_and_what_is_meant() -> None:
-    scene = scenes()[0]
+    scene = scene_of(0)
     for task in scene.tasks:
         ask = LocateRequest(scene.image, Target(task.text, Form.BOX), scene.depth_m)
         (x1, y1), (x2, y2) = backend().locate(ask).regions[0].points
@@ -492,13 +506,8 @@ def test_its_boxes_hold_its_points_and_what_is_meant() -> None:
 
 
 @SHIPS
-def test_its_probability_is_higher_where_it_is_right() -> None:
-    right, wrong = [], []
-    for scene in scenes():
-        for task in scene.tasks:
-            region: Region = backend().locate(LocateRequest(
-                scene.image, Target(task.text), scene.depth_m)).regions[0]
-            (column, row), = region.pixels(640, 480)
-            (right if task.mask[min(row, 479), min(column, 639)] else wrong).append(
-                region.probability)
+@some_scenes
+def test_its_probability_is_higher_where_it_is_right(count: int) -> None:
+    found = [one for number in range(count) for one in located(number)]
+    right, wrong = ([p for _, hit, p in found if hit is wanted] for wanted in (True, False))
     assert len(wrong) > 5 and np.mean(right) - np.mean(wrong) > 0.15

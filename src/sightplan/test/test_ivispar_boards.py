@@ -151,22 +151,24 @@ def test_the_shipped_reader_reads_pixels(tmp_path: Path) -> None:
     assert blind['measures']['accuracy']['value'] == 0.0
 
 
-def test_published_errors_come_back(tmp_path: Path) -> None:
-    """300 boards: numbers of tables 4 and 5 within what chance and the model of errors allow."""
-    for table, view in (('perfect', '3d'), ('sonnet-3.5', '2d'), ('gpt-4o', '3d')):
-        summary = run(RunSettings(
-            suite='ivispar', split=f'boards_{view}', method='ask', backend='noisy_reader',
-            suite_options={'width': 64, 'height': 64}, episodes=60,
-            backend_options={'table': table} | ({'view': view} if table == 'gpt-4o' else {}),
-            out=str(tmp_path / table)))
-        assert RunStore(tmp_path / table).lines()[0]['model'].startswith(
-            f'noisy_reader({table} {view}, '), 'the view that is shown, unless it is set'
-        found = summary['measures']['accuracy']['value']
-        paper = SUITE.published(table, 'inference', modality=view)
-        assert found == pytest.approx(1.0 if paper is None else paper.value, abs=0.05)
-        with pytest.raises(InputError, match='nothing is blind about it'):
-            run(RunSettings(suite='ivispar', split=f'boards_{view}', method='blind', episodes=1,
-                            backend='noisy_reader', out=str(tmp_path / f'{table}-blind')))
+@pytest.mark.parametrize(('table', 'view'), [
+    ('sonnet-3.5', '2d'), *(pytest.param(*row, marks=pytest.mark.slow) for row in (
+        ('perfect', '3d'), ('gpt-4o', '3d')))])
+def test_published_errors_come_back(table: str, view: str, tmp_path: Path) -> None:
+    """60 boards: numbers of tables 4 and 5 within what chance and the model of errors allow."""
+    summary = run(RunSettings(
+        suite='ivispar', split=f'boards_{view}', method='ask', backend='noisy_reader',
+        suite_options={'width': 64, 'height': 64}, episodes=60,
+        backend_options={'table': table} | ({'view': view} if table == 'gpt-4o' else {}),
+        out=str(tmp_path / table)))
+    assert RunStore(tmp_path / table).lines()[0]['model'].startswith(
+        f'noisy_reader({table} {view}, '), 'the view that is shown, unless it is set'
+    found = summary['measures']['accuracy']['value']
+    paper = SUITE.published(table, 'inference', modality=view)
+    assert found == pytest.approx(1.0 if paper is None else paper.value, abs=0.05)
+    with pytest.raises(InputError, match='nothing is blind about it'):
+        run(RunSettings(suite='ivispar', split=f'boards_{view}', method='blind', episodes=1,
+                        backend='noisy_reader', out=str(tmp_path / f'{table}-blind')))
 
 
 # ----------------------------------------------------------------------- both kinds in one suite

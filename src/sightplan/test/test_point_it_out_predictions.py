@@ -205,11 +205,12 @@ def damaged(rng, entry):
     return bytes(text)
 
 
-def test_ten_thousand_damaged_lines_are_named_unread_or_scored_as_they_say(tmp_path):
+@pytest.mark.parametrize('rounds', [1, pytest.param(10, marks=pytest.mark.slow)])
+def test_a_thousand_damaged_lines_are_named_unread_or_scored_as_they_say(tmp_path, rounds):
     rng = random.Random(3)
     data = write_data(tmp_path / 'data', [place()] * 1000)
     causes, answered = Counter(), 0
-    for _ in range(10):
+    for _ in range(rounds):
         lines, ids = [], set()
         for number in range(1000):
             text = damaged(rng, line(id=f's1s2/{number}'))
@@ -224,15 +225,17 @@ def test_ten_thousand_damaged_lines_are_named_unread_or_scored_as_they_say(tmp_p
             assert (item['cause'] == 'unread') is bool(item['unread'])
             causes[item['cause']] += 1
         answered += len(lines)
-    assert answered > 9000 and sum(causes.values()) < answered / 2
-    assert {'unread', 'missed', 'nothing', None} <= set(causes)
+    assert answered > 900 * rounds and sum(causes.values()) < answered / 2
+    assert {'unread', 'missed', None} <= set(causes)
+    assert rounds == 1 or 'nothing' in causes, 'it is rare'
 
 
-def test_a_thousand_damaged_files_never_crash(data, tmp_path):
+@pytest.mark.parametrize('count', [100, pytest.param(1000, marks=pytest.mark.slow)])
+def test_damaged_files_never_crash(data, tmp_path, count):
     rng = random.Random(5)
     whole = ''.join(json.dumps(one) + '\n' for one in (line(), line(id='s1s2/2'))).encode()
     kinds = Counter()
-    for _ in range(1000):
+    for _ in range(count):
         content = bytearray(whole)
         for _ in range(rng.randint(1, 20)):
             content[rng.randrange(len(content))] = rng.randrange(256)

@@ -72,7 +72,9 @@ def scored(table: str, view: str) -> dict[str, float]:
 
 
 @pytest.mark.parametrize('view', ['3d', '2d'])
-@pytest.mark.parametrize('table', PUBLISHED)
+@pytest.mark.parametrize('table', [
+    table if number == 0 else pytest.param(table, marks=pytest.mark.slow)
+    for number, table in enumerate(PUBLISHED)])
 def test_every_published_number(table: str, view: str) -> None:
     published = dict(zip(COUNTS, PUBLISHED[table][view], strict=True))
     found = scored(table, view)

@@ -318,10 +318,11 @@ def rubbish(rng: random.Random) -> str:
     return text
 
 
-def test_ten_thousand_malformed_replies() -> None:
+@pytest.mark.parametrize('count', [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_malformed_replies(count: int) -> None:
     rng = random.Random(17)
     unread = 0
-    for _ in range(10_000):
+    for _ in range(count):
         text = rubbish(rng)
         form, coordinates = rng.choice(list(Form)), rng.choice(list(Coordinates))
         reply = read_regions(text, form, coordinates, SIZE, SEEN if rng.random() < 0.9 else None,
@@ -330,7 +331,7 @@ def test_ten_thousand_malformed_replies() -> None:
         for region in reply.regions:
             assert all(0 <= number <= 1 for point in region.points for number in point)
         unread += bool(reply.unread)
-    assert 5_000 < unread < 9_900, 'some can still be read, most cannot'
+    assert 0.5 * count < unread < 0.99 * count, 'some can still be read, most cannot'
 
 
 @given(text=st.text(st.sampled_from('[](){},:"\'0.5e- \n#/<>points=xy')),
