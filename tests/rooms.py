@@ -69,6 +69,7 @@ LIBRARIES_OF_THE_CORE = {
 EXCEPTIONS = {
     # module: what it alone of its room or package may import as well.
     'sightplan.model.reading': ('pydantic', 'yaml'),
+    'sightplan.model.yaml_text': ('yaml',),
     'sightplan_arm.command': ('sightplan.commands',),
 }
 

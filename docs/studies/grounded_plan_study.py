@@ -20,9 +20,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import subprocess
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -302,6 +304,30 @@ def of_runs(folders: Iterable[Path]) -> str:
     return '\n'.join(rows)
 
 
+def of_episodes(folders: Iterable[Path]) -> str:
+    """What came of instructions on the arm; an episode that the gate ended is not solved."""
+    rows = ['| horizon | solved | steps | places found anew | steps done again | the rest |',
+            '|---|---|---|---|---|---|']
+    for folder in folders:
+        lines = [json.loads(line) for line in (folder / 'episodes.jsonl').read_text(
+            'utf-8').splitlines()]
+        right = [line for line in lines if line['measures']['solved']]
+        low, high = wilson(len(right), len(lines))
+        counts = [found for line in lines if (found := re.search(
+            r'looking again: (\d+); steps repeated: (\d+)', line['message']))]
+        causes = Counter(
+            'stopped by the gate' if line['error'] else 'gave up' if line['stop'] == 'gave_up'
+            else 'not noticed' if line['stop'] == 'plan_done' else line['stop'].replace('_', ' ')
+            for line in lines if not line['measures']['solved'])
+        said = ', '.join(f'{cause} {number}' for cause, number in causes.most_common())
+        rows.append(
+            f'| {lines[0]["split"]} | **{len(right)} of {len(lines)}** ({low:.3f}-{high:.3f}) '
+            f'| {np.median([line["steps"] for line in lines]):.0f} '
+            f'| {sum(int(found[1]) for found in counts)} '
+            f'| {sum(int(found[2]) for found in counts)} | {said} |')
+    return '\n'.join(rows)
+
+
 def of_arm(files: Iterable[Path]) -> str:
     """What the arm did, by action and horizon; lines of ``tabletop_arm_study.py``."""
     groups: dict[str, list[dict[str, Any]]] = {}
@@ -338,6 +364,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     part.add_argument('--out', type=Path, required=True, metavar='FILE.json')
     part = parts.add_parser('tables', help='rewrite the page')
     part.add_argument('runs', nargs='*', type=Path, help='run directories of the suite')
+    part.add_argument('--episodes', nargs='*', type=Path, default=[], metavar='RUN',
+                      help='run directories of the domain tabletop on the arm')
     part.add_argument('--out', type=Path, default=Path('docs'), metavar='DIR')
     arguments = parser.parse_args(argv)
     try:
@@ -354,6 +382,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             made['arm'] = of_arm(tried)
         if arguments.runs:
             made['runs'] = of_runs(arguments.runs)
+        if arguments.episodes:
+            made['episodes'] = of_episodes(arguments.episodes)
         for line in rewrite(arguments.out / DOCUMENT, made):
             print(line)
     except InputError as error:

@@ -381,6 +381,7 @@ def test_decode_repairs_an_enumeration_that_contradicts_itself():
     assert len(enumerations) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('guess', 'error'), [('no', 0.0), ('random', 0.0), ('no', 0.05)])
 def test_a_domain_with_hidden_things_needs_no_change(guess, error):
     domain = pantry()

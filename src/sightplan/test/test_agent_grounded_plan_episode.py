@@ -11,8 +11,9 @@ import pytest
 
 from doubles import EventList
 from sightplan.agent import make_policy, run_episode
-from sightplan.agent.methods.grounded_plan import is_inside, matched, spread
+from sightplan.agent.methods.grounded_plan import is_inside, spread
 from sightplan.domains import load_domain
+from sightplan.grounding.instructions import matched
 from sightplan.model import (
     Action,
     Atom,

@@ -250,6 +250,7 @@ def test_an_oracle_to_which_the_same_happens_again_and_again_ends_by_its_budget(
         'rejected' if happens == 'refused' else 'executed'}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('method', ['ground', 'ground_mem', 'decode', 'belief', 'blind', 'random'])
 def test_every_failure_with_hidden_things_has_a_cause(method):
     causes = set()

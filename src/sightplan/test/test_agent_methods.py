@@ -24,6 +24,7 @@ from sightplan.agent import (
     needs_grounder,
     needs_truth,
     policy_settings,
+    reads_instruction,
     run_episode,
 )
 from sightplan.model import (
@@ -39,7 +40,8 @@ from sightplan.model import (
     StopReason,
 )
 
-METHODS = [name for name in method_names() if not needs_truth(name) and name != 'human']
+METHODS = [name for name in method_names() if not needs_truth(name) and name != 'human'
+           and not reads_instruction(name)]
 """All that are told nothing and need no person."""
 
 def episode(method, spec=None, world=None, truth=None, planner=None):

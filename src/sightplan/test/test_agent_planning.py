@@ -24,6 +24,7 @@ from sightplan.agent import (
     needs_planner,
     needs_visual_planner,
     prompt_name,
+    reads_instruction,
     run_episode,
 )
 from sightplan.domains import load_domain
@@ -129,7 +130,7 @@ def test_what_methods_need():
         plans = method in METHODS
         assert needs_visual_planner(method) is plans
         assert not (plans and (needs_grounder(method) or needs_planner(method)))
-        assert needs_model(method) is bool(prompt_name(method))
+        assert needs_model(method) is (bool(prompt_name(method)) or reads_instruction(method))
         assert not plans or prompt_name(method) == method
 
 

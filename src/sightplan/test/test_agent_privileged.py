@@ -25,6 +25,7 @@ from sightplan.agent import (
     make_policy,
     method_names,
     needs_truth,
+    reads_instruction,
     run_episode,
 )
 from sightplan.agent.loop import _Session
@@ -47,7 +48,8 @@ from sightplan.model import (
 DOMAIN = pantry()
 PROBLEMS = DOMAIN.split_problems('small')
 NONE, INITIAL, ALWAYS = Privileged.NONE, Privileged.INITIAL, Privileged.ALWAYS
-METHODS = [name for name in method_names() if not needs_truth(name) and name != 'human']
+METHODS = [name for name in method_names() if not needs_truth(name) and name != 'human'
+           and not reads_instruction(name)]
 
 
 class Script:

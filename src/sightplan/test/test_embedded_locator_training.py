@@ -358,6 +358,7 @@ def run(shards: Path, work: Path, *extra: str) -> None:
         torch.set_flush_denormal(False)
 
 
+@pytest.mark.slow
 def test_training_goes_on_exactly_and_makes_a_model_that_locates(
         shards: Path, tmp_path: Path, capsys: Any) -> None:
     whole, parts, out = tmp_path / 'whole', tmp_path / 'parts', tmp_path / 'made' / 'model'

@@ -197,6 +197,7 @@ def test_probabilities_are_used_where_they_help() -> None:
     assert plain.platt_gain is None
 
 
+@pytest.mark.slow
 def test_without_labels_the_constraints_teach_the_rates() -> None:
     answers = simulate(TRUE_RATES, 25, 2, seed=2)
     hidden = [dataclasses.replace(a, truth=None) for a in answers]

@@ -93,6 +93,7 @@ def test_no_learned_rule_follows_from_the_others(learned) -> None:
         assert len(possible_states(theory, count + 1)) > count, rule
 
 
+@pytest.mark.slow
 def test_other_seeds_lead_to_the_same_theory(learned) -> None:
     objects = {'r': 'block', 'g': 'block', 'c1': 'column', 'c2': 'column'}
     states = allowed((item.rule for item in learned.rules), objects)

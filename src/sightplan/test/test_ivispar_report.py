@@ -151,6 +151,7 @@ def test_the_way_of_an_episode_is_drawn_step_by_step(results: Results) -> None:
     assert f'distance to the goal [moves], 3D, human, ann: {mean:.2g}'[:-1] in described
 
 
+@pytest.mark.slow
 def test_the_papers_puzzles_from_a_folder_stand_beside_its_numbers(results: Results) -> None:
     """Problems of one's own have no split; where k and c1 are known, they may be the paper's."""
     runs = tuple(run for run in results.runs if run.method == 'random')

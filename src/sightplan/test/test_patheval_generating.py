@@ -125,6 +125,7 @@ def test_no_map_to_learn_from_is_one_of_the_test() -> None:
         assert item.polygons not in shipped
 
 
+@pytest.mark.slow
 def test_workers_write_the_same(tmp_path: Path, monkeypatch: Any) -> None:
     """Real paths on the first map, by this process and by another one."""
     monkeypatch.setattr(generating, '_AHEAD', 0)  # a map takes seconds

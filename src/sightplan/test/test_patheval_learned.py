@@ -99,6 +99,7 @@ def test_a_folder_of_items_is_needed(modules: Any, tmp_path: Path) -> None:
     assert len(modules['paths_features'].train_items(tmp_path)[0]) == 3
 
 
+@pytest.mark.slow
 def test_a_model_learns_what_a_task_wants_from_descriptors(modules: Any) -> None:
     """Two tasks, one number that differs: more of it is better for one, less for the other."""
     tuned = modules['paths_tuned']

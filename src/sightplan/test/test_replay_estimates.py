@@ -150,6 +150,7 @@ def test_what_is_told_is_known():
     assert all(scores['accuracy'] < 1. for scores in untold.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('hidden', [False, True])
 def test_the_filter_is_that_of_the_method_belief(tmp_path, hidden):
     """Whatever the method believed after its answers is found again, to the last digits."""

@@ -109,6 +109,7 @@ def calibrate(folder, tmp_path, capsys):
     return call
 
 
+@pytest.mark.slow
 def test_a_calibration_from_bags_comes_close_to_that_from_labels(calibrate, tmp_path):
     code, labels, _ = calibrate()
     assert code == 0 and labels['learned'] == 'labels' and not labels['episodes']

@@ -163,7 +163,7 @@ JUNK = st.recursive(st.none() | st.booleans() | st.integers(-5, 10 ** 20) | st.t
 
 
 @given(st.sampled_from(sorted(line())), JUNK)
-@settings(max_examples=120, deadline=None,
+@settings(max_examples=40, deadline=None,
           suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_junk_in_any_field_breaks_no_table(tmp_path, field, junk):
     results = gather(write_run(tmp_path, [line(0), {**line(1), field: junk}]))

@@ -74,6 +74,7 @@ axes: {method: [ground]}
 """
 
 
+@pytest.mark.slow
 def test_files_cut_anywhere_cost_what_was_cut_and_no_more(memory, tmp_path):
     sweep = sweep_of(ANSWERED)
     whole = run_sweep(sweep, tmp_path, INSIDE)

@@ -175,6 +175,7 @@ def test_signals_stop_everything_politely(up, number: int) -> None:
     assert run.text.index('[last] bye\n') < run.text.index('[first] bye\n'), 'last first'
 
 
+@pytest.mark.slow
 def test_a_stubborn_node_is_killed(up) -> None:
     run = up('stubborn', 'says')
     assert run.wait() == 0

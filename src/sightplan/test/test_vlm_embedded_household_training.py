@@ -309,6 +309,7 @@ def test_training_pass_equals_the_plain_model(data: Any) -> None:
                 assert torch.allclose(plain, packed[b, q], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_few_steps_train_and_write_a_model_that_loads(shards: Path, tmp_path: Path) -> None:
     try:
         train.main(['--domain', 'household', '--data', str(shards), '--work',

@@ -1097,6 +1097,7 @@ def test_an_interrupted_call_is_cancelled() -> None:
         loop.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('end', ['interrupt', 'forgotten'])
 def test_the_process_ends_at_once(end: str) -> None:
     code = textwrap.dedent('''

@@ -19,6 +19,7 @@ from pydantic import Field, FiniteFloat, model_validator
 from sightplan.model import InputError
 from sightplan.model.reading import Record
 from sightplan.model.whole_files import replacing
+from sightplan.model.yaml_text import checked, load_yaml
 from sightplan_arm.geometry import distance, make_pose, rotation_from_rpy, rpy_from_rotation
 from sightplan_arm.hardware import Vector
 
@@ -155,7 +156,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         InputError: it cannot be read, or holds something else.
     """
     try:
-        data = next(iter(yaml.safe_load_all(path.read_text('utf-8'))), None)
+        data = next(iter(yaml.safe_load_all(checked(path.read_text('utf-8')))), None)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f'{path}: cannot be read: {error}') from error
     if not isinstance(data, dict):
@@ -263,7 +264,7 @@ def write_camera_pose(path: Path, pose: Vector, note: str = '') -> None:
 
 def _differs_in_pose_only(before: dict[str, Any], after: str, pose: Vector) -> bool:
     try:
-        written = yaml.safe_load(after)
+        written = load_yaml(after)
         found = written['camera'].pop('pose')
         before['camera'].pop('pose')
         rotation = rotation_from_rpy(np.radians(found['rpy_deg']))

@@ -30,6 +30,7 @@ from pydantic import (
 )
 
 from sightplan.model import InputError, config_files, did_you_mean, user_path
+from sightplan.model.yaml_text import load_yaml
 from sightplan_arm.geometry import make_pose, rotation_from_quaternion, rotation_from_rpy
 from sightplan_arm.hardware import Vector
 
@@ -396,7 +397,7 @@ def load_robot(name_or_path: str) -> RobotConfig:
                              f'{did_you_mean(name_or_path, tuple(files))}')
         path = files[name_or_path]
     try:
-        data = yaml.load(path.read_text('utf-8'), Loader=_Loader)  # noqa: S506 - a safe one
+        data = load_yaml(path.read_text('utf-8'), _Loader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f'{path}: cannot be read: {error}') from error
     try:

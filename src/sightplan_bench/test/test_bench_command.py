@@ -9,10 +9,12 @@ from sightplan import cli
 from sightplan_bench import command
 from sightplan_bench.command import PARTS, ROS_PARTS
 
+SLOW = (*ROS_PARTS, 'household', 'scoring', 'grounded-plan', 'paths', 'belief', 'locating')
 FIGURES = {
     'rendering': {'render_ms', 'render_size'},
     'steps': {'blocksworld_step_ms', 'blocksworld_step_ms_most', 'household_step_ms',
-              'household_step_ms_most', 'sliding_step_ms', 'sliding_step_ms_most'},
+              'household_step_ms_most', 'sliding_step_ms', 'sliding_step_ms_most',
+              'tabletop_step_ms', 'tabletop_step_ms_most'},
     'embedded': {'embedded_ms_per_60_questions', 'embedded_questions_per_s'},
     'planning': {'plan_ms_hard'},
     'bags': {'bag_messages_per_s_all', 'bag_messages_per_s_events', 'bag_mb_per_s'},
@@ -49,7 +51,7 @@ def bench(capsys, *arguments):
 
 
 @pytest.mark.parametrize('part', [
-    pytest.param(part, marks=[pytest.mark.slow] if part in (*ROS_PARTS, 'household') else [])
+    pytest.param(part, marks=[pytest.mark.slow] if part in SLOW else [])
     for part in (*PARTS, *ROS_PARTS)])
 def test_a_part_gives_its_figures(capsys, part):
     code, result, err = bench(capsys, '--part', part)

@@ -148,6 +148,7 @@ def test_nothing_is_grasped_without_a_choice_and_one_piece_only_once(world, monk
 
 # --- the command --------------------------------------------------------------------------------
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_it_was_left(tmp_path, capsys):
     out = str(tmp_path / 'out')
     wanted = ('--first', str(SEED), '--pointer', 'shown', '--out', out)

@@ -170,6 +170,7 @@ def test_who_cancels_holds_the_arm(table) -> None:
         eventually(lambda: not gate.status().moving, 'the arm standing')
 
 
+@pytest.mark.slow
 def test_after_a_hold_what_is_held_is_put_back_and_the_camera_shows_it(table, monkeypatch) -> None:
     with table() as (bridge, client):
         client.load()

@@ -182,6 +182,7 @@ def test_an_episode(world):
     assert [report.action.args for report in world.skill_reports] == [('r', 'c3'), ('g', 'c3')]
 
 
+@pytest.mark.slow
 def test_an_episode_is_the_same_after_another_one(world):
     def play():
         world.reset(episode(STACKS, seed=3))

@@ -137,6 +137,7 @@ def lines(**options):
         return seen, scorer.result(), world.drives
 
 
+@pytest.mark.slow
 def test_drives_change_nothing_but_the_details():
     plain, driven, away = lines(), lines(paths='planned'), lines(
         paths='planned', path_vector='minimum_clearance=1')

@@ -76,6 +76,7 @@ def truth(scene: Scene, home: Home, problem: Problem) -> frozenset[Atom]:
 
 # --- the 100 problems ---------------------------------------------------------------------------
 
+@pytest.mark.slow
 def test_no_two_homes_are_alike() -> None:
     found = [home for _, home in homes()]
     assert len(found) == 100

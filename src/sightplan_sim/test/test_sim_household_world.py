@@ -488,6 +488,7 @@ print(hashlib.sha256(repr(seen).encode() + image).hexdigest())
 '''
 
 
+@pytest.mark.slow
 def test_the_same_bits_in_every_process_and_after_other_episodes(world):
     found = set()
     for hash_seed in ('1', '2'):

@@ -159,6 +159,7 @@ def test_a_thing_is_carried_along_a_trace(world):
     assert world.truth().displaced == ('can 1',)
 
 
+@pytest.mark.slow
 def test_the_same_grasp_gives_the_same_bits(world):
     laid = table(('banana', 'yellow', 0.1, 0.05, 0.4))
     found = []

@@ -294,6 +294,7 @@ def test_left_and_front_are_as_the_camera_sees_them(laid):
     assert relations.left('mug 3', 'bottle 1') is True
 
 
+@pytest.mark.slow
 def test_restrictions_name_the_right_one(source, laid):
     scenes = [source.show(Table(seed, False, laid.things, laid.look)) for seed in range(12)]
     tasks = [task for scene in scenes for task in scene.tasks if task.kind == 'restriction']

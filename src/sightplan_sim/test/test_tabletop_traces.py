@@ -208,6 +208,7 @@ def test_a_task_of_another_table_is_refused(follower, laid, goal, piece, trace, 
         follower.follow(laid, wrong, trace)
 
 
+@pytest.mark.slow
 def test_oracles_do_and_straight_lines_do_not():
     with make_source() as source:
         scenes = (source.scene(seed, held_out=True) for seed in range(6))

@@ -17,6 +17,7 @@ from sightplan.domains.problem_files import read_text
 from sightplan.domains.schema import Schema
 from sightplan.model import Atom, DomainError, InputError, Problem, ProblemError, Question
 from sightplan.model.reading import Record, validated
+from sightplan.model.yaml_text import load_yaml
 
 R = TypeVar('R', bound=Record)
 
@@ -28,7 +29,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         DomainError: it is missing or holds something else; names file and line.
     """
     try:
-        data = yaml.safe_load(read_text(path, DomainError))
+        data = load_yaml(read_text(path, DomainError))
     except yaml.YAMLError as error:
         mark = getattr(error, 'problem_mark', None)
         line = mark.line + 1 if mark else 1

@@ -38,6 +38,7 @@ from sightplan.domains.problem_files import read_text
 from sightplan.domains.schema import OBJECT, Pattern, Same, Schema
 from sightplan.grounding.theory import Acyclic, Clause, GroundLiteral, Group, Theory
 from sightplan.model import Atom, DomainError
+from sightplan.model.yaml_text import checked
 
 FILE = 'constraints.yaml'
 """Name of the file in a domain's folder."""
@@ -197,7 +198,7 @@ def parse_constraints(text: str, schema: Schema, source: str) -> Constraints:
 @functools.lru_cache(maxsize=16)
 def _composed(text: str) -> yaml.Node | None:
     """The nodes of a text, which many runs in a process read again; composing takes long."""
-    node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+    node: yaml.Node | None = yaml.compose(checked(text), Loader=yaml.SafeLoader)
     return node
 
 

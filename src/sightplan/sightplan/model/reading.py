@@ -11,6 +11,7 @@ import pydantic
 import yaml
 
 from sightplan.model.errors import InputError
+from sightplan.model.yaml_text import load_yaml
 
 M = TypeVar('M')
 
@@ -38,7 +39,7 @@ def read_data(path: Path) -> Any:
     """
     try:
         text = path.read_text('utf-8')
-        return json.loads(text) if path.suffix == '.json' else yaml.load(text, yaml.CSafeLoader)
+        return json.loads(text) if path.suffix == '.json' else load_yaml(text)
     except OSError as error:
         raise InputError(f'{path}: cannot be read ({error.strerror or error})') from error
     except (ValueError, yaml.YAMLError) as error:

@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from sightplan.model import InfrastructureError, InputError
+from sightplan.model.yaml_text import load_yaml
 from sightplan.records.mcap import McapWriter, Message, Schema, is_complete
 from sightplan.records.mcap_reading import McapRecords, zstd_module
 
@@ -294,7 +295,7 @@ def copy_records(path: Path, target: Path) -> tuple[bool, McapWriter, dict[int, 
                 number = writer.add_channel(record.topic, schema.name, schema.definition,
                                             schema.encoding, record.metadata, record.encoding)
                 numbers[record.number] = number
-                profile = yaml.safe_load(record.metadata.get('offered_qos_profiles', '')) or []
+                profile = load_yaml(record.metadata.get('offered_qos_profiles', '')) or []
                 topics[number] = _Topic(record.topic, schema.name,
                                         record.metadata.get('topic_type_hash', ''), profile)
     finally:

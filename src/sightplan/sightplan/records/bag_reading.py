@@ -31,6 +31,7 @@ import yaml
 from sightplan.model import InfrastructureError, InputError
 from sightplan.model.journal import STORAGE_ERRORS, StorageError
 from sightplan.model.paths import user_path
+from sightplan.model.yaml_text import load_yaml
 from sightplan.records.bag import METADATA, copy_records
 from sightplan.records.mcap import is_complete
 from sightplan.records.mcap_reading import zstd_module
@@ -259,7 +260,7 @@ def read_metadata(path: Path) -> Metadata:
 
 
 def _yaml(source: Any) -> Any:
-    return yaml.load(source, yaml.CSafeLoader)
+    return load_yaml(source)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -89,12 +89,24 @@ def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
 
 def problems_sha256(domain: Domain, pairs: Sequence[tuple[str, Problem]]) -> str:
     """Hash of (split, problem) pairs, as the identity of a run has it."""
+    key = (domain.folder, domain.pddl, *((split, id(problem)) for split, problem in pairs))
+    if key in _HASHES:
+        return _HASHES[key][1]
     digest = hashlib.sha256()
     for split, problem in pairs:
         told = f'{problem.instruction}\n' if problem.instruction else ''
         digest.update(
             f'{split}/{problem.name}\n{domain.write_problem(problem)}\n{told}'.encode())
-    return digest.hexdigest()[:12]
+    if len(_HASHES) >= _MOST_HASHES:
+        _HASHES.clear()
+    # The problems are held, so that no other ones come to have their ids.
+    _HASHES[key] = tuple(problem for _, problem in pairs), digest.hexdigest()[:12]
+    return _HASHES[key][1]
+
+
+_HASHES: dict[tuple[Any, ...], tuple[tuple[Problem, ...], str]] = {}
+"""Of problems that were hashed before: cells of a sweep share them, and hashing takes long."""
+_MOST_HASHES = 64
 
 
 def _method_identity(settings: RunSettings, domain: Domain, model: str | None) -> dict[str, Any]:

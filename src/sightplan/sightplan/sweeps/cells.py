@@ -35,6 +35,7 @@ from sightplan.agent import (
 from sightplan.domains import load_domain
 from sightplan.model import InputError, Privileged, settings_fields
 from sightplan.model.reading import Record, read_data, validated
+from sightplan.model.yaml_text import load_yaml
 from sightplan.runs import (
     EpisodePlan,
     Plan,
@@ -301,7 +302,7 @@ def _change(text: str) -> tuple[str, Any]:
     if not equals or not key:
         raise InputError(f'--set {text!r} must have the form KEY=VALUE')
     try:
-        return key, yaml.safe_load(value)
+        return key, load_yaml(value)
     except yaml.YAMLError as error:
         raise InputError(f'--set {text!r}: the value is not YAML: {error}') from error
 

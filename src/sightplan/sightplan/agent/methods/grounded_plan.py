@@ -17,8 +17,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from sightplan.agent.grounded_plans import (
     SEARCH,
     Staged,
@@ -27,7 +25,7 @@ from sightplan.agent.grounded_plans import (
     staged,
 )
 from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
-from sightplan.grounding.instructions import Stage, read_instruction, resolve
+from sightplan.grounding.instructions import Stage, matched, read_instruction, resolve
 from sightplan.model import (
     Action,
     Atom,
@@ -44,8 +42,6 @@ from sightplan.model import (
 from sightplan.model.grounded_plan import Primitive
 from sightplan.model.region import Form, Region, box_iou
 
-_ALIKE = 0.2
-"""A thing may be another look's thing if it is of its category with this probability."""
 _SAME = 0.4
 """It is at the same place if the boxes overlap by this (intersection over union)."""
 _GROWN = 0.15
@@ -214,36 +210,6 @@ def spread(place: Region, number: int, count: int) -> Region:
     across = ((column + 0.5) / columns - 0.5) * _SPREAD + 0.5
     down = (0.5 - (row + 0.5) / rows) * _SPREAD + 0.5
     return Region(Form.POINT, ((left + across * (right - left), top + down * (bottom - top)),))
-
-
-def matched(known: Mapping[str, Instance], seen: Sequence[Instance]) -> dict[str, Instance]:
-    """Which of the things that are known are which of those that are seen now, one to one.
-
-    Nothing is matched with what is of another kind. What overlaps more is more likely the same;
-    what moved is, of all that is left, the nearest.
-
-    Args:
-        known: by name, as they were seen last.
-        seen: now, under other names.
-    """
-    from scipy.optimize import linear_sum_assignment
-
-    names = list(known)
-    if not names or not seen:
-        return {}
-    never = 1e6
-    cost = np.full((len(names), len(seen)), never)
-    for row, name in enumerate(names):
-        one = known[name]
-        for column, other in enumerate(seen):
-            alike = other.categories.get(one.category, 0.0)
-            if alike >= _ALIKE:
-                (x, y), (a, b) = one.region.centre, other.region.centre
-                cost[row, column] = (1.0 - box_iou(one.region, other.region)
-                                     + float(np.hypot(x - a, y - b)) + 0.1 * (1.0 - alike))
-    rows, columns = linear_sum_assignment(cost)
-    return {names[row]: seen[column] for row, column in zip(rows, columns, strict=True)
-            if cost[row, column] < never}
 
 
 def is_inside(thing: Region, place: Region) -> bool:

@@ -11,6 +11,7 @@ from sightplan.grounding.instructions.instances import (
     resolve,
 )
 from sightplan.grounding.instructions.reader import UnreadError, content, read_instruction
+from sightplan.grounding.instructions.tracking import matched
 from sightplan.grounding.instructions.wishes import (
     DRAWER,
     Choice,
@@ -22,5 +23,5 @@ from sightplan.model import Instance
 
 __all__ = [
     'DRAWER', 'Choice', 'Instance', 'Place', 'Stage', 'Things', 'UnreadError', 'UnresolvedError',
-    'Wish', 'content', 'instances_of', 'read_instruction', 'resolve',
+    'Wish', 'content', 'instances_of', 'matched', 'read_instruction', 'resolve',
 ]

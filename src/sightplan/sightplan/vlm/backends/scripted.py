@@ -34,6 +34,7 @@ from typing import Any
 import yaml
 
 from sightplan.model import BackendError, InputError, Usage, param, user_path
+from sightplan.model.yaml_text import load_yaml
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
 from sightplan.vlm.coordinates import Coordinates, Size
 from sightplan.vlm.locating import LocateReply, LocateRequest
@@ -183,7 +184,7 @@ def _load(path: Path) -> tuple[bytes, Any]:
     """The file, and its content; JSON is YAML, too."""
     try:
         raw = path.read_bytes()
-        return raw, yaml.safe_load(raw.decode())
+        return raw, load_yaml(raw.decode())
     except OSError as error:
         raise InputError(f'{path}: cannot be read ({error.strerror}); name a file of '
                          f'replies') from error
