@@ -15,6 +15,7 @@ from sightplan.agent.methods.grounded_plan import is_inside, spread
 from sightplan.domains import load_domain
 from sightplan.grounding.instructions import matched
 from sightplan.model import (
+    NOTHING_HELD,
     Action,
     Atom,
     EpisodeSpec,
@@ -46,6 +47,8 @@ class Boxes:
         fails: likewise, and the robot notices.
         drops: of which things, by their keys, the first placing ends beside the tray.
         nudges: what else is moved by the first step, and how far.
+        hides: of which things, by their keys, nothing is seen once they were put somewhere; the
+            robot says that it does not see them.
         pushes: whether the second placing pushes off what was put there first, once.
         unsure: how sure the eyes are of categories.
     """
@@ -54,8 +57,10 @@ class Boxes:
 
     def __init__(self, slips: int = 0, fails: int = 0, drops: str = '',
                  nudges: dict[str, float] | None = None, pushes: bool = False,
+                 hides: str = '',
                  unsure: float = 1.0) -> None:
-        self.pushes = pushes
+        self.pushes, self.hides = pushes, hides
+        self.hidden: set[str] = set()
         self.fails, self.slips, self.drops, self.unsure = fails, slips, drops, unsure
         self.nudges = dict(nudges or {})
         self.looks: list[int] = []
@@ -77,7 +82,8 @@ class Boxes:
 
     def tell_apart(self, observation, looks=1, timeout_s=None):
         self.looks.append(looks)
-        names = sorted((name for name in self.at if name != self.hand),
+        names = sorted((name for name in self.at if name != self.hand
+                        and name not in self.hidden),
                        key=lambda name: self.at[name])
         return tuple(Instance(f'seen_{k}', self.box(name), {TABLE[name][1]: self.unsure},
                               {'red': 1.0}) for k, name in enumerate(names))
@@ -104,6 +110,11 @@ class Boxes:
                 self.hand = best
         else:
             x, y = action.region.centre
+            if not self.hand:
+                message = NOTHING_HELD
+            elif self.hand in self.hides:
+                self.hidden.add(self.hand)
+                message = 'it is not seen where it was put down'
             if self.hand in self.drops and self.hand:
                 self.drops, message = '', 'the fingers closed on the way'
                 x, y = 0.2, 0.8
@@ -212,6 +223,14 @@ def test_a_tall_thing_at_the_back_of_a_tray_is_on_it_by_its_foot() -> None:
     assert is_inside(Region(Form.BOX, ((0.48, 0.2), (0.52, 0.45))), tray)
     assert not is_inside(Region(Form.BOX, ((0.48, 0.1), (0.52, 0.35))), tray)
     assert not is_inside(Region(Form.BOX, ((0.1, 0.4), (0.2, 0.5))), tray)
+
+
+def test_what_is_hidden_where_it_was_put_counts_as_put(planner) -> None:
+    """Neither seen there nor anywhere else, and the hand is empty."""
+    boxes = Boxes(hides='a')
+    ended, _ = play(boxes, planner)
+    assert ended.reason is StopReason.PLAN_DONE and boxes.on_tray() == {'a', 'b'}
+    assert 'steps repeated: 1' in ended.message
 
 
 def test_what_fails_again_and_again_is_given_up(planner) -> None:

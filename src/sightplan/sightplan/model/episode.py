@@ -51,6 +51,10 @@ class FeedbackStatus(enum.Enum):
     INVALID = 'invalid'
 
 
+NOTHING_HELD = 'nothing is held'
+"""Message of an arm's feedback that is to put something down and holds nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Feedback:
     """The world's reply to an action.

@@ -20,6 +20,7 @@ import cv2
 import numpy as np
 
 from sightplan.model import (
+    NOTHING_HELD,
     Action,
     Belief,
     Feedback,
@@ -253,7 +254,7 @@ class TabletopSkills(PointingSkills):
     def _place(self, where: Region | Mask, action: Action, watch: Stopwatch) -> tuple[str, str]:
         epoch, held = self._gate.epoch, self.carried
         if held is None:
-            raise Refused(causes.EMPTY_HAND, 'nothing is held')
+            raise Refused(causes.EMPTY_HAND, NOTHING_HELD)
         with watch.phase('perceive'):
             before = self._see()
         with watch.phase('plan'):

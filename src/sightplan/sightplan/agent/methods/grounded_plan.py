@@ -27,6 +27,7 @@ from sightplan.agent.grounded_plans import (
 from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
 from sightplan.grounding.instructions import Stage, matched, read_instruction, resolve
 from sightplan.model import (
+    NOTHING_HELD,
     Action,
     Atom,
     Feedback,
@@ -59,7 +60,7 @@ class Settings:
     looks: int = param(5, 'how often the model is asked what is in the first picture, each time '
                        'in another view', low=1, high=9)
     looks_again: int = param(1, 'likewise after each step', low=1, high=9)
-    accept: float = param(0.3, 'nothing is moved for a stage of the instruction whose things are '
+    accept: float = param(0.05, 'nothing is moved for a stage of the instruction whose things are '
                           'right with less than this probability', low=0.0, high=1.0)
     tries: int = param(3, 'how often a step is tried', low=1, high=9)
 
@@ -129,7 +130,7 @@ class Policy:
         goal = [literal.atom for literal in self._work.goals[self._stage]
                 if literal.atom.args[1:] == (about.name,)]
         return Act(dataclasses.replace(action, region=spread(
-            about.region, sum(atom in self._state for atom in goal), len(goal))))
+            about.region, sum(atom in self._state for atom in goal) + self._tried, len(goal))))
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
         """Look again: is it as it should be, and where is everything now?"""
@@ -173,7 +174,8 @@ class Policy:
                 self._put[about] = here.region
             elif here is not None:  # it lies somewhere else: it is in the hand no more
                 self._state = (self._state - {Atom('held', (about,))}) | {Atom('handempty')}
-            return inside or (said_done and here is None)
+            # Of what is neither in the hand nor seen elsewhere nothing better is known.
+            return inside or (here is None and (said_done or feedback.message == NOTHING_HELD))
         wanted = primitive is Primitive.OPEN
         opened = None if here is None else here.opened
         return said_done or (opened is not None and (opened >= 0.5) is wanted)
