@@ -438,6 +438,8 @@ def main(argv: list[str] | None = None) -> None:
                         help='peak, of the trunk')
     parser.add_argument('--batch', type=int, default=default.batch, help='pictures per process')
     parser.add_argument('--processes', type=int, default=default.processes)
+    parser.add_argument('--renderers', type=int, default=0,
+                        help='processes that render; 0: as many as learn')
     parser.add_argument('--shards', type=int, default=default.shards)
     parser.add_argument('--pictures', type=int, default=24, help='of a shard')
     parser.add_argument('--held-out', type=int, default=default.held_out,
@@ -463,7 +465,8 @@ def main(argv: list[str] | None = None) -> None:
         export(args.work, args.out)
         return
     if not args.no_render:
-        render(args.data, 0, args.shards, args.processes, drawer_of_shards(args.pictures))
+        render(args.data, 0, args.shards, args.renderers or args.processes,
+               drawer_of_shards(args.pictures))
     settings = Settings(args.seed, args.steps, args.colour_steps, args.head_steps, args.rate,
                         args.trunk_rate, args.batch, args.processes, args.shards, args.held_out,
                         args.finest)

@@ -49,8 +49,10 @@ def panel(image: NDArray[np.uint8], action: Action | None, caption: str) -> NDAr
 
 def strip(run: Path, episode: str, columns: int) -> NDArray[np.uint8]:
     """The film strip of an episode of a run; '' for the first that has a bag."""
-    line = next(one for one in RunStore(run).lines()
-                if one.get('bag') and episode in ('', one['id']))
+    line = next((one for one in RunStore(run).lines()
+                 if one.get('bag') and episode in ('', one['id'])), None)
+    if line is None:
+        raise SystemExit(f'{run}: no episode {episode or ""} with a bag; run with --bags all')
     bag = run / line['bag']
     events = next(iter(read_episodes(bag))).events
     looks = [event.observation for event in events if isinstance(event, ToldApart)]

@@ -235,7 +235,7 @@ def test_what_is_hidden_where_it_was_put_counts_as_put(planner) -> None:
 
 def test_what_fails_again_and_again_is_given_up(planner) -> None:
     ended, _ = play(Boxes(fails=99), planner, tries=2)
-    assert ended.reason is StopReason.GAVE_UP and 'tried 2 times' in ended.message
+    assert ended.reason is StopReason.GAVE_UP and 'failed 2 times' in ended.message
     assert 'closed on nothing' in ended.message and ended.steps == 2
 
 

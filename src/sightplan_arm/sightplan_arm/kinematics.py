@@ -104,7 +104,8 @@ class Kinematics:
 
     def _by_joint(self, frames: tuple[str | Point, ...]) -> list[tuple[int, list[int], Array]]:
         """For each joint the columns of the points that move with it, and these (P, 4)."""
-        if frames not in self._points:
+        found = self._points.get(frames)
+        if found is None:
             if len(self._points) >= _KEPT:
                 self._points.clear()
             by_joint: dict[int, tuple[list[int], list[Array]]] = {}
@@ -114,9 +115,9 @@ class Kinematics:
                 columns, points = by_joint.setdefault(int(frame.parentJoint) - 1, ([], []))
                 columns.append(column)
                 points.append(frame.placement.homogeneous @ (*point.xyz_m, 1.0))
-            self._points[frames] = [(joint, columns, np.array(points))
-                                    for joint, (columns, points) in by_joint.items()]
-        return self._points[frames]
+            found = self._points[frames] = [(joint, columns, np.array(points))
+                                            for joint, (columns, points) in by_joint.items()]
+        return found
 
     def ik(self, pose_base: Array, seed: Array) -> Array | None:
         """Joint angles within the limits that bring the tip to a pose.

@@ -377,7 +377,6 @@ class RosGrounder(_ModelClient):
         self._model = reply.model
         return conversions.answers_from_response(reply, questions)
 
-
     def tell_apart(self, observation: Observation, looks: int = 1,
                    timeout_s: float | None = None) -> tuple[Instance, ...]:
         """Find all things in a picture; see ``BackendGrounder.tell_apart``."""

@@ -5,6 +5,8 @@ Everything here is plain data (plus numpy arrays for images); nothing imports an
 
 from sightplan.model.belief import Belief
 from sightplan.model.episode import (
+    ALREADY_CLOSED,
+    ALREADY_OPEN,
     NOTHING_HELD,
     Asked,
     BeliefUpdated,
@@ -86,7 +88,8 @@ from sightplan.model.symbols import Action, Atom, Literal, Plan, State
 from sightplan.model.usage import Usage, used_between
 
 __all__ = [
-    'BARE', 'GOAL_NS', 'NOTHING_HELD', 'Action', 'Alteration', 'Answer', 'AskPurpose', 'Asked',
+    'ALREADY_CLOSED', 'ALREADY_OPEN', 'BARE', 'GOAL_NS', 'NOTHING_HELD', 'Action',
+    'Alteration', 'Answer', 'AskPurpose', 'Asked',
     'Atom', 'BackendError', 'Belief', 'BeliefUpdated', 'CancelledError', 'Clock', 'DeadlineError',
     'DetailSource', 'DomainError', 'EpisodeEnded', 'EpisodeEvent', 'EpisodeSpec',
     'EpisodeStarted', 'Feedback', 'FeedbackStatus', 'Form', 'GoalView', 'Grounder',

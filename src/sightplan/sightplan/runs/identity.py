@@ -90,8 +90,8 @@ def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
 def problems_sha256(domain: Domain, pairs: Sequence[tuple[str, Problem]]) -> str:
     """Hash of (split, problem) pairs, as the identity of a run has it."""
     key = (domain.folder, domain.pddl, *((split, id(problem)) for split, problem in pairs))
-    if key in _HASHES:
-        return _HASHES[key][1]
+    if (kept := _HASHES.get(key)) is not None:
+        return kept[1]
     digest = hashlib.sha256()
     for split, problem in pairs:
         told = f'{problem.instruction}\n' if problem.instruction else ''
@@ -100,8 +100,9 @@ def problems_sha256(domain: Domain, pairs: Sequence[tuple[str, Problem]]) -> str
     if len(_HASHES) >= _MOST_HASHES:
         _HASHES.clear()
     # The problems are held, so that no other ones come to have their ids.
-    _HASHES[key] = tuple(problem for _, problem in pairs), digest.hexdigest()[:12]
-    return _HASHES[key][1]
+    found = digest.hexdigest()[:12]
+    _HASHES[key] = tuple(problem for _, problem in pairs), found
+    return found
 
 
 _HASHES: dict[tuple[Any, ...], tuple[tuple[Problem, ...], str]] = {}

@@ -20,6 +20,8 @@ import cv2
 import numpy as np
 
 from sightplan.model import (
+    ALREADY_CLOSED,
+    ALREADY_OPEN,
     NOTHING_HELD,
     Action,
     Belief,
@@ -365,12 +367,12 @@ class TabletopSkills(PointingSkills):
         s = self.tabletop
         if not opens:
             if drawer.opened_m <= s.closed_m and drawer.depth_m > 0:
-                raise Refused(causes.ALREADY_THERE, 'it is closed')
+                raise Refused(causes.ALREADY_THERE, ALREADY_CLOSED)
             return -drawer.opened_m - s.press_m
         wanted = s.open_fraction * drawer.depth_m if drawer.depth_m > 0 else s.open_m
         left = wanted - drawer.opened_m
         if left < (1.0 - s.moved) * wanted:
-            raise Refused(causes.ALREADY_THERE, 'it is open')
+            raise Refused(causes.ALREADY_THERE, ALREADY_OPEN)
         return left
 
     def _around_handle(self, moves: SlideMoves, watch: Stopwatch) -> float:

@@ -17,6 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sightplan.domains import load_domain
 from sightplan.domains.symbolic_world import SymbolicWorld
 from sightplan.model import (
     Action,
@@ -27,6 +28,7 @@ from sightplan.model import (
     Observation,
     Problem,
     State,
+    WorldError,
     check_settings,
     param,
 )
@@ -41,7 +43,7 @@ from sightplan_sim.tabletop.arrangements import HORIZONS
 from sightplan_sim.tabletop.cabinet import CABINET
 from sightplan_sim.tabletop.grounded_scenes import make_source
 from sightplan_sim.tabletop.holding import HAND, IN, ON, Holder, holders, opened
-from sightplan_sim.tabletop.tidy_problems import SURFACES, TABLE, object_name
+from sightplan_sim.tabletop.tidy_problems import SURFACES, TABLE, object_name, problem_of
 
 if TYPE_CHECKING:
     from sightplan_sim.tabletop.tidying import Tidying
@@ -144,7 +146,13 @@ class TabletopWorld(ArmedWorld['_Episode']):
     def _make_episode(self, spec: EpisodeSpec) -> _Episode:
         scene = _scene_of(spec.problem)
         assert scene is not None, 'checked before'
-        return _Episode(spec=spec, found=self._source.tidying(scene[1], scene[0]))
+        found = self._source.tidying(scene[1], scene[0])
+        shown = problem_of(found, load_domain('tabletop'), spec.problem.name)
+        if (dict(shown.objects), shown.init) != (dict(spec.problem.objects), spec.problem.init):
+            raise WorldError(f'problem {spec.problem.name}: its objects and its beginning are not '
+                             'those of the scene that its name tells; give it another name, or '
+                             'generate it anew ("sightplan problems generate")')
+        return _Episode(spec=spec, found=found)
 
     def _put(self, episode: _Episode) -> None:
         table = episode.found.arrangement.table

@@ -6,14 +6,15 @@ instructions, ``sightplan.grounding.instructions``), and a planner plans stage b
 (``sightplan.agent.grounded_plans``). Each step is sent with the place of its instance; what goes
 to one place is spread over it. After each step the policy looks again. Where a thing is not where
 it was, the next step goes to where it is seen now; what did not come about, or does not hold any
-more, is planned for and done again. Where it is not sure enough what is meant, it says so and
-moves nothing.
+more within its stage, is planned for and done again. Where it is not sure enough what is meant,
+it says so and moves nothing.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,8 +26,16 @@ from sightplan.agent.grounded_plans import (
     staged,
 )
 from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
-from sightplan.grounding.instructions import Stage, matched, read_instruction, resolve
+from sightplan.grounding.instructions import (
+    Stage,
+    UnresolvedError,
+    matched,
+    read_instruction,
+    resolve,
+)
 from sightplan.model import (
+    ALREADY_CLOSED,
+    ALREADY_OPEN,
     NOTHING_HELD,
     Action,
     Atom,
@@ -43,8 +52,11 @@ from sightplan.model import (
 from sightplan.model.grounded_plan import Primitive
 from sightplan.model.region import Form, Region, box_iou
 
-_SAME = 0.4
-"""It is at the same place if the boxes overlap by this (intersection over union)."""
+_SAME = 0.8
+"""A thing still lies where it was grasped if the boxes overlap by this (intersection over union):
+else what is seen there is something else, and the robot is believed."""
+_MOVED = 0.6
+"""A thing was found anew if its boxes overlap less than this."""
 _GROWN = 0.15
 """A thing is in or on a place if its middle or its foot is in the place's box, grown by this."""
 _LEFT = 0.3
@@ -81,7 +93,8 @@ class Policy:
         self._state: State = frozenset()
         self._plan: Plan = ()
         self._put: dict[str, Region] = {}
-        self._stage = self._tried = self._moved = self._repeated = 0
+        self._failed: Counter[Action] = Counter()
+        self._stage = self._moved = self._repeated = 0
 
     @property
     def remaining(self) -> int:
@@ -90,10 +103,13 @@ class Policy:
 
     def begin(self, context: Context) -> Stop | None:
         """Tell things apart, read the instruction, and plan its first stage."""
-        self._stage = self._tried = self._moved = self._repeated = 0
-        self._plan, self._put = (), {}
+        self._stage = self._moved = self._repeated = 0
+        self._plan, self._put, self._failed = (), {}, Counter()
         observation = context.observe()
-        seen = context.tell_apart(self._settings.looks, observation)
+        try:
+            seen = context.tell_apart(self._settings.looks, observation)
+        except UnresolvedError as error:
+            return Stop(StopReason.GAVE_UP, str(error))
         try:
             stages = resolve(read_instruction(context.problem.instruction), seen,
                              _aspect(observation))
@@ -129,36 +145,40 @@ class Policy:
             return Act(dataclasses.replace(action, region=place_of(action, about)))
         goal = [literal.atom for literal in self._work.goals[self._stage]
                 if literal.atom.args[1:] == (about.name,)]
+        number = sum(atom in self._state for atom in goal) + self._failed[action]
         return Act(dataclasses.replace(action, region=spread(
-            about.region, sum(atom in self._state for atom in goal) + self._tried, len(goal))))
+            about.region, number, max(len(goal), number + 1))))
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
         """Look again: is it as it should be, and where is everything now?"""
         done = self._look(context, action, feedback)
         if done:
             self._state = context.model.apply(action, self._state)
-            self._plan, self._tried = self._plan[1:], 0
+            self._plan = self._plan[1:]
             if self._plan:
                 context.believe(self._state)
                 return None
             return self._next_plan(context)
-        self._tried += 1
+        self._failed[action] += 1
         self._repeated += 1
-        if self._tried >= self._settings.tries:
-            return Stop(StopReason.GAVE_UP, f'{action} was tried {self._tried} times: '
+        if self._failed[action] >= self._settings.tries:
+            return Stop(StopReason.GAVE_UP, f'{action} failed {self._failed[action]} times: '
                         f'{feedback.message or "it is not seen to be done"}')
         return self._next_plan(context)
 
     def _look(self, context: Context, action: Action, feedback: Feedback) -> bool:
         """Update where things are; returns whether an action did what it should."""
-        seen = context.tell_apart(self._settings.looks_again)
+        try:
+            seen = context.tell_apart(self._settings.looks_again)
+        except UnresolvedError:
+            seen = ()
         found = matched(self._things, seen)
         about, primitive = action.args[0], primitive_of(action)
         said_done = feedback.status is FeedbackStatus.EXECUTED and not feedback.message
         before = self._things[about].region
         for name, one in found.items():
             old = self._things[name]
-            if name != about and box_iou(one.region, old.region) < 1.0 - _GROWN:
+            if name != about and box_iou(one.region, old.region) < _MOVED:
                 self._moved += 1
             self._things[name] = dataclasses.replace(
                 old, region=one.region,
@@ -178,12 +198,13 @@ class Policy:
             return inside or (here is None and (said_done or feedback.message == NOTHING_HELD))
         wanted = primitive is Primitive.OPEN
         opened = None if here is None else here.opened
-        return said_done or (opened is not None and (opened >= 0.5) is wanted)
-
+        return (said_done or feedback.message == (ALREADY_OPEN if wanted else ALREADY_CLOSED)
+                or (opened is not None and (opened >= 0.5) is wanted))
 
     def _forget_what_left(self, found: Mapping[str, Instance], about: str) -> None:
-        """What was put somewhere and is seen elsewhere now is not taken to be there any more."""
-        for atom in self._state:
+        """What this stage put somewhere and is seen elsewhere now is not taken to be there."""
+        wanted = {literal.atom for literal in self._work.goals[self._stage]}
+        for atom in self._state & wanted:
             if atom.predicate not in ('on', 'in') or atom.args[0] == about:
                 continue
             thing, place = atom.args

@@ -182,6 +182,9 @@ class Backend(AnswersOnly, _local_models.LocalModel):
         self._unasked = own.domain if _only_detects(own) else ''
         self._domain = ''
         if self._unasked:
+            import torch
+
+            torch.set_num_threads(own.threads)
             self._lock, self._usage = threading.Lock(), Usage()
             self.name = detecting_content(own)
             return
