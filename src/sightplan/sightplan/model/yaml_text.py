@@ -29,14 +29,20 @@ def load_yaml(source: Any, loader: Any = yaml.CSafeLoader) -> Any:
 
 
 def checked(source: Any) -> Any:
-    """A YAML text whose nesting is not too deep; an open file is read.
+    """A YAML text whose nesting is not too deep, or that is none; an open file is read.
 
     Raises:
-        yaml.YAMLError: see ``load_yaml``.
+        yaml.YAMLError: it is nested more than DEEPEST levels deep.
     """
     text = source.read() if hasattr(source, 'read') else source
-    depth = 0
-    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+    depth, events = 0, yaml.parse(text, Loader=yaml.CSafeLoader)
+    while True:
+        try:
+            event = next(events, None)
+        except yaml.YAMLError:  # the loader says it in its own words, and comes no further
+            return text
+        if event is None:
+            return text
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > DEEPEST:
@@ -44,4 +50,3 @@ def checked(source: Any) -> Any:
                 raise yaml.YAMLError(f'line {line}: nested more than {DEEPEST} levels deep')
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-    return text
