@@ -249,7 +249,8 @@ def _unsure(stages: Sequence[Stage], accept: float) -> str:
     """What is not sure enough of an instruction; '' if all is."""
     for number, stage in enumerate(stages, 1):
         if stage.probability < accept:
-            meant = ', '.join(thing for thing, _ in stage.placements) or stage.drawer
+            meant = (', '.join(thing for thing, _ in stage.placements) or stage.drawer
+                     or 'none of those that are seen')
             return (f'it is not sure which things stage {number} means: {meant}, right with '
                     f'{stage.probability:.2f} only, less than accept = {accept:g}')
     return ''
