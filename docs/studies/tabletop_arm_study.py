@@ -19,32 +19,18 @@ where it ends.
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sightplan.agent.grounded_plans import grounded_steps
-from sightplan.domains import load_domain
-from sightplan.grounding.instructions import (
-    Instance,
-    instances_of,
-    read_instruction,
-    resolve,
-)
 from sightplan.metrics import wilson
-from sightplan.model import Action, Form, Region, SightplanError
-from sightplan.model.grounded_plan import GroundedStep, Primitive, UnitKind
-from sightplan.model.region import box_iou
-from sightplan.planning.symbolic import FastDownwardPlanner
-from sightplan.vlm.api import make_backend
-from sightplan.vlm.detecting import Detector, DetectRequest, detector
+from sightplan.model.grounded_plan import UnitKind
 from sightplan_arm.hardware import ArmStoppedError
 from sightplan_arm.skills.report import SkillReport
 from sightplan_sim.tabletop.arm_world import Settings, TabletopTaskWorld
@@ -120,62 +106,6 @@ def try_scene(world: TabletopTaskWorld, found: Tidying, seed: int, horizon: str)
             'cause': '' if not wrong else failed[0][0] + ': ' + failed[0][3] if failed
             else 'not noticed', 'seconds': round(world.arm.now_s() - started, 1),
             'cpu_seconds': round(time.process_time() - cpu, 1)}
-
-
-def try_planned(world: TabletopTaskWorld, found: Tidying, seed: int, horizon: str, explicit: bool,
-                eyes: Detector, plan: Any) -> Line:
-    """Carry out a plan that is made of the instruction and the arm's own picture.
-
-    After each step it looks again: a step goes to where its thing is seen now.
-    """
-    world.reset(found.arrangement.table)
-    task = found.tasks[0 if explicit else 1]
-    steps: list[list[str]] = []
-    started, cpu, repaired, why = world.arm.now_s(), time.process_time(), 0, ''
-    try:
-        seen = _look(world, eyes)
-        planned = grounded_steps(resolve(read_instruction(task.instruction), seen), seen,
-                                 load_domain('tabletop'), plan)
-        for number, step in enumerate(planned):
-            now = seen if number == 0 else _look(world, eyes)
-            region = _now(step, seen, now)
-            repaired += region != step.region
-            action = Action(step.primitive.value, (step.target,), region)
-            report = _done(world, functools.partial(world.skills.execute, action))
-            steps.append([step.primitive.value, step.target, report.cause, report.message])
-            if report.cause == 'stopped' or (step.primitive is Primitive.GRASP
-                                             and world.skills.carried is None):
-                break
-        if world.skills.carried is not None:
-            _done(world, world.skills.put_back)
-    except SightplanError as error:
-        why = f'no plan: {type(error).__name__}'
-    wrong = _wrong(world, found, [unit for block in task.blocks for unit in block.units])
-    failed = [step for step in steps if step[2] != 'done']
-    return {'seed': seed, 'horizon': f'{horizon}, {"explicit" if explicit else "implicit"}, '
-            'planned by embedded', 'primitives': task.horizon, 'right': not wrong, 'wrong': wrong,
-            'failed': failed, 'repaired': repaired,
-            'cause': '' if not wrong else why or (f'{failed[0][0]}: {failed[0][2]}' if failed
-                                                  else 'wrong plan'),
-            'seconds': round(world.arm.now_s() - started, 1),
-            'cpu_seconds': round(time.process_time() - cpu, 1)}
-
-
-def _look(world: TabletopTaskWorld, eyes: Detector) -> tuple[Instance, ...]:
-    return instances_of([eyes.detect(DetectRequest(world.camera.observe().rgb))])
-
-
-def _now(step: GroundedStep, before: Sequence[Instance], now: Sequence[Instance]) -> Region | None:
-    """Where the thing of a step is seen now: the box that overlaps most; else where it was."""
-    old = next(one for one in before if one.name == step.target)
-    kind = max(old.categories, key=old.categories.__getitem__)
-    alike = [one for one in now if one.categories.get(kind, 0.0) >= 0.3]
-    best = max(alike, key=lambda one: box_iou(one.region, old.region), default=None)
-    if best is None or box_iou(best.region, old.region) < 0.3:
-        return step.region
-    if step.primitive is Primitive.PLACE:
-        return Region(Form.POINT, (best.region.centre,))
-    return best.region
 
 
 def _carry_out(world: TabletopTaskWorld, found: Tidying,
@@ -262,9 +192,6 @@ def main(arguments: list[str]) -> int:
         one.add_argument('--start', type=int, default=0, help='first seed')
         one.add_argument('--out', type=Path, required=True)
         if verb == 'scenes':
-            one.add_argument('--plans', choices=('right', 'explicit', 'implicit'),
-                             default='right', help='right: the true plan; else made by embedded '
-                             'of the instruction of that kind')
             one.add_argument('--horizon', choices=('short', 'medium', 'long'), default='short')
     verbs.add_parser('summary').add_argument('files', type=Path, nargs='+')
     given = parser.parse_args(arguments)
@@ -280,18 +207,9 @@ def main(arguments: list[str]) -> int:
                 _append(given.out, try_drawer(world, seed))
             return 0
         with make_source() as source:
-            if given.plans == 'right':
-                for seed in seeds:
-                    _append(given.out, try_scene(world, source.tidying(seed, given.horizon), seed,
-                                                 given.horizon))
-                return 0
-            eyes = detector('embedded', make_backend('embedded', {}))
-            with FastDownwardPlanner() as planner:
-                for seed in seeds:
-                    _append(given.out, try_planned(
-                        world, source.tidying(seed, given.horizon), seed, given.horizon,
-                        given.plans == 'explicit', eyes,
-                        functools.partial(planner.plan, timeout_s=60.0)))
+            for seed in seeds:
+                _append(given.out, try_scene(world, source.tidying(seed, given.horizon), seed,
+                                             given.horizon))
     return 0
 
 

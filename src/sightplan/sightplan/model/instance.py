@@ -40,3 +40,8 @@ class Instance:
     def category(self) -> str:
         """The likeliest category; '' without any."""
         return max(self.categories, key=self.categories.__getitem__, default='')
+
+    @property
+    def colour(self) -> str:
+        """The likeliest colour; '' without any."""
+        return max(self.colours, key=self.colours.__getitem__, default='')

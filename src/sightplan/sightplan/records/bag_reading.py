@@ -251,7 +251,7 @@ def read_metadata(path: Path) -> Metadata:
     """
     try:
         with path.open('rb') as file:
-            return Metadata.model_validate(_yaml(file)[_INFORMATION])
+            return Metadata.model_validate(load_yaml(file)[_INFORMATION])
     except (OSError, yaml.YAMLError, RecursionError, LookupError, TypeError,
             ValueError) as error:
         raise InputError(f'{path}: cannot be read ({type(error).__name__}: '
@@ -259,15 +259,11 @@ def read_metadata(path: Path) -> Metadata:
                          f'it can be read without it') from error
 
 
-def _yaml(source: Any) -> Any:
-    return load_yaml(source)
-
-
 @functools.lru_cache(maxsize=1024)
 def _parsed_qos(text: str) -> list[Any]:
     """Profiles of quality of service as ``rosbags`` has them; its own YAML reader is slow."""
     from rosbags.rosbag2.metadata import parse_qos
-    return list(parse_qos(_yaml(text) or []))
+    return list(parse_qos(load_yaml(text) or []))
 
 
 def _type_name(name: str) -> str:

@@ -444,7 +444,7 @@ def _proposal(event: Proposed) -> Block:
 
 
 def _told_apart(event: ToldApart) -> Block:
-    things = [f'{one.name} ({" ".join(filter(None, (_likeliest(one.colours), one.category)))} '
+    things = [f'{one.name} ({" ".join(filter(None, (one.colour, one.category)))} '
               f'{one.categories.get(one.category, 0.0):.2f}'
               f'{"" if one.opened is None else f", open {one.opened:.2f}"})'
               for one in event.instances]
@@ -452,10 +452,6 @@ def _told_apart(event: ToldApart) -> Block:
     return Block('proposal', f'{len(things)} things told apart in {looks}', event.seconds,
                  texts=(('things', _cut(', '.join(things))),) if things else (),
                  facts=(event.model,) if event.model else (), good=None if things else False)
-
-
-def _likeliest(chances: Mapping[str, float]) -> str:
-    return max(chances, key=chances.__getitem__, default='')
 
 
 def _questions(title: str, rows: Sequence[Row], took: float | None,

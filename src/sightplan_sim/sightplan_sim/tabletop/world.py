@@ -33,11 +33,11 @@ from sightplan.model import (
     param,
 )
 from sightplan_arm.config import load_robot
-from sightplan_sim.arm.settings import HardwareSettings, refuse_without_arm
+from sightplan_sim.arm.settings import refuse_without_arm
 from sightplan_sim.arm.world import ArmedWorld, ArmEpisode, robot_identity
 from sightplan_sim.episodes import check_names
 from sightplan_sim.pinhole import CameraInfo, Pinhole
-from sightplan_sim.tabletop import true_places
+from sightplan_sim.tabletop import arm_world, true_places
 from sightplan_sim.tabletop.arm_scene import TableArm, TableCamera, TableScene
 from sightplan_sim.tabletop.arrangements import HORIZONS
 from sightplan_sim.tabletop.cabinet import CABINET
@@ -54,7 +54,7 @@ OPEN = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Settings(HardwareSettings):
+class Settings(arm_world.Settings):
     """How the world behaves and looks."""
 
     execution: str = param(
@@ -63,9 +63,7 @@ class Settings(HardwareSettings):
     true_places: bool = param(
         False, 'whether an action without a place in the picture is carried out where its objects '
         'truly are: for oracles, with execution=arm')
-    robot: str = param('panda_tabletop', 'robot: a name in config/robots/, or a file')
     rearm: bool = param(True, 'whether a reset re-arms a safety gate that has stopped')
-    friction: float = param(0.7, 'friction coefficient of the things', low=0.0, high=2.0)
     calibration_error_mm: float = param(
         2.0, "how far the camera is from where the robot's file has it, in a direction that the "
         'scene draws', low=0.0, high=100.0)
@@ -75,9 +73,6 @@ class Settings(HardwareSettings):
     depth_noise_mm: float = param(
         2.0, 'standard deviation of the depth at 1 m; it grows with the square of the distance',
         low=0.0, high=50.0)
-    width: int = param(640, 'width of the picture [px]', low=160, high=2048)
-    height: int = param(480, 'height of the picture [px]', low=120, high=2048)
-    fov_deg: float = param(45.0, 'vertical field of view of the camera [deg]', low=8.0, high=90.0)
 
 
 @dataclass(kw_only=True)

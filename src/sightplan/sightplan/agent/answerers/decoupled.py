@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sightplan.agent.answerer import Desk
-from sightplan.agent.answerers import ask
+from sightplan.agent.answerers._instructed import InstructionAnswerer
 from sightplan.grounding.pointing import PointerSettings
 from sightplan.model import param
 from sightplan.model.grounded_plan import Primitive
@@ -31,7 +31,7 @@ class Settings:
     askings: int = param(1, 'how often each place is asked for', low=1, high=20)
 
 
-class Answerer(ask.Answerer):
+class Answerer(InstructionAnswerer):
     """Plan in words, then locate."""
 
     instruction_prompt = 'steps'
@@ -40,14 +40,11 @@ class Answerer(ask.Answerer):
         """Keep who locates."""
         self._settings = settings
 
-    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
-        """Ask for the steps, then for each place; what is no instruction is asked at once."""
-        planned = [sample for sample in samples if has_instruction(sample)]
-        others = [sample for sample in samples if not has_instruction(sample)]
-        said = iter(super().answer(others, desk) if others else [])
-        steps = iter(desk.ask(planned, self.prompt, self.instruction_prompt) if planned else [])
-        return [self._located(sample, next(steps), desk) if has_instruction(sample)
-                else next(said) for sample in samples]
+    def plans(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+        """Ask for the steps, then for each place."""
+        replies = desk.ask(samples, self.prompt, self.instruction_prompt)
+        return [self._located(sample, reply, desk)
+                for sample, reply in zip(samples, replies, strict=True)]
 
     def _located(self, sample: Sample, reply: SampleReply, desk: Desk) -> SampleReply:
         steps, unread = desk.read(sample, reply)
@@ -71,11 +68,6 @@ class Answerer(ask.Answerer):
 def is_place(action: str) -> bool:
     """Whether a step is a place, however a planner writes it ("Place")."""
     return action.strip().lower() == Primitive.PLACE
-
-
-def has_instruction(sample: Sample) -> bool:
-    """Whether a sample is an instruction about a picture; all others are asked as by ``ask``."""
-    return isinstance(sample.details.get('instruction'), str)
 
 
 def written_step(action: str, target: str, region: Region | None) -> dict[str, Any]:

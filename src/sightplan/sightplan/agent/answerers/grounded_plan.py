@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sightplan.agent.answerer import Desk
-from sightplan.agent.answerers import ask
-from sightplan.agent.answerers.decoupled import has_instruction, written_plan, written_step
+from sightplan.agent.answerers._instructed import InstructionAnswerer
+from sightplan.agent.answerers.decoupled import written_plan, written_step
 from sightplan.agent.grounded_plans import grounded_steps
 from sightplan.domains import load_domain
 from sightplan.grounding.instructions import (
@@ -36,7 +36,7 @@ class Settings:
                           'not given', low=0.0, high=1.0)
 
 
-class Answerer(ask.Answerer):
+class Answerer(InstructionAnswerer):
     """Plans over instances."""
 
     tells_apart = True
@@ -45,16 +45,11 @@ class Answerer(ask.Answerer):
         """Keep how plans are made."""
         self._settings = settings
 
-    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+    def plans(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
         """Look once at a picture, and plan for each instruction about it."""
         seen: dict[str, tuple[Instance, ...]] = {}
-        others = [sample for sample in samples if not has_instruction(sample)]
-        said = iter(super().answer(others, desk) if others else [])
         replies: list[SampleReply] = []
         for sample in samples:
-            if not has_instruction(sample):
-                replies.append(next(said))
-                continue
             try:
                 if sample.cluster not in seen:
                     seen[sample.cluster] = desk.tell_apart(sample, self._settings.looks)

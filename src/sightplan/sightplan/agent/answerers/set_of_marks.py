@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sightplan.agent.answerer import Desk
-from sightplan.agent.answerers import ask
+from sightplan.agent.answerers._instructed import InstructionAnswerer
 from sightplan.agent.answerers.decoupled import (
-    has_instruction,
     is_place,
     written_plan,
     written_step,
@@ -33,7 +32,7 @@ class Settings:
                        'its options; empty: the planner itself')
 
 
-class Answerer(ask.Answerer):
+class Answerer(InstructionAnswerer):
     """Plan by marks."""
 
     instruction_prompt = 'set_of_marks'
@@ -42,16 +41,11 @@ class Answerer(ask.Answerer):
         """Keep who draws the marks."""
         self._settings = settings
 
-    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+    def plans(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
         """Mark the picture once, and ask for a plan for each instruction about it."""
         marks: dict[str, list[Region]] = {}
-        others = [sample for sample in samples if not has_instruction(sample)]
-        said = iter(super().answer(others, desk) if others else [])
         replies: list[SampleReply] = []
         for sample in samples:
-            if not has_instruction(sample):
-                replies.append(next(said))
-                continue
             if sample.cluster not in marks:
                 marks[sample.cluster] = [one.region for one in desk.tell_apart(
                     sample, 1, self._settings.marks)]
