@@ -28,6 +28,7 @@ from sightplan.model import (
     Observation,
     Problem,
     Region,
+    SeenThings,
     Stepped,
     StopReason,
     ToldApart,
@@ -51,14 +52,16 @@ class Boxes:
             robot says that it does not see them.
         pushes: whether the second placing pushes off what was put there first, once.
         unsure: how sure the eyes are of categories.
+        goal: what they say that the instruction wants, where they are asked.
+        blinks: in how many looks they tell nothing.
     """
 
     model, usage = 'eyes', None
 
     def __init__(self, slips: int = 0, fails: int = 0, drops: str = '',
                  nudges: dict[str, float] | None = None, pushes: bool = False,
-                 hides: str = '',
-                 unsure: float = 1.0) -> None:
+                 hides: str = '', unsure: float = 1.0, goal: str = '', blinks: int = 0) -> None:
+        self.goal, self.blinks, self.told = goal, blinks, []
         self.pushes, self.hides = pushes, hides
         self.hidden: set[str] = set()
         self.fails, self.slips, self.drops, self.unsure = fails, slips, drops, unsure
@@ -80,13 +83,18 @@ class Boxes:
         image = np.full((48, 64, 3), self.now % 256, np.uint8)
         return Observation(image, stamp_ns=self.now)
 
-    def tell_apart(self, observation, looks=1, timeout_s=None):
+    def tell_apart(self, observation, looks=1, timeout_s=None, instruction='', tries=1):
         self.looks.append(looks)
+        self.told.append(instruction)
+        if self.blinks > 0:
+            self.blinks -= 1
+            return SeenThings(unread='the reply holds no place that can be read')
         names = sorted((name for name in self.at if name != self.hand
                         and name not in self.hidden),
                        key=lambda name: self.at[name])
-        return tuple(Instance(f'seen_{k}', self.box(name), {TABLE[name][1]: self.unsure},
+        seen = tuple(Instance(f'seen_{k}', self.box(name), {TABLE[name][1]: self.unsure},
                               {'red': 1.0}) for k, name in enumerate(names))
+        return SeenThings(seen, self.goal if instruction else '')
 
     def ground(self, *_):
         raise AssertionError('nothing is asked')
@@ -296,3 +304,21 @@ def test_steps_are_numbered_and_have_places(planner) -> None:
     steps = [event for event in events.events if isinstance(event, Stepped)]
     assert [step.index for step in steps] == [0, 1, 2, 3]
     assert all(step.action.region is not None for step in steps)
+
+
+def test_the_model_says_what_is_meant(planner) -> None:
+    """Free words, which no reader of plain instructions knows; boxes are numbered from the left."""
+    boxes = Boxes(goal='{"stages": [{"put": [{"thing": 3, "into": 4}, {"thing": 1, "into": 4}]}]}')
+    ended, events = play(boxes, planner, 'My snack, and what I drink coffee from, over there.',
+                         reader='model')
+    assert ended.reason is StopReason.PLAN_DONE and boxes.on_tray() == {'a', 'c'}
+    assert boxes.told == ['My snack, and what I drink coffee from, over there.'] + [''] * 4
+    told = [event for event in events.events if isinstance(event, ToldApart)]
+    assert told[0].goal == boxes.goal and not told[1].goal
+
+
+def test_a_picture_that_nobody_can_read_moves_nothing(planner) -> None:
+    boxes = Boxes(blinks=1)
+    ended, _ = play(boxes, planner)
+    assert (ended.reason, boxes.sent) == (StopReason.GAVE_UP, [])
+    assert 'no place that can be read' in ended.message

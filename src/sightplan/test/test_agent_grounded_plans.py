@@ -65,6 +65,10 @@ class Desk:
         self.asked.append((one.cluster, looks, backend))
         return SEEN
 
+    def propose_goal(self, one, seen, tries):
+        self.asked.append((one.id, [thing.name for thing in seen], tries))
+        return self._replies[one.id]
+
     def plan(self, task):
         assert self._planner is not None
         return self._planner.plan(task, 60.0)
@@ -143,6 +147,15 @@ def test_a_plan_about_doubtful_things_is_not_given() -> None:
         answerer = grounded_plan.Answerer(grounded_plan.Settings(accept=0.7))
         reply, = answerer.answer([sample('a', 'Put the mug onto the tray.')], desk)
     assert 'right with 0.600 only' in reply.unread
+
+
+def test_a_model_says_what_is_meant_by_number() -> None:
+    with FastDownwardPlanner() as planner:
+        desk = Desk(planner, a='{"stages": [{"put": [{"thing": 2, "into": 3}]}]}')
+        answerer = grounded_plan.Answerer(grounded_plan.Settings(reader='model', proposals=4))
+        reply, = answerer.answer([sample('a', 'Clear away what I drank from.')], desk)
+    assert [step.get('bbox') for step in actions(reply)] == [[0.3, 0.4, 0.4, 0.5], None]
+    assert desk.asked == [('scene', 3, ''), ('a', ['mug_1', 'mug_2', 'tray_1'], 4)]
 
 
 def test_samples_without_an_instruction_are_asked() -> None:

@@ -14,6 +14,7 @@ import pytest
 from fake_openai import FakeServer, Reply, chat, error
 from sightplan.model import BackendError, DeadlineError, Form, InputError, Target
 from sightplan.vlm.api import can_locate, locator, make_backend
+from sightplan.vlm.detecting import DetectRequest, detector
 from sightplan.vlm.locating import LocateReply, LocateRequest
 
 pytest.importorskip('openai')
@@ -198,3 +199,23 @@ def test_wrong_settings(make: Any) -> None:
         with pytest.raises(BackendError, match='too narrow'):
             make(server, pointing='json_box_resized').locate(find(image=narrow))
         assert not server.bodies
+
+
+def test_all_things_in_the_declared_convention(make: Any) -> None:
+    listed = chat('[{"label": "blue bowl", "box": [200, 100, 400, 300]}]')
+    with FakeServer(lambda body, number: listed) as server:
+        finder = detector('openai', make(server, pointing='json_permille_yx'))
+        replies = [finder.detect(DetectRequest(IMAGE, attempt=attempt)) for attempt in range(2)]
+        first, second = server.bodies
+    [bowl] = replies[0].detections
+    assert (bowl.category, bowl.colour, bowl.probability) == ('bowl', 'blue', 1.0)
+    assert bowl.region.points == ((0.1, 0.2), (0.3, 0.4)), 'y comes first'
+    assert '[top, left, bottom, right] in thousandths' in said(first) != said(second)
+    assert (sent_picture(first) == IMAGE).all() and 'response_format' not in first
+
+
+def test_a_list_that_was_cut_off_is_not_used(make: Any) -> None:
+    cut = chat('[{"label": "blue bowl", "box": [0.2, 0.1, 0.4, 0.3]}]', finish='length')
+    with FakeServer(lambda body, number: cut) as server:
+        reply = make(server).detect(DetectRequest(IMAGE))
+    assert not reply.detections and 'cut off after 4096 tokens' in reply.unread

@@ -17,6 +17,7 @@ from sightplan.vlm.api import TextReply, TextRequest  # noqa: E402
 from sightplan.vlm.backends import transformers as module  # noqa: E402
 from sightplan.vlm.backends._local_models import LocalModel, Settings  # noqa: E402
 from sightplan.vlm.coordinates import resized_size  # noqa: E402
+from sightplan.vlm.detecting import DetectRequest  # noqa: E402
 from sightplan.vlm.locating import LocateRequest  # noqa: E402
 
 torch.set_num_threads(1)
@@ -104,3 +105,12 @@ def test_an_unknown_family_is_refused_before_anything_is_loaded(monkeypatch: Any
     monkeypatch.setattr(module, 'load', lambda *args: pytest.fail('loaded'))
     with pytest.raises(InputError, match='no pointing family'):
         module.Backend(Settings('/not/there', pointing='guess'))
+
+
+def test_all_things_are_listed(folder: Path) -> None:
+    backend = make(folder, '[{"label": "grey tray", "bbox_2d": [0.1, 0.2, 0.3, 0.4]}]')
+    [tray] = backend.detect(DetectRequest(IMAGE, timeout_s=9.0)).detections
+    assert (tray.category, tray.colour) == ('tray', 'grey')
+    [asked] = backend.asked
+    assert asked.parts[0] is IMAGE and 'fractions of the picture' in asked.parts[1]
+    assert asked.timeout_s == 9.0

@@ -29,6 +29,7 @@ from sightplan.vlm.api import (
     backend_class,
     make_backend,
 )
+from sightplan.vlm.detecting import DetectRequest
 from sightplan.vlm.locating import LocateReply, LocateRequest
 
 
@@ -203,3 +204,22 @@ def test_no_place_for_a_target(scripted: Any) -> None:
         located(scripted('{locate: {a: "[]"}}'), 'the mug')
     with pytest.raises(BackendError, match='has 0 replies'):
         located(scripted('{locate: {default: []}, repeat: last}'), 'the mug')
+
+
+def test_all_things_are_listed_in_turn_and_anew_in_each_episode(scripted: Any) -> None:
+    request = DetectRequest(np.zeros((480, 640, 3), np.uint8))
+    backend = scripted("""
+detect:
+  - [{label: red mug, box: [64, 48, 128, 96]}, {label: 'top drawer, open', box: [0, 0, 320, 240]}]
+  - 'I see nothing that I could name.'
+coordinates: pixel_xy
+""")
+    for episode in 'ab':
+        backend.start_episode(episode)
+        mug, drawer = backend.detect(request).detections
+        assert (mug.category, mug.colour, drawer.category, drawer.opened) == (
+            'mug', 'red', 'drawer:top', 1.0)
+        assert mug.region.points == ((0.1, 0.1), (0.2, 0.2))
+        assert backend.detect(request).unread
+    with pytest.raises(BackendError, match="all 2 replies of list 'default' of detect are used"):
+        backend.detect(request)

@@ -144,11 +144,13 @@ class GrounderNode(BackendNode):
         """Find all things in a picture; contract of ``work``."""
         started = time.monotonic()
         seen = self._picture(request, limit_s)
-        looks = max(1, request.looks)
+        looks, tries = max(1, request.looks), max(1, request.tries)
+        requests = looks + (tries if request.instruction else 0)
         left_s = (1 - _RESERVE) * limit_s - (time.monotonic() - started)
         found = user.tell_apart(dataclasses.replace(seen, depth_m=self._aligned(seen)), looks,
-                                max(left_s, 0.0) / looks)
-        response.instances = [MESSAGES.instance_to_msg(one) for one in found]
+                                max(left_s, 0.0) / requests, request.instruction, tries)
+        response.instances = [MESSAGES.instance_to_msg(one) for one in found.instances]
+        response.goal, response.unread = messages.text(found.goal), messages.text(found.unread)
         response.header = MESSAGES.header(seen.stamp_ns, seen.frame_id)
         response.model, response.image_id = messages.text(user.model), seen.image_id
         response.seconds = time.monotonic() - started

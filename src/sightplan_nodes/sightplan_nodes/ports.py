@@ -45,12 +45,12 @@ from sightplan.model import (
     EpisodeSpec,
     Feedback,
     GroundingPrompt,
-    Instance,
     Observation,
     PlanningResult,
     PlanningTask,
     Proposal,
     Question,
+    SeenThings,
     SpendingCapError,
     State,
     UnknownImageError,
@@ -378,11 +378,15 @@ class RosGrounder(_ModelClient):
         return conversions.answers_from_response(reply, questions)
 
     def tell_apart(self, observation: Observation, looks: int = 1,
-                   timeout_s: float | None = None) -> tuple[Instance, ...]:
+                   timeout_s: float | None = None, instruction: str = '',
+                   tries: int = 1) -> SeenThings:
         """Find all things in a picture; see ``BackendGrounder.tell_apart``."""
-        reply = self._ask(TellApart.Request(looks=looks), observation, timeout_s, self._apart)
+        request = TellApart.Request(looks=looks, instruction=messages.text(instruction),
+                                    tries=tries)
+        reply = self._ask(request, observation, timeout_s, self._apart)
         self._model = reply.model
-        return tuple(messages.instance_from_msg(one) for one in reply.instances)
+        return SeenThings(tuple(messages.instance_from_msg(one) for one in reply.instances),
+                          reply.goal, reply.unread)
 
 
 class RosVisualPlanner(_ModelClient):

@@ -9,8 +9,10 @@ import pytest
 from sightplan_interfaces.srv import TellApart
 
 from nodes_testing import LIMIT_S, Manager, parameters, spinning
+from sightplan.grounding.instructions import read_goal
 from sightplan.model import BackendError, Form, InputError, Observation, Region, Usage
 from sightplan.records import messages
+from sightplan.vlm.api import TextReply, TextRequest
 from sightplan.vlm.detecting import Detection, DetectReply, DetectRequest
 from sightplan_nodes import backend_node, names
 from sightplan_nodes.calls import ServiceCaller
@@ -87,8 +89,9 @@ def test_the_agents_port_gets_the_same_and_counts_what_it_cost(made) -> None:
         client.port.start_episode('one', 'short')
         first = client.port.tell_apart(Observation(IMAGE, 9, 'eye'), 2)
         again = client.port.tell_apart(Observation(IMAGE, 9, 'eye'))  # the picture is known
-    assert [one.region for one in first] == [one.region for one in SEEN]
-    assert [one.name for one in first] == [one.name for one in again]
+    assert [one.region for one in first.instances] == [one.region for one in SEEN]
+    assert [one.name for one in first.instances] == [one.name for one in again.instances]
+    assert not (first.goal or first.unread)
     assert client.port.usage == Usage(3, 150, 15, 0.75) and client.port.model == 'fake-1'
     assert client.backend.episodes == ['one']
 
@@ -108,3 +111,25 @@ def test_a_failure_is_an_error_of_that_request_only(made) -> None:
         fine = client.ask()
     assert failed.error_code == BackendError.code and 'out of memory' in failed.error_msg
     assert fine.error_code == 0 and len(fine.instances) == 2
+
+
+class Says(Finds):
+    """A backend that also says what an instruction wants."""
+
+    generates = True
+    said = '{"stages": [{"open": 2}]}'
+
+    def generate(self, request: TextRequest) -> TextReply:
+        assert 'the drawer, please' in str(request.parts[1])
+        return TextReply(self.said)
+
+
+def test_the_model_says_what_an_instruction_wants(made) -> None:
+    with made(Says) as client:
+        told = client.port.tell_apart(Observation(IMAGE, 9, 'eye'), 2, None, 'the drawer, please')
+        client.backend.said = '{"unclear": "which one"}'
+        unsure = client.port.tell_apart(Observation(IMAGE, 9, 'eye'), 1, None,
+                                        'the drawer, please', 2)
+    assert read_goal(told.goal, told.instances)[0].drawer == 'drawer_top_1'
+    assert not told.unread and len(unsure.instances) == 2
+    assert not unsure.goal and 'unclear what is meant: which one' in unsure.unread

@@ -82,6 +82,24 @@ class Desk(Protocol):
             SpendingCapError: a limit on tokens or cost is reached.
         """
 
+    def propose_goal(self, sample: Sample, seen: Sequence[Instance], tries: int) -> str:
+        """Let the run's model say what a sample's instruction wants of the things in its picture.
+
+        Args:
+            sample: one with a picture and an instruction.
+            seen: the things, told apart.
+            tries: how often it is asked at most.
+
+        Returns:
+            a reply that ``sightplan.grounding.instructions.read_goal`` reads.
+
+        Raises:
+            InputError: no reply could be used, or the model writes no text; says why.
+            BackendError: the model could not answer.
+            DeadlineError: not within the time limit.
+            SpendingCapError: a limit on tokens or cost is reached.
+        """
+
     def plan(self, task: PlanningTask) -> PlanningResult:
         """Search for a plan, with the run's planner and limits.
 

@@ -2,7 +2,9 @@
 
 Things are told apart first, and the goal is about instances, not names; a symbolic planner plans
 stage by stage, and each step has the place of its instance, so that no two steps can mean the same
-one by mistake.
+one by mistake. The instruction becomes a goal by a small reader of plain instructions, which is no
+model of language, or by a vision-language model, which is shown the things by number
+(``sightplan.grounding.instructions``).
 """
 
 from __future__ import annotations
@@ -31,6 +33,13 @@ from sightplan.model.region import Form, Region
 PlanIt = Callable[[PlanningTask], PlanningResult]
 """Searches for a plan."""
 
+BY_MODEL = 'model'
+READERS = ('words', BY_MODEL)
+READER = ('who says what the instruction wants: words, a small reader of plain instructions, or model, '
+          "the run's model, which is shown the things by number")
+"""The setting ``reader`` of methods that are given an instruction."""
+TRIES = 'how often the model is asked for the goal, where a reply cannot be used (reader=model)'
+"""Their setting ``proposals``."""
 SEARCH = 'optimal'
 """How plans are searched."""
 _SURFACE, _CONTAINER, _THING = 'surface', 'container', 'thing'

@@ -34,7 +34,6 @@ from sightplan.model import (
     GoalView,
     Grounder,
     InputError,
-    Instance,
     Literal,
     Observation,
     Observed,
@@ -50,6 +49,7 @@ from sightplan.model import (
     Proposal,
     Proposed,
     Recorder,
+    SeenThings,
     SightplanError,
     State,
     Stepped,
@@ -193,7 +193,7 @@ class _Session:
         self._model = None
 
     def tell_apart(self, looks: int, observation: Observation | None = None,
-                   ) -> tuple[Instance, ...]:
+                   instruction: str = '', tries: int = 1) -> SeenThings:
         if observation is None:
             observation = self.observe()
         tell_apart = getattr(self._grounder, 'tell_apart', None)
@@ -202,11 +202,12 @@ class _Session:
                              'picture (choose a method that asks questions)')
         before, spent = self.timings_s['ground'], _usage(self._grounder)
         with self._stage('ground'):
-            instances = tuple(tell_apart(observation, looks, self._limits.ground_s))
-        self.record(ToldApart(observation, instances, looks, self.timings_s['ground'] - before,
-                              self._grounder.model,
+            told: SeenThings = tell_apart(observation, looks, self._limits.ground_s,
+                                          instruction, tries)
+        self.record(ToldApart(observation, told.instances, looks, told.goal, told.unread,
+                              self.timings_s['ground'] - before, self._grounder.model,
                               used_between(spent, _usage(self._grounder))))
-        return instances
+        return told
 
     def _with_facts(self, observation: Observation) -> Observation:
         """An observation, with the facts that the spec grants with it and no others."""

@@ -26,7 +26,6 @@ from sightplan.model import (
     Atom,
     EpisodeSpec,
     Feedback,
-    Instance,
     Literal,
     Observation,
     PastStep,
@@ -34,6 +33,7 @@ from sightplan.model import (
     PlanningStatus,
     Problem,
     Proposal,
+    SeenThings,
     State,
     StopReason,
 )
@@ -139,12 +139,15 @@ class Context(Protocol):
         """
 
     def tell_apart(self, looks: int, observation: Observation | None = None,
-                   ) -> tuple[Instance, ...]:
+                   instruction: str = '', tries: int = 1) -> SeenThings:
         """Let the model find all things in a picture, and tell them apart.
 
         Args:
             looks: how often it looks, each time at another view of the picture.
             observation: what to look at; a fresh one when None.
+            instruction: what the model shall also say the goal of (``read_goal`` of
+                ``sightplan.grounding.instructions`` reads it); '' for nothing.
+            tries: how often it is asked for the goal at most.
 
         Raises:
             InputError: the model cannot, or there is no picture.

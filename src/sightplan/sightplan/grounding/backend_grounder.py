@@ -13,7 +13,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sightplan.domains import load_domain
-from sightplan.grounding.instructions import instances_of
+from sightplan.grounding.instructions import (
+    UnreadError,
+    UnresolvedError,
+    instances_of,
+    propose_goal,
+)
 from sightplan.grounding.parsing import Parser, parse_yes_no
 from sightplan.model import (
     BARE,
@@ -22,9 +27,9 @@ from sightplan.model import (
     BackendError,
     GroundingPrompt,
     InputError,
-    Instance,
     Observation,
     Question,
+    SeenThings,
     Verdict,
 )
 from sightplan.vlm.api import Backend, BackendUser, Part, TextReply, TextRequest, YesNoRequest
@@ -88,13 +93,16 @@ class BackendGrounder(BackendUser):
         return answers
 
     def tell_apart(self, observation: Observation, looks: int = 1,
-                   timeout_s: float | None = None) -> tuple[Instance, ...]:
+                   timeout_s: float | None = None, instruction: str = '',
+                   tries: int = 1) -> SeenThings:
         """Find all things in a picture, and tell them apart.
 
         Args:
             observation: the picture, with depth where there is any.
             looks: how often the model looks, each time at another view of the picture.
-            timeout_s: wall-clock limit of each look [s]; None for the backend's own.
+            timeout_s: wall-clock limit of each request [s]; None for the backend's own.
+            instruction: what the model shall say the goal of, over the things; '' for nothing.
+            tries: how often it is asked for the goal at most.
 
         Raises:
             InputError: the model cannot (names those that can), or there is no picture.
@@ -109,8 +117,18 @@ class BackendGrounder(BackendUser):
             depth_m = None
         if depth_m is not None:
             depth_m = np.nan_to_num(depth_m, nan=0.0, posinf=0.0, neginf=0.0)
-        return instances_of(able.detect(DetectRequest(
-            observation.image, depth_m, attempt, timeout_s)) for attempt in range(looks))
+        try:
+            seen = instances_of(able.detect(DetectRequest(
+                observation.image, depth_m, attempt, timeout_s)) for attempt in range(looks))
+        except UnresolvedError as error:
+            return SeenThings(unread=str(error))
+        if not instruction:
+            return SeenThings(seen)
+        try:
+            return SeenThings(seen, propose_goal(self._backend, observation.image, seen,
+                                                 instruction, tries, timeout_s))
+        except (UnreadError, UnresolvedError) as error:
+            return SeenThings(seen, unread=str(error))
 
     def _read(self, observation: Observation, questions: Sequence[Question],
               timeout_s: float | None, prompt: GroundingPrompt) -> list[Answer]:

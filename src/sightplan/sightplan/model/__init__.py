@@ -40,7 +40,7 @@ from sightplan.model.errors import (
     WorldError,
     did_you_mean,
 )
-from sightplan.model.instance import Instance
+from sightplan.model.instance import Instance, SeenThings
 from sightplan.model.paths import config_files, config_folders, user_path
 from sightplan.model.perception import (
     BARE,
@@ -98,7 +98,7 @@ __all__ = [
     'PlanningStatus', 'PlanningTask', 'Privileged', 'PrivilegedSource', 'Problem',
     'ProblemError', 'Proposal', 'ProposalStatus', 'Proposed', 'Question', 'Recorder', 'Region',
     'SightplanError', 'SpendingCapError', 'State', 'Stepped', 'StopReason', 'StoppedError',
-    'SymbolicPlanner', 'Target', 'TargetMasks', 'ToldApart', 'TruthSource', 'UnknownImageError',
+    'SeenThings', 'SymbolicPlanner', 'Target', 'TargetMasks', 'ToldApart', 'TruthSource', 'UnknownImageError',
     'Usage', 'Verdict', 'VisualPlanner', 'VisualTask', 'World', 'WorldError', 'check_settings',
     'config_files', 'config_folders', 'did_you_mean', 'identity_values', 'param', 'prompt_id',
     'settings_fields', 'used_between', 'user_path',

@@ -186,6 +186,8 @@ class ToldApart:
         observation: the look in which they were found.
         instances: what was found.
         looks: how many times the model was asked, each time about another view.
+        goal: what it replied when it was asked, too, what the instruction wants; else ''.
+        unread: why nothing could be told of the picture or the instruction; '' if it could.
         seconds: wall-clock time of the call [s].
         model: exact name of the model that answered.
         usage: what the call cost; None where nobody counted.
@@ -194,6 +196,8 @@ class ToldApart:
     observation: Observation
     instances: tuple[Instance, ...]
     looks: int = 1
+    goal: str = ''
+    unread: str = ''
     seconds: float = 0.0
     model: str = ''
     usage: Usage | None = None

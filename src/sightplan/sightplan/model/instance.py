@@ -45,3 +45,18 @@ class Instance:
     def colour(self) -> str:
         """The likeliest colour; '' without any."""
         return max(self.colours, key=self.colours.__getitem__, default='')
+
+
+@dataclass(frozen=True, eq=False)
+class SeenThings:
+    """What a model tells of a picture in which it has told all things apart.
+
+    Attributes:
+        instances: the things.
+        goal: its reply about what an instruction wants of them, if it was asked; else ''.
+        unread: why nothing can be told of the picture, or of the instruction; '' if it can.
+    """
+
+    instances: tuple[Instance, ...] = ()
+    goal: str = ''
+    unread: str = ''

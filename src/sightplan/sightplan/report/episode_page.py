@@ -252,7 +252,7 @@ def view(line: Mapping[str, Any], folder: Path, key: str = 'episode',
     scored = measures.scored(line)
     return EpisodeView(
         key, line, ', '.join(filter(None, (line['method'], model or line['model'], folder.name))),
-        _result(line), tuple((text, (text not in unmet) if scored else None) for text in goal),
+        result_text(line), tuple((text, (text not in unmet) if scored else None) for text in goal),
         picture, tuple(steps), notes, recorded is not None)
 
 
@@ -352,7 +352,8 @@ class _Reader:
         image = self._recorded.image(observation)
         picture = None
         if image is not None and min(image.shape[:2]) > 8:
-            picture = _picture(Image.fromarray(image), key, f'{observation.stamp_ns / 1e9:.2f} s')
+            picture = small_picture(Image.fromarray(image), key,
+                                    f'{observation.stamp_ns / 1e9:.2f} s')
         provided = tuple(('true' if holds else 'false', ' · '.join(
             str(atom) for atom, truth in observation.privileged_facts.items() if truth is holds))
             for holds in (True, False) if holds in observation.privileged_facts.values())
@@ -449,9 +450,11 @@ def _told_apart(event: ToldApart) -> Block:
               f'{"" if one.opened is None else f", open {one.opened:.2f}"})'
               for one in event.instances]
     looks = f'{event.looks} look{"" if event.looks == 1 else "s"}'
+    texts = (('things', ', '.join(things)), ('goal', event.goal), ('unread', event.unread))
     return Block('proposal', f'{len(things)} things told apart in {looks}', event.seconds,
-                 texts=(('things', _cut(', '.join(things))),) if things else (),
-                 facts=(event.model,) if event.model else (), good=None if things else False)
+                 texts=tuple((label, _cut(text)) for label, text in texts if text),
+                 facts=(event.model,) if event.model else (),
+                 good=False if event.unread or not things else None)
 
 
 def _questions(title: str, rows: Sequence[Row], took: float | None,
@@ -538,7 +541,8 @@ def _end_title(line: Mapping[str, Any]) -> str:
     return f'end: {words(line["stop"])}'
 
 
-def _result(line: Mapping[str, Any]) -> str:
+def result_text(line: Mapping[str, Any]) -> str:
+    """How an episode ended by ground truth, in words."""
     if not measures.scored(line):
         return f'not scored: {line["error"] or words(line["stop"])}'
     if measures.solved(line):
@@ -548,7 +552,7 @@ def _result(line: Mapping[str, Any]) -> str:
     return f'not solved ({words(line["stop"])})'
 
 
-def _picture(image: Image.Image, image_id: str, note: str) -> Picture:
+def small_picture(image: Image.Image, image_id: str, note: str) -> Picture:
     """An image as a small JPEG in a URI."""
     image.thumbnail((_WIDTH, _WIDTH), Image.Resampling.LANCZOS)
     buffer = io.BytesIO()

@@ -16,6 +16,7 @@ from sightplan.agent import (
     policy_settings,
     reads_instruction,
 )
+from sightplan.agent.grounded_plans import BY_MODEL
 from sightplan.domains import Domain
 from sightplan.model import InputError, Problem
 from sightplan.runs import rules
@@ -42,13 +43,15 @@ def check_method(settings: RunSettings, domain: Domain) -> Any:
         if needs_grounder(settings.method) and not found.calibration:
             check_calibrations(domain)
     if getattr(found, 'reading', False):
-        _check_reading(settings)
+        check_writes(settings, 'reading')
+    if getattr(found, 'reader', '') == BY_MODEL:
+        check_writes(settings, 'reader')
     _check_goal(settings, domain)
     return found
 
 
-def _check_reading(settings: RunSettings) -> None:
-    """Check that the model can reply in free text, of which a reading is made.
+def check_writes(settings: RunSettings, setting: str) -> None:
+    """Check that the model can reply in free text, as a setting of the method wants it.
 
     Raises:
         InputError: it cannot; names backends that can.
@@ -56,9 +59,9 @@ def _check_reading(settings: RunSettings) -> None:
     if not backend_class(settings.backend).generates:
         able = [name for name in backend_names() if backend_class(name).generates]
         raise InputError(
-            f'reading of method {settings.method} asks for a reply in free text, and backend '
-            f'{settings.backend!r} answers yes/no questions only; leave reading out, or choose '
-            f'a backend that can: {", ".join(able) or "none"}')
+            f'{setting} of method {settings.method} asks for a reply in free text, and backend '
+            f'{settings.backend!r} writes none; leave {setting} out, or choose a backend that '
+            f'writes: {", ".join(able) or "none"}')
 
 
 def check_instructions(settings: RunSettings, pairs: Iterable[tuple[str, Problem]]) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from sightplan.agent import make_answerer
 from sightplan.domains import load_domain
 from sightplan.grounding import BackendGrounder
-from sightplan.grounding.instructions import Instance, instances_of
+from sightplan.grounding.instructions import Instance, instances_of, propose_goal
 from sightplan.grounding.locate_picture import BackendLocator
 from sightplan.grounding.pointing import PointerSettings
 from sightplan.model import (
@@ -340,11 +340,15 @@ class _Desk:
         return SampleReply(found.text, regions=found.regions, probability=found.probability,
                            unread=found.unread)
 
+    def propose_goal(self, sample: Sample, seen: Sequence[Instance], tries: int) -> str:
+        """Contract in ``agent.answerer.Desk``."""
+        return propose_goal(self._model(), _picture(sample).load(), seen,
+                            str(sample.details['instruction']), tries,
+                            self._plan.settings.propose_timeout_s)
+
     def tell_apart(self, sample: Sample, looks: int, other: str = '') -> tuple[Instance, ...]:
         """Contract in ``agent.answerer.Desk``."""
-        picture = next((part for part in sample.parts if isinstance(part, Picture)), None)
-        if picture is None:
-            raise InputError(f'{sample.id}: has no picture in which to tell things apart')
+        picture = _picture(sample)
         settings = self._plan.settings
         backend, image = detector(*self._other(other)), picture.load()
         depth_m = picture.load_depth() if picture.load_depth else None
@@ -453,6 +457,18 @@ class _Desk:
             prompt.system, tuple(part for part in parts
                                  if not isinstance(part, str) or part),
             prompt.max_tokens, self._plan.settings.propose_timeout_s)).text)
+
+
+def _picture(sample: Sample) -> Picture:
+    """The picture in which things are told apart.
+
+    Raises:
+        InputError: the sample has none.
+    """
+    picture = next((part for part in sample.parts if isinstance(part, Picture)), None)
+    if picture is None:
+        raise InputError(f'{sample.id}: has no picture in which to tell things apart')
+    return picture
 
 
 def _shown(sample: Sample) -> tuple[bool, str]:

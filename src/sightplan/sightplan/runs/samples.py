@@ -14,6 +14,7 @@ from typing import Any
 
 import sightplan
 from sightplan.agent import answerer_class, answerer_settings
+from sightplan.agent.grounded_plans import BY_MODEL
 from sightplan.domains import Domain, load_domain
 from sightplan.grounding import instructions, parse_yes_no
 from sightplan.grounding.calibration import LoggedAnswer
@@ -30,6 +31,7 @@ from sightplan.model import (
 from sightplan.model.reading import Record, read_file
 from sightplan.model.sample import Sample, SampleReply
 from sightplan.records import RunStore
+from sightplan.runs.method_check import check_writes
 from sightplan.runs.settings import ALL_SPLITS, RunSettings
 from sightplan.runs.suite import ALL_SAMPLES, SAMPLES, Scored, Suite, Unread
 from sightplan.vlm.api import (
@@ -193,7 +195,9 @@ class SamplePlan:
         """
         self.settings, self.suite = settings, suite
         self.notes: dict[str, Any] = {}
-        answerer_settings(settings.method, settings.method_options)
+        method = answerer_settings(settings.method, settings.method_options)
+        if getattr(method, 'reader', '') == BY_MODEL:
+            check_writes(settings, 'reader')
         _check(settings, suite)
         self.loaded = load_samples(suite, settings.split, settings.suite_options)
         self.items = [sample for part in self.loaded for sample in part.items]

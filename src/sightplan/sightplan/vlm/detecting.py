@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model.errors import InputError
-from sightplan.model.region import Form, Region
+from sightplan.model.region import Form, Region, box_iou
 
 MOVED = ('mug', 'cup', 'can', 'jar', 'bottle', 'box', 'banana', 'apple', 'ball', 'fork', 'spoon',
          'knife', 'screwdriver', 'hammer', 'napkin')
@@ -19,9 +19,13 @@ PLACES = ('tray', 'plate', 'bowl', 'crate')
 """Categories of things in or on which others are put."""
 CABINET = 'cabinet'
 """What has drawers."""
+DRAWER = 'drawer'
+"""The one kind of place that opens and closes."""
 LEVELS = ('top', 'bottom')
-DRAWERS = tuple(f'drawer:{level}' for level in LEVELS)
+DRAWERS = tuple(f'{DRAWER}:{level}' for level in LEVELS)
 """Categories of the drawers of a cabinet, the upper one first."""
+SAME = 0.5
+"""Boxes that overlap so much are of the same thing (intersection over union)."""
 OTHER = 'other'
 """Category of all else that stands on a table."""
 CATEGORIES = (*MOVED, *PLACES, CABINET, *DRAWERS, OTHER)
@@ -115,6 +119,15 @@ class DetectReply:
     detections: tuple[Detection, ...] = ()
     text: str = ''
     unread: str = ''
+
+
+def apart(found: Iterable[Detection]) -> tuple[Detection, ...]:
+    """Of detections in the same place the first one."""
+    kept: list[Detection] = []
+    for one in found:
+        if all(box_iou(one.region, other.region) < SAME for other in kept):
+            kept.append(one)
+    return tuple(kept)
 
 
 class Detector(Protocol):

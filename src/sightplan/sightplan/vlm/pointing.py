@@ -1,4 +1,4 @@
-"""How models that write text are asked to point: families of prompts, and what becomes of replies.
+"""How models that write text are asked to point, or to list all things, and what becomes of that.
 
 A family is one file of the folder ``pointing_prompts``, or a YAML file of a user's: the words for
 each form, the convention of coordinates that they ask for, a JSON schema where structured output
@@ -31,6 +31,8 @@ from sightplan.model.reading import Record, read_file
 from sightplan.model.region import Form
 from sightplan.vlm.api import TextReply
 from sightplan.vlm.coordinates import Coordinates, Size, from_unit
+from sightplan.vlm.detecting import CATEGORIES, COLOURS, DRAWERS, DetectReply, DetectRequest
+from sightplan.vlm.detecting_replies import read_detections
 from sightplan.vlm.locating import LocateReply, LocateRequest
 from sightplan.vlm.pointing_replies import read_regions
 
@@ -42,7 +44,7 @@ CONVENTIONS = ('', *(str(convention) for convention in Coordinates))
 AXIS_TICKS = ('auto', 'on', 'off')
 """Values of the setting ``axis_ticks`` of backends; auto: as the family says."""
 
-_PLACEHOLDER = re.compile(r'\{(ask|target|width|height|start)\}')
+_PLACEHOLDER = re.compile(r'\{(ask|target|width|height|start|kinds|colours|box)\}')
 _SENTENCE_ENDS = ('?', '.', '!')
 _DECIMALS = {Coordinates.UNIT_XY: 3, Coordinates.PERCENT_XY: 1}
 
@@ -82,10 +84,22 @@ class _Check(Record):
     point_sentence: _Wordings
 
 
+class _Detect(Record):
+    """Words of the request to find all things."""
+
+    system: str
+    asks: _Wordings
+    text: _Text
+    box: dict[Coordinates, str]
+    max_tokens: Annotated[int, Field(gt=0)]
+    synonyms: dict[str, str]
+
+
 class _Common(Record):
     asks: _Asks
     ticks: str
     check: _Check
+    detect: _Detect
 
 
 class _Texts(Record):
@@ -206,15 +220,67 @@ def locate_by_text(request: LocateRequest, pointing: Pointing,
         resized: tells the size of the picture as the model sees it; called only where coordinates
             are counted in that.
     """
-    seen = resized() if pointing.coordinates is Coordinates.RESIZED_PIXEL_XY else None
+    seen = _seen(pointing, resized)
     prompt = compose(request, pointing, seen)
     reply = generate(prompt)
     if reply.truncated:
-        return LocateReply(text=reply.text, unread=(
-            f'the reply was cut off after {prompt.max_tokens} tokens, the limit of the pointing '
-            f'family {pointing.family.name}'))
+        return LocateReply(text=reply.text, unread=_cut_off(
+            prompt, f'the pointing family {pointing.family.name}'))
     return read_regions(reply.text, request.target.form, pointing.coordinates, request.size, seen,
                         centre_of_box=pointing.family.box_as_point)
+
+
+def detect_by_text(request: DetectRequest, pointing: Pointing,
+                   generate: Callable[[PointingPrompt], TextReply],
+                   resized: Callable[[], Size]) -> DetectReply:
+    """Ask a model that writes text for all things in a picture, and read its reply.
+
+    Args:
+        request: the picture.
+        pointing: the convention of coordinates that the model uses, and whether scales are drawn.
+        generate: asks the model.
+        resized: as in ``locate_by_text``.
+    """
+    seen = _seen(pointing, resized)
+    prompt = compose_detect(request, pointing, seen)
+    reply = generate(prompt)
+    if reply.truncated:
+        return DetectReply(text=reply.text, unread=_cut_off(prompt, 'a list of all things'))
+    return read_detections(reply.text, pointing.coordinates, request.size, seen,
+                           _common().detect.synonyms)
+
+
+def compose_detect(request: DetectRequest, pointing: Pointing,
+                   resized: Size | None) -> PointingPrompt:
+    """What a model is shown that is to find all things; see ``compose``."""
+    words = _common().detect
+    width, height = resized or request.size
+    kinds = [kind for kind in CATEGORIES if kind not in DRAWERS]
+    filled = {'width': str(width), 'height': str(height), 'kinds': ', '.join(kinds),
+              'colours': ', '.join(COLOURS), 'ask': _of_attempt(words.asks, request.attempt)}
+    filled['box'] = _filled(words.box[pointing.coordinates], filled)
+    image, text = _with_ticks(request.image, _filled(words.text, filled), pointing, resized)
+    return PointingPrompt(words.system, image, text, words.max_tokens)
+
+
+def _seen(pointing: Pointing, resized: Callable[[], Size]) -> Size | None:
+    """Size of the picture as the model sees it, where coordinates are counted in that."""
+    return resized() if pointing.coordinates is Coordinates.RESIZED_PIXEL_XY else None
+
+
+def _cut_off(prompt: PointingPrompt, what: str) -> str:
+    return f'the reply was cut off after {prompt.max_tokens} tokens, the limit of {what}'
+
+
+def _with_ticks(image: NDArray[np.uint8], text: str, pointing: Pointing, resized: Size | None,
+                ) -> tuple[NDArray[np.uint8], str]:
+    """Picture and text with scales, if they are to be drawn."""
+    if not pointing.axis_ticks:
+        return image, text
+    from sightplan.vlm.backends._marks import with_axis_ticks
+
+    return (with_axis_ticks(image, pointing.coordinates, resized),
+            f'{text}\n{_common().ticks}')
 
 
 def compose(request: LocateRequest, pointing: Pointing, resized: Size | None) -> PointingPrompt:
@@ -233,12 +299,7 @@ def compose(request: LocateRequest, pointing: Pointing, resized: Size | None) ->
              'start': _start(request, pointing.coordinates, resized)}
     text = _filled(getattr(family.text, form.value), {**words, 'ask': _filled(_ask(request),
                                                                               words)})
-    image = request.image
-    if pointing.axis_ticks:
-        from sightplan.vlm.backends._marks import with_axis_ticks
-
-        image = with_axis_ticks(image, pointing.coordinates, resized)
-        text = f'{text}\n{_common().ticks}'
+    image, text = _with_ticks(request.image, text, pointing, resized)
     return PointingPrompt(family.system, image, text, family.max_tokens,
                           family.json_schema.get(form))
 

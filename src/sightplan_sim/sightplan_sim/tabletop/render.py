@@ -155,13 +155,16 @@ class Ground:
                                     flags=cv2.INTER_LINEAR)
         light = look.ambient + look.diffuse * look.light[2]
         lit = (1.0 - _shadows(table, view)) * np.float32(light)
-        shown = top * (lit[:, :, None] * np.array(look.light_rgb, np.float32))
+        shown = lit[:, :, None] * np.array(look.light_rgb, np.float32)
+        shown *= top
         around = _surroundings(look, size[1], size[0])
         board = _board(look, view)
         around[board] = np.array(look.table_rgb) * 255 * 0.55 * light
-        weight = (cover.astype(np.float32) / 255)[:, :, None]
-        around += weight * (shown - around)
-        self.rgb = np.clip(around + 0.5, 0, 255).astype(np.uint8)
+        shown -= around
+        shown *= (cover.astype(np.float32) / 255)[:, :, None]
+        around += shown
+        around += np.float32(0.5)
+        self.rgb = np.clip(around, 0, 255, out=around).astype(np.uint8)
         self.table = cover > 127
         beyond = np.where(board, np.float32(0), _plane_depth(view, FLOOR_M))
         self.depth_m = np.where(self.table, _plane_depth(view, 0.0), beyond)
@@ -230,7 +233,8 @@ def _surroundings(look: Look, height: int, width: int) -> NDArray[np.float32]:
     coarse = rng.normal(0.0, 0.09, (5, 7, 1)) + rng.normal(0.0, 0.03, (5, 7, 3))
     grown = cv2.resize((coarse + 1.0).astype(np.float32), (width, height),
                        interpolation=cv2.INTER_CUBIC)
-    return np.asarray(grown * (np.array(look.floor_rgb, np.float32) * 255), np.float32)
+    grown *= np.array(look.floor_rgb, np.float32) * 255
+    return np.asarray(grown, np.float32)
 
 
 @functools.lru_cache(maxsize=2)
@@ -255,7 +259,9 @@ def surface(look: Look) -> NDArray[np.uint8]:
         weight += 0.06 * rng.standard_normal(weight.shape, np.float32)
     first = np.array(look.table_rgb, np.float32) * 255
     step = np.array(second, np.float32) * 255 - first
-    return np.asarray(np.clip(first + weight[:, :, None] * step, 0, 255), np.uint8)
+    rgb = weight[:, :, None].astype(np.float32) * step
+    rgb += first
+    return np.clip(rgb, 0, 255, out=rgb).astype(np.uint8)
 
 
 def _grain(rng: np.random.Generator, across: Texture, planks: bool) -> Texture:
@@ -299,8 +305,7 @@ def soften(rgb: NDArray[np.uint8], things: NDArray[np.int16],
     """Blend pixels at the edges of things and parts with their neighbours."""
     ids = (things.astype(np.int32) * 64 + parts + 65).astype(np.uint16)
     edge = cv2.dilate(ids, np.ones((3, 3), np.uint8)) != cv2.erode(ids, np.ones((3, 3), np.uint8))
-    out = rgb.copy()
-    out[edge] = cv2.GaussianBlur(rgb, (3, 3), 0.75)[edge]
+    cv2.copyTo(cv2.GaussianBlur(rgb, (3, 3), 0.75), edge.view(np.uint8), out := rgb.copy())
     return out
 
 
@@ -308,8 +313,11 @@ def develop(rgb: NDArray[np.uint8], look: Look) -> NDArray[np.uint8]:
     """Lens blur, exposure and sensor noise."""
     if look.blur_px > 0.2:
         rgb = np.asarray(cv2.GaussianBlur(rgb, (0, 0), look.blur_px), np.uint8)
-    out = rgb.astype(np.float32) * np.float32(look.gain)
+    out = rgb.astype(np.float32)
+    out *= np.float32(look.gain)
     if look.noise > 0:
         noise = np.random.default_rng(look.seed + 2).standard_normal(rgb.shape, np.float32)
-        out += np.float32(look.noise) * noise
-    return np.asarray(np.clip(out + 0.5, 0, 255), np.uint8)
+        noise *= np.float32(look.noise)
+        out += noise
+    out += np.float32(0.5)
+    return np.clip(out, 0, 255, out=out).astype(np.uint8)

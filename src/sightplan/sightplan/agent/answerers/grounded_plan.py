@@ -1,7 +1,6 @@
 """``grounded_plan``: things are told apart, the instruction becomes a goal, and a planner plans.
 
-See ``sightplan.agent.grounded_plans``. The instruction is read by a small reader of plain
-instructions (``sightplan.grounding.instructions``), which is no model of language.
+See ``sightplan.agent.grounded_plans``.
 """
 
 from __future__ import annotations
@@ -13,11 +12,13 @@ from dataclasses import dataclass
 from sightplan.agent.answerer import Desk
 from sightplan.agent.answerers._instructed import InstructionAnswerer
 from sightplan.agent.answerers.decoupled import written_plan, written_step
-from sightplan.agent.grounded_plans import grounded_steps
+from sightplan.agent.grounded_plans import BY_MODEL, READER, READERS, TRIES, grounded_steps
 from sightplan.domains import load_domain
 from sightplan.grounding.instructions import (
     Instance,
+    Stage,
     UnresolvedError,
+    read_goal,
     read_instruction,
     resolve,
 )
@@ -34,6 +35,8 @@ class Settings:
                        'another view', low=1, high=9)
     accept: float = param(0.0, 'plans whose things are right with less than this probability are '
                           'not given', low=0.0, high=1.0)
+    reader: str = param('words', READER, choices=READERS)
+    proposals: int = param(2, TRIES, low=1, high=9)
 
 
 class Answerer(InstructionAnswerer):
@@ -60,10 +63,8 @@ class Answerer(InstructionAnswerer):
         return replies
 
     def _plan(self, sample: Sample, seen: Sequence[Instance], desk: Desk) -> SampleReply:
-        instruction = str(sample.details['instruction'])
-        width, height = sample.details['image_size']
         try:
-            stages = resolve(read_instruction(instruction), seen, width / height)
+            stages = self._stages(sample, seen, desk)
             chance = math.prod(stage.probability for stage in stages)
             if chance < self._settings.accept:
                 return SampleReply(unread=f'the things that are meant are right with {chance:.3f} '
@@ -74,3 +75,14 @@ class Answerer(InstructionAnswerer):
         return SampleReply(written_plan([written_step(
             step.primitive.value, step.target, step.region) for step in steps]),
             probability=chance)
+
+    def _stages(self, sample: Sample, seen: Sequence[Instance], desk: Desk) -> tuple[Stage, ...]:
+        """What the instruction wants.
+
+        Raises:
+            InputError: it cannot be read, or not understood.
+        """
+        if self._settings.reader == BY_MODEL:
+            return read_goal(desk.propose_goal(sample, seen, self._settings.proposals), seen)
+        width, height = sample.details['image_size']
+        return resolve(read_instruction(str(sample.details['instruction'])), seen, width / height)

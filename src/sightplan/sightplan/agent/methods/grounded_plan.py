@@ -1,9 +1,8 @@
 """``grounded_plan``: an instruction is carried out step by step, each at its place in the picture.
 
 The policy is given an instruction in words and nothing else. All things in the picture are told
-apart, the instruction becomes goals over these instances (read by a small reader of plain
-instructions, ``sightplan.grounding.instructions``), and a planner plans stage by stage
-(``sightplan.agent.grounded_plans``). Each step is sent with the place of its instance; what goes
+apart, the instruction becomes goals over these instances (``sightplan.agent.grounded_plans`` tells
+who reads it), and a planner plans stage by stage. Each step is sent with the place of its instance; what goes
 to one place is spread over it. After each step the policy looks again. Where a thing is not where
 it was, the next step goes to where it is seen now; what did not come about, or does not hold any
 more within its stage, is planned for and done again. Where it is not sure enough what is meant,
@@ -19,7 +18,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sightplan.agent.grounded_plans import (
+    BY_MODEL,
+    READER,
+    READERS,
     SEARCH,
+    TRIES,
     Staged,
     place_of,
     primitive_of,
@@ -28,8 +31,8 @@ from sightplan.agent.grounded_plans import (
 from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
 from sightplan.grounding.instructions import (
     Stage,
-    UnresolvedError,
     matched,
+    read_goal,
     read_instruction,
     resolve,
 )
@@ -75,6 +78,8 @@ class Settings:
     accept: float = param(0.05, 'nothing is moved for a stage of the instruction whose things are '
                           'right with less than this probability', low=0.0, high=1.0)
     tries: int = param(3, 'how often a step is tried', low=1, high=9)
+    reader: str = param('words', READER, choices=READERS)
+    proposals: int = param(2, TRIES, low=1, high=9)
 
 
 class Policy:
@@ -106,13 +111,16 @@ class Policy:
         self._stage = self._moved = self._repeated = 0
         self._plan, self._put, self._failed = (), {}, Counter()
         observation = context.observe()
+        aspect, instruction = _aspect(observation), context.problem.instruction
+        by_model = self._settings.reader == BY_MODEL
+        told = context.tell_apart(self._settings.looks, observation,
+                                  instruction if by_model else '', self._settings.proposals)
+        if told.unread:
+            return Stop(StopReason.GAVE_UP, told.unread)
+        seen = told.instances
         try:
-            seen = context.tell_apart(self._settings.looks, observation)
-        except UnresolvedError as error:
-            return Stop(StopReason.GAVE_UP, str(error))
-        try:
-            stages = resolve(read_instruction(context.problem.instruction), seen,
-                             _aspect(observation))
+            stages = (read_goal(told.goal, seen) if by_model else
+                      resolve(read_instruction(instruction), seen, aspect))
             self._work = staged(stages, seen)
         except InputError as error:
             return Stop(StopReason.GAVE_UP, str(error))
@@ -168,11 +176,7 @@ class Policy:
 
     def _look(self, context: Context, action: Action, feedback: Feedback) -> bool:
         """Update where things are; returns whether an action did what it should."""
-        try:
-            seen = context.tell_apart(self._settings.looks_again)
-        except UnresolvedError:
-            seen = ()
-        found = matched(self._things, seen)
+        found = matched(self._things, context.tell_apart(self._settings.looks_again).instances)
         about, primitive = action.args[0], primitive_of(action)
         said_done = feedback.status is FeedbackStatus.EXECUTED and not feedback.message
         before = self._things[about].region

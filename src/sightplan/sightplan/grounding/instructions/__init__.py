@@ -1,7 +1,9 @@
 """What an instruction wants, as goals over the things that are seen.
 
 A sentence becomes *wishes* (``read_instruction``: a small reader of plain instructions about
-putting things somewhere), and these become goals over the things that are seen (``resolve``).
+putting things somewhere), and these become goals over the things that are seen (``resolve``). Or
+a vision-language model, which understands free language, proposes the goals (``propose_goal``), and
+they are checked (``read_goal``).
 """
 
 from sightplan.grounding.instructions.instances import (
@@ -10,18 +12,19 @@ from sightplan.grounding.instructions.instances import (
     instances_of,
     resolve,
 )
-from sightplan.grounding.instructions.reader import UnreadError, content, read_instruction
+from sightplan.grounding.instructions.proposals import content, propose_goal, read_goal
+from sightplan.grounding.instructions.reader import UnreadError, read_instruction
 from sightplan.grounding.instructions.tracking import matched
 from sightplan.grounding.instructions.wishes import (
-    DRAWER,
     Choice,
     Place,
     Things,
     Wish,
 )
 from sightplan.model import Instance
+from sightplan.vlm.detecting import DRAWER
 
 __all__ = [
     'DRAWER', 'Choice', 'Instance', 'Place', 'Stage', 'Things', 'UnreadError', 'UnresolvedError',
-    'Wish', 'content', 'instances_of', 'matched', 'read_instruction', 'resolve',
+    'Wish', 'content', 'instances_of', 'matched', 'propose_goal', 'read_goal', 'read_instruction', 'resolve',
 ]

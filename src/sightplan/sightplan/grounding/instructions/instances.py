@@ -6,18 +6,16 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sightplan.grounding.instructions.wishes import DRAWER, Choice, Place, Things, Wish
+from sightplan.grounding.instructions.wishes import Choice, Place, Things, Wish
 from sightplan.model import InputError, Instance
 from sightplan.model.region import box_iou
-from sightplan.vlm.detecting import Detection, DetectReply
+from sightplan.vlm.detecting import DRAWER, SAME, Detection, DetectReply
 
 ACCEPT = 0.5
 """From this probability on a thing counts as described, where no number is said."""
 SLANT = 0.75
 """Height over width, in a picture, of a square on a table that a camera looks down on by 50
 degrees: what lies behind something is further away than it looks."""
-SAME = 0.5
-"""Boxes of two looks that overlap so much are of the same thing (intersection over union)."""
 ASPECT = 4 / 3
 """Width over height of most cameras' pictures."""
 

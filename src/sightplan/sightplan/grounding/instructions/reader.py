@@ -8,15 +8,15 @@ for instructions about tidying a table, and is no model of language: what it can
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sightplan.grounding.instructions.wishes import DRAWER, Choice, Place, Things, Wish
+from sightplan.grounding.instructions.wishes import Choice, Place, Things, Wish
 from sightplan.model import InputError
 from sightplan.model.reading import Record, read_file
+from sightplan.vlm.detecting import DRAWER
 
 FILE = Path(__file__).with_name('lexicon.yaml')
 LONGEST = 2000
@@ -55,11 +55,6 @@ class _Lexicon(Record):
 @functools.cache
 def _lexicon() -> _Lexicon:
     return read_file(_Lexicon, FILE)
-
-
-def content() -> str:
-    """Hash of the words that the reader knows: the first 12 hex digits."""
-    return hashlib.sha256(FILE.read_bytes()).hexdigest()[:12]
 
 
 @functools.cache

@@ -5,9 +5,6 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-DRAWER = 'drawer'
-"""The one kind of place that opens and closes."""
-
 
 class Choice(enum.StrEnum):
     """Which of the things that a description fits are meant. Left and right are the picture's."""

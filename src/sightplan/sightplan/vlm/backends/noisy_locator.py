@@ -47,15 +47,13 @@ from sightplan.model import (
     TargetMasks,
     param,
 )
-from sightplan.model.region import Mask, Point, TrueThing, box_iou, pixel
+from sightplan.model.region import Mask, Point, TrueThing, pixel
 from sightplan.vlm.api import NoWords, YesNoReply
 from sightplan.vlm.backends._hashed_draws import uniform
-from sightplan.vlm.detecting import Detection, DetectReply, DetectRequest
+from sightplan.vlm.detecting import Detection, DetectReply, DetectRequest, apart
 from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest
 
 _RATES = Path(__file__).parent / 'data' / 'pointing_rates.json'
-_SAME = 0.5
-"""Boxes that overlap so much are in the same place (IoU)."""
 _UNSEEN_EDGE = 0.125
 """Edge of a wrong box where the target is not in view, as a fraction of the picture's."""
 
@@ -166,7 +164,7 @@ class Backend(NoWords):
                     _box_around(mask, key, self._settings.box_iou), {thing.category: 1.0},
                     {thing.colour: 1.0} if thing.colour else {}, 1.0,
                     None if thing.opened is None else float(thing.opened))))
-        return DetectReply(_apart(found))
+        return DetectReply(apart(one for _, one in sorted(found, key=lambda pair: pair[0])))
 
     def check(self, request: CheckRequest) -> YesNoReply:
         """Whether a marked place is what was looked for.
@@ -206,15 +204,6 @@ class Backend(NoWords):
         if others and (not room or uniform(*key, 'confused') < self._settings.confusable):
             return others[_chosen(len(others), *key, 'other')]
         return None if room else truth.target
-
-
-def _apart(found: list[tuple[float, Detection]]) -> tuple[Detection, ...]:
-    """Of those in the same place the one that was drawn first."""
-    kept: list[Detection] = []
-    for _, one in sorted(found, key=lambda pair: pair[0]):
-        if all(box_iou(one.region, other.region) < _SAME for other in kept):
-            kept.append(one)
-    return tuple(kept)
 
 
 def _hit_rate(settings: Settings) -> float:

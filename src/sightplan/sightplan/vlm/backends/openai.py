@@ -60,6 +60,7 @@ from sightplan.vlm.coordinates import (
     Size,
     resized_size,
 )
+from sightplan.vlm.detecting import DetectReply, DetectRequest
 from sightplan.vlm.locating import LocateReply, LocateRequest
 from sightplan.vlm.pointing import (
     AXIS_TICKS,
@@ -67,6 +68,7 @@ from sightplan.vlm.pointing import (
     DEFAULT_FAMILY,
     Pointing,
     PointingPrompt,
+    detect_by_text,
     family_hash,
     locate_by_text,
 )
@@ -256,6 +258,7 @@ class Backend:
     answers_texts = True
     generates = True
     locates = True
+    detects = True
     chooses = True
 
     def __init__(self, settings: Settings) -> None:
@@ -359,6 +362,17 @@ class Backend:
 
     def locate(self, request: LocateRequest) -> LocateReply:
         """Find something in a picture; contract in ``vlm.api.Locator``."""
+        return locate_by_text(request, self._pointing, self._pointed(request),
+                              functools.partial(self._resized, request.size))
+
+    def detect(self, request: DetectRequest) -> DetectReply:
+        """Find all things in a picture; contract in ``vlm.detecting.Detector``."""
+        return detect_by_text(request, self._pointing, self._pointed(request),
+                              functools.partial(self._resized, request.size))
+
+    def _pointed(self, request: LocateRequest | DetectRequest,
+                 ) -> Callable[[PointingPrompt], TextReply]:
+        """What asks the model for places."""
         def generate(prompt: PointingPrompt) -> TextReply:
             body = {'messages': [*_system(prompt.system), {
                 'role': 'user', 'content': self._parts([prompt.image, prompt.text])}]}
@@ -367,9 +381,7 @@ class Backend:
             found = self._call(functools.partial(self._ask, body, wanted), request.timeout_s,
                                'a request to point')
             return TextReply(found.text, found.truncated)
-
-        return locate_by_text(request, self._pointing, generate,
-                              functools.partial(self._resized, request.size))
+        return generate
 
     def _resized(self, size: Size) -> Size:
         """The size of a picture as the model sees it, by the rule of its processor."""

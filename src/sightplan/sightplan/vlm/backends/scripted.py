@@ -14,18 +14,21 @@ The file is YAML or JSON::
       the red mug: '[(0.31, 0.42)]'
       the handle of the pan: ['[(0.5, 0.6)]', 'I do not see it.']     # one for each attempt
       default: '[]'
-    coordinates: unit_xy         # convention of these replies; unit_xy is the default
+    detect:                      # to requests to find all things; a list begins anew likewise
+      - [{label: red mug, box: [0.2, 0.4, 0.3, 0.5]}, {label: tray, box: [0.5, 0.4, 0.8, 0.6]}]
+    coordinates: unit_xy         # convention of places; unit_xy is the default
     resized: [644, 476]          # width and height that resized_pixel_xy counts in
 
-``replies`` may also be a mapping of episodes to lists: by episode id, by the name of the problem,
-or ``default``. A file that is a list holds replies alone. What comes after the end of a list of
-``locate`` is for ``repeat`` to say, too.
+``replies`` and ``detect`` may also be mappings of episodes to lists: by episode id, by the name of
+the problem, or ``default``. A file that is a list holds replies alone. What comes after the end of
+a list of ``locate`` is for ``repeat`` to say, too.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,10 +40,12 @@ from sightplan.model import BackendError, InputError, Usage, param, user_path
 from sightplan.model.yaml_text import load_yaml
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
 from sightplan.vlm.coordinates import Coordinates, Size
+from sightplan.vlm.detecting import DetectReply, DetectRequest
+from sightplan.vlm.detecting_replies import read_detections
 from sightplan.vlm.locating import LocateReply, LocateRequest
 from sightplan.vlm.pointing_replies import read_regions
 
-_KEYS = ('replies', 'repeat', 'answers', 'locate', 'coordinates', 'resized')
+_KEYS = ('replies', 'repeat', 'answers', 'locate', 'detect', 'coordinates', 'resized')
 _CHANCES = ('p_yes', 'p_no', 'p_unknown')
 _DEFAULT = 'default'
 
@@ -65,6 +70,7 @@ class Backend:
     needs_pixels = False
     generates = True
     locates = True
+    detects = True
 
     def __init__(self, settings: Settings) -> None:
         """Read the file.
@@ -83,7 +89,8 @@ class Backend:
         if not isinstance(data, dict) or not data or set(data) - set(_KEYS):
             raise InputError(f'{where}: must be a list of replies, or a mapping of '
                              f'{", ".join(_KEYS)}')
-        self._lists = _lists(data.get('replies', []), where)
+        self._lists = {name: _lists(data.get(name, []), name, where)
+                       for name in ('replies', 'detect')}
         self._answers = _answers(data.get('answers', {}), where)
         self._places = _places(data.get('locate', {}), where)
         self._coordinates = _coordinates(data.get('coordinates', Coordinates.UNIT_XY), where)
@@ -96,7 +103,7 @@ class Backend:
         self._repeats = data.get('repeat') == 'last'
         self._model = f'scripted({self._path.name}@{hashlib.sha256(raw).hexdigest()[:12]})'
         self._episode = ''
-        self._given = 0
+        self._given: Counter[str] = Counter()
         self._requests = 0
 
     @property
@@ -112,7 +119,7 @@ class Backend:
     def start_episode(self, episode_id: str, split: str = '') -> None:
         """Begin the list of an episode."""
         self._episode = episode_id
-        self._given = 0
+        self._given.clear()
 
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
         """Answer by the texts of the questions.
@@ -136,19 +143,31 @@ class Backend:
         Raises:
             BackendError: there is none left, or no list for this episode.
         """
-        found = next((name for name in _names(self._episode) if name in self._lists), None)
+        return TextReply(self._next('replies'))
+
+    def detect(self, request: DetectRequest) -> DetectReply:
+        """The next reply of the episode's list, read in the file's convention.
+
+        Raises:
+            BackendError: there is none left, or no list for this episode.
+        """
+        return read_detections(self._next('detect'), self._coordinates, request.size,
+                               self._resized)
+
+    def _next(self, kind: str) -> str:
+        lists = self._lists[kind]
+        found = next((name for name in _names(self._episode) if name in lists), None)
         if found is None:
-            raise BackendError(f'{self._path}: replies has no list for episode '
+            raise BackendError(f'{self._path}: {kind} has no list for episode '
                                f'{self._episode or "(none)"}; add it, or one named {_DEFAULT!r}')
-        replies = self._lists[found]
-        if self._given >= len(replies) and not (self._repeats and replies):
-            raise BackendError(f'{self._path}: all {len(replies)} replies of list {found!r} are '
-                               f'used up in episode {self._episode or "(none)"}; add more, or '
-                               f'"repeat: last"')
-        text = replies[min(self._given, len(replies) - 1)]
-        self._given += 1
+        replies, given = lists[found], self._given[kind]
+        if given >= len(replies) and not (self._repeats and replies):
+            raise BackendError(f'{self._path}: all {len(replies)} replies of list {found!r} of '
+                               f'{kind} are used up in episode {self._episode or "(none)"}; add '
+                               'more, or "repeat: last"')
+        self._given[kind] += 1
         self._requests += 1
-        return TextReply(text)
+        return replies[min(given, len(replies) - 1)]
 
     def locate(self, request: LocateRequest) -> LocateReply:
         """The reply to a target and an attempt, read in the file's convention.
@@ -192,13 +211,13 @@ def _load(path: Path) -> tuple[bytes, Any]:
         raise InputError(f'{path}: is neither YAML nor JSON ({error})') from error
 
 
-def _lists(data: Any, where: str) -> dict[str, list[str]]:
+def _lists(data: Any, kind: str, where: str) -> dict[str, list[str]]:
     if isinstance(data, list):
         data = {_DEFAULT: data}
     if not isinstance(data, dict) or not all(isinstance(item, list) for item in data.values()):
-        raise InputError(f'{where}: replies must be a list, or a mapping of episodes or problems '
+        raise InputError(f'{where}: {kind} must be a list, or a mapping of episodes or problems '
                          f'to lists')
-    return {str(name): [_text(item, f'{where}: replies of {name}[{number}]')
+    return {str(name): [_text(item, f'{where}: {kind} of {name}[{number}]')
                         for number, item in enumerate(items)]
             for name, items in data.items()}
 

@@ -11,13 +11,21 @@ declare (``vlm.pointing``).
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 from sightplan.model import GroundingPrompt, InputError
 from sightplan.vlm.api import TextReply, TextRequest
 from sightplan.vlm.backends._local_models import LocalModel, load
 from sightplan.vlm.backends._local_models import Settings as Settings
+from sightplan.vlm.detecting import DetectReply, DetectRequest
 from sightplan.vlm.locating import LocateReply, LocateRequest
-from sightplan.vlm.pointing import Pointing, PointingPrompt, family_hash, locate_by_text
+from sightplan.vlm.pointing import (
+    Pointing,
+    PointingPrompt,
+    detect_by_text,
+    family_hash,
+    locate_by_text,
+)
 
 _PROBE = GroundingPrompt('probe', system='Answer with one word, Yes or No.',
                          question='Question: {question}')
@@ -45,6 +53,7 @@ class Backend(LocalModel):
     needs_pixels = True
     generates = True
     locates = True
+    detects = True
     chooses = True
 
     def __init__(self, settings: Settings) -> None:
@@ -62,9 +71,17 @@ class Backend(LocalModel):
 
     def locate(self, request: LocateRequest) -> LocateReply:
         """Find something in a picture; contract in ``vlm.api.Locator``."""
+        return locate_by_text(request, self._pointing, self._pointed(request.timeout_s),
+                              functools.partial(self.resized, request.image))
+
+    def detect(self, request: DetectRequest) -> DetectReply:
+        """Find all things in a picture; contract in ``vlm.detecting.Detector``."""
+        return detect_by_text(request, self._pointing, self._pointed(request.timeout_s),
+                              functools.partial(self.resized, request.image))
+
+    def _pointed(self, timeout_s: float | None) -> Callable[[PointingPrompt], TextReply]:
+        """What asks the model for places."""
         def generate(prompt: PointingPrompt) -> TextReply:
             return self.generate(TextRequest(prompt.system, (prompt.image, prompt.text),
-                                             prompt.max_tokens, request.timeout_s))
-
-        return locate_by_text(request, self._pointing, generate,
-                              functools.partial(self.resized, request.image))
+                                             prompt.max_tokens, timeout_s))
+        return generate
