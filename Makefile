@@ -24,7 +24,7 @@ RUN := . .venv/bin/activate-ros &&
 PYTEST_WORKERS ?= $(shell expr $$(nproc) + 1)
 PYTEST = $(RUN) PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 python -m pytest -n $(PYTEST_WORKERS) --dist worksteal
 
-.PHONY: help demo test test-all docs bench build extras lint train lock clean distclean
+.PHONY: help demo test test-all docs bench build extras lint wheels train lock clean distclean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ lint: $(BUILT)  ## check style and types
 	$(RUN) python -m ruff check
 	$(RUN) python -m mypy
 
+wheels: $(BUILT)  ## build wheels of what needs no ROS, for "pip install", in dist/
+	$(RUN) python scripts/wheels.py
+
 train: $(BUILT)  ## train the embedded vision-language model from scratch
 	$(RUN) python training/train_embedded.py $(TRAIN_ARGS)
 
@@ -62,7 +65,7 @@ lock:  ## resolve the requirements anew (needs Python 3.11 and 3.12)
 	python3 scripts/lock.py
 
 clean:  ## remove what was built
-	rm -rf build install log site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build install log site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 distclean: clean  ## remove also .venv
 	rm -rf .venv

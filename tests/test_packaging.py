@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / 'src'
 PACKAGES = sorted(file.parent.name for file in SRC.glob('*/package.xml'))
 PYTHON_PACKAGES = sorted(file.parent.name for file in SRC.glob('*/setup.py'))
+WHEELS = ('sightplan', 'sightplan_arm', 'sightplan_sim')
 LOCKS = ('wheels.txt', 'jazzy.txt')
 CONSTRAINTS = 'cuda.txt'
 EXTRAS = 'extras.txt'
@@ -59,6 +60,10 @@ WITHOUT_KEY = {
     'tokenizers': 'tokenizers',
     'up_fast_downward': 'up-fast-downward',
 }
+ON_INDEX = {
+    # import: its name on the Python index, where that is another one and there is a rosdep key
+    'PIL': 'pillow', 'cv2': 'opencv-python-headless', 'pybullet_data': 'pybullet',
+    'unified_planning': 'unified-planning', 'yaml': 'PyYAML'}
 OPTIONAL = {'ray': 'ray', 'rerun': 'rerun-sdk'}  # import: its name on the Python index; extras
 NOT_IMPORTED = {
     # declared although no module imports it
@@ -125,6 +130,14 @@ def test_manifest_covers_the_imports(package):
     assert declared - needed <= NOT_IMPORTED[package], 'in package.xml, but never imported'
 
 
+@pytest.mark.parametrize('package', WHEELS)
+def test_a_wheel_asks_for_what_is_imported(package):
+    asked = {one for one in importlib.metadata.requires(package) or () if ';' not in one}
+    imported = third_party(SRC / package / package, SRC / package) - {package} - OPTIONAL.keys()
+    assert asked - {'setuptools'} == {
+        ON_INDEX.get(name, WITHOUT_KEY.get(name, name)) for name in imported}
+
+
 @pytest.mark.parametrize('package', PYTHON_PACKAGES)
 def test_manifest_covers_the_imports_of_the_tests(package):
     declared = dependencies(package, 'depend', 'exec_depend', 'test_depend')
@@ -158,7 +171,7 @@ def test_every_node_has_an_executable():
     assert {point.name for point in scripts} == {
         'agent', 'bag_player', 'experiment', 'grounder', 'metrics_recorder', 'rerun_viewer',
         'sim_bridge', 'symbolic_planner', 'vlm_planner', 'arm_bridge', 'operator_console',
-        'path_critic'}
+        'path_critic', 'arm_watcher'}
 
 
 @pytest.mark.parametrize('package', PYTHON_PACKAGES)

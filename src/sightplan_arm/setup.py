@@ -19,7 +19,18 @@ setup(
     ],
     zip_safe=False,
     python_requires='>=3.11',
-    install_requires=['setuptools'],
+    install_requires=[
+        'setuptools',
+        'coal',
+        'numpy',
+        'opencv-python-headless',
+        'pillow',
+        'pin',
+        'pydantic',
+        'PyYAML',
+        'scipy',
+        'sightplan',
+    ],
     extras_require={'test': ['pytest']},
     # Skills are found by the name of the domain whose actions they carry out.
     entry_points={

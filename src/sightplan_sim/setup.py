@@ -20,7 +20,14 @@ setup(
     ],
     zip_safe=False,
     python_requires='>=3.11',
-    install_requires=['setuptools'],
+    install_requires=[
+        'setuptools',
+        'numpy',
+        'opencv-python-headless',
+        'pybullet',
+        'sightplan',
+        'sightplan_arm',
+    ],
     extras_require={'test': ['pytest']},
     # A world is found by the name of the domain it shows.
     entry_points={

@@ -7,6 +7,9 @@ from pathlib import Path
 
 from sightplan.model.errors import InputError
 
+_IN_WHEEL = Path(__file__).parents[1] / 'config'
+"""Configuration within the package: ``scripts/wheels.py`` puts it there."""
+
 
 def user_path(given: Path | str) -> Path:
     """The path with ``~`` and ``~name`` replaced by home directories; nothing need be there.
@@ -37,9 +40,13 @@ def user_path(given: Path | str) -> Path:
 
 
 def config_folders() -> list[Path]:
-    """Where configuration is installed, nearest first: share/sightplan_bringup/config."""
+    """Where configuration is installed, nearest first: share/sightplan_bringup/config.
+
+    Without ROS, what was installed with pip brings its own.
+    """
     prefixes = [Path(p) for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
-    return [prefix / 'share' / 'sightplan_bringup' / 'config' for prefix in prefixes]
+    found = [prefix / 'share' / 'sightplan_bringup' / 'config' for prefix in prefixes]
+    return [*found, *([_IN_WHEEL] if _IN_WHEEL.is_dir() else [])]
 
 
 def config_files(folder: str) -> dict[str, Path]:

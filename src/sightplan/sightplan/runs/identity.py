@@ -14,8 +14,10 @@ from sightplan.agent import (
     needs_model,
     needs_planner,
     prompt_name,
+    reads_instruction,
 )
 from sightplan.domains import Domain
+from sightplan.grounding import instructions
 from sightplan.grounding.constraints import read_constraints
 from sightplan.grounding.observation_model import read_observation_model
 from sightplan.model import Problem, identity_values, user_path
@@ -31,7 +33,7 @@ from sightplan.runs.settings import (
 )
 from sightplan.runs.suite import EPISODES, Suite
 from sightplan.runs.worlds import world_identity
-from sightplan.vlm.api import backend_settings
+from sightplan.vlm.api import backend_settings, detecting_content
 
 
 def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
@@ -54,8 +56,8 @@ def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
     asks = needs_model(settings.method)
     prompt = prompt_name(settings.method, settings.method_options)
     splits = dict.fromkeys(split for split, _ in pairs)
-    backend = (identity_values(backend_settings(
-        settings.backend, resolved_backend_options(settings))) if asks else {})
+    options = resolved_backend_options(settings) if asks else {}
+    backend = identity_values(backend_settings(settings.backend, options)) if asks else {}
     return {
         'sightplan': sightplan.__version__,
         'suite': '' if suite is None else suite.name,
@@ -84,6 +86,8 @@ def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
         'planner': ({'search': settings.planner_search} if needs_planner(settings.method)
                     else None),
         'world': world_identity(domain, settings.world_options),
+        **({'detecting': detecting_content(settings.backend, options),
+            'instructions': instructions.content()} if reads_instruction(settings.method) else {}),
     }
 
 
