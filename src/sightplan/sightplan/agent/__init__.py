@@ -17,6 +17,7 @@ from sightplan.agent.registry import (
     needs_planner,
     needs_truth,
     needs_visual_planner,
+    policy_class,
     policy_settings,
     prompt_name,
     reads_instruction,
@@ -27,5 +28,5 @@ __all__ = [
     'PrivilegedFacts', 'SampleTruth', 'Stop', 'Withhold', 'answerer_class', 'answerer_names',
     'answerer_settings', 'check_reads_goal', 'make_answerer', 'make_policy', 'method_names',
     'needs_grounder', 'needs_model', 'needs_planner', 'needs_truth', 'needs_visual_planner',
-    'policy_settings', 'prompt_name', 'reads_instruction', 'run_episode',
+    'policy_class', 'policy_settings', 'prompt_name', 'reads_instruction', 'run_episode',
 ]

@@ -63,6 +63,8 @@ from sightplan.model import (
     prompt_id,
     used_between,
 )
+from sightplan.model.journal import StorageError
+from sightplan.model.redaction import without_secrets
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain, InstantiatedModel
@@ -406,6 +408,7 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
 
     Raises:
         KeyboardInterrupt: after recording the episode as CANCELLED.
+        StorageError: the recorder's disk is full: the episode has no end, and no other would.
     """
     session = _Session(spec, world, grounder, planner, visual_planner, recorder, domain,
                        policy, goal_reached, privileged, cancelled,
@@ -417,6 +420,8 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
         stop = Stop(StopReason.CANCELLED, str(error))
     except KeyboardInterrupt as error:
         interrupt, stop = error, Stop(StopReason.CANCELLED, 'interrupted')
+    except StorageError:
+        raise
     except SightplanError as error:
         # A cancelled run takes its helpers (planner process, services) down with it.
         stop = Stop(StopReason.CANCELLED if _is_true(cancelled) else StopReason.ERROR,
@@ -424,7 +429,7 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
     except Exception as error:  # a defect must not end a sweep of hours
         _LOG.exception('episode %s ended by an unexpected exception', spec.id)
         stop = Stop(StopReason.ERROR, f'unexpected {type(error).__name__}: {error}')
-    ended = EpisodeEnded(stop.reason, stop.message, session.steps, policy.remaining,
+    ended = EpisodeEnded(stop.reason, without_secrets(stop.message), session.steps, policy.remaining,
                          session.stamp_ns, session.seconds, dict(session.timings_s))
     recorder.record(ended)
     if interrupt is not None:

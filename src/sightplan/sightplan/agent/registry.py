@@ -41,7 +41,7 @@ _ANSWERERS: _Methods[Answerer] = _Methods(answerers, 'Answerer', (
     'acts in episodes; for samples')
 
 method_names, policy_settings = _POLICIES.names, _POLICIES.settings
-make_policy = _POLICIES.make
+policy_class, make_policy = _POLICIES.cls, _POLICIES.make
 answerer_names, answerer_settings = _ANSWERERS.names, _ANSWERERS.settings
 answerer_class, make_answerer = _ANSWERERS.cls, _ANSWERERS.make
 

@@ -98,7 +98,13 @@ def add_parser(subparsers: Any) -> None:
 def learn_rates(arguments: argparse.Namespace) -> Result:
     """Learn, write, show; returns the report."""
     skipped = _Skipped()
-    result = _calibrate(arguments, skipped)
+    try:
+        result = _calibrate(arguments, skipped)
+    except InputError as error:
+        files = [str(file) for file in (*(arguments.answers or ()), *(arguments.run or ()))]
+        if any(file in str(error) for file in files):
+            raise
+        raise InputError(f'{", ".join(files)}: {error}') from error
     result.model.write(arguments.out)
     report = {**report_json(result, arguments.out), 'skipped': skipped.count}
     _show(report)

@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -227,6 +228,38 @@ def check_transport(site: Site) -> Check:
     return Check('transport', True, f'profile {profile}, discovery range {reach}')
 
 
+def check_security(site: Site) -> Check:
+    """Whether nodes could speak, and do, by the keys and permissions of SROS 2."""
+    from sightplan.graphs.up import KEYSTORE, SECURITY, STRATEGY
+    wanted = site.environ.get(SECURITY) == 'true'
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / 'enclaves').mkdir()
+        # Whoever has the libraries misses keys here; who has not says so.
+        ok, said = dataclasses.replace(site, environ={
+            **site.environ, SECURITY: 'true', STRATEGY: 'Permissive', KEYSTORE: folder}).trial(
+            'import rclpy; rclpy.init()\n'
+            'try: rclpy.create_node("sightplan_doctor")\n'
+            'except Exception as error: print(" ".join(str(error).split()))\n'
+            'else: print("made")')
+    if not ok or 'security libraries' in said:
+        lacking = ('this middleware has no security (SROS 2)' if ok
+                   else f'cannot be tried: {said}')
+        if not wanted:
+            return Check('security', True, f'{lacking}; traffic stays on the loopback device')
+        return Check('security', False, f'{SECURITY} is true, and {lacking}',
+                     f'install ROS 2 Jazzy itself instead of the wheels, or unset {SECURITY} and '
+                     'stay on the loopback device')
+    if not wanted:
+        return Check('security', True, f'off ({SECURITY} is not true), and possible')
+    if site.environ.get(STRATEGY) != 'Enforce':
+        return Check('security', False, f'{STRATEGY} is not Enforce: nodes without keys may speak',
+                     f'set {STRATEGY}=Enforce')
+    if not (Path(site.environ.get(KEYSTORE, '')) / 'enclaves').is_dir():
+        return Check('security', False, f'{KEYSTORE}={site.environ.get(KEYSTORE, "")} is no '
+                     'keystore', 'see the section on security of docs/containers.md')
+    return Check('security', True, f'enforced, keystore {site.environ[KEYSTORE]}')
+
+
 def check_domain_id(site: Site) -> Check:
     """ROS_DOMAIN_ID is free or usable."""
     given = site.environ.get('ROS_DOMAIN_ID', '')
@@ -393,8 +426,8 @@ def check_disk(site: Site) -> Check:
 
 CHECKS: tuple[Callable[[Site], Check], ...] = (
     check_python, check_ros, check_workspace, check_interfaces, check_launch, check_transport,
-    check_domain_id, check_simulator, check_kinematics, check_planner, check_solvers, check_model,
-    check_torch, check_shared_memory, check_disk)
+    check_security, check_domain_id, check_simulator, check_kinematics, check_planner,
+    check_solvers, check_model, check_torch, check_shared_memory, check_disk)
 
 
 def _run(check: Callable[[Site], Check], site: Site) -> Check:

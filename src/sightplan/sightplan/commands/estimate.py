@@ -252,11 +252,16 @@ class Setting:
         Raises:
             InputError: a file or an argument cannot be used.
         """
+        from sightplan.domains import domain_names
         from sightplan.grounding.estimator import EstimatorSettings
         from sightplan.grounding.observation_model import read_observation_model
         name = arguments.domain
         if name is None and arguments.domain_file is None:
             name = next(filter(None, map(_domain_named, problems)), None)
+            if name is None:
+                raise InputError(f'{arguments.cases or arguments.problem}: which domain? Give '
+                                 '--domain-file FILE, or --domain with one of '
+                                 f'{", ".join(domain_names())}')
         domain, constraints = read_domain(name, arguments.domain_file)
         model = None
         if arguments.calibration is not None:
@@ -353,9 +358,7 @@ def read_domain(name: str | None, domain_file: str | None) -> tuple[Domain, Cons
     path = user_path(domain_file) if domain_file is not None else None
     if name is not None:
         return load_domain(name, path), None
-    if path is None:
-        raise InputError(f'which domain? Give --domain-file FILE, or --domain with one of '
-                         f'{", ".join(domain_names())}')
+    assert path is not None  # one of both is given
     text = read_text(path, DomainError)
     schema = read_schema(text, str(path))
     for known in domain_names():

@@ -21,6 +21,7 @@ from types import FrameType
 from typing import Any, TextIO
 
 from sightplan.model import InfrastructureError, InputError, SightplanError, settings_fields
+from sightplan.model.redaction import Formatter, without_secrets
 
 DONE, FAILED, USAGE = 0, 1, 2
 """Exit codes of all commands."""
@@ -33,6 +34,13 @@ Main = Callable[[argparse.Namespace], Result]
 _WIDE = 200  # columns of a table where there is no terminal
 _log = logging.getLogger(__name__)
 _stdout: ContextVar[TextIO | None] = ContextVar('standard output of the command', default=None)
+
+
+def log_to_stderr(level: int) -> None:
+    """Write the log of a command, from a level on and without secrets, to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Formatter('%(levelname)s %(name)s: %(message)s'))
+    logging.basicConfig(level=level, handlers=[handler])
 
 
 def add_command(subparsers: Any, name: str, main: Main, about: str, description: str = '', *,
@@ -104,7 +112,7 @@ def _call(prog: str, main: Main, kept: str, failures: tuple[type[SightplanError]
 
 def _over(prog: str, message: str, code: int) -> int:
     _log.info('the command ended early', exc_info=True)
-    print(f'{prog}: {message}', file=sys.stderr, flush=True)
+    print(f'{prog}: {without_secrets(message)}', file=sys.stderr, flush=True)
     return code
 
 

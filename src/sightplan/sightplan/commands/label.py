@@ -189,7 +189,7 @@ def serve(server: LocalServer, browser: bool, over: Callable[[], bool] = lambda:
         thread.start()
         if browser and (sys.platform == 'darwin' or os.environ.get('DISPLAY')
                         or os.environ.get('WAYLAND_DISPLAY')):
-            webbrowser.open(server.url)
+            webbrowser.open(server.url_once)
         stop.wait(over)
         server.shutdown()
         thread.join()

@@ -93,6 +93,7 @@ def add_parser(subparsers: Any) -> None:
     where.add_argument('--failure-images', action=argparse.BooleanOptionalAction, default=True,
                        help=about['failure_images'].description)
     add(where, 'bags')
+    add(where, 'bags_kept')
 
 
 def settings_from(arguments: argparse.Namespace) -> RunSettings:
@@ -117,7 +118,7 @@ def settings_from(arguments: argparse.Namespace) -> RunSettings:
                          'or add --world-option view=text')
     names = ('suite', 'split', 'problems', 'episodes', 'seed', 'max_actions', 'stop_at_goal',
              'goal', 'failure_probability', 'out', 'resume', 'retry_errors', 'failure_images',
-             'bags')
+             'bags', 'bags_kept')
     return RunSettings(**{field: getattr(arguments, field) for field in names}, method=METHOD,
                        domain=arguments.domain or _DOMAIN, world_options=world)
 

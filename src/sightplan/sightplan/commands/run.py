@@ -99,6 +99,7 @@ def add_parser(subparsers: Any) -> None:
     where.add_argument('--failure-images', action=argparse.BooleanOptionalAction, default=True,
                        help=about['failure_images'].description)
     add(where, 'bags', choices=about['bags'].choices)
+    add(where, 'bags_kept')
     where.add_argument('--record', action='store_true', help=about['record'].description)
     where.add_argument('--record-images', action='store_true',
                        help=about['record_images'].description)

@@ -32,6 +32,7 @@ from sightplan.model import (
     Stepped,
     ToldApart,
 )
+from sightplan.records.bag_policy import NOT_KEPT
 from sightplan.records.evidence import failure_picture
 from sightplan.records.failure_picture import for_page
 from sightplan.records.recorded import RecordedEpisode
@@ -39,7 +40,8 @@ from sightplan.report.grouping import grouped
 from sightplan.report.html import jpeg_uri, render, words
 
 HINT = ('This episode has no bag, so its images, right answers and beliefs are not shown. '
-        'To record them: sightplan run --bags failed (or all); graphs of ROS nodes always do.')
+        'To record them: sightplan run --bags failed (or all); graphs of ROS nodes record them '
+        'unless bags:= says otherwise.')
 _WIDTH, _QUALITY = 420, 78
 _FOLD, _MOST_BELIEFS = 8, 12
 _LEAST_CHANGE = 0.05
@@ -582,7 +584,7 @@ def read_recorded(line: Mapping[str, Any], folder: Path,
         return None, ''
     bag = folder / str(line['bag'])
     if not bag.exists():
-        return None, f'{bag.name}: the bag is gone, so only what the results have is shown'
+        return None, f'{bag.name}: {NOT_KEPT}, so only what the results have is shown'
     try:
         for episode in read(bag):
             if episode.spec.id == line['id']:

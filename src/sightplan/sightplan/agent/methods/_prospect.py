@@ -62,7 +62,7 @@ class Prospect:
                  worth: float = 0.01, widths: Sequence[int] = (12, 2)) -> None:
         self._model, self._problem, self._plan = model, problem, plan
         self._success, self._worth, self._widths = success, worth, widths
-        self._next: dict[tuple[State, Action], State | None] = {}
+        self._next: dict[Action, dict[State, State | None]] = {}
         self._goal: dict[State, bool] = {}
         self._known: deque[Plan] = deque(maxlen=_KNOWN_PLANS)
 
@@ -77,7 +77,7 @@ class Prospect:
                 no plan begins with them.
             in_hand: a plan that was begun, if there is one.
         """
-        if len(self._next) > _KNOWN_STEPS:
+        if sum(map(len, self._next.values())) > _KNOWN_STEPS:
             self._next.clear()
             self._goal.clear()
         return self._best(dict(beliefs), budget, refused, 0, in_hand)
@@ -115,8 +115,9 @@ class Prospect:
             done: dict[State, float] = {}
             kept: dict[State, float] = {}
             success = self._success(action)
+            known = self._next.setdefault(action, {})
             for state, p in beliefs.items():
-                after = self._after(state, action)
+                after = known[state] if state in known else self._after(state, action)
                 if after is None:
                     kept[state] = kept.get(state, 0.0) + p
                 else:
@@ -162,8 +163,8 @@ class Prospect:
 
     def _after(self, state: State, action: Action) -> State | None:
         """The state after an action; None if it is refused."""
-        key = (state, action)
-        if key not in self._next:
-            self._next[key] = (self._model.apply(action, state)
-                               if self._model.applicable(action, state) else None)
-        return self._next[key]
+        known = self._next.setdefault(action, {})
+        if state not in known:
+            known[state] = (self._model.apply(action, state)
+                            if self._model.applicable(action, state) else None)
+        return known[state]

@@ -1,0 +1,321 @@
+"""One episode explained: what was believed, what decided, why each action, why it stopped.
+
+The parts of an explanation, plain data. ``explaining`` makes it out of an episode's bag, or its
+line of results alone; ``deciding`` adds what changing one answer at a time would have changed;
+pages and texts are made of it (``explanation_page``, ``explanation_text``). Ground truth is in
+``Explanation.truth`` alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sightplan.metrics.judgements import says
+from sightplan.model import Observation
+from sightplan.records.behaviour_tree import NodeChange
+
+_HALF = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A literal, and what was believed of it.
+
+    Attributes:
+        text: the literal, such as ``not open drawer_1``.
+        probability: that the literal holds; None where the belief had no number.
+        held: whether it was taken to hold; None: nothing was believed yet.
+    """
+
+    text: str
+    probability: float | None
+    held: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An atom of which the belief changed.
+
+    Attributes:
+        atom: the atom.
+        before: P(it is true); 1 and 0 where the belief has no numbers; None: nothing was believed.
+        after: likewise.
+    """
+
+    atom: str
+    before: float | None
+    after: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAbout:
+    """A question, its answer, and what that did to the belief.
+
+    Attributes:
+        place: number in its batch, from 0.
+        question: as it was put to the model.
+        atom: what it is about.
+        answer: yes, no, unparsed or unknown.
+        p_yes: probability of yes; None where the model gave none.
+        expected: what the method expected; None: nothing.
+        before: P(atom) before the batch; None: no number was believed.
+        after: likewise after it.
+        matters: what it matters for: ``precondition``, ``goal``, ``plan``; '' for nothing known.
+        reply: what the model wrote, where that is more than the answer.
+    """
+
+    place: int
+    question: str
+    atom: str
+    answer: str
+    p_yes: float | None = None
+    expected: bool | None = None
+    before: float | None = None
+    after: float | None = None
+    matters: str = ''
+    reply: str = ''
+
+    @property
+    def moved(self) -> float:
+        """By how much the belief in its atom changed with its batch."""
+        if self.after is None:
+            return 0.0
+        return abs(self.after - (_HALF if self.before is None else self.before))
+
+    @property
+    def surprising(self) -> bool:
+        """Whether the method had expected another answer."""
+        return self.expected is not None and says(self.answer) not in (None, self.expected)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Questions that were asked together, about one picture.
+
+    Attributes:
+        number: of the batch in the episode, from 0.
+        about: why they were asked, in words.
+        image_id: of the picture.
+        seconds: that it took.
+        model: that answered.
+        rows: the questions.
+    """
+
+    number: int
+    about: str
+    image_id: str
+    seconds: float
+    model: str
+    rows: tuple[AskedAbout, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Otherwise:
+    """What would have been decided, had one answer been another.
+
+    Attributes:
+        decision: in words.
+        differs: whether something else was decided.
+        unanswered: questions that would have been asked besides, and have no recorded answer: they
+            were taken for unreadable.
+    """
+
+    decision: str
+    differs: bool
+    unanswered: int = 0
+
+    def __str__(self) -> str:
+        if not self.unanswered:
+            return self.decision
+        return (f'ask {self.unanswered} more question{"s" if self.unanswered > 1 else ""} first '
+                f'(not recorded; had no answer to {"them" if self.unanswered > 1 else "it"} been '
+                f'readable: {self.decision})')
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """What a decision would have been with one answer changed; see ``replay.decisions``.
+
+    Attributes:
+        batch: number of the answer's batch in the episode.
+        place: the answer's place in it.
+        without: without the answer; None: not tested.
+        opposite: on the opposite answer; None: not tested.
+    """
+
+    batch: int
+    place: int
+    without: Otherwise | None = None
+    opposite: Otherwise | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """Which answer decided.
+
+    Attributes:
+        how: ``replayed``: the method was run again with answers changed; ``belief``: the answer
+            with the greatest change of belief; ``words``: the model's own proposal decided;
+            ``none``: nothing was asked.
+        text: in words.
+        batch: number of the deciding answer's batch; None without one.
+        place: its place in it.
+        tested: what was tested.
+    """
+
+    how: str
+    text: str
+    batch: int | None = None
+    place: int | None = None
+    tested: tuple[Tested, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why an action was chosen.
+
+    Attributes:
+        text: in words.
+        plan: the plan that it is a step of, from its first action on; empty without one.
+        step: its number in it, from 1; 0 without a plan.
+        towards: literals of the goal that were not taken to hold, with their belief.
+        alternatives: other plans that were found for this decision.
+        explanation: the model's own reasoning.
+        reply: the model's reply as it came.
+        history: earlier steps as the prompt told them: action and outcome.
+    """
+
+    text: str
+    plan: tuple[str, ...] = ()
+    step: int = 0
+    towards: tuple[Fact, ...] = ()
+    alternatives: tuple[str, ...] = ()
+    explanation: str = ''
+    reply: str = ''
+    history: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepExplained:
+    """What led to one action, or to the end, and what came of it.
+
+    Attributes:
+        number: of the action, from 0; None for what came after the last one.
+        action: the action; '' where none could be read, and for the end.
+        status: executed, rejected, withheld or invalid; '' for the end.
+        became: what became of it, in words.
+        stamp_s: time of the world when it was decided [s].
+        pictures: ids of the pictures that were looked at, with their observations.
+        preconditions: of the action, as they were believed when it was decided.
+        obstacles: what would keep it from being legal besides: each, if all of its literals hold;
+            the likeliest ones.
+        goal: literals of the goal, likewise.
+        provided: facts about what is out of view that were provided.
+        things: what was told apart, in words.
+        batches: what was asked.
+        believed: whether a belief was recorded since the action before; else nothing is said of
+            what was believed.
+        deciding: which answer decided.
+        why: why this action.
+        then: how the belief changed until the next decision.
+        tree: changes of nodes of a behaviour tree meanwhile.
+    """
+
+    number: int | None
+    action: str
+    status: str
+    became: str
+    stamp_s: float | None
+    pictures: tuple[str, ...]
+    preconditions: tuple[Fact, ...]
+    obstacles: tuple[tuple[Fact, ...], ...]
+    goal: tuple[Fact, ...]
+    provided: int
+    things: tuple[str, ...]
+    batches: tuple[Batch, ...]
+    believed: bool
+    deciding: Deciding
+    why: Why
+    then: tuple[Change, ...] = ()
+    tree: tuple[NodeChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TruthExplained:
+    """What ground truth adds, for people after the run; no method sees it.
+
+    Attributes:
+        result: whether the episode was solved, in words.
+        first: where belief and truth first differed, in words.
+        step: the step where that was; None: at the end, or nowhere.
+        differences: the atoms of that belief that were wrong.
+        answers: wrong answers about them: step, question, answer.
+        outcomes: of actions that did not do what they should: step, action, outcome.
+        wrong_answers: number of wrong answers in the episode.
+        goal_unmet: literals of the goal that did not hold at the end.
+        cause: of the failure, in words; '' for none.
+    """
+
+    result: str
+    first: str = ''
+    step: int | None = None
+    differences: tuple[Change, ...] = ()
+    answers: tuple[tuple[str, str, str], ...] = ()
+    outcomes: tuple[tuple[int, str, str], ...] = ()
+    wrong_answers: int = 0
+    goal_unmet: tuple[str, ...] = ()
+    cause: str = ''
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One episode, explained.
+
+    Attributes:
+        id: of the episode.
+        title: its id, and which attempt.
+        method: its name.
+        about: what the method does, in one sentence.
+        model: that answered or planned; '' for none.
+        problem: domain, split and problem.
+        instruction: as it was given; '' without.
+        goal: its literals, as the method knew them.
+        goal_from: how the method knew its goal, in words.
+        ended: the reason, as results have it; '' where the recording ends before the episode.
+        stopped: why it stopped, in words.
+        budget: actions allowed.
+        steps: in order; the last one is the end.
+        truth: what ground truth adds; None where none was recorded.
+        notes: what is missing, and how to get it.
+        tested: how deciding answers were found, in words.
+        seen: the observation of each picture of the steps, by id.
+    """
+
+    id: str
+    title: str
+    method: str
+    about: str
+    model: str
+    problem: str
+    instruction: str
+    goal: tuple[str, ...]
+    goal_from: str
+    ended: str
+    stopped: str
+    budget: int | None
+    steps: tuple[StepExplained, ...]
+    truth: TruthExplained | None
+    notes: tuple[str, ...]
+    tested: str = ''
+    seen: Mapping[str, Observation] = field(default_factory=dict, repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON data: all fields but the pictures themselves."""
+        return dataclasses.asdict(replace(self, seen={}))
+
+
+Tester = Callable[[int, tuple[int, int]], Tested]
+"""Changes an answer (batch, place) before a decision (its number)."""
