@@ -24,7 +24,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from sightplan.agent import method_names
 from sightplan.graphs.graph import load_graph
-from sightplan.graphs.up import PARENT_VARIABLE, transport_environment
+from sightplan.graphs.up import PARENT_VARIABLE, enclave_arguments, transport_environment
 
 CONFIG = Path(get_package_share_directory('sightplan_bringup')) / 'config'
 
@@ -58,6 +58,7 @@ def node(spec, types):
     return Node(
         package=spec.package, executable=spec.executable, name=spec.name,
         namespace=spec.namespace or None, output='screen',
+        ros_arguments=enclave_arguments(spec.full_name, os.environ),
         parameters=[parameters] if parameters else None,
         condition=only_for(spec) if spec.only_for else only_if(spec, types),
         on_exit=Shutdown(reason=f'{spec.full_name} has ended'))

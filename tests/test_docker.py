@@ -50,14 +50,16 @@ ALONE = ['compose.yaml']
 GPU = ['compose.yaml', 'compose.gpu.yaml']
 ROBOT = ['compose.yaml', 'compose.robot.yaml']
 SERVER = ['compose.yaml', 'compose.gpu.yaml', 'compose.server.yaml']
-SETUPS = {'alone': ALONE, 'gpu': GPU, 'robot': ROBOT, 'server': SERVER}
+SECURE = ['compose.yaml', 'compose.secure.yaml']
+SETUPS = {'alone': ALONE, 'gpu': GPU, 'robot': ROBOT, 'server': SERVER, 'secure': SECURE}
 LAN = {'LAN_ADDRESS': '10.77.0.1', 'DISCOVERY_SERVER': '10.77.0.1:11811'}
+KEYSTORE = '/home/me/keystore'
 GRAPH = ROOT / 'config' / 'graphs' / 'experiment.yaml'
 ENTER = DOCKER / 'enter.sh'
 
 
 def setup(name: str, **environ: str) -> dict[str, dict]:
-    return services(SETUPS[name], LAN | environ)
+    return services(SETUPS[name], LAN | {'SROS_DIR': KEYSTORE} | environ)
 
 
 def each_service() -> list[tuple[str, str]]:
@@ -76,7 +78,8 @@ def test_compose_itself_reads_them_as_these_tests_do(name):
     files = [part for file in SETUPS[name] for part in ('-f', str(DOCKER / file))]
     done = subprocess.run(
         [*compose, *files, '--profile', '*', 'config', '--format', 'json'], text=True,
-        capture_output=True, env={'PATH': os.environ['PATH'], 'HOME': '/', **LAN}, check=False)
+        capture_output=True, check=False,
+        env={'PATH': os.environ['PATH'], 'HOME': '/', 'SROS_DIR': KEYSTORE, **LAN})
     assert done.returncode == 0, done.stderr
     theirs, ours = json.loads(done.stdout)['services'], setup(name)
     assert theirs.keys() == ours.keys()
@@ -102,6 +105,7 @@ def test_one_machine_has_all_nodes_and_two_have_them_once():
     assert services(GPU, LAN, []).keys() == alone.keys()
     assert services(ALONE, LAN, ['vlm_planner']).keys() == {*alone, 'vlm_planner'}
     assert services(ALONE, LAN, ['hardware']).keys() == {*alone, 'hardware'}
+    assert services(ALONE, LAN, ['arm']).keys() == {*alone, 'watcher'}
     assert services(ALONE, LAN, ['operator']).keys() == {*alone, 'operator'}
     assert services(ROBOT, LAN, ['operator'])['operator']['environment'].keys() >= {
         'ROS_DISCOVERY_SERVER', 'SIGHTPLAN_LAN_ADDRESS'}
@@ -199,8 +203,9 @@ def test_what_a_service_runs_is_there(name, service):
     assert os.access(program, os.X_OK), 'build the workspace (make build)'
     if service == 'operator':
         names = {field.name for field in dataclasses.fields(OperatorConsoleSettings)}
-        assert arguments[:2] == ['--ros-args', '-p'] and len(arguments) == 3
-        assert arguments[2].partition(':=')[0] in names
+        enclave = ['--enclave', '/operator_console'] if name == 'secure' else []
+        assert arguments[:-1] == ['--ros-args', *enclave, '-p']
+        assert arguments[-1].partition(':=')[0] in names
 
 
 @pytest.mark.parametrize('name', SETUPS)
@@ -219,7 +224,7 @@ def test_volumes_are_declared_and_used(name):
     declared = {volume for file in SETUPS[name] for volume in read(file).get('volumes', ())}
     used = {entry.split(':')[0] for service in setup(name).values()
             for entry in service.get('volumes', ())}
-    assert used == declared
+    assert {one for one in used if not one.startswith(KEYSTORE)} == declared
     writable = {entry.split(':')[1] for service in setup(name).values()
                 for entry in service.get('volumes', ()) if not entry.endswith(':ro')}
     assert writable == {'/runs', '/models', '/state'}
@@ -232,16 +237,17 @@ def test_files_of_robots_are_where_they_are_read(name):
     found = setup(name, ROBOTS_DIR='/mine', ROBOT='/robots/my_robot.yaml')
     reading = {service for service, content in found.items()
                if 'robot:=/robots/my_robot.yaml' in content['command']}
-    assert reading == {'world', 'hardware'}
+    assert reading == {'world', 'hardware', 'watcher'}
     for service in reading:
         assert '/mine:/robots:ro' in found[service]['volumes']
 
 
 @pytest.mark.parametrize('name', SETUPS)
 def test_a_stop_outlasts_the_container_of_the_arm(name):
-    content = setup(name, STATE_DIR='/mine')['world']
-    assert '/mine:/state' in content['volumes']
-    assert content['environment']['XDG_STATE_HOME'] == '/state'
+    for service in ('world', 'watcher'):  # either keeps it
+        content = setup(name, STATE_DIR='/mine')[service]
+        assert '/mine:/state' in content['volumes']
+        assert content['environment']['XDG_STATE_HOME'] == '/state'
 
 
 def used_variables() -> dict[str, set[str]]:
@@ -280,11 +286,31 @@ def test_keys_are_handed_on_and_written_nowhere():
     for name in SETUPS:
         for service, content in setup(name).items():
             held = {key: value for key, value in content['environment'].items()
-                    if secret.search(key)}
+                    if secret.search(key) and key != 'ROS_SECURITY_KEYSTORE'}  # a path
             assert set(held.values()) <= {None}
             assert not held or service in ('grounder', 'vlm_planner')
     assert not secret.search(dockerfile_text())
     assert not any(secret.search(name) for name in example())
+
+
+@pytest.mark.parametrize('world', ['sim_bridge', 'arm_bridge'])
+def test_a_container_has_its_own_keys_read_only_and_no_others(world):
+    graph = load_graph(GRAPH)
+    for service, content in setup('secure', WORLD=world).items():
+        node, _ = graph_command(content) or ('operator_console', [])
+        mounted = {entry for entry in content['volumes'] if entry.startswith(KEYSTORE)}
+        inside = {entry.removeprefix(KEYSTORE).partition(':')[0] for entry in mounted}
+        assert mounted == {f'{KEYSTORE}{path}:/keystore{path}:ro' for path in inside}
+        own = node.partition('/')[0]
+        assert inside == {'/public', '/enclaves/governance.p7s', '/enclaves/health',
+                          f'/enclaves/{own}'}, service
+        assert node in {*(spec.full_name for spec in graph.nodes), 'operator_console'}
+        assert content['environment'].items() >= {
+            'ROS_SECURITY_ENABLE': 'true', 'ROS_SECURITY_STRATEGY': 'Enforce',
+            'ROS_SECURITY_KEYSTORE': '/keystore'}.items()
+        assert 'ROS_DOMAIN_ID' in content['environment'], 'permissions are for one'
+    with pytest.raises(AssertionError, match='SROS_DIR is not set'):
+        services(SECURE, LAN)
 
 
 def test_a_machine_of_two_says_what_it_must_be_told():
@@ -318,7 +344,7 @@ def test_commands_that_are_shown_name_what_there_is():
             assert {arg.partition('=')[0] for arg in built} <= arguments_of_the_dockerfile()
             continue
         names = [Path(file).name for file in files]
-        found = services(names, LAN | given)
+        found = services(names, LAN | {'SROS_DIR': KEYSTORE} | given)
         assert set(given.get('COMPOSE_PROFILES', '').split(',')) - {''} <= {
             profile for service in found.values() for profile in service.get('profiles', ())}
         if 'run' in words:

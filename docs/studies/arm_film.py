@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import Action, Atom, EpisodeSpec, Problem, SightplanError
+from sightplan_arm.config import load_robot
 from sightplan_sim.arm.meshes import make_link_bodies
 from sightplan_sim.arm.simulator import Poses
 from sightplan_sim.blocksworld.camera import BLOCK_M, FRONT_M
@@ -45,7 +46,7 @@ class Observer(Closing):
         self._stand = self._box((0.11, 0.11, 0.4), _AWAY_M, (0.45, 0.47, 0.50))
         self._blocks = {colour: self._box((BLOCK_M / 2,) * 3, _AWAY_M, NOMINAL_RGB[colour])
                         for colour in COLOURS}
-        self._links = make_link_bodies(self._bullet, _AWAY_M)
+        self._links = make_link_bodies(self._bullet, _AWAY_M, load_robot('panda'))
 
     def close(self) -> None:
         """Give the PyBullet client back."""

@@ -6,14 +6,14 @@ Use::
     python docs/studies/tabletop_arm_study.py scenes --horizon short --count 100 --out OUT.jsonl
     python docs/studies/tabletop_arm_study.py summary FILE.jsonl ...
 
-The arm is the simulated Panda of ``TabletopTaskWorld``: physics alone moves things, camera and
-depth have errors (2 mm, 0.2 degrees, 2 mm of noise). Boxes and points come from the truth about
-what is seen in the current picture; nothing else does. Drawers: a cabinet of a drawn size, place
-and turn, one of its drawers drawn out by a random part; the skill gets the box of the drawer. An
-opening is right if the drawer is out by at least ``OPEN`` afterwards, a closing if by at most
-``CLOSED``. Scenes: the plan of the task is carried out step by step; a scene is right if every
-thing is where the plan puts it and every drawer is as the plan leaves it. A file is gone on with
-where it ends.
+The arm is the simulated one of ``TabletopTaskWorld``, a Panda unless ``--robot`` says otherwise:
+physics alone moves things, camera and depth have errors (2 mm, 0.2 degrees, 2 mm of noise). Boxes
+and points come from the truth about what is seen in the current picture; nothing else does.
+Drawers: a cabinet of a drawn size, place and turn, one of its drawers drawn out by a random part;
+the skill gets the box of the drawer. An opening is right if the drawer is out by at least ``OPEN``
+afterwards, a closing if by at most ``CLOSED``. Scenes: the plan of the task is carried out step by
+step; a scene is right if every thing is where the plan puts it and every drawer is as the plan
+leaves it. A file is gone on with where it ends.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,7 @@ def main(arguments: list[str]) -> int:
         one.add_argument('--count', type=int, default=200)
         one.add_argument('--start', type=int, default=0, help='first seed')
         one.add_argument('--out', type=Path, required=True)
+        one.add_argument('--robot', default=ERRORS.robot, help='of config/robots')
         if verb == 'scenes':
             one.add_argument('--horizon', choices=('short', 'medium', 'long'), default='short')
     verbs.add_parser('summary').add_argument('files', type=Path, nargs='+')
@@ -201,7 +203,7 @@ def main(arguments: list[str]) -> int:
         return 0
     seeds = [seed for seed in range(given.start, given.start + given.count)
              if seed not in _seeds_done(given.out)]
-    with TabletopTaskWorld(ERRORS) as world:
+    with TabletopTaskWorld(replace(ERRORS, robot=given.robot)) as world:
         if given.verb == 'drawers':
             for seed in seeds:
                 _append(given.out, try_drawer(world, seed))

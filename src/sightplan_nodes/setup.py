@@ -5,7 +5,7 @@ from setuptools import find_packages, setup
 NAME = 'sightplan_nodes'
 NODES = ('sim_bridge', 'grounder', 'symbolic_planner', 'vlm_planner', 'agent', 'metrics_recorder',
          'experiment', 'rerun_viewer', 'bag_player', 'arm_bridge', 'operator_console',
-         'path_critic')
+         'path_critic', 'arm_watcher')
 
 setup(
     name=NAME,
@@ -26,5 +26,6 @@ setup(
     extras_require={'test': ['pytest']},
     entry_points={
         'console_scripts': [f'{node} = {NAME}.{node}:main' for node in NODES],
+        'sightplan.commands': [f'security = {NAME}.policy:add_parser'],
     },
 )

@@ -29,7 +29,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict:
     with (folder / 'errors.txt').open('w') as errors:
         done = subprocess.run(
             [sys.executable, '-m', 'sightplan.cli', 'bench', 'safety', '--robot', str(robot),
-             '--patience', '4', '--trials', '3', '--stops', '3', '--moves', '0', '--json'],
+             '--patience', '4', '--trials', '4', '--stops', '3', '--moves', '0', '--json'],
             stdout=subprocess.PIPE, stderr=errors, text=True, env=outside_environment(),
             timeout=LIMIT_S, check=False)
     said = (folder / 'errors.txt').read_text()
@@ -40,7 +40,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict:
 
 
 @pytest.mark.parametrize(('kind', 'cause'), [
-    ('grounder', 'heartbeat'), ('camera', 'stale_image'), ('agent', 'heartbeat')])
+    ('grounder', 'heartbeat'), ('camera', 'stale_image'), ('agent', 'heartbeat'),
+    ('arm_bridge', 'watcher')])
 def test_the_arm_holds_when_a_process_is_killed_and_stays_so(measured, kind, cause):
     kills = measured['kills'][kind]
     assert (kills['n'], kills['causes']) == (1, {cause: 1})

@@ -67,6 +67,17 @@ def described(monkeypatch: pytest.MonkeyPatch):
     return run
 
 
+def test_nodes_get_keys_of_their_own_where_security_is_on(
+        described, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = next(file for file in FILES if file.name == 'grasp.launch.py')
+    monkeypatch.delenv('ROS_SECURITY_ENABLE', raising=False)
+    assert not any(node.named['ros_arguments'] for node in described(file)['Node'])
+    monkeypatch.setenv('ROS_SECURITY_ENABLE', 'true')
+    monkeypatch.delenv('ROS_SECURITY_ENCLAVE_OVERRIDE', raising=False)
+    assert ['--enclave', '/hardware/sim_bridge'] in [
+        node.named['ros_arguments'] for node in described(file)['Node']]
+
+
 def true(expression: Call, values: dict[str, object]) -> bool:
     """Whether a substitution is, with these values of the arguments."""
     kind = type(expression).__name__

@@ -129,7 +129,16 @@ def test_mixtures_are_refused(go, logged, tmp_path, change, message):
     mixed.write_text(''.join(json.dumps({**line, **(change if i % 2 else {})}) + '\n'
                              for i, line in enumerate(lines)))
     code, _, err = go(answers=mixed)
-    assert code == 2 and message in err
+    assert code == 2 and message in err and str(mixed) in err
+
+
+def test_a_mixture_of_many_long_names_is_told_in_a_few_words(go, logged, tmp_path):
+    mixed = tmp_path / 'mixed.jsonl'
+    line = next(line for line in lines_of(logged) if 'atom' in line)
+    mixed.write_text(''.join(json.dumps({**line, 'questions_sha256': f'{i}' + 'x' * 10_000}) + '\n'
+                             for i in range(300)))
+    code, _, err = go(answers=mixed)
+    assert code == 2 and 'one wording' in err and '...' in err and len(err) < 2000
 
 
 def test_answers_by_hand_need_model_and_domain(go, tmp_path):

@@ -128,6 +128,18 @@ def test_every_command_is_on_the_frame():
         assert '--json' in text and 'exit codes: ' in text, parser.prog
 
 
+@pytest.mark.parametrize('name', [name.rpartition('.')[2] for name in cli.SUBCOMMANDS])
+def test_a_command_of_ours_is_read_alike_with_and_without_all_others(name):
+    def commands(parser):
+        (found,) = (action.choices for action in parser._actions
+                    if isinstance(action, argparse._SubParsersAction))
+        return found
+    alone, whole = cli.make_parser(['-v', name]), cli.make_parser([f'no-{name}'])
+    assert list(commands(alone)) == [name] and len(commands(whole)) > len(cli.SUBCOMMANDS)
+    assert commands(alone)[name].format_help() == commands(whole)[name].format_help()
+    assert alone.format_usage() == whole.format_usage()
+
+
 @dataclass(frozen=True)
 class Settings:
     often: int = param(1, 'how often')

@@ -151,6 +151,41 @@ def test_ros_is_missing():
     assert '/opt/ros/jazzy' in check.remedy
 
 
+LACKS = "error creating node: This Fast DDS version doesn't have the security libraries"
+
+
+@pytest.mark.parametrize(('said', 'given', 'ok', 'words'), [
+    (LACKS, {}, True, 'has no security (SROS 2); traffic stays on the loopback device'),
+    (LACKS, {'ENABLE': 'true', 'STRATEGY': 'Enforce'}, False, 'has no security'),
+    ('made', {}, True, 'possible'),
+    ('made', {'ENABLE': 'false'}, True, 'possible'),
+    ('no keys', {'ENABLE': 'true'}, False, 'is not Enforce'),
+    ('no keys', {'ENABLE': 'true', 'STRATEGY': 'Permissive'}, False, 'is not Enforce'),
+    ('no keys', {'ENABLE': 'true', 'STRATEGY': 'Enforce', 'KEYSTORE': '/gone'}, False,
+     '/gone is no keystore'),
+    ('no keys', {'ENABLE': 'true', 'STRATEGY': 'Enforce', 'KEYSTORE': ''}, False, 'no keystore')])
+def test_security(said, given, ok, words):
+    environ = {f'ROS_SECURITY_{name}': value for name, value in given.items()}
+    check = doctor.check_security(scripted(True, said)(environ, None))
+    assert check.ok is ok and words in check.detail
+    assert bool(check.remedy) is not ok
+
+
+def test_security_that_is_enforced(tmp_path):
+    (tmp_path / 'enclaves').mkdir()
+    check = doctor.check_security(scripted(True, 'no keys')({
+        'ROS_SECURITY_ENABLE': 'true', 'ROS_SECURITY_STRATEGY': 'Enforce',
+        'ROS_SECURITY_KEYSTORE': str(tmp_path)}, None))
+    assert check.ok and str(tmp_path) in check.detail
+
+
+def test_security_of_this_machine():
+    """The wheels have none; an installation of ROS 2 has, and then misses the keys."""
+    check = doctor.check_security(Site.here())
+    assert check.ok, check
+    assert check.detail.startswith(('this middleware has no security', 'off ('))
+
+
 @pytest.mark.parametrize(('said', 'ok'), [('3.2.7 1', True), ('3.2.7 0', False)])
 def test_simulator_needs_numpy_support(said, ok):
     check = doctor.check_simulator(scripted(True, said)({}, None))

@@ -69,7 +69,7 @@ def test_plans_are_shortest_legal_and_within_the_weight(start, goal, count, weig
     assert len(boards.shortest(3, start, goal).moves) == optimal
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(2, 3), st.data())
 def test_known_facts_decided_early_change_nothing(size, data):
     count = data.draw(st.integers(1, size * size - 1))

@@ -341,4 +341,4 @@ def test_a_problem_may_name_its_domain(tmp_path, capsys):
     assert '"on r,g"' in capsys.readouterr().out.split('marginals')[0]
     problem.write_text(problem.read_text().replace('Blocksworld', 'elsewhere'))
     assert main(['estimate', '--problem', str(problem), '--answers', str(answers)]) == 2
-    assert 'which domain?' in capsys.readouterr().err
+    assert f'{problem}: which domain?' in capsys.readouterr().err

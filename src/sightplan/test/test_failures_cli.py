@@ -147,6 +147,18 @@ def test_what_is_wrong_is_said_without_a_traceback(arguments, message, ground, t
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize('change', [
+    {'failure': {'cause': 5}}, {'model': 7}, {'measures': None}, {'actions': [{}]}])
+def test_a_line_with_a_wrong_field_is_named(change, ground, capsys):
+    path = ground / 'episodes.jsonl'
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines[1] |= change
+    path.write_text(''.join(json.dumps(line) + '\n' for line in lines))
+    assert main(['failures', str(ground)]) == 2
+    err = capsys.readouterr().err
+    assert f'{path}: episode 2: {next(iter(change))}' in err and 'remove its line' in err
+
+
 def test_an_unknown_cause_is_refused(ground):
     with pytest.raises(SystemExit):
         main(['failures', str(ground), '--cause', 'bad luck'])

@@ -163,7 +163,8 @@ def test_an_id_twice_is_an_error(records: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(('edit', 'said'), [
     (lambda row: row.update(nearer=3 - row['nearer']), 'nearer'),
     (lambda row: row.update(kind='blob'), 'kind'), (lambda row: row['first'].clear(), 'first'),
-    (lambda row: row.pop('second'), 'second is missing')])
+    (lambda row: row.pop('second'), 'second is missing'),
+    (lambda row: row['first'][0].__setitem__(0, float('inf')), 'first')])
 def test_a_bad_segment_is_named(edit: Any, said: str, records: Path, tmp_path: Path) -> None:
     rows = json.loads((records / official.SEGMENTS).read_text())
     edit(rows[0])

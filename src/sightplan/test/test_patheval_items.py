@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 from collections import Counter
 from typing import Any
@@ -81,6 +82,13 @@ def test_a_file_of_items_is_the_same_again(tmp_path: Any) -> None:
     (tmp_path / 'again.gz').write_bytes(b'nothing')
     with pytest.raises(InputError, match=r'again\.gz.*build'):
         building.read_file(tmp_path / 'again.gz')
+    for content in (gzip.compress(b'[' * 100_000), gzip.compress(b'[]'),
+                    b'\x1f\x8b\x08' + bytes(50),
+                    gzip.compress(bytes(1000))[:-20] + bytes(9),
+                    gzip.compress(bytes(building.MOST_BYTES + 1), 1)):
+        (tmp_path / 'again.gz').write_bytes(content)
+        with pytest.raises(InputError, match=r'again\.gz: holds no items'):
+            building.read_file(tmp_path / 'again.gz')
 
 
 def test_building_is_a_function_of_the_seed(monkeypatch: Any) -> None:

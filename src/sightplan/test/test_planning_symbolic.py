@@ -144,7 +144,7 @@ def test_optimal_plans_are_the_shortest(optimal, split) -> None:
 def test_optimal_and_blind_search_agree_about_any_state_and_goal(optimal, blind) -> None:
     rng = random.Random(3)
     seen = []
-    for number in range(24):
+    for number in range(12):
         problem = rng.choice(DOMAIN.split_problems('simple'))
         atoms = [a for a in DOMAIN.model(problem).atoms if a.predicate in ('on', 'clear')]
         if number % 2:
@@ -293,7 +293,7 @@ def test_contradictory_beliefs_give_an_answer(search: str) -> None:
     rng = random.Random(7)
     seen = set()
     with FastDownwardPlanner(PlannerSettings(search=search)) as planner:
-        for number in range(30):
+        for number in range(12):
             problem = rng.choice(DOMAIN.split_problems(rng.choice(DOMAIN.splits)))
             init = set(problem.init) if number % 10 else set()
             init ^= set(rng.sample(DOMAIN.model(problem).atoms, rng.randint(1, 8)))

@@ -239,6 +239,15 @@ def test_typed_lines_that_cannot_be_read(tmp_path, line, words):
         by_hand.read_line(problem, line)
 
 
+def test_a_typed_line_that_cannot_be_read_is_quoted_on_one_line_and_short():
+    domain = load_domain('sliding')
+    problem = domain.split_problems(domain.splits[0])[0]
+    for line in ('red ' + 'x' * 100_000, 'red\udcff\0 cube', 'reset' + ' ' * 9000):
+        with pytest.raises(InputError, match=r'.') as error:
+            by_hand.read_line(problem, line)
+        assert len(str(error.value)) < 300 and str(error.value).isprintable()
+
+
 def test_a_domain_without_a_part_for_people_cannot_be_played():
     with pytest.raises(InputError, match='blocksworld.*cannot be played by hand.*by_hand.py'):
         Game(load_domain('blocksworld'), 'ann')

@@ -102,3 +102,11 @@ def test_it_fits_a_narrow_window(page, server, console) -> None:
     opened(page, server)
     assert page.evaluate('document.documentElement.scrollWidth') <= 400
     assert console == []
+
+
+def test_the_address_that_holds_once_leads_to_the_page(page, server, console) -> None:
+    once = server.url_once
+    page.goto(once)
+    page.wait_for_selector('#scale button')
+    assert page.url == server.url and console == []
+    assert page.goto(once).status == 403

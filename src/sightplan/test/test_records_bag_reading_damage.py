@@ -16,9 +16,10 @@ from rosbags.rosbag2 import CompressionMode, StoragePlugin
 
 from bag_cases import Written, known_types, own_bag, rosbags_bag, said, texts
 from sightplan.model import InputError
+from sightplan.records import bag_reading
 from sightplan.records.bag import METADATA, BagWriter
 from sightplan.records.bag_reading import BagMessage, open_bag
-from sightplan.records.mcap_reading import McapRecords
+from sightplan.records.mcap_reading import McapRecords, unpack_whole, zstd_module
 
 STRING = 'std_msgs/msg/String'
 CUTS = 200
@@ -164,7 +165,6 @@ def test_a_damaged_page_is_an_error(tmp_path: Path) -> None:
 
 def test_a_truncated_compressed_file_is_an_error(tmp_path: Path) -> None:
     written = own_bag(tmp_path / 'b', 'none')
-    from sightplan.records.mcap_reading import zstd_module
     packed = zstd_module().compress(written.path.read_bytes())
     path = tmp_path / 'b.mcap.zstd'
     path.write_bytes(packed[:len(packed) // 2])
@@ -271,3 +271,47 @@ def test_lengths_that_lie_take_no_memory(tmp_path: Path, small: dict[str, bytes]
 def test_said_is_what_was_written(tmp_path: Path) -> None:
     written = own_bag(tmp_path / 'b', length=1)
     assert [said(m) for m in written.messages[:2]] == ['x000', 'x001']
+
+
+def test_a_chunk_that_unpacks_to_more_than_it_may_is_refused(tmp_path: Path) -> None:
+    """Of 16 kB of zstd 512 MB are made; what a chunk says of that is not believed either."""
+    packed = zstd_module().compress(bytes(2**27))
+    for size in (100, 2**27, 2**40):
+        chunk = (bytes(16) + size.to_bytes(8, 'little') + bytes(4) + b'\4\0\0\0zstd'
+                 + len(packed).to_bytes(8, 'little') + packed)
+        records = ((1, b'\4\0\0\0ros2\1\0\0\0x'), (6, chunk), (15, bytes(4)), (2, bytes(20)))
+        content = b''.join(bytes([kind]) + len(data).to_bytes(8, 'little') + data
+                           for kind, data in records)
+        path = tmp_path / 'bomb.mcap'
+        path.write_bytes(b'\x89MCAP0\r\n' + content + b'\x89MCAP0\r\n')
+        with pytest.raises(InputError, match=r'bomb\.mcap: cannot be read.*unpack'):
+            list(open_bag(path).messages())
+
+
+def test_a_message_that_unpacks_to_more_than_it_may_is_refused() -> None:
+    for size in (2**26, 2**26 + 1):
+        packed = zstd_module().compress(bytes(size))
+        if size == 2**26:
+            assert unpack_whole(packed, 'zstd') == bytes(size)
+        else:
+            with pytest.raises(ValueError, match='the most that is read'):
+                unpack_whole(packed, 'zstd')
+    with pytest.raises(ValueError, match='truncated'):
+        unpack_whole(zstd_module().compress(b'x' * 1000)[:-3], 'zstd')
+    assert unpack_whole(zstd_module().compress(b''), 'zstd') == b''
+
+
+def test_a_compressed_file_that_unpacks_to_more_than_it_may_is_refused(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bag_reading, '_ALWAYS_UNPACKED', 2**20)
+    path = tmp_path / 'b.mcap.zstd'
+    path.write_bytes(zstd_module().compress(bytes(2**25)))
+    with pytest.raises(InputError, match=r'b\.mcap\.zstd: unpacks to more than 1000 times'):
+        open_bag(path)
+
+
+def test_what_is_wrong_with_an_unpacked_copy_is_said_of_the_file_itself(tmp_path: Path) -> None:
+    path = tmp_path / 'b.mcap.zstd'
+    path.write_bytes(zstd_module().compress(b'nothing'))
+    with pytest.raises(InputError, match=rf'^{re.escape(str(path))}: is not an MCAP file'):
+        open_bag(path)

@@ -27,6 +27,7 @@ from sightplan.records.bag_recorder import BagRecorder
 from sightplan.records.evidence import fresh_name
 from sightplan.records.messages import image_from_msg, time_from_msg
 from sightplan.records.recorded import read_episodes
+from sightplan.replay.episodes import find_episodes
 from sightplan.replay.rescored import differences, rescore
 from sightplan.runs import RunSettings, run
 
@@ -266,7 +267,7 @@ def test_an_attempt_on_ros_keeps_its_place(go, tmp_path):
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / 'bags').write_text('a file')
     recorder = BagRecorder(tmp_path, MemoryWorld(), MemoryWorld().domain)
-    with pytest.raises(InfrastructureError, match='no bag can be written there'):
+    with pytest.raises(InfrastructureError, match='bags: cannot be written .File exists'):
         recorder.record(EpisodeStarted(types.SimpleNamespace(id='e')))
     recorder.record(EpisodeEnded(None))  # nothing is open, nothing happens
     recorder.close()
@@ -279,3 +280,14 @@ def test_bags_have_plain_names_and_attempts_are_numbered(tmp_path):
     for name in ('a_0', 'a_0.2', 'a_0.3'):
         assert fresh_name(tmp_path, 'a#0') == name
         (tmp_path / name).mkdir()
+
+
+def test_last_keeps_the_newest_ones_also_of_a_run_that_is_taken_up_again(go, tmp_path):
+    go(bags='last', bags_kept=2)
+    assert bags(tmp_path) == [Path(line['bag']).name for line in lines(tmp_path / 'run')[-2:]]
+    go(bags='last', bags_kept=2, episodes=5, resume=True)
+    kept = [line['bag'] for line in lines(tmp_path / 'run')[-2:]]
+    assert len(lines(tmp_path / 'run')) == 5 and bags(tmp_path) == [Path(b).name for b in kept]
+    found = {entry.id: entry.read() for entry in find_episodes(tmp_path / 'run')}
+    assert [episode is not None for episode, _ in found.values()] == [False] * 3 + [True] * 2
+    assert 'this bag was not kept' in next(iter(found.values()))[1]

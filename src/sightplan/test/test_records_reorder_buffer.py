@@ -81,3 +81,12 @@ def test_a_restart_in_mid_episode_begins_anew() -> None:
         buffer.add(message)
     again = [ready for message in episode('a', 2) for ready in buffer.add(message)]
     assert [ready.message.sequence for ready in again] == [0, 1, 2]
+
+
+def test_what_is_remembered_of_finished_episodes_is_bounded() -> None:
+    buffer = ReorderBuffer()
+    for number in range(3000):
+        for message in episode(f'e{number}', 1):
+            buffer.add(message)
+    assert buffer.add(event('e2999', 1)) == [] and buffer.unfinished == ()
+    assert len(buffer._finished) == 1000

@@ -317,8 +317,19 @@ def test_another_replay_is_not_taken_up(sources, tmp_path):
     with AnswersStore(tmp_path) as store, pytest.raises(InputError) as caught:
         store.open({**identity(sources), 'model': 'y'})
     assert 'model was "x", now "y"' in str(caught.value) and '--out' in str(caught.value)
-    (tmp_path / NAME).write_text('{')
-    with AnswersStore(tmp_path) as store, pytest.raises(InputError, match='damaged'):
+    for damaged in ('{', '[' * 100_000):
+        (tmp_path / NAME).write_text(damaged)
+        with AnswersStore(tmp_path) as store, pytest.raises(InputError, match='damaged'):
+            store.open(identity(sources))
+
+
+def test_an_answer_with_a_number_that_is_none_is_named(sources, tmp_path):
+    with AnswersStore(tmp_path) as store:
+        store.open(identity(sources))
+        commit(store, ask(sources, Eye()))
+    text = (tmp_path / ANSWERS).read_text()
+    (tmp_path / ANSWERS).write_text(text.replace('"batch": 0', '"batch": 1e999', 1))
+    with AnswersStore(tmp_path) as store, pytest.raises(InputError, match=':1: is not an answer'):
         store.open(identity(sources))
 
 

@@ -133,7 +133,7 @@ def test_whole_files_leave_nothing_out(tmp_path):
 @example([{'name': 'a\0b'}])
 @example([{'name': 'x' * 5000}])
 @example([{'name': '../kept'}])
-@settings(max_examples=20, deadline=None,
+@settings(max_examples=10, deadline=None,
           suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_damaged_index_of_tables_hinders_no_export(tmp_path, entries):
     write(tmp_path, FILES)

@@ -236,7 +236,7 @@ def test_why_there_is_nothing_of_a_bag_is_said(tmp_path):
     assert read_recorded(line, tmp_path, list) == (None, '')
     line = {**line, 'bag': 'bags/x'}
     found, warning = read_recorded(line, tmp_path, list)
-    assert found is None and 'the bag is gone' in warning
+    assert found is None and 'x: this bag was not kept' in warning
     (tmp_path / 'bags' / 'x').mkdir(parents=True)
 
     def broken(path):

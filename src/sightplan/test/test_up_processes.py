@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from sightplan.graphs.graph import NodeSpec
 from sightplan.graphs.up import (
     PROFILE,
     command,
@@ -274,12 +275,54 @@ def test_no_domain_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_parameters_are_written_as_ros_reads_them(prefix: Path,
                                                   monkeypatch: pytest.MonkeyPatch) -> None:
-    from sightplan.graphs.graph import NodeSpec
     monkeypatch.setenv('AMENT_PREFIX_PATH', str(prefix))
     node = NodeSpec(package='p', executable='waits', name='n',
                     parameters={'a': 1, 'b': 1.0, 'c': True, 'd': '1', 'e': ''})
     assert command(node, {})[4:] == ['-p', 'a:=1', '-p', 'b:=1.0', '-p', 'c:=true', '-p',
                                      'd:="1"', '-p', 'e:=""']
+
+
+@pytest.fixture
+def secured(prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Folder of the enclaves of a keystore, where only who has keys may speak."""
+    folder = tmp_path / 'keystore' / 'enclaves'
+    folder.mkdir(parents=True)
+    for name, value in (('ENABLE', 'true'), ('STRATEGY', 'Enforce'),
+                        ('KEYSTORE', str(folder.parent))):
+        monkeypatch.setenv(f'ROS_SECURITY_{name}', value)
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(prefix))
+    return folder
+
+
+NODE = {'package': 'p', 'executable': 'waits', 'name': 'n', 'namespace': 'left'}
+
+
+def test_each_node_has_keys_of_its_own(secured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (secured / 'left' / 'n').mkdir(parents=True)
+    assert command(NodeSpec(**NODE), {})[4:] == ['--enclave', '/left/n', '-r', '__ns:=/left']
+    monkeypatch.setenv('ROS_SECURITY_ENCLAVE_OVERRIDE', '/all')
+    assert '--enclave' not in command(NodeSpec(**NODE), {})
+    monkeypatch.delenv('ROS_SECURITY_ENCLAVE_OVERRIDE')
+    monkeypatch.setenv('ROS_SECURITY_ENABLE', 'false')
+    assert '--enclave' not in command(NodeSpec(**NODE), {})
+
+
+def test_a_node_without_keys_is_not_started_where_others_have_some(
+        secured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match='no folder enclaves/left/n.*security policy'):
+        command(NodeSpec(**NODE), {})
+    monkeypatch.setenv('ROS_SECURITY_STRATEGY', 'Permissive')
+    monkeypatch.setenv('ROS_SECURITY_KEYSTORE', '')
+    with pytest.raises(InputError, match='no folder enclaves/left/n'):
+        command(NodeSpec(**NODE), {})
+
+
+def test_permissions_are_for_one_domain_which_must_be_set() -> None:
+    given = {'ROS_SECURITY_ENABLE': 'true', 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'OFF'}
+    with contextlib.ExitStack() as stack:
+        with pytest.raises(InputError, match='set ROS_DOMAIN_ID'):
+            graph_environment(given, stack)
+        assert graph_environment({**given, 'ROS_DOMAIN_ID': '7'}, stack)['ROS_DOMAIN_ID'] == '7'
 
 
 def test_exit_codes_in_words() -> None:

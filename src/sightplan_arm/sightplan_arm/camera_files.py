@@ -17,9 +17,11 @@ from PIL import Image
 from pydantic import Field, FiniteFloat, model_validator
 
 from sightplan.model import InputError
+from sightplan.model.array_files import load_array
+from sightplan.model.picture_files import picture_size
 from sightplan.model.reading import Record
 from sightplan.model.whole_files import replacing
-from sightplan.model.yaml_text import checked, load_yaml
+from sightplan.model.yaml_text import load_first, load_yaml
 from sightplan_arm.geometry import distance, make_pose, rotation_from_rpy, rpy_from_rotation
 from sightplan_arm.hardware import Vector
 
@@ -156,7 +158,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         InputError: it cannot be read, or holds something else.
     """
     try:
-        data = next(iter(yaml.safe_load_all(checked(path.read_text('utf-8')))), None)
+        data = load_first(path.read_text('utf-8'))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f'{path}: cannot be read: {error}') from error
     if not isinstance(data, dict):
@@ -184,8 +186,8 @@ def read_depth(path: Path, scale_m: float) -> NDArray[np.float32]:
     """
     if path.suffix == '.npy':
         try:
-            depth = np.load(path, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
+            depth = load_array(path)
+        except (OSError, ValueError) as error:
             raise InputError(f'{path}: cannot be read: {error}') from error
     else:
         depth = _decode(path, cv2.IMREAD_UNCHANGED)
@@ -193,15 +195,20 @@ def read_depth(path: Path, scale_m: float) -> NDArray[np.float32]:
         raise InputError(f'{path}: depth of shape {depth.shape}, {depth.dtype}: (H, W) of 16-bit '
                          'or floating point numbers is needed')
     scale = 1.0 if depth.dtype.kind == 'f' else scale_m
-    return np.asarray(depth, np.float32) * np.float32(scale)
+    with np.errstate(over='ignore'):  # what is so far away is infinitely far
+        return np.asarray(depth, np.float32) * np.float32(scale)
 
 
 def _decode(path: Path, flags: int) -> NDArray[Any]:
     try:
-        data = np.frombuffer(path.read_bytes(), np.uint8)
+        content = path.read_bytes()
+        picture_size(content)
+        picture = cv2.imdecode(np.frombuffer(content, np.uint8), flags)
     except OSError as error:
         raise InputError(f'{path}: cannot be read: {error}') from error
-    picture = cv2.imdecode(data, flags) if len(data) else None
+    except (ValueError, MemoryError, cv2.error) as error:
+        raise InputError(f'{path}: not a picture that can be read: {error} (PNG or JPEG is '
+                         'needed)') from error
     if picture is None:
         raise InputError(f'{path}: not a picture that can be read (PNG or JPEG is needed)')
     return np.asarray(picture)

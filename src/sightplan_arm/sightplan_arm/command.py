@@ -35,6 +35,7 @@ _EXAMPLES = """\
 examples:
   sightplan arm check panda
   sightplan arm check my_robot.yaml --camera-info camera.yaml
+  sightplan arm check my_robot.yaml --live
   sightplan arm board --out board.png
   sightplan arm calibrate --robot my_robot.yaml --camera-info camera.yaml \\
       --image picture.png --board-xyz -0.135 -0.07 0.002 --write
@@ -100,6 +101,9 @@ def add_parser(subparsers: Any) -> None:
     _add_camera_info(command, needed=False)
     command.add_argument('--no-motions', action='store_true',
                          help='leave out the motions, which take some seconds')
+    command.add_argument('--live', action='store_true',
+                         help='ask the running graph instead which guarantees hold now (rates, '
+                         'ages, clocks, watcher, limits of the controller_manager); moves nothing')
 
     command = add('board', board, 'make the calibration board for a printer',
                   'Write the calibration board in its true size, for a printer.')
@@ -198,6 +202,8 @@ _STANDS_S = 0.2
 
 def check(arguments: argparse.Namespace) -> Result:
     """``sightplan arm check``."""
+    if arguments.live:
+        return _check_live(arguments)
     from sightplan_arm.config import load_robot
     from sightplan_arm.kinematics import Kinematics
     rows: list[dict[str, str]] = []
@@ -218,6 +224,7 @@ def check(arguments: argparse.Namespace) -> Result:
              f'{robot.base_frame} to {robot.tip_frame}')
         _check_stops(robot, note)
         kinematics = Kinematics(robot)
+        result['bodies'] = _check_bodies(robot, kinematics, note)
         result['reach'] = _check_reach(robot, kinematics, note)
         _check_camera(robot, info, note)
         if not arguments.no_motions:
@@ -226,6 +233,21 @@ def check(arguments: argparse.Namespace) -> Result:
     print(f'{robot.name} can be used' if result['ok'] else
           f'{arguments.robot} cannot be used yet: fix what is marked FAIL')
     return result, DONE if result['ok'] else FAILED
+
+
+def _check_live(arguments: argparse.Namespace) -> Result:
+    """Which guarantees hold for the arm of a running graph, or of drivers without one."""
+    answer = _ask_graph({'robot': arguments.robot}, 'arm_live')
+    if 'error' in answer:
+        print(f'error: {answer["error"]}', file=sys.stderr)
+        return answer, FAILED
+    asked, ready = answer['asked'], bool(answer['may_be_armed'])
+    print(f'as {asked} says' if asked else 'no node moves the arm; as its drivers have it')
+    print(answer['text'])
+    print(f'{answer["robot"]} may be armed' if ready else
+          f'{answer["robot"]} may not be armed: required guarantees do not hold' if asked else
+          'start arm_bridge for the rest')
+    return answer, DONE if ready else FAILED
 
 
 _Note = Callable[[str, str, str], None]
@@ -243,6 +265,38 @@ def _check_stops(robot: RobotConfig, note: _Note) -> None:
          f'stop coming the arm stands (braking: {1e3 * braking_s:.0f} ms)'
          + (f'; more than {1e3 * _STANDS_S:.0f} ms: lower safety.{field} ({slowest:g} s), if the '
             'network and the drivers allow' if late else ''))
+
+
+def _check_bodies(robot: RobotConfig, kinematics: Kinematics, note: _Note) -> dict[str, Any]:
+    """Which parts of the arm are compared with which, and how near they are in its postures."""
+    from sightplan_arm.bodies import Bodies
+    try:
+        bodies = Bodies(robot, kinematics)
+    except InputError as error:
+        note('bodies', 'FAIL', str(error))
+        return {}
+    margins = bodies.margins()
+    joined = ', '.join(f'{one} and {other}' for one, other in bodies.joined)
+    left_out = ''.join(f'; {one} and {other} by the file: {why}'
+                       for one, other, why in bodies.skipped)
+    wrong = []
+    for posture in ('park', 'ready'):
+        gaps = bodies.distances(getattr(robot.arm, posture))
+        wrong += [f'in arm.{posture} {one} is {1e3 * gap:.1f} mm from {other}, the margin is '
+                  f'{1e3 * margins[one, other]:g} mm'
+                  for (one, other), gap in gaps.items() if gap < margins[one, other]]
+    if not bodies.links:
+        note('bodies', 'FAIL', f'{robot.urdf} has no collision shapes: give one that has, or '
+             'nothing is known of what the arm may run into')
+    elif wrong:
+        note('bodies', 'FAIL', f'{"; ".join(wrong)}: change the posture, or margins or box in '
+             f'{robot.file}')
+    else:
+        note('bodies', 'ok', f'{len(margins)} pairs of bodies are compared in all of every motion;'
+             f' not compared, for no joint moves them apart or together: {joined}{left_out}')
+    return {'compared': [[*pair, margin] for pair, margin in margins.items()],
+            'joined': [list(pair) for pair in bodies.joined],
+            'left_out': [list(pair) for pair in bodies.skipped]}
 
 
 def _check_reach(robot: RobotConfig, kinematics: Kinematics, note: _Note) -> list[dict[str, Any]]:
@@ -338,7 +392,7 @@ def _check_motions(robot: RobotConfig, kinematics: Kinematics, note: _Note) -> N
             try:
                 moves = planner.plan(task)
                 for motion in moves.all:
-                    limits.check(motion.trajectory)
+                    limits.check(motion.trajectory, motion.around)
                     count += 1
             except NoRoomError as error:
                 tight.append(f'{where}: {error}')
@@ -665,8 +719,8 @@ def _point(text: str, flag: str) -> tuple[float, float]:
     return x, y
 
 
-def _ask_graph(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Have the nodes' package ask a running graph.
+def _ask_graph(request: Mapping[str, Any], module: str = 'grasp') -> dict[str, Any]:
+    """Have a module of the nodes' package ask a running graph.
 
     Its process cancels when it gets a signal, and when this one ends, however that happens.
 
@@ -674,7 +728,7 @@ def _ask_graph(request: Mapping[str, Any]) -> dict[str, Any]:
         InputError: that package is not there.
     """
     interrupted = False
-    with subprocess.Popen([sys.executable, '-m', 'sightplan_nodes.grasp', json.dumps(request)],
+    with subprocess.Popen([sys.executable, '-m', f'sightplan_nodes.{module}', json.dumps(request)],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         said = ''

@@ -29,11 +29,15 @@ from pydantic import (
     TypeAdapter,
 )
 
-from sightplan.model import InputError, config_files, did_you_mean, user_path
+from sightplan.model import InputError, config_files, did_you_mean, excerpt, user_path
 from sightplan.model.yaml_text import load_yaml
+from sightplan_arm.gate_status import GUARANTEES, REQUIRED
 from sightplan_arm.geometry import make_pose, rotation_from_quaternion, rotation_from_rpy
 from sightplan_arm.hardware import Vector
+from sightplan_arm.surroundings import HAND, HELD, OBSTACLES, SIDES, TABLE, Solid
 
+_MOST_NAMED = 10
+"""Wrong fields that an error names."""
 BRAKING_S = 0.08
 """So long may braking from the greatest velocity take at most [s]."""
 
@@ -98,6 +102,13 @@ def _names(value: list[str]) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _guarantee(value: str) -> str:
+    if value not in GUARANTEES:
+        raise ValueError(f'is no guarantee{did_you_mean(value, GUARANTEES)}: one of '
+                         f'{", ".join(GUARANTEES)}')
+    return value
+
+
 def _pose(given: _PoseFields) -> Vector:
     if (given.rpy_deg is None) == (given.quaternion_xyzw is None):
         raise ValueError('give either rpy_deg (roll, pitch, yaw about fixed axes in degrees) or '
@@ -119,12 +130,14 @@ def _points(given: dict[str, list[tuple[float, float, float]]]) -> tuple[Point, 
 Text = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, min_length=1)]
 Topic = Annotated[Text, AfterValidator(_ros_name)]
 Interface = Literal['auto', 'topic', 'action']
+GuaranteeName = Annotated[Text, AfterValidator(_guarantee)]
 Names = Annotated[tuple[str, ...], _As(Annotated[list[Text], Field(min_length=1)], _names)]
 Number = Annotated[float, Strict(), AllowInfNan(False)]
 Count = Annotated[int, Strict(), _between(1, 100)]
 Length = Annotated[Number, _between(0.002, 0.5)]
 Tolerance = Annotated[Number, _between(1e-4, 0.3)]
 Metre = Annotated[Number, _between(-1.0, 1.0)]
+Margin = Annotated[Number, _between(0.0, 0.2)]
 Points = dict[Text, Annotated[list[tuple[Metre, Metre, Metre]], Field(min_length=1)]]
 
 
@@ -157,6 +170,7 @@ class ArmConfig:
         park: (N,) posture in which the arm hides nothing from the camera [rad].
         ready: (N,) posture above the table from which inverse kinematics starts [rad].
         joint_states, trajectory_topic, trajectory_action: ROS names of the controller.
+        controller_manager: node that can deactivate it.
         interface: ``topic`` (on which the gate's own thread sends the braking), ``action``, or
             ``auto``, which is the topic.
     """
@@ -176,6 +190,12 @@ class ArmConfig:
     trajectory_topic: Topic
     trajectory_action: Topic
     interface: Interface
+    controller_manager: Topic = 'controller_manager'
+
+    @property
+    def controller(self) -> str:
+        """Name of the trajectory controller: its topics are private to it."""
+        return self.trajectory_topic.rpartition('/')[0].rpartition('/')[2]
 
 
 @dataclass(frozen=True)
@@ -293,6 +313,71 @@ class Point:
         return f'{self.frame} at ({", ".join(f"{x:g}" for x in self.xyz_m)}) m'
 
 
+@dataclass(frozen=True)
+class PairConfig:
+    """What holds of one pair of bodies, or of some.
+
+    Attributes:
+        bodies: their names: links of the URDF, obstacles of this file, ``table``, ``box`` (the
+            sides of the workspace), ``held`` (what is in the hand), ``hand`` (all that hangs on
+            the last joint), ``obstacles`` (all of them).
+        margin_m: distance that they keep; None: they are not compared.
+        why: of those that are not.
+    """
+
+    __pydantic_config__ = _KNOWN_FIELDS_ONLY
+    bodies: Annotated[tuple[str, ...], _As(
+        Annotated[list[Text], Field(min_length=2, max_length=2)], tuple)]
+    margin_m: Margin | None
+    why: str = ''
+
+
+@dataclass(frozen=True, eq=False)
+class ObstacleConfig:
+    """A box that is always there.
+
+    Attributes:
+        name: of it.
+        pose: (4, 4) of its middle in the table's frame.
+        size_m: (3,) whole extents.
+    """
+
+    __pydantic_config__ = _KNOWN_FIELDS_ONLY
+    name: Text
+    pose: Pose
+    size_m: Annotated[Vector, _array(1e-3, 10.0, 3)]
+
+
+@dataclass(frozen=True)
+class BodiesConfig:
+    """How far bodies keep apart in every motion.
+
+    Attributes:
+        self_margin_m: parts of the arm and of the hand from one another.
+        table_margin_m: all of them from the table.
+        box_margin_m: the links of ``checked_frames``, fingers and what is held from the sides of
+            the workspace box; its bottom is the table's business.
+        obstacle_margin_m: all from obstacles.
+        held_margin_m: what is in the hand from everything but the sides of the box.
+        pairs: what holds of single pairs instead; of several that fit the first counts.
+        obstacles: what always stands around the arm.
+    """
+
+    __pydantic_config__ = _KNOWN_FIELDS_ONLY
+    self_margin_m: Margin = 0.005
+    table_margin_m: Margin = 0.005
+    box_margin_m: Margin = 0.0
+    obstacle_margin_m: Margin = 0.002
+    held_margin_m: Margin = 0.002
+    pairs: Annotated[tuple[PairConfig, ...], _As(list[PairConfig], tuple)] = ()
+    obstacles: Annotated[tuple[ObstacleConfig, ...], _As(list[ObstacleConfig], tuple)] = ()
+
+    @property
+    def solids(self) -> tuple[Solid, ...]:
+        """The obstacles."""
+        return tuple(Solid(one.name, one.pose, one.size_m) for one in self.obstacles)
+
+
 @dataclass(frozen=True, eq=False)
 class SafetyConfig:
     """What the gate allows.
@@ -306,6 +391,8 @@ class SafetyConfig:
         tracking_tolerance_rad: how far the arm may be from where the motion has it.
         state_timeout_s, image_timeout_s, heartbeat_timeout_s: ages at which the arm holds (wall
             clock).
+        required: guarantees without which the arm is not armed.
+        bodies: how far the arm, what it holds and what stands around it keep apart.
     """
 
     __pydantic_config__ = _KNOWN_FIELDS_ONLY
@@ -318,6 +405,8 @@ class SafetyConfig:
     image_timeout_s: Annotated[Number, _between(0.02, 60.0)]
     heartbeat_timeout_s: Annotated[Number, _between(0.02, 10.0)]
     checked_points: Annotated[tuple[Point, ...], _As(Points, _points)] = ()
+    required: Annotated[tuple[str, ...], _As(list[GuaranteeName], _names)] = REQUIRED
+    bodies: BodiesConfig = BodiesConfig()
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -403,7 +492,8 @@ def load_robot(name_or_path: str) -> RobotConfig:
     try:
         return _Check(path).robot(TypeAdapter(_RobotFile).validate_python(data))
     except pydantic.ValidationError as error:
-        raise InputError('\n'.join(f'{path}: {_in_words(item)}' for item in error.errors())
+        raise InputError('\n'.join(f'{path}: {_in_words(item)}'
+                                   for item in error.errors()[:_MOST_NAMED])
                          ) from error
 
 
@@ -424,23 +514,27 @@ class _Loader(yaml.CSafeLoader):
 def _in_words(error: Any) -> str:
     """One of pydantic's errors: field, what is wrong, and the remedy."""
     place, kind = error['loc'], error['type']
-    field = '.'.join(map(str, place))
+    field = '.'.join(excerpt(part) for part in place)
     if kind == 'dataclass_type':
         return (f'{f"{field}: must be" if place else "is not a robot file,"} a mapping of fields '
                 'to values; copy config/robots/panda.yaml and change what differs')
     if kind == 'unexpected_keyword_argument':
         section: Any = _RobotFile
         for name in place[:-1]:
+            if not dataclasses.is_dataclass(section):  # a field of one of several in a list
+                return f'{field}: is no field here; leave it out'
             section = get_type_hints(section, include_extras=True)[str(name)]
             section = next((part.plain for part in get_args(section) if isinstance(part, _As)),
                            section)
+        if not dataclasses.is_dataclass(section):
+            return f'{field}: is no field here; leave it out'
         known = [item.name for item in dataclasses.fields(section)]
         return (f'{field}: is no field here{did_you_mean(str(place[-1]), known)}; there are '
                 f'{", ".join(known)}')
     if kind == 'missing':
         return f'{field}: is missing; config/robots/panda.yaml explains it'
     message = error['msg'].removeprefix('Value error, ')
-    return f'{field}: {error["input"]!r}: {message[0].lower()}{message[1:]}'
+    return f'{field}: {excerpt(repr(error["input"]), 100)}: {message[0].lower()}{message[1:]}'
 
 
 class _Check:
@@ -469,6 +563,7 @@ class _Check:
         self._table(robot.table)
         self._box(robot.safety)
         self._links(robot, model)
+        self._bodies(robot.safety.bodies, model)
         self._chain(robot, model)
         self._postures(robot, model)
         return robot
@@ -606,6 +701,26 @@ class _Check:
                 if name not in links:
                     raise self._wrong(field, f'the URDF has no link {name!r}'
                                       f'{did_you_mean(name, links)}; it has {", ".join(links)}')
+
+    def _bodies(self, bodies: BodiesConfig, model: Any) -> None:
+        """What margins and obstacles name is there, and each obstacle has a name of its own."""
+        links = [frame.name for frame in model.frames if frame.type == pinocchio.FrameType.BODY]
+        groups = (TABLE, SIDES, HELD, HAND, OBSTACLES)
+        known = [*links, *groups]
+        for number, obstacle in enumerate(bodies.obstacles):
+            if obstacle.name in known:
+                raise self._wrong(f'safety.bodies.obstacles.{number}.name', f'{obstacle.name!r} '
+                                  'is taken: give it a name of its own')
+            known.append(obstacle.name)
+        for number, pair in enumerate(bodies.pairs):
+            field = f'safety.bodies.pairs.{number}'
+            for name in pair.bodies:
+                if name not in known:
+                    raise self._wrong(f'{field}.bodies', f'there is no {name!r}'
+                                      f'{did_you_mean(name, known)}; there are {", ".join(known)}')
+            if pair.margin_m is None and not pair.why.strip():
+                raise self._wrong(f'{field}.why', 'is missing: say why these are not compared '
+                                  '(margin_m: null), or give them a margin')
 
     def _chain(self, robot: RobotConfig, model: Any) -> None:
         """The arm's joints lie between the base and the tip, and all of them move the tip."""

@@ -15,6 +15,7 @@ position_limit     a joint would pass its limits                           refus
 velocity_limit     a joint would be too fast                               refuses
 acceleration_limit a joint would accelerate too hard                       refuses
 workspace          a checked frame would leave the box                     refuses
+collision          two bodies would come too close to one another          refuses
 jump               the motion does not begin where the arm is              refuses
 moving             the arm is not at rest                                  refuses
 gripper_limit      the fingers would open too far or press too hard        refuses
@@ -27,13 +28,16 @@ heartbeat          a node that is needed has fallen silent                 refus
 stale_state        joint states are too old                                refuses  holds
 stale_image        camera images are too old                               refuses  holds
 cancelled          the work was cancelled, or the program interrupted      -        holds
+gate_late          the gate itself was late; the watcher braked the arm    -        holds
 command_failed     the arm did not take a command                          refuses  latches
 measured_position  a joint was measured outside its limits                 latches  latches
 measured_velocity  a joint was measured too fast                           latches  latches
 measured_workspace a checked frame was measured outside the box            latches  latches
+measured_contact   two bodies were measured to overlap                     latches  latches
 tracking           the arm is not where the motion has it                  -        latches
 unexpected_motion  the arm moves although nothing is commanded             latches  -
 stop_request       a person or a program asked for a stop                  latches  latches
+watcher            the watcher stopped the arm while the gate was silent   latches  latches
 ================== ======================================================= ======== ========
 
 *Refuses*: ``ArmStoppedError``, and nothing else changes. *Holds*: the arm brakes at once, the
@@ -44,6 +48,10 @@ is let through in every state, for it only slows down; an arm that is measured t
 is braked again until it stands. The gripper keeps what it does: dropping a thing is worse than
 holding it.
 
+Bodies are all links, hand and fingers, what is held, the table, the sides of the workspace box,
+and the obstacles that the robot's file or the motion names (``sightplan_arm.bodies``). What is
+held the gate knows from the grip that took it, until fingers open.
+
 Proven to stay in the workspace is the planned way alone. Braking keeps to the joints' limits and
 nearly to the way (all joints slow down evenly), but where a way bends the checked points leave it
 by up to a few millimetres, and may leave a box whose side the way follows more closely than that.
@@ -53,6 +61,7 @@ Not a replacement for the robot's own emergency stop: a program can fail.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import logging
 import math
@@ -77,9 +86,11 @@ from sightplan_arm.gate_status import (
     GateStatus,
     PlannedMotion,
 )
+from sightplan_arm.geometry import inverse
 from sightplan_arm.hardware import Arm, ArmStoppedError, JointState, JointTrajectory, Vector
 from sightplan_arm.limits import Limits
 from sightplan_arm.notifier import Notifier
+from sightplan_arm.surroundings import NOTHING, Around, Solid
 from sightplan_arm.trajectories import sample, stopping
 from sightplan_arm.watchdog import Beats, Fingers, off_track
 
@@ -91,6 +102,12 @@ __all__ = ['CAUSES', 'HOLDING', 'LATCHING', 'REFUSING', 'Gate', 'GateSettings', 
 
 log = logging.getLogger(__name__)
 
+
+EMPTY_M = 0.0012
+"""Fingers that are nearer than this have nothing between them [m]."""
+
+OPENED_M = 0.003
+"""Fingers that have opened by so much no longer hold what they held [m]."""
 
 AGAIN_S = 0.05
 """An arm that does not brake is told again at most so often [s]."""
@@ -191,6 +208,8 @@ class Gate:
         self._looked_s = -math.inf  # stamp of the newest measurement looked at
         self._clock_seen = (-math.inf, -math.inf)  # the arm's clock, and when it last changed
         self._shown: Vector | None = None  # where the last motion of a dry run ends
+        self._held: tuple[Solid, float] | None = None  # and how far the fingers are apart
+        self._room: tuple[Vector, float] | None = None  # where bodies were compared, and the room
         self._beats = Beats()
         self._local = _Local()
         self._notifier = Notifier(self.status)
@@ -211,14 +230,14 @@ class Gate:
 
     # --- motions ------------------------------------------------------------------------------
 
-    def check(self, trajectory: JointTrajectory) -> None:
+    def check(self, trajectory: JointTrajectory, around: Around = NOTHING) -> None:
         """What ``follow`` would check now; ``limits.check`` is the part that needs no arm.
 
         Raises:
             ArmStoppedError: the motion would be refused; its cause says why.
         """
         trajectory = _frozen(trajectory)
-        self.limits.check(trajectory)
+        self.limits.check(trajectory, self._as_it_is(around))
         with self._lock:
             self._admit(self._begun())
             self._check_start(trajectory)
@@ -275,12 +294,20 @@ class Gate:
         finally:
             self._local.skill = _Skill()
 
-    def follow(self, trajectory: JointTrajectory, what: str) -> None:
+    @property
+    def held(self) -> Solid | None:
+        """What is in the hand, in the tip's frame; None: nothing that the gate knows of."""
+        with self._lock:
+            return self._still_held()
+
+    def follow(self, trajectory: JointTrajectory, what: str, around: Around = NOTHING) -> None:
         """Check a motion, have it confirmed, send it, and watch it until the arm stands.
 
         Args:
             trajectory: of the joints, from where the arm is to rest.
             what: it is, for the operator.
+            around: what stands there, and what may touch in this motion. What is in the hand, and
+                how far the fingers are apart, the gate knows better.
 
         Raises:
             ArmStoppedError: it was refused, or broken off. Then the arm stands, or nothing more
@@ -288,7 +315,7 @@ class Gate:
         """
         epoch = self._begun()
         trajectory = _frozen(trajectory)  # what was checked is what is sent
-        self.limits.check(trajectory)
+        self.limits.check(trajectory, self._as_it_is(around))
         with self._lock:
             self._admit(epoch)
             self._check_start(trajectory)
@@ -306,13 +333,17 @@ class Gate:
         self._notifier.wake()
         self._watch_over(motion, lambda: self._arrived(motion, trajectory))
 
-    def grip(self, opening_m: float, force_n: float, what: str) -> float:
+    def grip(self, opening_m: float, force_n: float, what: str,
+             takes: Solid | None = None) -> float:
         """Move the fingers, and wait until they stand.
 
         Args:
             opening_m: distance between them, 0 to ``gripper.open_m`` of the robot's file.
             force_n: greatest force, at most ``gripper.force_n``.
             what: it is, for the operator.
+            takes: what the fingers close around and that will move with the hand, in the table's
+                frame; None: nothing. It counts as held until they have opened, unless they close
+                to nothing.
 
         Returns:
             The distance reached [m]; in a dry run what was asked for.
@@ -330,16 +361,58 @@ class Gate:
         with self._lock:
             self._admit(epoch)
         if self.settings.dry_run:
+            self._take(takes, float(opening_m))
             return float(opening_m)
         self._confirm_motion(what, epoch)
         with self._lock:
             self._admit(epoch)
             motion = _Motion(what, self._arm.now_s())
             self._send(lambda: self._arm.grip(opening_m, force_n), motion)
+            if takes is not None:
+                self._take(takes, gripper.open_m)  # whatever happens from here on
         self._notifier.wake()
         fingers = Fingers(motion.start_s, float(opening_m), gripper.settle_s)
         self._watch_over(motion, lambda: fingers.settled(self._arm))
-        return fingers.opening_m
+        reached = fingers.opening_m
+        with self._lock:
+            if takes is not None:
+                self._take(None if reached < EMPTY_M else takes, reached)
+            else:
+                self._still_held()
+        return reached
+
+    def _take(self, thing: Solid | None, opening_m: float) -> None:
+        """Know what is in the hand, given in the table's frame, from now on."""
+        with self._lock:
+            state = self._arm.state()
+            where = self._shown if self._shown is not None else (
+                None if state is None else state.positions)
+            if thing is None or where is None:
+                self._held = None
+                return
+            tip = inverse(self._robot.table.pose) @ self._kinematics.fk(where)
+            self._held = dataclasses.replace(thing, pose=inverse(tip) @ thing.pose), opening_m
+
+    def _still_held(self) -> Solid | None:
+        """What is in the hand, unless the fingers have opened since. The lock is held."""
+        if self._held is None:
+            return None
+        thing, opening_m = self._held
+        state = self._arm.state()
+        if (not self.settings.dry_run and state is not None
+                and state.opening_m > opening_m + OPENED_M):
+            self._held = None
+            return None
+        return thing
+
+    def _as_it_is(self, around: Around) -> Around:
+        """What is around, with what is in the hand and how far the fingers are apart."""
+        with self._lock:
+            held, state = self._still_held(), self._arm.state()
+            opening_m = around.opening_m
+            if state is not None and not self.settings.dry_run:
+                opening_m = state.opening_m
+            return dataclasses.replace(around, held=held or around.held, opening_m=opening_m)
 
     # --- what a person and the episode do -----------------------------------------------------
 
@@ -405,10 +478,12 @@ class Gate:
     def end_episode(self) -> None:
         """End an episode: nothing moves before the next, and others may move the arm.
 
-        For a simulator that is set up anew, with the arm elsewhere at once. Raises and waits as
-        ``new_episode`` does.
+        For a simulator that is set up anew, with the arm elsewhere at once and an empty hand.
+        Raises and waits as ``new_episode`` does.
         """
         self._turn(GateState.REARMED)
+        with self._lock:
+            self._held = None
 
     def _turn(self, state: GateState) -> None:
         deadline = self._clock() + 2.0 * self.settings.settle_s
@@ -458,6 +533,11 @@ class Gate:
             if not self.settings.dry_run:
                 self._look()
         self._notifier.wake()
+
+    def checks(self) -> dict[str, bool]:
+        """What is checked of motions, and whether it is."""
+        return {'limits': True, 'workspace': True, 'collisions': True, 'tracking': True,
+                'joint_states': True, 'pictures': self._image_age_s is not None}
 
     def status(self) -> GateStatus:
         """How things stand."""
@@ -708,6 +788,7 @@ class Gate:
         self.limits.check_measured(state.positions, state.velocities,
                                    settings.position_slack_rad, settings.velocity_slack,
                                    settings.box_slack_m)
+        self._check_bodies(state)
         if (motion is not None and motion.trajectory is not None and motion.error is None
                 and motion.timed):
             off = off_track(state, motion.start_s, motion.trajectory, settings.tracking_delay_s)
@@ -724,6 +805,21 @@ class Gate:
         elif state.stamp_s - self._moved_since_s > 0.25 * settings.settle_s:
             raise ArmStoppedError('unexpected_motion', f'the arm moves with {fastest:.2f} rad/s '
                                   'although nothing is commanded')
+
+    def _check_bodies(self, state: JointState) -> None:
+        """Raise ArmStoppedError if bodies are measured to overlap.
+
+        They are not compared again before some point of the arm can have gone as far as there was
+        room for.
+        """
+        limits = self.limits
+        if self._room is not None:
+            where, room_m = self._room
+            if limits.bodies.goes_m(state.positions - where) < room_m:
+                return
+        self._room = None
+        room_m = limits.check_bodies(state.positions, self.settings.bodies_slack_m)
+        self._room = state.positions, room_m
 
     def _break_off(self, cause: str, message: str, latched: bool) -> None:
         if cause not in CAUSES:

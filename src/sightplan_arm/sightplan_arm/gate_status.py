@@ -9,15 +9,22 @@ from sightplan.model import param
 from sightplan_arm.hardware import JointTrajectory, Vector
 
 REFUSING = ('invalid', 'position_limit', 'velocity_limit', 'acceleration_limit', 'workspace',
-            'jump', 'moving', 'gripper_limit', 'busy', 'outdated', 'not_reset', 'declined',
-            'no_answer')
-HOLDING = ('heartbeat', 'stale_state', 'stale_image', 'cancelled')
+            'collision', 'jump', 'moving', 'gripper_limit', 'busy', 'outdated', 'not_reset',
+            'declined', 'no_answer')
+HOLDING = ('heartbeat', 'stale_state', 'stale_image', 'cancelled', 'gate_late')
 LATCHING = ('command_failed', 'measured_position', 'measured_velocity', 'measured_workspace',
-            'tracking', 'unexpected_motion', 'stop_request')
+            'measured_contact', 'tracking', 'unexpected_motion', 'stop_request', 'watcher')
 CAUSES = REFUSING + HOLDING + LATCHING
 """Why a command was refused or broken off; the table above tells what each does."""
 
 CONFIRMATIONS = ('off', 'skill', 'motion')
+
+GUARANTEES = ('watcher', 'stop', 'joint_states', 'camera', 'heartbeats', 'gate', 'clock',
+              'command_limits', 'checks', 'dry_run')
+"""What may hold of an arm at a moment; ``sightplan_arm.guarantees`` says what each means."""
+
+REQUIRED = ('watcher', 'stop', 'joint_states', 'camera', 'gate')
+"""Those without which an arm is not armed if its file does not say."""
 
 
 class GateState(enum.IntEnum):
@@ -57,6 +64,9 @@ class GateSettings:
                                        'fast', low=0.0, high=1.0)
     box_slack_m: float = param(0.01, 'How far outside the workspace box a frame may be measured '
                                      '[m]', low=0.0, high=0.1)
+
+    bodies_slack_m: float = param(0.01, 'By how much bodies may be measured nearer than their '
+                                        'margin [m]', low=0.0, high=0.1)
 
     def __post_init__(self) -> None:
         word = str(self.confirm).lower()

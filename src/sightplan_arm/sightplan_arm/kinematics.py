@@ -92,15 +92,44 @@ class Kinematics:
             frames: of the URDF, which stand for their origins, or points of frames.
         """
         q = np.asarray(q, dtype=np.float64)
-        poses: list[Array] = []
-        for index, (placement, parent, motion) in enumerate(self._chain):
-            local = placement @ motion.at(q[:, index])
-            poses.append(local if parent < 0 else poses[parent] @ local)
+        poses = self._poses(q)
         found = np.empty((len(q), len(frames), 3))
         for joint, columns, points in self._by_joint(tuple(frames)):
             found[:, columns] = (np.swapaxes((poses[joint][:, :3] @ points.T), 1, 2)
                                  if joint >= 0 else points[:, :3])
         return np.asarray(found @ self._to_table[:3, :3].T + self._to_table[:3, 3])
+
+    def joint_poses(self, q: Array) -> Array:
+        """(K, N + 1, 4, 4) poses of the joints in the table's frame, for K configurations (K, N).
+
+        Number 0 is the table's frame itself; a joint's own frame turns with it.
+        """
+        q = np.asarray(q, dtype=np.float64)
+        found = np.empty((len(q), len(self._chain) + 1, 4, 4))
+        found[:, 0] = _STILL
+        for joint, pose in enumerate(self._poses(q), 1):
+            found[:, joint] = self._to_table @ pose
+        return found
+
+    @property
+    def to_table(self) -> Array:
+        """(4, 4) pose of the frame in which the URDF's root stands, in the table's frame."""
+        return self._to_table
+
+    @property
+    def chain(self) -> list[tuple[Array, Array]]:
+        """Of each joint where it is in the frame of the one before (3,), and its axis (3,)."""
+        return [(placement[:3, 3], np.array([motion.sine[2, 1], motion.sine[0, 2],
+                                             motion.sine[1, 0]]))
+                for placement, _, motion in self._chain]
+
+    def _poses(self, q: Array) -> list[Array]:
+        """Of each joint (K, 4, 4) in the frame in which the URDF's root stands."""
+        poses: list[Array] = []
+        for index, (placement, parent, motion) in enumerate(self._chain):
+            local = placement @ motion.at(q[:, index])
+            poses.append(local if parent < 0 else poses[parent] @ local)
+        return poses
 
     def _by_joint(self, frames: tuple[str | Point, ...]) -> list[tuple[int, list[int], Array]]:
         """For each joint the columns of the points that move with it, and these (P, 4)."""

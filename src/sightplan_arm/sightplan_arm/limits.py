@@ -1,9 +1,9 @@
-"""What a trajectory may do: numbers, times, joint limits, and the workspace box, all proven.
+"""What a trajectory may do: numbers, times, joint limits, workspace box and bodies, all proven.
 
 Joints follow cubic splines, whose greatest positions, velocities and accelerations are known in
 closed form. How far a point of the arm strays from the straight line between two samples is
 bounded from above, so that a path is let through only if all of it lies in the box; nothing is
-merely sampled.
+merely sampled. How bodies are proven to keep apart is told in ``sightplan_arm.bodies``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import pinocchio
 from numpy.typing import NDArray
 
 from sightplan.model import InputError
+from sightplan_arm.bodies import Bodies, Conflict
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.hardware import ArmStoppedError, JointTrajectory, Vector
+from sightplan_arm.surroundings import HELD, NOTHING, OBSTACLES, SIDES, TABLE, Around
 from sightplan_arm.trajectories import Spline, extremes
 
 if TYPE_CHECKING:
@@ -42,7 +44,11 @@ MOST_SAMPLES = 200_000
 
 
 class Limits:
-    """Checks trajectories of one arm, and measured states."""
+    """Checks trajectories of one arm, and measured states.
+
+    Attributes:
+        bodies: what the arm consists of, and how far it keeps from what.
+    """
 
     def __init__(self, robot: RobotConfig, kinematics: Kinematics, max_points: int = 5000,
                  max_duration_s: float = 60.0) -> None:
@@ -50,19 +56,74 @@ class Limits:
         self._points = robot.safety.points
         self._max_points, self._max_duration_s = max_points, max_duration_s
         self._reach = reaches(robot)  # (F, N)
+        self.bodies = Bodies(robot, kinematics)
+        self._file = robot.file
         order = np.arange(len(robot.arm.joints))
         # The later of two joints bounds the second derivative by their angles.
         self._reach_of_pairs = self._reach[:, np.maximum.outer(order, order)]  # (F, N, N)
 
-    def check(self, trajectory: JointTrajectory) -> None:
+    def check(self, trajectory: JointTrajectory, around: Around = NOTHING) -> None:
         """Raise ArmStoppedError if the trajectory breaks a limit; its cause says which.
 
         Nothing of the present is looked at: it may be asked at any time, for any trajectory.
+
+        Args:
+            trajectory: of the joints.
+            around: what it is checked against besides the arm itself.
         """
         self._check_form(trajectory)
         with np.errstate(over='ignore', invalid='ignore'):  # what overflows is refused
             self._check_joints(trajectory)
-            self._check_box(Spline.of(trajectory))
+            spline = Spline.of(trajectory)
+            self._check_box(spline)
+            conflict = self.bodies.conflict(spline, around)
+        if conflict is not None:
+            raise _refused('workspace' if conflict.other.kind == SIDES else 'collision',
+                           self._in_words(conflict))
+
+    def check_bodies(self, positions: Vector, slack_m: float) -> float:
+        """Raise ArmStoppedError if bodies are measured to overlap.
+
+        Args:
+            positions: (N,) of the joints [rad].
+            slack_m: by which they may be nearer than their margins.
+
+        Returns:
+            how far any point of the arm may go before they can be [m].
+        """
+        conflict, room_m = self.bodies.measured(positions, slack_m)
+        if conflict is not None:
+            one, other = conflict.one, conflict.other
+            raise _refused('measured_workspace' if other.kind == SIDES else 'measured_contact',
+                           f'{one.name} is at {_apart(conflict.distance_m)} {other.name}; the '
+                           f'margin is {1e3 * conflict.margin_m:g} mm')
+        return room_m
+
+    def _in_words(self, conflict: Conflict) -> str:
+        """Both bodies, their distance and margin, and what to do."""
+        one, other = conflict.one, conflict.other
+        kinds = {one.kind, other.kind}
+        begins = ('begins too close, must lead away only, and ' if conflict.leaving else '')
+        if conflict.leaving:
+            remedy = ('lead it away first, by a motion that does nothing else or by the '
+                      "robot's own means (hand guiding)")
+        elif OBSTACLES in kinds:
+            remedy = (f'take it away or go around it; what always stands there is in {self._file} '
+                      '(safety.bodies.obstacles)')
+        elif SIDES in kinds:
+            remedy = ('choose another posture or place; where more is free, enlarge '
+                      f'safety.box_min_m or box_max_m in {self._file}')
+        elif TABLE in kinds:
+            remedy = f'stay higher, or correct table.pose in {self._file}'
+        elif HELD in kinds:
+            remedy = 'take it another way, or choose another posture'
+        else:
+            remedy = ('choose another posture; if the shapes of the URDF are too large there, '
+                      f'give the pair a margin of its own in {self._file} (safety.bodies.pairs)')
+        what = f'what is held ({one.name})' if one.kind == HELD else one.name
+        return (f'the motion {begins}would bring {what} to {_apart(conflict.distance_m)} '
+                f'{other.name} after {conflict.time_s:.2f} s; the margin is '
+                f'{1e3 * conflict.margin_m:g} mm: {remedy}')
 
     def check_measured(self, positions: Vector, velocities: Vector, position_slack_rad: float,
                        velocity_slack: float, box_slack_m: float) -> None:
@@ -204,6 +265,13 @@ class Limits:
 
     def _worst(self, over: Vector) -> str:
         return self._arm.joints[_argmax(over)]
+
+
+def _apart(distance_m: float) -> str:
+    """A distance in words, before the name of what it is a distance to."""
+    if distance_m < 0.0:
+        return f'an overlap of {-1e3 * distance_m:.1f} mm with'
+    return f'{1e3 * distance_m:.1f} mm from'
 
 
 def _argmax(over: Vector) -> int:

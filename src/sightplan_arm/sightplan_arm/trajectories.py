@@ -5,6 +5,7 @@ A *path* is an array (K, N) of joint angles without time [rad].
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -92,6 +93,22 @@ class Spline:
         """(M, N) velocities at times ``u`` (M,) of pieces (M,)."""
         u = u[:, None]
         return np.asarray(self.b[piece] + u * (2.0 * self.c[piece] + u * 3.0 * self.d[piece]))
+
+    def variations(self, piece: NDArray[np.intp], low: Array, high: Array) -> Array:
+        """(M, N) how far each joint goes, there and back added up, between two times of pieces.
+
+        A cubic goes one way between the zeros of its velocity.
+        """
+        low, high = low[:, None], high[:, None]
+        a, b, c, d = self.a[piece], self.b[piece], self.c[piece], self.d[piece]
+        with np.errstate(all='ignore'):  # the roots in their stable form; what is none is cut off
+            pivot = -(c + np.copysign(np.sqrt(c * c - 3.0 * d * b), c))
+            first, second = pivot / (3.0 * d), b / pivot
+            roots = [np.where(np.isfinite(t), np.clip(t, low, high), low)
+                     for t in (np.fmin(first, second), np.fmax(first, second))]
+        times = [np.broadcast_to(low, a.shape), *roots, np.broadcast_to(high, a.shape)]
+        places = [a + u * (b + u * (c + u * d)) for u in times]
+        return np.asarray(sum(np.abs(q1 - q0) for q0, q1 in itertools.pairwise(places)))
 
 
 def sample(trajectory: JointTrajectory, t: float) -> tuple[Array, Array, Array]:

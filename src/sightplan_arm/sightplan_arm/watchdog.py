@@ -70,9 +70,10 @@ class Fingers:
         self.opening_m = math.nan
 
     def settled(self, arm: Arm) -> bool:
-        """Whether they stand: at the goal, or elsewhere after they have moved; or time is over.
+        """Whether they stand: at the goal, or elsewhere on the way there; or time is over.
 
-        Fingers that stand where they were have not begun to move yet, for all that is known.
+        Fingers that stand where they were have not begun to move yet, for all that is known, nor
+        have those that press a little harder on what they are to let go.
         """
         state = arm.state()
         if state is None or state.stamp_s <= self._start_s:
@@ -88,6 +89,8 @@ class Fingers:
         # From the last one before: measurements may be far apart, and one alone stands still.
         first = max(i for i, (s, _) in enumerate(self._seen) if s <= before)
         recent = [m for _, m in self._seen[first:]]
-        moved = max(abs(m - self._seen[0][1]) for _, m in self._seen) >= self._MOVED_M
+        begun = self._seen[0][1]
+        way = math.copysign(1.0, self._goal_m - begun)
+        moved = max(way * (m - begun) for _, m in self._seen) >= self._MOVED_M
         return (max(recent) - min(recent) < self._STILL_M
                 and (moved or abs(state.opening_m - self._goal_m) <= self._THERE_M))

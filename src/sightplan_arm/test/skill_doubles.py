@@ -158,9 +158,9 @@ class OpenGate:
 
     def __init__(self, arm, dry_run=False):
         self.arm, self.dry_run, self.episodes = arm, dry_run, 0
-        self.motions, self.skills = [], []
+        self.motions, self.skills, self.arounds, self.taken = [], [], {}, []
         self.stop_at, self.stopped, self.epoch = '', False, 0
-        self.limits = SimpleNamespace(check=lambda trajectory: None)
+        self.limits = SimpleNamespace(check=lambda trajectory, around: None)
 
     def new_episode(self):
         self.episodes += 1
@@ -179,13 +179,15 @@ class OpenGate:
         self.skills.append(what)
         yield
 
-    def follow(self, trajectory, what):
+    def follow(self, trajectory, what, around):
         self._check(what)
+        self.arounds[what] = around
         if not self.dry_run:
             self.arm.command(trajectory)
 
-    def grip(self, opening_m, force_n, what):
+    def grip(self, opening_m, force_n, what, takes=None):
         self._check(what)
+        self.taken += [] if takes is None else [takes]
         if not self.dry_run:
             self.arm.grip(opening_m, force_n)
         return self.arm.opening

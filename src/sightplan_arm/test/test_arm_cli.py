@@ -14,6 +14,7 @@ from board_pictures import FLAT, STANDING, board_picture, project
 from box_pictures import BLOCK_M, MATRIX, Box, camera_pose, picture
 from sightplan.cli import main
 from sightplan.model import InputError
+from sightplan_arm import command
 from sightplan_arm.camera_files import (
     read_camera_info,
     read_depth,
@@ -86,7 +87,9 @@ def test_a_good_robot_is_ready(files, capsys):
     change(robot, 'max_level: 6', 'max_level: 2')
     code, out, _ = call(capsys, 'check', robot, '--camera-info', info)
     assert code == 0
-    assert len(re.findall(r'^ok ', out, re.MULTILINE)) == 6
+    assert len(re.findall(r'^ok ', out, re.MULTILINE)) == 7
+    assert re.search(r'^ok +bodies +80 pairs of bodies are .*panda_link7 and panda_link5', out,
+                     re.MULTILINE)
     assert re.search(r'6 moves .* [0-9]+ motions within all limits', out)
     assert re.search(r'^ +level +c1 +c2$', out, re.MULTILINE)
 
@@ -102,13 +105,32 @@ def test_timeouts_that_let_the_arm_stand_late_are_warned_of(files, capsys, timeo
     assert ('safety.state_timeout_s' in row['text']) is (state == 'warn')
 
 
+@pytest.mark.parametrize(('asked', 'ready', 'words'), [
+    ('arm_bridge', True, 'panda may be armed'),
+    ('arm_bridge', False, 'panda may not be armed'), ('', False, 'start arm_bridge')])
+def test_a_running_graph_is_asked_what_is_guaranteed(capsys, monkeypatch, asked, ready, words):
+    answer = {'asked': asked, 'robot': 'panda', 'may_be_armed': ready, 'text': 'holds   stop: x',
+              'guarantees': [{'name': 'stop', 'holds': True}]}
+    requests = []
+    monkeypatch.setattr(command, '_ask_graph', lambda *given: requests.append(given) or answer)
+    code, out, _ = call(capsys, 'check', 'panda', '--live')
+    assert (code, requests) == (0 if ready else 1, [({'robot': 'panda'}, 'arm_live')])
+    assert 'holds   stop: x' in out
+    assert words in out
+    code, found, _ = result(capsys, 'check', 'panda', '--live')
+    assert found['guarantees'] == answer['guarantees']
+    answer = {'error': 'arm_bridge is silent'}
+    code, _, err = call(capsys, 'check', '--live')
+    assert (code, 'arm_bridge is silent' in err) == (1, True)
+
+
 def test_the_check_as_json(files, capsys):
     robot, info = files
     code, found, err = result(capsys, 'check', robot, '--camera-info', info, '--no-motions')
     assert code == 0
     assert found['ok'] is True
     assert {row['what']: row['state'] for row in found['checks']} == {
-        'file': 'ok', 'urdf': 'ok', 'stops': 'ok', 'reach': 'ok', 'camera': 'ok'}
+        'file': 'ok', 'urdf': 'ok', 'stops': 'ok', 'bodies': 'ok', 'reach': 'ok', 'camera': 'ok'}
     assert len(found['reach']) == 40
     assert 'can be used' in err
     code, found, _ = result(capsys, 'check', robot, '--no-motions')

@@ -67,6 +67,9 @@ def test_the_template_explains_every_field():
         kind = getattr(config, f'{section.title()}Config')
         assert {field.name for field in fields(kind)} == PANDA[section].keys()
     assert {field.name for field in fields(config.HandConfig)} == PANDA['gripper']['hand'].keys()
+    bodies = PANDA['safety']['bodies']
+    assert {field.name for field in fields(config.BodiesConfig)} == bodies.keys()
+    assert config.BodiesConfig(**{**bodies, 'pairs': (), 'obstacles': ()}) == config.BodiesConfig()
 
 
 @pytest.fixture
@@ -189,6 +192,13 @@ MISTAKES = [
     ('safety.checked_points', {'panda_hand': []}, 'at least 1 item'),
     ('safety.checked_points', [[0, 0, 0]], 'should be a valid dictionary'),
     ('safety.box_min_m', [-750, -600, -12], 'lengths are in metres'),
+    ('safety.bodies', {'self_margin_m': 5}, 'from 0 to 0.2'),
+    ('safety.bodies', {'pairs': [{'bodies': ['panda_hand', 'panda_palm'], 'margin_m': 0.01}]},
+     "no 'panda_palm'; did you mean 'panda_hand'"),
+    ('safety.bodies', {'pairs': [{'bodies': ['hand', 'table'], 'margin_m': None}]}, 'say why'),
+    ('safety.bodies', {'pairs': [{'bodies': ['hand'], 'margin_m': 0.01}]}, 'at least 2 items'),
+    ('safety.bodies', {'obstacles': [{'name': 'table', 'pose': {
+        'xyz': [0, 0, 0], 'rpy_deg': [0, 0, 0]}, 'size_m': [1.0, 1.0, 1.0]}]}, "'table' is taken"),
     ('safety.start_tolerance_rad', 0.31, 'from 0.0001 to 0.3'),
     ('safety.tracking_tolerance_rad', 1.0, 'from 0.0001 to 0.3'),
     ('safety.box_max_m', [0.35, 0.35, 0.3], 'arm.park: panda_hand_tcp would be outside'),

@@ -109,6 +109,13 @@ def workspace(make):
     return bench, bench.error(bench.follow, way(bench.robot, bench.robot.arm.park, away))
 
 
+def collision(make):
+    bench = make()
+    park, folded = bench.robot.arm.park, bench.robot.arm.park.copy()
+    folded[3], folded[5] = -3.0, 0.4
+    return bench, bench.error(bench.follow, way(bench.robot, park, folded))
+
+
 def jump(make):
     bench = make()
     bench.arm.posture[2] += 1.05 * bench.robot.safety.start_tolerance_rad
@@ -219,6 +226,12 @@ def measured_velocity(make):
 def measured_workspace(make):
     bench = make()
     bench.arm.after(0.1, lambda: bench.arm.offset_rad.__setitem__(0, -3.5))
+    return bench, bench.error(bench.follow)
+
+
+def measured_contact(make):
+    bench = make()
+    bench.arm.after(0.1, lambda: bench.arm.offset_rad.__setitem__([3, 5], [-0.9, -1.8]))
     return bench, bench.error(bench.follow)
 
 
@@ -850,10 +863,10 @@ def test_threads_that_look_do_not_wait_for_a_check(bench):
     entered, stopped = threading.Event(), threading.Event()
     check = bench.gate.limits.check
 
-    def slow(trajectory):
+    def slow(trajectory, around):
         entered.set()
         assert stopped.wait(20.0)
-        check(trajectory)
+        check(trajectory, around)
     bench.gate.limits.check = slow
     errors = []
     thread = threading.Thread(target=lambda: errors.append(bench.error(bench.follow)))

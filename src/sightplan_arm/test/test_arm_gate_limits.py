@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_doubles import way
+from sightplan_arm.config import BodiesConfig, PairConfig
 from sightplan_arm.gate import CAUSES
 from sightplan_arm.geometry import hand_down, rotation_from_rpy
 from sightplan_arm.hardware import ArmStoppedError, JointTrajectory
@@ -157,6 +158,11 @@ def test_the_lowest_point_of_an_arc_between_two_points_counts(panda, panda_kinem
     assert refusal(checks, trajectory) == ('' if room_m > 1e-4 else 'workspace')
 
 
+POINTS_ALONE = BodiesConfig(pairs=tuple(
+    PairConfig((name, 'box'), None, 'only points are looked at here')
+    for name in ('hand', 'panda_link5', 'panda_link4')))
+
+
 @pytest.mark.parametrize('frame', range(4))
 def test_every_checked_frame_and_side_counts(panda, panda_kinematics, go, frame):
     name = panda.safety.checked_frames[frame]
@@ -166,7 +172,8 @@ def test_every_checked_frame_and_side_counts(panda, panda_kinematics, go, frame)
             for room, cause in ((0.01, ''), (-0.01, 'workspace')):
                 box = {'box_min_m': np.full(3, -2.0), 'box_max_m': np.full(3, 2.0)}
                 box[side][axis] = extreme[axis] + (-room if side == 'box_min_m' else room)
-                safety = replace(panda.safety, checked_frames=(name,), checked_points=(), **box)
+                safety = replace(panda.safety, checked_frames=(name,), checked_points=(),
+                                 bodies=POINTS_ALONE, **box)
                 found = Limits(replace(panda, safety=safety), panda_kinematics)
                 assert refusal(found, go) == cause
 

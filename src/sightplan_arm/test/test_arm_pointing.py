@@ -166,7 +166,7 @@ def test_what_cannot_be_taken_is_said_and_nothing_moves(monkeypatch):
     assert wide.table.sent == []
     far = Bench(box('red', 0.0, 0.0, BAR))
 
-    def refuse(trajectory):
+    def refuse(trajectory, around):
         raise ArmStoppedError('workspace', 'the hand would leave the box')
 
     far.skills._planner._check = refuse
@@ -208,14 +208,14 @@ def broken_off(bench, phase, part=0.5):
     """Break off the next motion of a phase halfway; the arm stays where it is then."""
     follow = bench.gate.follow
 
-    def half(trajectory, what):
+    def half(trajectory, what, around):
         if phase in what:
             bench.gate.follow = follow
             count = max(2, int(part * len(trajectory.positions)))
             follow(JointTrajectory(trajectory.times_s[:count], trajectory.positions[:count],
-                                   trajectory.velocities[:count]), what)
+                                   trajectory.velocities[:count]), what, around)
             raise ArmStoppedError('cancelled', 'somebody cancelled')
-        follow(trajectory, what)
+        follow(trajectory, what, around)
     bench.gate.follow = half
 
 

@@ -92,6 +92,28 @@ def test_a_block_is_moved_and_what_took_how_long_is_reported():
     assert np.allclose(bench.table.posture, ROBOT.arm.park)
 
 
+def test_the_gate_is_told_what_stands_there_what_is_held_and_what_may_touch():
+    bench = Bench('rg', 'y', 'b', '')
+    start = bench.table.blocks['g'].at.copy()
+    assert bench.move('g', 'c2').report.cause == 'done'
+    others = {'block r', 'block y', 'block b'}
+    told = bench.gate.arounds
+
+    def touches(what):
+        return {(touch.one, touch.other, touch.overlap_m) for touch in told[what].touches}
+    for what in ('to above g', 'down to g', 'up from g'):
+        assert {one.name for one in told[what].obstacles} == {*others, 'g (1)'}
+        assert told[what].held is None and touches(what) == {('hand', 'g (1)', None)}
+    for what in ('up with g', 'g to above c2', 'g down on c2'):
+        assert {one.name for one in told[what].obstacles} == others
+        assert np.allclose(told[what].held.size_m, 0.05, atol=1e-3)
+        assert np.abs(told[what].held.pose[:3, 3]).max() < 2e-3, 'the tip is at its middle'
+    assert not touches('up with g') and not touches('g to above c2')
+    assert touches('g down on c2') == {('held', 'table', 0.004), ('held', 'block y', 0.004)}
+    taken, = bench.gate.taken
+    assert np.allclose(taken.pose[:3, 3], start, atol=2e-3)
+
+
 def test_errors_do_not_add_up_over_many_moves():
     bench = Bench('rgb', '', '', '', verify=False, check_table=False)
     for move in ('b c2', 'g c2', 'r c2', 'r c1', 'g c1', 'b c1'):
@@ -403,7 +425,7 @@ def test_a_motion_that_the_gate_would_refuse_later_is_not_begun():
     """Else it would be refused with the block in the hand."""
     bench = Bench('rg', '', 'b')
 
-    def check(trajectory):
+    def check(trajectory, around):
         away = np.abs(trajectory.positions[-1] - ROBOT.arm.park).max()
         if bench.table.checked and away == 0.0:  # the last one, back home
             raise ArmStoppedError('workspace', 'it would leave the box')

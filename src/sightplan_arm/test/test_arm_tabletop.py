@@ -57,6 +57,22 @@ class Bench:
         return self.table.opened_m()
 
 
+def test_the_gate_is_told_of_the_thing_that_is_taken_and_of_what_is_high():
+    bench = bar_bench(verify=False)
+    assert bench.skills.grasp_at(bench.around('a'), 'the bar').report.cause == 'done'
+    taken, = bench.gate.taken
+    bar = np.array(BAR)
+    assert np.allclose(np.sort(taken.size_m)[1:], np.sort(bar)[1:], atol=0.015)
+    lift = bench.gate.arounds['up with the thing']
+    assert lift.held is not None and lift.touches == ()
+    assert lift.obstacles and not any(one.fingers for one in lift.obstacles)
+    assert bench.gate.arounds['down to the thing'].held is None
+    assert bench.skills.place_at(bench.at(0.1, -0.15), 'table').report.cause == 'done'
+    down = bench.gate.arounds['down with the thing']
+    assert down.held is not None
+    assert ('held', 'table') in {(touch.one, touch.other) for touch in down.touches}
+
+
 def bar_bench(**kwargs):
     return Bench(box('red', 0.25, -0.15, BAR, 20.0), box('blue', -0.25, -0.15, TRAY), **kwargs)
 

@@ -398,7 +398,17 @@ ROS_PARTS = {'ros-ground': bench_ros_ground, 'ros-episodes': bench_ros_episodes}
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan bench`` and its sub-commands."""
-    from sightplan_bench import arm, gate, grounding, pointing_grasps, safety, starts, sweep
+    from sightplan_bench import (
+        arm,
+        gate,
+        grounding,
+        pointing_grasps,
+        robustness,
+        safety,
+        soak,
+        starts,
+        sweep,
+    )
     parser = add_command(
         subparsers, 'bench', measure,
         'measure speed: rendering, questions, planning, ROS, episodes',
@@ -416,7 +426,8 @@ def add_parser(subparsers: Any) -> None:
                              f'{", ".join((*PARTS, *ROS_PARTS))}')
     parser.add_argument('--no-ros', action='store_true', help='leave out what needs ROS')
     parts = parser.add_subparsers(metavar='', title='sub-commands')
-    for module in (sweep, grounding, arm, pointing_grasps, gate, safety, starts):
+    for module in (sweep, grounding, arm, pointing_grasps, gate, robustness, safety, soak,
+                   starts):
         module.add_parser(parts)
 
 

@@ -26,6 +26,7 @@ from sightplan.commands.frame import Result, add_command
 from sightplan.commands.progress import EpisodeBar
 from sightplan.model import InputError
 from sightplan_bench.output import count, shown
+from sightplan_bench.solids import SPARSE_M, Solids
 
 if TYPE_CHECKING:
     from sightplan_arm.config import RobotConfig
@@ -46,7 +47,10 @@ TOLERANCE_ACCELERATION = 1e-5
 NEEDLESS = 1e-3
 """What stays this far inside all limits [rad, rad/s, rad/s2, m] was refused needlessly."""
 
-_LIMITS = ('position_limit', 'velocity_limit', 'acceleration_limit', 'workspace')
+_LIMITS = ('position_limit', 'velocity_limit', 'acceleration_limit', 'workspace', 'collision')
+
+MOMENTS = 12
+"""Times at which the judge compares bodies."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +221,10 @@ class Judge:
     """
 
     def __init__(self, robot: RobotConfig, still_rad_s: float) -> None:
+        from sightplan_arm.bodies import Bodies
+        from sightplan_arm.kinematics import Kinematics
         self._robot, self._chain, self._still = robot, Chain(robot), still_rad_s
+        self._solids = Solids(robot, Bodies(robot, Kinematics(robot)).margins())
 
     def broken(self, trials: list[Trial]) -> list[str]:
         """What is wrong with each, '' for nothing."""
@@ -228,16 +235,19 @@ class Judge:
             origins = self._chain.origins(np.concatenate([q for q, _, _ in sampled]))
             start = 0
             for i, (q, dq, ddq) in zip(rest, sampled, strict=True):
-                found[i] = self._over(q, dq, ddq, origins[start:start + len(q)])
+                found[i] = (self._over(q, dq, ddq, origins[start:start + len(q)])
+                            or self._close(q[:SAMPLES]))
                 start += len(q)
         return found
 
-    def room(self, trial: Trial) -> tuple[float, float, float, float]:
-        """How far inside the limits a sound trajectory stays: rad, rad/s, rad/s2, m."""
+    def room(self, trial: Trial) -> tuple[float, ...]:
+        """How far inside the limits a sound trajectory stays: rad, m, rad/s, rad/s2, m."""
         arm, safety = self._robot.arm, self._robot.safety
         q, dq, ddq = _hermite(trial.trajectory)
         points = self._chain.origins(q)
+        bodies = self._solids.room(q[:SAMPLES][::SAMPLES // MOMENTS])
         return (float(np.minimum(q - arm.lower, arm.upper - q).min()),
+                bodies - SPARSE_M,
                 float((arm.max_velocity - np.abs(dq)).min()),
                 float((arm.max_acceleration - np.abs(ddq)).min()),
                 float(np.minimum(points - safety.box_min_m, safety.box_max_m - points).min()))
@@ -261,6 +271,14 @@ class Judge:
                float(np.abs(trial.state.velocities).max())) > self._still + TOLERANCE:
             return 'an arm that moves already'
         return ''
+
+    def _close(self, q: Vector) -> str:
+        """Whether bodies come too close to one another; not those that did so from the start."""
+        first = self._solids.room(q[:1])
+        worst = self._solids.room(q[::SAMPLES // MOMENTS])
+        if first < 0.0 or worst >= -TOLERANCE:
+            return ''
+        return f'bodies too close by {-worst}'
 
     def _over(self, q: Vector, dq: Vector, ddq: Vector, points: Vector) -> str:
         arm, safety = self._robot.arm, self._robot.safety
@@ -335,7 +353,8 @@ class TrialGenerator:
                     [1 - 1e-6, 1 + 1e-6, 2.0, 20.0])
             else:
                 speed[joint] = rng.choice([-1, 1]) * rng.choice([0.049, 0.051, 0.5])
-        return Trial(kind, trajectory, JointState(0.0, start + away, speed, 0.0))
+        return Trial(kind, trajectory, JointState(0.0, start + away, speed,
+                                                  self._robot.gripper.open_m))
 
     # --- sound ones and such that graze a limit -----------------------------------------------
 
@@ -634,8 +653,8 @@ def add_parser(subparsers: Any) -> None:
 
 _DESCRIPTION = """\
 Make random trajectories (sound ones, such that graze a limit, broken ones), have the safety gate
-check them, and judge what passed by dense sampling with kinematics of its own. Violations must
-be 0: else the command fails."""
+check them, and judge what passed by dense sampling with kinematics and shapes of its own.
+Violations must be 0: else the command fails."""
 
 _EXAMPLES = """\
 examples:

@@ -5,10 +5,12 @@
 A ROS graph of its own with simulated hardware in real time: ``sim_bridge`` in the namespace of
 the hardware, ``arm_bridge`` in front of it, and the nodes that an episode needs. Three parts:
 
-*Kills*: in mid-motion, at a random moment, the process of the agent, of the grounder or of the
-camera is killed (SIGKILL). Measured from then: when the last command reaches the controller's
-topic, and from when on all joints stand, by the driver's joint states, as they arrive here. The
-killed process is started again, and until the next reset nothing may move.
+*Kills*: in mid-motion, at a random moment, the process of the agent, of the grounder, of the
+camera or of the gate itself (``arm_bridge``) is killed (SIGKILL). Measured from then: when the
+last command reaches the controller's topic, and from when on all joints stand, by the driver's
+joint states, as they arrive here. The killed process is started again, and until the next reset
+nothing may move; after the gate's death, in which ``arm_watcher`` stops the arm, nothing before a
+person re-arms it, resets refused. ``hang`` instead stops that process for a second (SIGSTOP).
 
 *Stops*: ``~/stop`` in mid-motion or at rest; then, for a random time, everything that arm_bridge
 offers is used to get the arm to move. Nothing may, until it was re-armed and reset.
@@ -52,7 +54,8 @@ if TYPE_CHECKING:
     from sightplan.model import Action
     from sightplan_bench.safety_node import Bench
 
-KINDS = ('grounder', 'camera', 'agent')
+KINDS = ('grounder', 'camera', 'agent', 'arm_bridge')
+HANG = 'hang'
 _say = functools.partial(say, 'safety')
 LIMIT_MS = 200.0
 """Within which the arm has to hold."""
@@ -91,7 +94,9 @@ class Kill:
         travel_rad: way of the joint that went farthest after the kill.
         cause: of the gate's hold.
         moved_again: whether anything moved after the arm stood, before the next reset.
-        refused: whether the arm refused an action, once the killed process was back.
+        refused: whether the arm refused an action, and after the gate's death a reset, once the
+            killed process was back.
+        load: of the machine, in the last minute.
     """
 
     kind: str
@@ -102,6 +107,7 @@ class Kill:
     cause: str
     moved_again: bool
     refused: bool
+    load: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -147,7 +153,8 @@ class Results:
         """What is printed."""
         found: dict[str, Any] = {}
         if self.kills:
-            by_kind = {kind: [k for k in self.kills if k.kind == kind] for kind in KINDS}
+            by_kind = {kind: [k for k in self.kills if k.kind == kind]
+                       for kind in (*KINDS, HANG)}
             found['kills'] = {kind: _kills(kills) for kind, kills in by_kind.items() if kills}
             found['kills']['all'] = _kills(self.kills)
         if self.stops:
@@ -182,7 +189,8 @@ def _kills(kills: Sequence[Kill]) -> dict[str, Any]:
             'travel_rad': spread([k.travel_rad for k in kills], 3),
             'moved_again': sum(k.moved_again for k in kills),
             'not_refused': sum(not k.refused for k in kills),
-            'causes': dict(Counter(k.cause for k in kills))}
+            'causes': dict(Counter(k.cause for k in kills)),
+            'load': spread([k.load for k in kills], 2)}
 
 
 def spread(values: Sequence[float], digits: int = 1) -> dict[str, Any]:
@@ -225,9 +233,9 @@ class Processes:
         """Of a process that runs."""
         return self._running[name].pid
 
-    def kill(self, name: str) -> None:
-        """SIGKILL, at once."""
-        self._running[name].send_signal(signal.SIGKILL)
+    def kill(self, name: str, number: int = signal.SIGKILL) -> None:
+        """Send a signal, at once."""
+        self._running[name].send_signal(number)
 
     def reap(self, name: str) -> None:
         """Wait for the end of one that was killed."""
@@ -405,20 +413,31 @@ class Trials:
         next_one = self._rng.choice(self._actions() or self._model.actions)
         self._await_motion(running, self._rng.uniform(0.0, _LONGEST_WAIT_S))
         bench.expecting = True
-        since_s = time.monotonic()
-        if kind == 'camera':
-            self._kill_camera()
-        else:
-            self._processes.kill(kind)
+        pid, number = self._victim(kind)  # found before: that takes a while
+        load, since_s = os.getloadavg()[0], time.monotonic()
+        os.kill(pid, number)
         self._ready, self._running = False, None
         time.sleep(_AFTER_S * self._patience)
-        cause = bench.status.cause
-        broken = _fails(running)
+        if kind == HANG:
+            os.kill(pid, signal.SIGCONT)
+        of_gate = kind in (ARM_BRIDGE, HANG)
+        cause = (bench.watcher if of_gate else bench.status).cause
+        broken = kind == ARM_BRIDGE or _fails(running)  # nobody is left to say how it ended
         if kind == 'camera':  # its process does not come back without the rest of the hardware
             refused = _fails(bench.begin(bench.execute, next_one))
             until_s = time.monotonic()
             self._restart(HARDWARE, bench.measured_age_s)
             self._request = None
+        elif of_gate:
+            if kind == ARM_BRIDGE:
+                self._restart(kind, lambda: bench.beat_age_s(kind))
+            if not cause:
+                raise _NotMade('the motion came to its end before the watcher had to stop it')
+            bench.await_world(_START_S)
+            refused = (_fails(bench.begin(bench.execute, next_one))
+                       and _fails(bench.begin(bench.reset, self._request)))
+            time.sleep(self._settle_s)
+            until_s = time.monotonic()
         else:
             self._restart(kind, lambda: bench.beat_age_s(kind))
             refused = _fails(bench.begin(bench.execute, next_one))
@@ -429,17 +448,23 @@ class Trials:
         if not (broken and cause) and in_time:  # whatever was killed is back by now
             raise _NotMade('the motion came to its end before it was to be broken off')
         commands = [at for at in list(bench.commands) if since_s < at < until_s]
-        signs = list(bench.pictures if kind == 'camera' else bench.beats[kind])
+        signs = list(bench.pictures if kind == 'camera' else
+                     bench.beats[ARM_BRIDGE if of_gate else kind])
         sign = max((at for at in signs if at < since_s + _AFTER_S * self._patience), default=0.0)
         return Kill(kind, 1e3 * (sign - since_s),
                     1e3 * (commands[-1] - since_s) if commands else None, still_ms, travel,
-                    cause, moved_again, refused)
+                    cause, moved_again, refused, load)
 
-    def _kill_camera(self) -> None:
-        pid = camera_pid(self._processes.pid('hardware'))
+    def _victim(self, kind: str) -> tuple[int, int]:
+        """The process to be killed, and the signal."""
+        if kind == HANG:
+            return self._processes.pid(ARM_BRIDGE), signal.SIGSTOP
+        if kind != 'camera':
+            return self._processes.pid(kind), signal.SIGKILL
+        pid = camera_pid(self._processes.pid(HARDWARE))
         if pid is None:
             raise _NotMade('the camera has no process of its own')
-        os.kill(pid, signal.SIGKILL)
+        return pid, signal.SIGKILL
 
     def _stop(self) -> Stop:
         bench, rng = self._bench, self._rng
@@ -598,10 +623,11 @@ def _clean_shared_memory() -> None:
 # The graph.
 
 HARDWARE, ARM_BRIDGE, AGENT, GROUNDER = 'hardware', 'arm_bridge', 'agent', 'grounder'
+WATCHER = 'arm_watcher'
 
 
 def graph_commands(folder: Path, robot: str) -> dict[str, Sequence[str]]:
-    """Commands of the nodes, as the graph file has them: hardware, arm_bridge, agent, grounder."""
+    """Commands of the nodes, as the graph file has them: those that an arm needs."""
     from sightplan.graphs.graph import find_graph
     from sightplan.graphs.up import command
     script = folder / 'script.json'
@@ -616,7 +642,7 @@ def graph_commands(folder: Path, robot: str) -> dict[str, Sequence[str]]:
     for node in graph.chosen(values).nodes:
         name = HARDWARE if node.executable == 'sim_bridge' else node.name
         commands[name] = command(node, values)
-    return {name: commands[name] for name in (HARDWARE, ARM_BRIDGE, AGENT, GROUNDER)}
+    return {name: commands[name] for name in (HARDWARE, WATCHER, ARM_BRIDGE, AGENT, GROUNDER)}
 
 
 def beater(node: str, needs: Sequence[str]) -> list[str]:
@@ -655,9 +681,9 @@ def add_parser(subparsers: Any) -> None:
     """Register ``sightplan bench safety``."""
     parser = add_command(
         subparsers, 'safety', measure, 'a moving arm on ROS: something dies, somebody stops it',
-        'Start a ROS graph with simulated hardware in real time. Kill the agent, the grounder or '
-        'the camera in mid-motion and measure when the arm holds; stop it and try everything to '
-        'get it to move; move blocks undisturbed and count needless holds.',
+        'Start a ROS graph with simulated hardware in real time. Kill the agent, the grounder, '
+        'the camera or arm_bridge in mid-motion and measure when the arm holds; stop it and try '
+        'everything to get it to move; move blocks undisturbed and count needless holds.',
         examples='examples:\n'
                  '  sightplan bench safety --trials 200 --stops 1000 --moves 100\n'
                  '  sightplan bench safety --kill camera --trials 20 --stops 0 --moves 0 --json\n'
@@ -665,8 +691,9 @@ def add_parser(subparsers: Any) -> None:
                  'counts against the arm.\n',
         exits=f'0 everything held within {LIMIT_MS:g} ms and nothing moved that should not; 1 '
               'something did; 2 bad usage')
-    parser.add_argument('--kill', choices=(*KINDS, 'all'), default='all',
-                        help='what is killed (default: %(default)s, in equal parts)')
+    parser.add_argument('--kill', choices=(*KINDS, HANG, 'all'), default='all',
+                        help='what is killed (default: %(default)s, in equal parts; not hang, in '
+                        'which arm_bridge stands still for a second)')
     parser.add_argument('--trials', type=count, default=200, metavar='N',
                         help='processes killed (default: %(default)s)')
     parser.add_argument('--stops', type=count, default=1000, metavar='N',

@@ -24,7 +24,7 @@ from trajectory_msgs.msg import JointTrajectory
 from sightplan.model import Action, DeadlineError, Problem, SightplanError, State, WorldError
 from sightplan_arm.config import load_robot
 from sightplan_nodes import names, qos
-from sightplan_nodes.calls import ActionCaller, ServiceCaller
+from sightplan_nodes.calls import ActionCaller, ServiceCaller, introduce
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import raise_error
 from sightplan_nodes.heartbeats import Heartbeats
@@ -68,6 +68,7 @@ class Bench(Node):
         self.beats: dict[str, collections.deque[float]] = {}
         self.pictures: collections.deque[float] = collections.deque(maxlen=_KEPT)
         self.status = msg.ArmStatus(state=msg.ArmStatus.REARMED)
+        self.watcher = msg.ArmStatus(state=msg.ArmStatus.REARMED)
         self.breaks: Counter[str] = Counter()
         self.expecting = False
         self._count = 0
@@ -83,7 +84,10 @@ class Bench(Node):
                                  self._take_info, qos.DRIVER, raw=True)
         self.create_subscription(msg.ArmStatus, names.arm_status(WORLD), self._take_status,
                                  qos.LATCHED)
-        self.create_subscription(msg.Heartbeat, names.HEARTBEAT, self._take_beat, qos.HEARTBEAT)
+        self.create_subscription(msg.ArmStatus, names.arm_status(names.ARM_WATCHER),
+                                 lambda status: setattr(self, 'watcher', status), qos.LATCHED)
+        for topic in (names.HEARTBEAT, names.gate_heartbeat(WORLD)):
+            self.create_subscription(msg.Heartbeat, topic, self._take_beat, qos.HEARTBEAT)
         self._beat_pub = self.create_publisher(msg.Heartbeat, names.HEARTBEAT, qos.HEARTBEAT)
         self._belief_pub = self.create_publisher(msg.Belief, names.AGENT_BELIEF, qos.EVENTS)
         service = names.setup_service(there)
@@ -163,6 +167,20 @@ class Bench(Node):
         """
         for caller in (self._set_up, self._reset, self._stop, self._skill):
             caller.wait_until_there(timeout_s)
+
+    def await_world(self, timeout_s: float) -> None:
+        """Wait until arm_bridge, which was started anew, knows this process and its stop.
+
+        Raises:
+            DeadlineError: it does not in time.
+        """
+        end = time.monotonic() + timeout_s
+        if not introduce(self, WORLD, timeout_s):
+            raise DeadlineError(f'{WORLD} does not answer within {timeout_s:g} s')
+        while self.status.state != msg.ArmStatus.STOPPED:
+            if time.monotonic() > end:
+                raise DeadlineError(f'{WORLD} is not stopped within {timeout_s:g} s')
+            time.sleep(0.01)
 
     @staticmethod
     def request(episode_id: str, problem: Problem, pddl: str) -> LoadProblem.Request:
@@ -270,9 +288,10 @@ _PARAMETERS = {'describe_parameters', 'get_parameter_types', 'get_parameters', '
                'set_parameters', 'set_parameters_atomically', 'get_type_description',
                'get_logger_levels', 'set_logger_levels'}
 _MIDDLE = GraspAt.Goal(region=msg.Region(form=msg.Region.POINT, x=[0.5], y=[0.7]))
-_TRIED = {'load_problem', 'reset', 'get_view', 'stop', 'rearm', 'confirm'} | _PARAMETERS
+_TRIED = {'load_problem', 'reset', 'get_view', 'stop', 'rearm', 'confirm', 'status'} | _PARAMETERS
 _HARMLESS = {f'sensor_msgs/msg/{kind}' for kind in ('JointState', 'Image', 'CameraInfo')} | {
     'sightplan_interfaces/msg/Heartbeat', 'sightplan_interfaces/msg/Belief',
+    'sightplan_interfaces/msg/ArmStatus',
     'rcl_interfaces/msg/ParameterEvent', 'rosgraph_msgs/msg/Clock'}
 """Types of topics: what is measured, and what is sent in the barrage."""
 

@@ -9,7 +9,8 @@ from sightplan import cli
 from sightplan_bench import command
 from sightplan_bench.command import PARTS, ROS_PARTS
 
-SLOW = (*ROS_PARTS, 'household', 'scoring', 'grounded-plan', 'paths', 'belief', 'locating')
+SLOW = (*ROS_PARTS, 'household', 'scoring', 'grounded-plan', 'paths', 'belief', 'locating',
+        'replay', 'sliding', 'steps')
 FIGURES = {
     'rendering': {'render_ms', 'render_size'},
     'steps': {'blocksworld_step_ms', 'blocksworld_step_ms_most', 'household_step_ms',

@@ -9,11 +9,13 @@ import pytest
 from arm_doubles import way
 from sightplan.cli import main
 from sightplan_arm import limits
+from sightplan_arm.bodies import Bodies
 from sightplan_arm.config import load_robot
 from sightplan_arm.hardware import JointState, JointTrajectory
 from sightplan_arm.kinematics import Kinematics
 from sightplan_bench import gate as bench_gate
 from sightplan_bench.gate import Chain, Judge, Trial, run_batch
+from sightplan_bench.solids import SPARSE_M, Solids
 
 LIMIT = ('position_limit', 'velocity_limit', 'acceleration_limit')
 
@@ -59,14 +61,14 @@ def test_the_judges_kinematics_agree_with_pinocchios(arm):
     assert ours == pytest.approx(kinematics.fk_many(q, robot.safety.points), abs=1e-9)
 
 
-@pytest.mark.parametrize(('robot', 'count'), [('panda', 1600), ('ur5e', 400)])
+@pytest.mark.parametrize(('robot', 'count'), [('panda', 1600), ('ur5e', 600)])
 def test_random_trajectories_that_pass_are_within_all_limits(robots, robot, count):
     tally = run_batch(str(robots[robot].file), 11, 0, count)
     assert tally.violations == []
     summary = tally.summary()
     assert summary['trajectories'] == count
     assert 0.3 * count < summary['passed'] < 0.7 * count, 'neither way is the check vacuous'
-    for cause in (*LIMIT, 'workspace', 'invalid', 'jump', 'moving'):
+    for cause in (*LIMIT, 'workspace', 'collision', 'invalid', 'jump', 'moving'):
         assert tally.refused[cause] > 0
     for kind in ('plausible', 'wandering', 'box_graze', 'velocity_graze', 'acceleration_graze',
                  'position_graze', 'overshoot', 'start'):
@@ -74,6 +76,24 @@ def test_random_trajectories_that_pass_are_within_all_limits(robots, robot, coun
     assert tally.passed['broken'] == 0
     assert tally.judged_refusals > 0.05 * count
     assert tally.needless <= 0.02 * tally.judged_refusals
+
+
+def test_the_judge_measures_bodies_as_the_gate_does(arm):
+    robot, kinematics = arm
+    bodies, random = Bodies(robot, kinematics), np.random.default_rng(2)
+    margins = bodies.margins()
+    solids = Solids(robot, margins)
+    for _ in range(8):
+        q = robot.arm.ready + 0.5 * (random.uniform(robot.arm.lower, robot.arm.upper)
+                                     - robot.arm.ready)
+        theirs = min(gap - margins[pair] for pair, gap in bodies.distances(q).items())
+        assert -1e-9 < solids.room(q[None]) - theirs < SPARSE_M
+
+
+def test_the_judge_catches_a_gate_that_knows_no_bodies(monkeypatch, robots):
+    monkeypatch.setattr(Bodies, 'conflict', lambda self, spline, around: None)
+    found = run_batch(str(robots['panda'].file), 11, 0, 200).violations
+    assert any('bodies too close' in wrong for wrong in found)
 
 
 @pytest.mark.parametrize('check', ['_check_form', '_check_joints', '_check_box', '_strays'])

@@ -47,8 +47,9 @@ from sightplan.records import messages
 from sightplan_nodes import names
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import error_from_text, fill_error, guarded
-from sightplan_nodes.goals import OneGoal
+from sightplan_nodes.goals import RESULT_KEPT_S, OneGoal
 from sightplan_nodes.heartbeats import Heartbeats
+from sightplan_nodes.memory import FreedMemory
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import (
@@ -123,12 +124,13 @@ class AgentNode(Node):
         self._recorder = RosRecorder(self, lambda: self._world.labelled)
         self._worker = Worker(self, names.AGENT)
         self._needs: tuple[str, ...] = ()
+        self._memory = FreedMemory()
         self._heartbeats = Heartbeats(self, lambda: self._needs)
         self._server = ActionServer(
             self, RunEpisode, '~/run_episode', guarded(self, RunEpisode.Result, self._run),
             callback_group=ReentrantCallbackGroup(),
             goal_callback=self._goal.accept, handle_accepted_callback=self._goal.take,
-            cancel_callback=lambda _: CancelResponse.ACCEPT)
+            cancel_callback=lambda _: CancelResponse.ACCEPT, result_timeout=RESULT_KEPT_S)
 
     def close(self) -> None:
         """End an episode that is under way as cancelled."""
@@ -234,6 +236,7 @@ class AgentNode(Node):
                 privileged=self._privileged, cancelled=self._cancelled, limits=limits)
         finally:
             self._needs = ()
+            self._memory.give_back()
 
 
 def check_truth(world: str, method: str, stop_at_goal: bool, privileged: str) -> None:

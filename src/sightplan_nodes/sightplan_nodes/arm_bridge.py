@@ -60,7 +60,7 @@ class ArmBridge(WorldNode):
     def __init__(self, **node_arguments: Any) -> None:
         super().__init__(names.ARM_BRIDGE, **node_arguments)
         self._settings = s = declare_settings(self, ArmBridgeSettings)
-        self._side = ArmSide(self, keeps_stops=s.hardware == names.REAL)
+        self._side = ArmSide(self, s.hardware)
         robot = self._side.robot
         self._choose_what_to_pass_on(robot)
         self._arm = RosArm(self, robot, s.hardware, self._relay_joints)
@@ -68,7 +68,7 @@ class ArmBridge(WorldNode):
         self._pubs = {'image': self.image_pub, 'info': self.info_pub, 'depth': self.depth_pub}
         gate, self._skills_of_arm = self._side.attach(
             s.domain, self._arm, self._camera, self._camera.image_age_s,
-            self._wait_for_hardware)
+            self._wait_for_hardware, self._arm.unreachable)
         self._arm.on_trouble = lambda message: gate.stop('command_failed', message)
         service = names.setup_service(s.hardware, s.setup)
         table = service.rpartition('/')[0]
@@ -123,10 +123,14 @@ class ArmBridge(WorldNode):
         self._side.cancelled(why)
 
     def _relay(self, part: str, data: bytes) -> None:
+        if part == 'image' and self._side.measures is not None:
+            self._side.measures.note_picture()
         if part in self._passed_on and self._pubs[part].get_subscription_count():
             self._pubs[part].publish(data)
 
     def _relay_joints(self, message: JointState) -> None:
+        if self._side.measures is not None:
+            self._side.measures.note_joints(message)
         if 'joints' in self._passed_on:
             self._side.joints_pub.publish(message)
 

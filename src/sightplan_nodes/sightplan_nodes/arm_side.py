@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Point
 from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.clock import Clock, ClockType
 from sensor_msgs.msg import JointState as JointStateMsg
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import GraspAt
 from sightplan_interfaces.srv import Confirm
-from std_msgs.msg import ColorRGBA
+from std_msgs.msg import ColorRGBA, String
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -36,20 +38,27 @@ from sightplan.model import (
 from sightplan.records import messages
 from sightplan_arm.config import ROBOT_HASH, load_robot
 from sightplan_arm.gate import Gate, GateSettings, GateState, GateStatus, PlannedMotion
+from sightplan_arm.guarantees import Guarantee, Observed, Rate, assess, lacking
 from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, JointState
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.skills import SkillReport, SkillResult, Skills, load_skills
 from sightplan_arm.skills.pointing import PointingSkills
 from sightplan_arm.skills.pointing import make_skills as make_pointing_skills
 from sightplan_nodes import names, qos
+from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import error_text
-from sightplan_nodes.latch import Latch, default_latch_file
+from sightplan_nodes.heartbeats import Beat
+from sightplan_nodes.latch import Latch, latch_path
+from sightplan_nodes.live_measures import LiveMeasures
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
+from sightplan_nodes.work import Worker
 from sightplan_nodes.world_node import WorldNode
 
-TICK_S = 0.01
+TICK_S = 0.005
+BEAT_TICKS = 2
+"""Looks of the gate's thread between two of its heartbeats."""
 _NO_BELIEF = Belief(frozenset(), {})
 AGENT_GONE_S = 3.0
 """An agent that was not heard for so long is not there."""
@@ -57,6 +66,12 @@ BEATS_COME_S = 15.0
 """So long an action or reset waits for the first heartbeat of a node that was just started [s].
 
 Nodes that answer calls may still be unknown to others: Fast DDS announces them every 3 s."""
+GUARANTEES_S = 1.0
+"""So often it is seen which guarantees hold [s]."""
+WATCHER_GONE_S = 1.0
+"""A watcher that was not heard for so long is not asked to re-arm [s]."""
+REARM_S = 3.0
+"""So long the watcher may take to re-arm [s]."""
 CLOSE_S = 3.0
 """So long the node waits at its end for the skill under way [s]."""
 
@@ -90,26 +105,29 @@ class ArmSide:
     stopped.
 
     Parameters: see ArmSettings and, under ``gate.``, the gate's GateSettings. Publishes
-    ``~/status`` (ArmStatus, latched), ``~/markers`` (MarkerArray, latched: workspace, planned way
+    ``~/status`` (ArmStatus, latched), ``~/heartbeat`` (Heartbeat, by the gate's own thread, for
+    ``arm_watcher``), ``~/markers`` (MarkerArray, latched: workspace, planned way
     of the tip), ``joint_states`` and ``skill_report`` (SkillReport). Serves ``~/stop`` and
-    ``~/rearm`` (Trigger) and ``~/confirm`` (Confirm), and the action ``grasp_at`` (GraspAt), for
-    which no problem need be loaded. Listens to ``heartbeat`` and, as what the agent expects, to
-    ``agent/belief``.
+    ``~/rearm`` (Trigger), ``~/confirm`` (Confirm) and ``~/status`` (Trigger: its message says as
+    JSON what is guaranteed now, and it succeeds if the arm may be armed), and the action
+    ``grasp_at`` (GraspAt), for which no problem need be loaded. Listens to ``heartbeat``, to
+    ``arm_watcher/status`` and, as what the agent expects, to ``agent/belief``.
 
-    The gate is looked after every 10 ms by a thread of its own, whatever else the node does.
+    The gate is looked after every 5 ms by a thread of its own, whatever else the node does.
     """
 
-    def __init__(self, node: WorldNode, keeps_stops: bool = False) -> None:
+    def __init__(self, node: WorldNode, hardware: str = '') -> None:
         """Offer all of it; ``attach`` says what is moved.
 
         Args:
             node: whose names they are.
-            keeps_stops: whether stops are kept in a file if ``latch_file`` does not say.
+            hardware: REAL or SIMULATED, behind drivers and beside a watcher; '': an arm in this
+                process. Stops of a real one are kept in a file if ``latch_file`` does not say.
 
         Raises:
             InputError: a setting or the robot's file is wrong.
         """
-        self._node, self._keeps_stops = node, keeps_stops
+        self._node, self._hardware = node, hardware
         self.settings = declare_settings(node, ArmSettings)
         self.gate_settings = declare_settings(node, GateSettings, prefix='gate.')
         self._required = [name.strip() for name in self.settings.required.split(',')
@@ -131,6 +149,8 @@ class ArmSide:
         self._belief_lock = threading.Lock()
         self._latch: Latch | None = None
         self._acting, self._leaving, self._detached = False, False, False
+        self._others_stop: Callable[[], None] = _ready
+        self._others_rearm: Callable[[], None] = _ready
         self._acts = threading.Condition()  # guards the three, and what the gate requires
         self._closing = threading.Event()
         name = node.get_name()
@@ -139,11 +159,30 @@ class ArmSide:
         self._marker_pub = node.create_publisher(MarkerArray, names.markers(name), qos.LATCHED)
         self.joints_pub = node.create_publisher(JointStateMsg, names.JOINT_STATES, qos.SENSOR)
         self._report_pub = node.create_publisher(msg.SkillReport, names.SKILL_REPORT, qos.EVENTS)
+        self._beat_pub = Beat(node, names.gate_heartbeat(name))
         for kind, service, callback in ((Trigger, names.stop(name), self._stop),
                                         (Trigger, names.rearm(name), self._rearm),
                                         (Confirm, names.confirm(name), self._confirm)):
             node.create_service(kind, service, self._answering(callback),
                                 callback_group=node.group)
+        self.measures = LiveMeasures(node, self.robot, hardware) if hardware else None
+        self._watchers = ([names.ARM_WATCHER] if hardware and not self.gate_settings.dry_run
+                          and 'watcher' in self.robot.safety.required else [])
+        self._ticks = Rate()
+        self._unreachable: Callable[[], str] | None = None
+        self._lacking: list[Guarantee] = []
+        self._guarantees_said = ''
+        self._guarantees_pub = node.create_publisher(String, names.guarantees(name), qos.LATCHED)
+        node.create_service(Trigger, names.arm_status(name), self._tell_guarantees,
+                            callback_group=node.group)
+        node.create_timer(GUARANTEES_S, self._show_guarantees, callback_group=node.group,
+                          clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._watcher: msg.ArmStatus | None = None
+        self._errands = Worker(node, f'{name} errands')
+        self._rearm_watcher = ServiceCaller(node, Trigger, names.rearm(names.ARM_WATCHER),
+                                            names.ARM_WATCHER, repeatable=True)
+        node.create_subscription(msg.ArmStatus, names.arm_status(names.ARM_WATCHER),
+                                 self._hear_watcher, qos.LATCHED, callback_group=node.group)
         node.offer(GraspAt, names.GRASP_AT, self._grasp_at,
                    lambda goal: f'to grasp {goal.label or "what is pointed at"}')
         node.create_subscription(msg.Heartbeat, names.HEARTBEAT, self._beat, qos.HEARTBEAT,
@@ -155,7 +194,8 @@ class ArmSide:
 
     def attach(self, domain: str, arm: Arm, camera: Camera,
                image_age_s: Callable[[], float] | None,
-               wait_for_hardware: Callable[[], None] | None = None) -> tuple[Gate, Skills]:
+               wait_for_hardware: Callable[[], None] | None = None,
+               unreachable: Callable[[], str] | None = None) -> tuple[Gate, Skills]:
         """Say what is moved, and begin to look after it.
 
         Args:
@@ -164,6 +204,8 @@ class ArmSide:
             camera: what looks.
             image_age_s: see Gate.
             wait_for_hardware: waits until there are joint states and pictures; None: there are.
+            unreachable: why braking would not get to the controller ('': it would); None: it
+                always does.
 
         Raises:
             InputError: no skills for this domain are installed, or a setting is wrong.
@@ -175,7 +217,7 @@ class ArmSide:
         self._skills = skills
         self._pointing = make_pointing_skills(robot, arm, camera, gate, kinematics,
                                               **self._pointing_options)
-        self._wait_for_hardware = wait_for_hardware or _ready
+        self._wait_for_hardware, self._unreachable = wait_for_hardware or _ready, unreachable
         gate.on_status(self._show_status)
         gate.on_plan(self._show_plan)
         self._marker_pub.publish(MarkerArray(markers=[self._box()]))
@@ -187,12 +229,20 @@ class ArmSide:
         if self._stop_asked:
             gate.stop('stop_request', self._stop_asked)
             self._keep()
+        if self._watcher is not None:
+            self._hear_watcher(self._watcher)
         if not self._watchdog.is_alive():
             self._watchdog.start()
         return gate, skills
 
-    def detach(self) -> None:
-        """Leave the arm to others; a skill of our own is broken off."""
+    def detach(self, stop: Callable[[], None], rearm: Callable[[], None]) -> None:
+        """Leave the arm to others; a skill of our own is broken off.
+
+        Args:
+            stop: what ``~/stop`` does from now on.
+            rearm: what ``~/rearm`` does.
+        """
+        self._others_stop, self._others_rearm = stop, rearm
         self._detached = True
         self.cancelled('others command the arm')
         with self._acts:
@@ -220,6 +270,7 @@ class ArmSide:
                 if not self._acts.wait_for(lambda: not self._acting, CLOSE_S):
                     return
         self._closing.set()
+        self._errands.close(0.1)
         if self._watchdog.is_alive():
             self._watchdog.join(1.0)
         if gate is not None:
@@ -241,6 +292,7 @@ class ArmSide:
             WorldError: something is not ready; says what.
         """
         self.check_not_stopped()
+        self._await_guarantees()
         with self._belief_lock:  # one of the old episode is taken before, or not at all
             self._episode_id = episode_id
         with self._moving(self._required if self._node.by_agent else []):
@@ -319,6 +371,7 @@ class ArmSide:
             raise WorldError(f'the node {names.AGENT} is there, and may move the arm in an '
                              'episode: end its graph, and use that of "sightplan up grasp"')
         self._wait_for_hardware()
+        self._await_guarantees()
         try:
             with self._moving([name for name in self._required if name != names.AGENT]):
                 self._node.check_cancelled()  # who cancels from now on holds the arm
@@ -372,7 +425,7 @@ class ArmSide:
         with self._acts:
             if self._leaving:
                 raise WorldError(f'{self._node.get_name()} was stopped')
-            gate.require(list(required))
+            gate.require([*required, *self._watchers])
             self._acting = True
         try:
             self._await_first_beats(gate)
@@ -383,6 +436,48 @@ class ArmSide:
                 self._acting = False
                 gate.require([self._ending()] if self._leaving else [])
                 self._acts.notify_all()
+
+    def _await_guarantees(self) -> None:
+        """Give what was just started some time to hold what is required of it.
+
+        Raises:
+            CancelledError: nobody waits any more.
+            StoppedError: the watcher stopped the arm.
+            WorldError: a required guarantee does not hold; names it, the measurement, the remedy.
+        """
+        end_s = time.monotonic() + BEATS_COME_S
+        while missing := self._missing():
+            self.check_not_stopped()
+            if time.monotonic() >= end_s or self._leaving:
+                raise WorldError('the arm is not armed: ' + '; '.join(
+                    f'guarantee {one.name} does not hold: {one.said} (remedy: {one.remedy})'
+                    for one in missing) + f'; safety.required of {self.robot.file} asks for it')
+            self._node.check_cancelled()
+            time.sleep(0.05)
+
+    def _missing(self) -> list[Guarantee]:
+        """Required guarantees that do not hold; none where nothing is moved through drivers."""
+        return self._of_concern(self._guarantees())
+
+    def _of_concern(self, guarantees: Sequence[Guarantee]) -> list[Guarantee]:
+        if self.gate_settings.dry_run or not self._hardware:
+            return []
+        return lacking(guarantees)
+
+    def _guarantees(self) -> tuple[Guarantee, ...]:
+        """All guarantees, as measured now."""
+        gate, around, now_s = self._gate, self.measures, time.monotonic()
+        more: dict[str, Any] = {}
+        if gate is not None:
+            more = {'gate': self._ticks.measured(now_s), 'dry_run': self.gate_settings.dry_run,
+                    'checks': gate.checks()}
+        if around is None:
+            return assess(self.robot, Observed(
+                command_limits_said='the simulated arm has no controller_manager', **more))
+        around.watcher = self._watcher
+        stop = self._unreachable() if self._unreachable is not None else ''
+        return assess(self.robot, around.observed(
+            [*self._required, *self._watchers] if self._acting else self._watchers, stop, **more))
 
     def _await_first_beats(self, gate: Gate) -> None:
         """Give nodes that were never heard some time; what fell silent is not waited for."""
@@ -396,12 +491,17 @@ class ArmSide:
         return f'{self._node.get_name()}: it was stopped'
 
     def _watch(self) -> None:
+        looks = 0
         while not self._closing.wait(TICK_S):
-            gate = self._gate
+            gate, looks = self._gate, looks + 1
             if gate is None:
                 return
             try:
                 gate.tick()
+                self._ticks.note(time.monotonic())
+                if looks % BEAT_TICKS == 0:
+                    with contextlib.suppress(Exception):  # ROS shuts down: to others it is dead
+                        self._beat_pub.publish()
             except Exception as error:  # a watchdog that ends would leave the arm alone
                 self._node.get_logger().fatal(messages.text(
                     f'the watchdog of the arm failed: {type(error).__name__}: {error}'),
@@ -414,26 +514,27 @@ class ArmSide:
                         throttle_duration_sec=1.0)
 
     def _make_latch(self) -> Latch | None:
-        given = self.settings.latch_file
-        if given == 'none' or (not given and not self._keeps_stops):
-            return None
-        path = (Path(given).expanduser() if given
-                else default_latch_file(self.robot.file, self._node.get_namespace()))
-        return Latch(path, lambda text: self._node.get_logger().fatal(messages.text(text)))
+        path = latch_path(self.settings.latch_file, self._hardware == names.REAL,
+                          self.robot.file, self._node.get_namespace())
+        return None if path is None else Latch(
+            path, lambda text: self._node.get_logger().fatal(messages.text(text)))
 
     def _keep(self) -> None:
         if self._latch is not None:
             self._latch.follow()
 
-    def _answering(self, callback: Callable[[Any], str]) -> Callable[[Any, Any], Any]:
+    def _answering(self, callback: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
         """A service's callback that answers whatever goes wrong.
 
         Args:
-            callback: sees to a request and returns what to say; or raises what to say instead.
+            callback: sees to a request and returns what to say, or awaits it; or raises what to
+                say instead.
         """
-        def answer(request: Any, response: Any) -> Any:
+        async def answer(request: Any, response: Any) -> Any:
             try:
-                response.message, response.success = callback(request), True
+                said = callback(request)
+                response.message = said if isinstance(said, str) else await said
+                response.success = True
             except Exception as error:
                 response.message = error_text(error)
                 if not isinstance(error, WorldError | InputError):
@@ -443,7 +544,9 @@ class ArmSide:
 
     def _stop(self, request: Trigger.Request) -> str:
         if self._detached:
-            raise WorldError(_OTHERS)
+            self._others_stop()
+            self._node.get_logger().warning('the hardware was stopped on request')
+            return 'the hardware was stopped; ~/rearm ends it'
         self._stop_asked = 'a stop was asked for'  # first: an arm that is made now sees it
         gate = self._gate
         if gate is not None:
@@ -453,16 +556,34 @@ class ArmSide:
         self._node.get_logger().warning('stopped on request')
         return 'stopped; ~/rearm ends it'
 
-    def _rearm(self, request: Trigger.Request) -> str:
+    async def _rearm(self, request: Trigger.Request) -> str:
+        if self._detached:
+            self._others_rearm()
+            return 'the hardware follows commands again'
         gate, _ = self._there()
         state = gate.status().state
         if state is not GateState.STOPPED:
             raise WorldError(f'nothing to re-arm: the arm is {state.name}, not stopped')
+        if (self.measures is not None
+                and self.measures.seen_of_watcher().age_s < WATCHER_GONE_S):
+            reply = await self._errands.call(
+                lambda: self._rearm_watcher(Trigger.Request(), REARM_S))
+            if not reply.success:
+                raise WorldError(reply.message)
         gate.rearm('operator')
         self._stop_asked = ''
         self._keep()
         self._node.get_logger().warning('re-armed')
         return 're-armed; the next reset begins an episode'
+
+    def _hear_watcher(self, status: msg.ArmStatus) -> None:
+        """Hold or stop, too, where the watcher has braked or stopped the arm."""
+        self._watcher, gate = status, self._gate
+        if status.cause == 'gate_late' and gate is not None:
+            gate.hold('gate_late', status.message)
+        if status.state == msg.ArmStatus.STOPPED and gate is not None:
+            gate.stop('watcher', status.message)
+            self._keep()
 
     def _confirm(self, request: Confirm.Request) -> str:
         gate, _ = self._there()
@@ -472,6 +593,8 @@ class ArmSide:
     def _beat(self, message: msg.Heartbeat) -> None:
         if message.node == names.AGENT:
             self._agent_heard_s = time.monotonic()
+        if self.measures is not None:
+            self.measures.note_beat(message)
         if self._gate is not None:
             self._gate.beat(message.node, message.needs)
 
@@ -498,9 +621,48 @@ class ArmSide:
         self._status_pub.publish(msg.ArmStatus(
             header=self._header(), state=int(status.state), cause=status.cause,
             message=messages.text(status.message), moving=status.moving,
-            dry_run=status.dry_run, ready=status.ready,
-            waiting_for=[messages.text(what) for what in status.waiting_for],
+            dry_run=status.dry_run, ready=status.ready and not self._lacking,
+            waiting_for=[messages.text(what) for what in (
+                *status.waiting_for,
+                *(f'the guarantee {one.name}: {one.said}' for one in self._lacking))],
             pending=status.pending, pending_text=messages.text(status.pending_text)))
+
+    def _show_guarantees(self) -> None:
+        """Publish what is guaranteed, and what of it is missing, when that has changed."""
+        if self._closing.is_set():
+            return
+        guarantees, gate = self._guarantees(), self._gate
+        missing = self._of_concern(guarantees)
+        changed = [one.name for one in missing] != [one.name for one in self._lacking]
+        self._lacking = missing
+        if changed and gate is not None:
+            self._show_status(gate.status())
+        said = json.dumps([(one.name, one.holds, one.required) for one in guarantees])
+        if said != self._guarantees_said:
+            self._guarantees_said = said
+            self._guarantees_pub.publish(String(data=messages.text(
+                json.dumps(self._describe(guarantees)))))
+
+    def _describe(self, guarantees: Sequence[Guarantee]) -> dict[str, Any]:
+        """How things stand, as plain data."""
+        gate = self._gate
+        status = None if gate is None else gate.status()
+        return {'node': self._node.get_name(), 'robot': self.robot.name,
+                'hardware': self._hardware or 'in process',
+                'state': None if status is None else status.state.name,
+                'cause': '' if status is None else status.cause,
+                'message': '' if status is None else status.message,
+                'confirm': self.gate_settings.confirm,
+                'may_be_armed': not self._of_concern(guarantees),
+                'guarantees': [one.to_json() for one in guarantees],
+                'text': '\n'.join(map(str, guarantees))}
+
+    def _tell_guarantees(self, request: Trigger.Request, response: Trigger.Response,
+                         ) -> Trigger.Response:
+        described = self._describe(self._guarantees())
+        response.success = described['may_be_armed']
+        response.message = messages.text(json.dumps(described))
+        return response
 
     def _report_to_msg(self, report: SkillReport) -> msg.SkillReport:
         return msg.SkillReport(

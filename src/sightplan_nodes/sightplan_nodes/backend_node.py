@@ -33,7 +33,9 @@ from sightplan.vlm.recording import recorded
 from sightplan_nodes import conversions, qos
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.depth import DepthImages
+from sightplan_nodes.failures import error_text
 from sightplan_nodes.heartbeats import Heartbeats
+from sightplan_nodes.memory import FreedMemory
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import MODEL, READS_PROMPT, RosTruth, TruthSettings
@@ -138,6 +140,7 @@ class BackendNode(LifecycleNode):
         self._user: Any = None
         self._truth: RosTruth | None = None
         self._episode_id = ''
+        self._memory = FreedMemory()
         self.observations = conversions.RequestedObservations()
         self._depth: DepthImages | None = None
         self._worker = Worker(self, name)
@@ -231,11 +234,11 @@ class BackendNode(LifecycleNode):
             self._backend, self._user = backend, self.use(backend)
         except SightplanError as error:
             self.get_logger().fatal(
-                messages.text(f'backend {name!r} cannot be used: {error}'))
+                f'backend {name!r} cannot be used: {error_text(error)}')
             return TransitionCallbackReturn.FAILURE
         except Exception as error:
-            self.get_logger().fatal(messages.text(
-                f'backend {name!r} broke while loading: {type(error).__name__}: {error}'))
+            self.get_logger().fatal(
+                f'backend {name!r} broke while loading: {error_text(error)}')
             return TransitionCallbackReturn.FAILURE
         model = messages.text(backend.model)
         self._show(MODEL, model, 'Exact name of the model in use')
@@ -337,6 +340,7 @@ class BackendNode(LifecycleNode):
         if request.episode_id and new:
             self._episode_id = request.episode_id
             user.start_episode(request.episode_id, request.split)
+            self._memory.give_back()
         before = backend.usage
         try:
             work(user, request, response, limit_s)

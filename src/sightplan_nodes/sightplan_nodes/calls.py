@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+from action_msgs.msg import GoalStatus
 from rcl_interfaces.srv import GetParameters, GetParameterTypes, ListParameters
 from rclpy.action import ActionClient
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -404,7 +405,11 @@ class ActionCaller(_Caller):
             if not asked:
                 raise DeadlineError(f'{self.server} did not finish {self._name} within '
                                     f'{timeout_s:g} s and was cancelled')
-        return result.result().result
+        reply = result.result()
+        if reply.status == GoalStatus.STATUS_UNKNOWN:
+            raise DeadlineError(f'{self.server} kept the result of {self._name} no longer: this '
+                                'process asked for it too late')
+        return reply.result
 
 
 def _cancel_when_accepted(sending: Future) -> None:

@@ -70,7 +70,7 @@ from sightplan_nodes.agent import check_truth
 from sightplan_nodes.arm_side import ArmSettings
 from sightplan_nodes.calls import ActionCaller, ParameterReader, ServiceCaller
 from sightplan_nodes.failures import BY_CODE, fill_error, guarded, raise_error
-from sightplan_nodes.goals import OneGoal
+from sightplan_nodes.goals import RESULT_KEPT_S, OneGoal
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.spin import main as run_main
@@ -78,12 +78,14 @@ from sightplan_nodes.work import Worker
 
 _NOT_PARAMETERS = ('backend', 'answers', 'planner_search', 'planner_timeout_s',
                    'grounder_timeout_s', 'propose_timeout_s', 'record', 'record_images',
-                   'answers_log', 'failure_images', 'bags')
+                   'answers_log', 'failure_images', 'bags', 'bags_kept')
 """Fields of RunSettings that are other nodes' parameters, which are asked for them, and what goes
 into files of its own in process: here the bags have it."""
 
 
 _STATUS_COMES_S = 2.0
+_FINISH_S = 120.0
+"""Limit for the recorder to summarise a run, however long it was [s]."""
 _HARDWARE = f'{names.HARDWARE}/{names.SIM_BRIDGE}'
 
 
@@ -168,7 +170,7 @@ class ExperimentNode(Node):
             self, RunExperiment, '~/run_experiment',
             guarded(self, RunExperiment.Result, self._serve), callback_group=group,
             goal_callback=self._accept, handle_accepted_callback=self._goal.take,
-            cancel_callback=lambda _: CancelResponse.ACCEPT)
+            cancel_callback=lambda _: CancelResponse.ACCEPT, result_timeout=RESULT_KEPT_S)
         if self._settings.autostart:
             self._worker.submit(self._autostart)
 
@@ -345,8 +347,9 @@ class ExperimentNode(Node):
         if self._stop.is_set():
             return Outcome({}, broken)  # the recorder, which is stopped too, writes the summary
         try:
+            self._finish_run.wait_until_there(self._settings.call_timeout_s)
             reply = self._finish_run.checked(FinishRun.Request(notes_json=json.dumps(notes)),
-                                             self._settings.call_timeout_s)
+                                             _FINISH_S)
         except SightplanError as error:
             return Outcome({}, broken or error)
         return Outcome(json.loads(reply.summary_json), broken)

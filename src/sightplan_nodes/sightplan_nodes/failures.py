@@ -15,6 +15,7 @@ from rclpy.serialization import serialize_message
 
 from sightplan import model
 from sightplan.model import InfrastructureError, SightplanError
+from sightplan.model.redaction import without_secrets
 from sightplan.records.messages import text
 
 NO_ERROR = 0
@@ -45,9 +46,9 @@ def fill_error(reply: Any, error: BaseException) -> Any:
 
 
 def error_text(error: BaseException) -> str:
-    """What to say of an exception; of one that is not expected also its type."""
-    return text(str(error) if isinstance(error, SightplanError)
-                else f'{type(error).__name__}: {error}')
+    """What to say of an exception, without secrets; of one not expected also its type."""
+    return without_secrets(text(str(error) if isinstance(error, SightplanError)
+                                else f'{type(error).__name__}: {error}'))
 
 
 def guarded(node: Node, reply_type: type,

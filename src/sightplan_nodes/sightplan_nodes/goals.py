@@ -5,6 +5,13 @@ from __future__ import annotations
 from rclpy.action import GoalResponse
 from rclpy.action.server import ServerGoalHandle
 
+RESULT_KEPT_S = 30
+"""How long a server keeps the goals that ended [s], which it lists in every status message.
+
+rclpy's 15 minutes are thousands of goals of a busy world: its clients and itself become slower
+with each. Ours ask for the result as soon as a goal is accepted.
+"""
+
 
 class OneGoal:
     """Callbacks of an action server that takes one goal at a time.

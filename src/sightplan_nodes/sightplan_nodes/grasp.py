@@ -8,6 +8,7 @@ of standard input, cancels: the arm holds.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import threading
@@ -26,6 +27,7 @@ from sightplan_interfaces import msg
 from sightplan_interfaces.action import GraspAt
 from sightplan_interfaces.srv import Locate
 
+from sightplan.graphs.up import enclave_arguments
 from sightplan.model import (
     CancelledError,
     DeadlineError,
@@ -182,7 +184,8 @@ def read_request(data: Mapping[str, Any]) -> Request:
 
 
 @contextmanager
-def _spinning(node: Node) -> Iterator[None]:
+def spinning_thread(node: Node) -> Iterator[None]:
+    """An executor for a node, in a thread of its own."""
     executor, ended = SingleThreadedExecutor(), threading.Event()
     executor.add_node(node)
 
@@ -219,10 +222,11 @@ def main() -> int:
     _watch_stdin(cancel)
     try:
         request = read_request(json.loads(sys.argv[1]))
-        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        rclpy.init(args=[sys.argv[0], '--ros-args', *enclave_arguments('grasp', os.environ)],
+                   signal_handler_options=SignalHandlerOptions.NO)
         try:
             node = GraspClient()
-            with _spinning(node):
+            with spinning_thread(node):
                 answer = node.grasp(request, lambda: bool(signals) or cancel.is_set())
             leave(node)
         finally:

@@ -31,26 +31,20 @@ from rclpy.validate_full_topic_name import validate_full_topic_name
 from sightplan_interfaces.action import ExecuteSkill, RunEpisode
 from sightplan_interfaces.srv import Ground, Plan, ProposePlan, ResetWorld, StartRun
 
+from sightplan.graphs.up import enclave_arguments
 from sightplan.model import DeadlineError, InfrastructureError, InputError, SightplanError
 from sightplan_nodes import names
 
 HEALTHY, UNHEALTHY, USAGE = 0, 1, 2
 
 _LIFECYCLE = 'lifecycle_msgs/srv/GetState'
-_SERVICES: Mapping[str, tuple[Any, str]] = {
-    names.SIM_BRIDGE: (ResetWorld, names.reset(names.SIM_BRIDGE)),
-    names.ARM_BRIDGE: (ResetWorld, names.reset(names.ARM_BRIDGE)),
-    names.GROUNDER: (Ground, names.GROUND),
-    names.VLM_PLANNER: (ProposePlan, names.PROPOSE_PLAN),
-    names.SYMBOLIC_PLANNER: (Plan, names.PLAN),
-    names.METRICS_RECORDER: (StartRun, names.START_RUN),
-}
-_ACTIONS: Mapping[str, tuple[Any, str]] = {
-    names.SIM_BRIDGE: (ExecuteSkill, names.EXECUTE_SKILL),
-    names.ARM_BRIDGE: (ExecuteSkill, names.EXECUTE_SKILL),
-    names.AGENT: (RunEpisode, names.RUN_EPISODE),
-}
-"""What others need of a node, by the node; names as in ``names``."""
+_SERVICES: Mapping[str, Any] = {
+    names.SIM_BRIDGE: ResetWorld, names.ARM_BRIDGE: ResetWorld, names.GROUNDER: Ground,
+    names.VLM_PLANNER: ProposePlan, names.SYMBOLIC_PLANNER: Plan,
+    names.METRICS_RECORDER: StartRun}
+_ACTIONS: Mapping[str, Any] = {
+    names.SIM_BRIDGE: ExecuteSkill, names.ARM_BRIDGE: ExecuteSkill, names.AGENT: RunEpisode}
+"""Types of what others need of a node, by the node; ``names`` has the names."""
 
 _EXAMPLES = """examples:
   python -m sightplan_nodes.health grounder
@@ -115,12 +109,12 @@ class _Examiner:
             seen = 'is active'
         prefix = namespace.rstrip('/')
         if name in _SERVICES:
-            kind, offered = _SERVICES[name]
+            kind, offered = _SERVICES[name], names.NEEDED_SERVICES[name]
             client = self._node.create_client(kind, f'{prefix}/{offered}')
             self._until(client.service_is_ready,
                         f'{full_name} does not offer the service {prefix}/{offered}')
         if name in _ACTIONS:
-            kind, offered = _ACTIONS[name]
+            kind, offered = _ACTIONS[name], names.NEEDED_ACTIONS[name]
             self._until(ActionClient(self._node, kind, f'{prefix}/{offered}').server_is_ready,
                         f'{full_name} does not offer the action {prefix}/{offered}')
         return seen
@@ -214,7 +208,8 @@ def check_discovery(timeout_s: float) -> Health:
     nodes: list[Node] = []
     try:
         for number, context in enumerate(contexts):
-            rclpy.init(args=[], context=context,
+            rclpy.init(args=['--ros-args', *enclave_arguments('health', os.environ)],
+                       context=context,
                        signal_handler_options=SignalHandlerOptions.NO)
             nodes.append(Node(f'discovery_{number}_{os.getpid()}', context=context,
                               enable_rosout=False, start_parameter_services=False,
@@ -263,7 +258,8 @@ def main(args: Sequence[str] | None = None) -> int:
     found = [check_discovery(arguments.timeout)] if arguments.discovery else []
     try:
         if arguments.nodes:
-            rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+            rclpy.init(args=['--ros-args', *enclave_arguments('health', os.environ)],
+                       signal_handler_options=SignalHandlerOptions.NO)
             found += check(arguments.nodes, arguments.timeout)
     except InputError as error:
         sys.stderr.write(f'health: {error}\n')

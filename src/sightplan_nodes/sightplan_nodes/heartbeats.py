@@ -15,6 +15,26 @@ RATE_HZ = 100.0
 """So often that an arm which holds when nothing came for 75 ms bears several lost ones."""
 
 
+class Beat:
+    """Heartbeats of a thread that is to be known to live: it publishes them itself."""
+
+    def __init__(self, node: Node, topic: str) -> None:
+        """Publish none yet.
+
+        Args:
+            node: whose they are.
+            topic: where they go.
+        """
+        self._node = node
+        self._message = msg.Heartbeat(node=node.get_name())
+        self._publisher = node.create_publisher(msg.Heartbeat, topic, qos.HEARTBEAT)
+
+    def publish(self) -> None:
+        """Say that the thread lives."""
+        self._message.header.stamp = self._node.get_clock().now().to_msg()
+        self._publisher.publish(self._message)
+
+
 class Heartbeats:
     """Publishes a node's heartbeats from a thread of their own: they come however busy it is.
 

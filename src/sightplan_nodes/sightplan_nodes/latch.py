@@ -30,6 +30,31 @@ def default_latch_file(robot_file: Path, namespace: str) -> Path:
     return folder / 'sightplan' / f'stopped_{robot_file.stem}{within and f"@{within}"}.json'
 
 
+def latch_path(given: str, keeps: bool, robot_file: Path, namespace: str) -> Path | None:
+    """Where a stop is kept; None: nowhere.
+
+    Args:
+        given: parameter ``latch_file``: a path, '' for the default, or none.
+        keeps: whether stops are kept by default.
+        robot_file: the arm's configuration.
+        namespace: of the node.
+    """
+    if given == 'none' or (not given and not keeps):
+        return None
+    return Path(given).expanduser() if given else default_latch_file(robot_file, namespace)
+
+
+def keep_stop(path: Path, cause: str, message: str) -> None:
+    """Write the file of a stop.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path, synced=True) as file:
+        file.write_text(json.dumps({'cause': cause, 'message': message}) + '\n')
+
+
 class Latch:
     """Keeps a file as long as a gate is stopped.
 
@@ -87,9 +112,7 @@ class Latch:
                 return
             try:
                 if stopped:
-                    with replacing(self.path, synced=True) as file:
-                        file.write_text(json.dumps(
-                            {'cause': status.cause, 'message': status.message}) + '\n')
+                    keep_stop(self.path, status.cause, status.message)
                 else:
                     self.path.unlink(missing_ok=True)
             except OSError as error:

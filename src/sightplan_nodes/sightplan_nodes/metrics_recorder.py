@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
+import shutil
 import threading
 import time
 from collections import OrderedDict
@@ -22,6 +24,7 @@ from sightplan_interfaces.srv import FinishRun, StartRun
 
 from sightplan.metrics import measures
 from sightplan.model import (
+    DeadlineError,
     EpisodeEnded,
     EpisodeStarted,
     InfrastructureError,
@@ -31,17 +34,21 @@ from sightplan.model import (
     Usage,
     param,
 )
-from sightplan.records import RunStore, messages, topics
+from sightplan.model.journal import StorageError
+from sightplan.records import RunStore, bag_policy, messages, topics
 from sightplan.records.bag import COMPRESSIONS, BagWriter, TopicType, repair
+from sightplan.records.bag_policy import BagPolicy
 from sightplan.records.evidence import fresh_name
 from sightplan.records.messages import EventReader, message_types, raw_stamp_ns
 from sightplan.records.reorder_buffer import Arrival, ReorderBuffer
 from sightplan.records.truth import NotedTruth, TruthReply
-from sightplan.runs import Suite, episode_scorer, suite_of_run, summarise
+from sightplan.runs import Suite, episode_scorer, suite_of_run
+from sightplan.runs.summary_process import summarise_apart, summarise_run
 from sightplan_nodes import names, qos
 from sightplan_nodes.calls import introduce
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import error_text
+from sightplan_nodes.memory import FreedMemory
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import RosTruth, TruthSettings
 from sightplan_nodes.spin import main as run_main
@@ -52,6 +59,13 @@ JUDGED, ALL, NONE = 'judged', 'all', 'none'
 _FLUSH_BYTES = 8 * 2**20
 _CAMERA_COMES_S = 5.0
 
+_SUMMARY_REST = 49
+"""While a run goes on its summary is written at most a fiftieth of the time."""
+_MANY_LINES = 200
+"""A run of more episodes is summarised by a process of its own, which frees the memory."""
+_SUMMARY_S, _LAST_SUMMARY_S = 100.0, 3.0
+"""Limits of a summary, and of the one that is written while the node closes [s]."""
+
 
 @dataclass(frozen=True, slots=True)
 class MetricsRecorderSettings:
@@ -61,6 +75,9 @@ class MetricsRecorderSettings:
                          'one in runs/')
     image_policy: str = param(JUDGED, 'Images that go into the bags: those the agent looked at, '
                                       'all, or none', choices=(JUDGED, ALL, NONE))
+    bags: str = param(bag_policy.ALL, 'Bags that are kept: none, those of failed episodes, the '
+                                      'last ones, or all', choices=bag_policy.KEEP)
+    bags_kept: int = param(bag_policy.KEPT, 'With bags last: how many are kept', low=1)
     compression: str = param('zstd', 'Compression of the bags', choices=COMPRESSIONS)
     ring_size: int = param(60, 'Images kept in memory until it is known whether one was looked '
                                'at', low=1, high=10_000)
@@ -159,12 +176,12 @@ class EpisodeRecording:
 
     def __init__(self, folder: Path, started: Arrival, truth: RosTruth | None,
                  types: dict[str, TopicType], compression: str,
-                 suite: Suite | None) -> None:
+                 suite: Suite | None, policy: BagPolicy) -> None:
         """Open the bag and start scoring; without ``truth`` that tells what was claimed only.
 
         Raises:
             ProblemError: the episode's problem cannot be read.
-            InfrastructureError: the bag cannot be written.
+            InfrastructureError: the bag cannot be written; StorageError if the disk is full.
         """
         message = started.message
         _, problem = messages.read_problem(message)
@@ -173,10 +190,17 @@ class EpisodeRecording:
         self._truth = None if truth is None else NotedTruth(truth, self._write_truth)
         self._scorer = episode_scorer(self._truth, suite)
         self._events = EventReader()
-        self._bag = BagWriter(self.folder, compression, {'episode_id': self.spec.id})
-        self._topics = {name: self._bag.add_topic(f'/{name}', types[name],
-                                                  topics.bag_qos(name))
-                        for name in topics.RECORDED}
+        self._policy = policy
+        self._bag: BagWriter | None = None
+        if policy.writes:
+            try:
+                self._bag = BagWriter(self.folder, compression, {'episode_id': self.spec.id})
+            except StorageError:
+                self._remove()
+                raise
+            self._topics = {name: self._bag.add_topic(f'/{name}', types[name],
+                                                      topics.bag_qos(name))
+                            for name in topics.RECORDED}
         self._images: dict[int, set[str]] = {}  # topics by stamp
         self._missing: set[tuple[str, int]] = set()  # topic and stamp
         self._next = 1  # number of the next message
@@ -208,41 +232,62 @@ class EpisodeRecording:
             self._missing.add((topic, stamp_ns))
             return
         if info is not None and not there:
-            self._bag.write(self._topics[names.CAMERA_INFO], info[1], info[0])
+            self._put(names.CAMERA_INFO, info[1], info[0])
         self._images[stamp_ns] = {*there, topic}
         self._missing.discard((topic, stamp_ns))
-        self._bag.write(self._topics[topic], image[1], image[0])
-        if self._bag.pending > _FLUSH_BYTES:
+        self._put(topic, image[1], image[0])
+        if self._bag is not None and self._bag.pending > _FLUSH_BYTES:
             self._bag.flush()
 
     def add_goal(self, image: tuple[bytes, int]) -> None:
         """Record the picture of the goal."""
-        self._bag.write(self._topics[names.GOAL_IMAGE], image[1], image[0])
+        self._put(names.GOAL_IMAGE, image[1], image[0])
 
     def flush(self) -> None:
         """Make everything so far safe from a crash."""
-        self._bag.flush()
+        if self._bag is not None:
+            self._bag.flush()
 
     def cut_short(self, message: str) -> None:
         """Record and score as an error of the machinery: the end never came."""
         event = EpisodeEnded(StopReason.ERROR, message)
         end = MESSAGES.ended_to_msg(event, self.spec, self._next)
-        self._bag.write(self._topics[names.AGENT_EPISODE], time.time_ns(), serialize_message(end))
+        self._put(names.AGENT_EPISODE, time.time_ns(), serialize_message(end))
         self._scorer.record(messages.ended_from_msg(end))
 
     def close(self) -> dict[str, Any]:
-        """Close the bag; returns the line of results."""
+        """Close the bag, and remove it if it is not kept; returns the line of results."""
+        line = self._scorer.result()
+        if self._bag is None:
+            return line
         self._bag.close()
-        return {**self._scorer.result(), 'bag': f'{self.folder.parent.name}/{self.folder.name}',
+        if not self._policy.keeps(line):
+            self._remove()
+            return line
+        return {**line, 'bag': f'{self.folder.parent.name}/{self.folder.name}',
                 'images': len(self._images),
                 'images_missing': len({stamp_ns for _, stamp_ns in self._missing})}
 
+    def discard(self) -> None:
+        """Remove the bag: the disk is full, and the episode will be done again."""
+        if self._bag is not None:
+            with contextlib.suppress(InfrastructureError):
+                self._bag.close()
+            self._remove()
+
+    def _remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _put(self, topic: str, received_ns: int, data: bytes) -> None:
+        if self._bag is not None:
+            self._bag.write(self._topics[topic], received_ns, data)
+
     def _write(self, arrival: Arrival) -> None:
-        self._bag.write(self._topics[arrival.topic], arrival.received_ns, arrival.data)
+        self._put(arrival.topic, arrival.received_ns, arrival.data)
 
     def _write_truth(self, told: TruthReply) -> None:
         message = MESSAGES.truth_to_msg(told, self.episode_id)
-        self._bag.write(self._topics[names.TRUTH], time.time_ns(), serialize_message(message))
+        self._put(names.TRUTH, time.time_ns(), serialize_message(message))
 
 
 class MetricsRecorder(Node):
@@ -252,8 +297,9 @@ class MetricsRecorder(Node):
     picture of the goal, to the agent's topics and to the models' ``spending``, serves
     ``~/start_run`` (StartRun) and ``~/finish_run`` (FinishRun), and publishes
     ``~/episode_result`` (EpisodeResult) when an episode's result is on disk. A run directory holds
-    what ``sightplan run`` writes, plus ``bags/`` with a rosbag2 bag for each episode, which is
-    readable at any time, whatever happens to this process.
+    what ``sightplan run`` writes, plus ``bags/`` with a rosbag2 bag for each episode that ``bags``
+    names, which is readable at any time, whatever happens to this process. On a full disk the node
+    ends with exit code 1 and says where; what was committed is there.
 
     Ground truth comes from the service that TruthSettings name, by world time; where there is
     none, on a robot, episodes are recorded and not scored. Scoring and writing happen in a
@@ -283,6 +329,9 @@ class MetricsRecorder(Node):
         self._store: RunStore | None = None
         self._suite: Suite | None = None
         self._committed: set[str] = set()
+        self._policy = BagPolicy(Path())
+        self._memory = FreedMemory()
+        self._summary_due = 0.0  # by the monotonic clock [s]
         self._spending: _Spending | None = None
         self._current: EpisodeRecording | None = None
         self._gap_since: float | None = None
@@ -353,6 +402,9 @@ class MetricsRecorder(Node):
             except Exception as error:
                 self.get_logger().fatal(f'cannot record: {error_text(error)}')
                 self.exit_code = 1
+                if isinstance(error, StorageError) and self._current is not None:
+                    self._current.discard()  # it is not committed; room for a summary
+                    self._current = None
         self._worker.submit(guarded)
 
     # The run, in the worker's thread.
@@ -399,6 +451,8 @@ class MetricsRecorder(Node):
                 self.get_logger().warning(f'{folder}: was not finished; repaired')
         self._store, self._committed = store, set(done)
         self._spending = _Spending(store)
+        self._policy = BagPolicy(store.folder, self._settings.bags, self._settings.bags_kept)
+        self._summary_due = 0.0
         self._suite = suite_of_run(store.run_info())
         self.get_logger().info(f'recording in {store.folder}')
         return store, done
@@ -409,28 +463,46 @@ class MetricsRecorder(Node):
             raise InputError('no run is open')
         store, self._store = self._store, None
         try:
-            summary = self._summarise(store, json.loads(request.notes_json or '{}'))
+            summary = self._summarise(store, json.loads(request.notes_json or '{}'), _SUMMARY_S)
+            if not summary:
+                raise DeadlineError(f'{store.folder}: was not summarised within {_SUMMARY_S:g} s')
         finally:
             store.close()
         response.out, response.summary_json = str(store.folder), json.dumps(summary)
 
-    def _summarise(self, store: RunStore, notes: dict[str, Any]) -> dict[str, Any]:
+    def _summarise(self, store: RunStore, notes: dict[str, Any], limit_s: float,
+                   ) -> dict[str, Any]:
+        """Write the summary; {} if a process of its own was not done within the limit."""
         assert self._spending is not None
-        summary = {**summarise(store.lines(), self._suite), 'out': str(store.folder),
-                   'spent': self._spending.as_json(), **notes}
-        return store.write_summary(summary)
+        more = {'out': str(store.folder), 'spent': self._spending.as_json(), **notes}
+        if len(self._committed) > _MANY_LINES:
+            return summarise_apart(store.folder, more, limit_s)
+        return summarise_run(store, more)
+
+    def _summarise_so_far(self) -> None:
+        """Until the run is finished, now and then: it takes the longer the more there is."""
+        began = time.monotonic()
+        if began >= self._summary_due:
+            assert self._store is not None
+            self._summarise(self._store, {'interrupted': True}, _SUMMARY_S)
+            ended = time.monotonic()
+            self._summary_due = ended + _SUMMARY_REST * (ended - began)
 
     def _close_all(self) -> None:
         if self._current is not None:
             self._cut_short('the recorder was stopped before the end of the episode')
         if self._store is not None:
-            self._summarise(self._store, {'interrupted': True})
-            self._store.close()
-            self._store = None
+            store, self._store = self._store, None
+            try:
+                self._summarise(store, {'interrupted': True}, _LAST_SUMMARY_S)
+            finally:
+                store.close()
 
     # The episode, in the worker's thread.
 
     def _take_event(self, arrival: Arrival) -> None:
+        if self.exit_code is not None:  # the node is about to end
+            return
         for ready in self._reorder_buffer.add(arrival):
             if ready.starts:
                 self._start(ready)
@@ -449,7 +521,8 @@ class MetricsRecorder(Node):
             self.get_logger().warning(f'{episode_id} is recorded already; not recorded again')
             return
         self._current = EpisodeRecording(self._store.folder / 'bags', arrival, self._truth,
-                                         self._types, self._settings.compression, self._suite)
+                                         self._types, self._settings.compression, self._suite,
+                                         self._policy)
         self._record_goal()
         self._current.flush()
 
@@ -505,14 +578,22 @@ class MetricsRecorder(Node):
         recording, self._current = self._current, None
         assert recording is not None
         assert self._store is not None
-        line = recording.close()
+        try:
+            line = recording.close()
+            if keep:
+                self._store.append(line)
+                self._committed.add(recording.episode_id)
+        except StorageError:
+            recording.discard()
+            raise
+        if 'bag' in line:
+            self._policy.committed(recording.folder.name)
         if keep:
-            self._store.append(line)
-            self._committed.add(recording.episode_id)
-            self._summarise(self._store, {'interrupted': True})  # until the run is finished
+            self._summarise_so_far()
         self._results.publish(msg.EpisodeResult(
             episode_id=recording.episode_id, scored=measures.scored(line),
             solved=bool(measures.solved(line)), result_json=json.dumps(line)))
+        self._memory.give_back()
 
 
 def main(args: Sequence[str] | None = None) -> None:

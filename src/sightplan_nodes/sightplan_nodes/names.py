@@ -27,6 +27,7 @@ CLOCK = '/clock'
 
 SIM_BRIDGE = 'sim_bridge'
 ARM_BRIDGE = 'arm_bridge'
+ARM_WATCHER = 'arm_watcher'
 WORLDS = (SIM_BRIDGE, ARM_BRIDGE)
 """The nodes that can be the world: same topics, services and action, but for ONLY_SIMULATED."""
 GROUNDER = 'grounder'
@@ -57,6 +58,12 @@ HEARTBEAT = 'heartbeat'
 JOINT_STATES = 'joint_states'
 SKILL_REPORT = 'skill_report'
 
+NEEDED_SERVICES = {
+    SIM_BRIDGE: f'{SIM_BRIDGE}/reset', ARM_BRIDGE: f'{ARM_BRIDGE}/reset', GROUNDER: GROUND,
+    VLM_PLANNER: PROPOSE_PLAN, SYMBOLIC_PLANNER: PLAN, METRICS_RECORDER: START_RUN}
+NEEDED_ACTIONS = {SIM_BRIDGE: EXECUTE_SKILL, ARM_BRIDGE: EXECUTE_SKILL, AGENT: RUN_EPISODE}
+"""What others need of a node, by the node: a service, and an action."""
+
 AUTO = 'auto'
 SYMBOLIC, ARM = 'symbolic', 'arm'
 """How sim_bridge carries out skills: by placing things, or by moving its simulated arm."""
@@ -81,8 +88,21 @@ def get_view(world: str) -> str:
 
 
 def arm_status(world: str) -> str:
-    """Topic of the state of an arm's safety gate; ``world`` is the node that moves the arm."""
+    """Topic of the state of an arm's safety gate; ``world`` is the node that moves the arm.
+
+    Of a world there is also a service of this name, which says what is guaranteed.
+    """
     return f'{world}/status'
+
+
+def gate_heartbeat(world: str) -> str:
+    """Topic of the heartbeats of the thread of an arm's safety gate."""
+    return f'{world}/heartbeat'
+
+
+def guarantees(world: str) -> str:
+    """Topic of the guarantees that hold for an arm now, as JSON."""
+    return f'{world}/guarantees'
 
 
 def stop(world: str) -> str:

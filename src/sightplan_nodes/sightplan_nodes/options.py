@@ -28,5 +28,5 @@ def parse_options(text: str, source: str, settings: type | None = None) -> dict[
     try:
         options = json.loads(text)
     except ValueError as error:
-        raise InputError(f'{source} = {text!r} is not JSON: {error}') from error
+        raise InputError(f'{source} is not JSON: {error}') from None  # nor told: it may hold a key
     return dict(options)

@@ -12,7 +12,7 @@ import struct
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -51,6 +51,7 @@ _PAIRED_NS = 20_000_000  # so far apart colour and depth may always be: 60 % of 
 _PAIRED_PART = 0.6  # of the images' period, where that is longer
 _SEND_GOAL = '/_action/send_goal'
 _FINGERS_S = 0.5  # in which a gripper's trajectory leads the fingers to their goal
+_LONGEST_WAIT_S = 0.2  # that a message is believed to have waited for the executor
 _KEPT = 8  # pictures, infos and depth images that wait for their partners
 
 
@@ -214,6 +215,10 @@ class RosArm:
 
     # Besides.
 
+    def unreachable(self) -> str:
+        """Why a trajectory would not get to the controller, with the remedy; '': it would."""
+        return self._trajectories.missing()
+
     def missing(self) -> str:
         """What is not known of the arm yet, for people; '' if all is."""
         with self._lock:
@@ -287,6 +292,9 @@ class _Channel(Protocol):
             WorldError: nobody is there to take it.
         """
 
+    def missing(self) -> str:
+        """Why nobody would take it, with the remedy; '' if somebody would."""
+
 
 class _Topic:
     """A joint trajectory controller's topic."""
@@ -296,10 +304,15 @@ class _Topic:
         self._publisher = node.create_publisher(JointTrajectoryMsg, topic, qos.COMMANDS)
 
     def send(self, message: JointTrajectoryMsg, force_n: float = 0.0) -> None:
-        if not self._publisher.get_subscription_count():
-            raise WorldError(f'no controller listens on {self._publisher.topic_name}: start it'
-                             f'{_offered(self._node)}')
+        if missing := self.missing():
+            raise WorldError(missing)
         self._publisher.publish(message)
+
+    def missing(self) -> str:
+        if self._publisher.get_subscription_count():
+            return ''
+        return (f'no controller listens on {self._publisher.topic_name}: start it'
+                f'{_offered(self._node)}')
 
 
 class _Action:
@@ -329,9 +342,8 @@ class _Action:
         self._newest = 0
 
     def send(self, message: JointTrajectoryMsg, force_n: float = 0.0) -> None:
-        if not self._client.server_is_ready():
-            raise WorldError(f'no controller serves the action {self._name}: start it'
-                             f'{_offered(self._node)}')
+        if missing := self.missing():
+            raise WorldError(missing)
         executor = self._node.executor
         if executor is None:
             raise WorldError(f'{self._node.get_name()} is not spinning')
@@ -340,6 +352,11 @@ class _Action:
         self._newest += 1
         number = self._newest
         executor.create_task(lambda: self._begin(goal, number))
+
+    def missing(self) -> str:
+        if self._client.server_is_ready():
+            return ''
+        return f'no controller serves the action {self._name}: start it{_offered(self._node)}'
 
     def _begin(self, goal: Any, number: int) -> None:
         if number == self._newest:
@@ -468,9 +485,9 @@ class RosCamera:
             missing = [self.topics[part] for part, kept in self._kept.items() if not kept]
         return f'nothing has come on {", ".join(missing)}: start the driver' if missing else ''
 
-    def _taker(self, part: str) -> Callable[[bytes], None]:
-        def take(data: bytes) -> None:
-            stamp_ns, came = raw_stamp_ns(data), time.monotonic()
+    def _taker(self, part: str) -> Callable[[bytes, Mapping[str, int]], None]:
+        def take(data: bytes, info: Mapping[str, int]) -> None:
+            stamp_ns, came = raw_stamp_ns(data), time.monotonic() - _waited_s(info)
             if not stamp_ns:
                 stamp_ns = round(came * 1e9)
                 data = _stamped(data, stamp_ns)
@@ -566,6 +583,17 @@ class RosCamera:
         if not matrix[0, 0] > 0:
             raise InputError(f'{self.topics["info"]}: the camera is not calibrated (K is zero)')
         return Rgbd(rgb, depth_m, matrix, distortion, stamp_ns)
+
+
+def _waited_s(info: Mapping[str, int]) -> float:
+    """How long a message waited here for the executor, which may be late [s].
+
+    Args:
+        info: of the message, as rclpy gives it.
+    """
+    received_ns = info.get('received_timestamp', 0)
+    waited_s = (time.time_ns() - received_ns) / 1e9 if received_ns else 0.0
+    return min(max(waited_s, 0.0), _LONGEST_WAIT_S)  # the clock may have been set meanwhile
 
 
 def _stamped(data: bytes, stamp_ns: int) -> bytes:

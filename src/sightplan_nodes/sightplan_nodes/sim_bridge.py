@@ -41,6 +41,7 @@ from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.arm_side import ArmSettings, ArmSide
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import BY_CODE, fill_error, guarded
+from sightplan_nodes.memory import FreedMemory
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.simulated_hardware import SimulatedHardware
@@ -262,6 +263,7 @@ class SimBridge(WorldNode):
                              'rearm': False, **self._options}
         self._make_world = make_world
         self._worlds: dict[str, SimWorld] = {}
+        self._memory = FreedMemory()
         self._episode: _Episode | None = None
         self._history = History()
         self._shown_goal: tuple[Observation, State] | None = None
@@ -451,6 +453,7 @@ class SimBridge(WorldNode):
         if self._driven:
             return self._set_up(world, spec, domain)
         if self._side is None:
+            self._memory.give_back()
             world.reset(spec)
         else:
             self._side.reset(spec.id, lambda: world.reset(spec))

@@ -13,6 +13,7 @@ from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMsg
 from sightplan.model import InputError, State, WorldError
 from sightplan.records import messages
 from sightplan_arm.hardware import JointTrajectory
+from sightplan_arm.trajectories import stopping
 from sightplan_nodes import conversions, qos
 from sightplan_nodes.conversions import MESSAGES
 
@@ -33,6 +34,7 @@ class SimulatedHardware:
     ``realtime_factor`` says, pictures are live, drawn by a process of their own, and skills are
     the others' business. Pictures come 30 times a second, as a camera's do: until a new one is
     drawn, the last one comes again, with its old stamp; none comes when that process has died.
+    The node's ``~/stop`` then brakes the arm, which follows no command until its ``~/rearm``.
 
     Args:
         node: whose names they are; the controllers' are those of the robot's file, in its
@@ -48,7 +50,7 @@ class SimulatedHardware:
                  now_ns: Callable[[], int], look_back: Callable[[int, State], None]) -> None:
         self._node, self._world, self._side = node, world, side
         self._period_s, self._now_ns, self._look_back = 1.0 / rate_hz, now_ns, look_back
-        self.driven = False
+        self.driven = self._stopped = False
         self._closing = threading.Event()
         self._picture: tuple[Any, Any] | None = None  # the newest, and its info
         self._stamp_ns, self._drawn = -1, threading.Condition()
@@ -92,12 +94,25 @@ class SimulatedHardware:
                              'and without arm_bridge')
         self.driven = True
         self._node.get_logger().info('the arm is commanded from outside now')
-        self._side.detach()
+        self._side.detach(self.stop, self.rearm)
         self._world.skills = _NoSkills()
         self._world.arm.run()
         self._threads.append(threading.Thread(target=self._film, name='live pictures',
                                               daemon=True))
         self._threads[-1].start()
+
+    def stop(self) -> None:
+        """Brake, and follow no command until ``rearm``."""
+        self._stopped = True
+        arm, limits = self._world.arm, self._world.robot.arm
+        state = arm.state()
+        arm.command(stopping(state.positions, np.clip(
+            state.velocities, -limits.max_velocity, limits.max_velocity),
+            limits.stop_acceleration, limits.lower, limits.upper))
+
+    def rearm(self) -> None:
+        """Follow commands again."""
+        self._stopped = False
 
     # In the executor's thread.
 
@@ -112,6 +127,8 @@ class SimulatedHardware:
     def _follow(self, message: JointTrajectoryMsg) -> None:
         joints = list(self._world.robot.arm.joints)
         try:
+            if self._stopped:
+                raise WorldError('the hardware was stopped, and nobody has re-armed it')
             order = _order(message, joints)
             points = message.points
             speeds = [[point.velocities[k] for k in order] for point in points
@@ -184,7 +201,8 @@ class SimulatedHardware:
             if self._picture is not None:
                 image, info = self._picture
                 self._node.info_pub.publish(info)
-                self._node.image_pub.publish(image)
+                if live.alive:  # a camera that dies meanwhile sends none
+                    self._node.image_pub.publish(image)
         if not self._closing.wait(1.0):
             self._node.get_logger().error('the camera process has died: no more pictures')
 

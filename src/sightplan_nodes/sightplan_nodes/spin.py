@@ -25,7 +25,9 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from sightplan.model import SightplanError
+from sightplan.model.redaction import Formatter, without_secrets
 from sightplan.records.messages import text
+from sightplan_nodes.log_files import LogFile
 
 CLOSING_LIMIT_S = 10.0
 """After a stop request a node that has not ended by itself is ended [s]."""
@@ -107,7 +109,9 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
         be made because of wrong parameters, 1 when something broke.
     """
     _die_with_parent()
-    logging.basicConfig(level=logging.WARNING, format='[%(levelname)s] [%(name)s] %(message)s')
+    handler = logging.StreamHandler()
+    handler.setFormatter(Formatter('[%(levelname)s] [%(name)s] %(message)s'))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     sys.setswitchinterval(SWITCH_S)
     stop = _Stop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -139,7 +143,9 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
 
 
 def _spin(node: Node, executor: SingleThreadedExecutor, stop: _Stop) -> int:
+    log = LogFile()
     while rclpy.ok() and not stop.requested:
+        log.look()
         try:
             executor.spin_once(timeout_sec=0.5)
         except ExternalShutdownException:
@@ -175,10 +181,10 @@ def leave(node: Node) -> None:
 
 def _say(node: Node | None, make_node: Callable[[], Node], error: SightplanError) -> None:
     if node is not None:
-        node.get_logger().fatal(text(str(error)))
+        node.get_logger().fatal(without_secrets(text(str(error))))
     else:
         name = getattr(make_node, '__name__', 'node')
-        sys.stderr.write(f'{name} cannot start: {error}\n')
+        sys.stderr.write(f'{name} cannot start: {without_secrets(str(error))}\n')
 
 
 def main(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> None:

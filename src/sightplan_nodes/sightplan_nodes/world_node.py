@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from abc import abstractmethod
 from collections.abc import Callable
@@ -27,7 +28,7 @@ from sightplan.records import messages
 from sightplan_nodes import names, qos
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import error_text, fill_error, guarded
-from sightplan_nodes.goals import OneGoal
+from sightplan_nodes.goals import RESULT_KEPT_S, OneGoal
 from sightplan_nodes.work import Worker
 
 
@@ -99,7 +100,7 @@ class WorldNode(Node):
         self._actions.append(ActionServer(
             self, kind, name, guarded(self, kind.Result, execute), callback_group=self.group,
             goal_callback=self._goal.accept, handle_accepted_callback=self._goal.take,
-            cancel_callback=self._cancel))
+            cancel_callback=self._cancel, result_timeout=RESULT_KEPT_S))
 
     # What a subclass does.
 
@@ -173,20 +174,22 @@ class WorldNode(Node):
 
     # The callbacks, in the executor's thread.
 
-    def create_subscription(self, msg_type: Any, topic: str, callback: Callable[[Any], Any],
+    def create_subscription(self, msg_type: Any, topic: str, callback: Callable[..., Any],
                             qos_profile: Any, **options: Any) -> Any:
         """As in the base class, but a message that cannot be taken is dropped.
 
         What leaves a callback ends the node, and others' messages must not end what looks after
         an arm.
         """
-        def take(message: Any) -> None:
+        def take(*arguments: Any) -> None:
             try:
-                callback(message)
+                callback(*arguments)
             except Exception as error:
                 self.get_logger().error(
                     f'a message on {topic} is dropped: {error_text(error)}',
                     throttle_duration_sec=1.0)
+        # rclpy asks the signature whether the callback wants what is known of the message, too.
+        take.__signature__ = inspect.signature(callback)  # type: ignore[attr-defined]
         return super().create_subscription(msg_type, topic, take, qos_profile, **options)
 
     async def _load_problem(self, request: LoadProblem.Request,

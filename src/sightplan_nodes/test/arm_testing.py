@@ -13,10 +13,12 @@ from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Image
 from sensor_msgs.msg import JointState as JointStateMsg
 from sightplan_interfaces.srv import LoadProblem, ResetWorld
+from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMsg
 
 from sightplan.model import Feedback, FeedbackStatus
 from sightplan_arm.config import load_robot
+from sightplan_arm.gate_status import REQUIRED
 from sightplan_arm.hardware import JointTrajectory
 from sightplan_arm.skills import SkillReport, SkillResult
 from sightplan_arm.trajectories import sample
@@ -33,12 +35,14 @@ LONG_S = 10.0
 """So long takes a motion that a test breaks off: many times as long as that takes."""
 
 
-def patient_robot(folder: Path, name: str = 'panda', **limits: float) -> str:
+def patient_robot(folder: Path, name: str = 'panda', watched: bool = False,
+                  **limits: float) -> str:
     """A Panda's file whose limits bear a busy machine; returns its path.
 
     Args:
         folder: where to write it.
         name: of the robot, as in config/robots/.
+        watched: whether arm_bridge wants arm_watcher to be there.
         **limits: of its safety, by the names of their fields; those of time are 5 s if not given.
     """
     text = load_robot(name).file.read_text()
@@ -46,6 +50,9 @@ def patient_robot(folder: Path, name: str = 'panda', **limits: float) -> str:
     for field, value in (patience | limits).items():
         text, count = re.subn(rf'(?m)^( *{field}:).*', rf'\1 {value}', text)
         assert count, field
+    if not watched:
+        wanted = ', '.join(name for name in REQUIRED if name != 'watcher')
+        text = re.sub(r'(?m)^( *)heartbeat_timeout_s:.*', rf'\g<0>\n\1required: [{wanted}]', text)
     path = folder / 'patient.yaml'
     path.write_text(text)
     return str(path)
@@ -62,7 +69,7 @@ class Driver:
         self.names = [*robot.arm.joints, *robot.gripper.joints]
         self.followed: list[JointTrajectory] = []
         self.gripped: list[float] = []
-        self.frozen = self.blind = False
+        self.frozen = self.blind = self.stopped = False
         self.number = 0
         self._motion: tuple[float, JointTrajectory] | None = None
         self._lock = threading.Lock()
@@ -83,6 +90,8 @@ class Driver:
         service = names.setup_service(names.SIMULATED)
         node.create_service(LoadProblem, service, self._setup)
         node.create_service(ResetWorld, names.reset(service.rpartition('/')[0]), self._reset)
+        for name, stopped in ((names.stop, True), (names.rearm, False)):
+            node.create_service(Trigger, name(service.rpartition('/')[0]), self._latch(stopped))
         node.create_timer(0.01, self.measure)
         node.create_timer(0.05, self.film)
 
@@ -122,6 +131,8 @@ class Driver:
             np.array([p.positions for p in message.points]),
             np.array([p.velocities for p in message.points]))
         with self._lock:
+            if self.stopped:
+                return
             self.followed.append(trajectory)
             self._motion = time.monotonic(), trajectory
 
@@ -129,6 +140,12 @@ class Driver:
         where = message.points[-1].positions
         self.gripped.append(sum(where))
         self.opening = sum(where)
+
+    def _latch(self, stopped: bool):
+        def answer(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+            self.stopped, response.success = stopped, True
+            return response
+        return answer
 
     def _setup(self, request: LoadProblem.Request, response: LoadProblem.Response):
         self.setups.append(request)

@@ -584,12 +584,15 @@ def test_services_say_what_they_did_not_do(bench) -> None:
         b.client.load()
         reply = b.client.trigger(names.rearm(WORLD))
         assert (reply.success, 'nothing to re-arm' in reply.message) == (False, True)
-        b.bridge._side.detach()
-        for reply in (b.client.trigger(names.stop(WORLD)), b.client.trigger(names.rearm(WORLD)),
-                      b.client.confirm('', True)):
-            assert not reply.success
-            assert 'commanded by others' in reply.message
-            assert 'emergency stop' in reply.message
+        called: list[str] = []
+        b.bridge._side.detach(lambda: called.append('stop'), lambda: called.append('rearm'))
+        for service in (names.stop, names.rearm):
+            assert b.client.trigger(service(WORLD)).success
+        assert called == ['stop', 'rearm'], "the hardware's own"
+        reply = b.client.confirm('', True)
+        assert not reply.success
+        assert 'commanded by others' in reply.message
+        assert 'emergency stop' in reply.message
 
 
 @pytest.mark.parametrize(('topic', 'part'), [(names.CAMERA_IMAGE, 'image'),

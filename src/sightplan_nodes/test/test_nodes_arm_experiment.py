@@ -6,6 +6,7 @@ import json
 
 import pytest
 from sightplan_interfaces import msg
+from std_srvs.srv import Trigger
 
 from nodes_testing import LIMIT_S, eventually, parameters, spinning
 from sightplan.model import InputError, StoppedError
@@ -33,6 +34,12 @@ class ArmOthers(Others):
                             ('robot_sha256', '12')):
             self.sim.declare_parameter(name, value)
         self.stopped_from = 10**6
+        self.rearmed = 0
+        self.sim.create_service(Trigger, '~/rearm', self._rearm)
+
+    def _rearm(self, request, response):
+        self.rearmed += 1
+        return response
 
     def _load(self, request, response):
         super()._load(request, response)
@@ -81,6 +88,7 @@ def test_a_stopped_arm_breaks_the_run_off(run) -> None:
     assert 'start the same command again' in said
     assert 'ros2 service call /arm_bridge/rearm' in said
     assert others.finished[0]['interrupted']
+    assert (len(others.loaded), others.rearmed) == (2, 0), 'it is for a person'
 
 
 def test_a_run_waits_until_an_arm_that_was_stopped_before_is_rearmed(run) -> None:
@@ -89,13 +97,14 @@ def test_a_run_waits_until_an_arm_that_was_stopped_before_is_rearmed(run) -> Non
     code, said = run(others)
     assert (code, len(others.goals), len(others.loaded)) == (0, 3, 4)
     assert 'for a person to re-arm it: r in the operator console' in said
+    assert others.rearmed == 0
 
 
 def test_an_arm_that_is_stopped_in_mid_episode_breaks_the_run_off(run) -> None:
     others = ArmOthers()
     others.errors = {2: StoppedError('stopped by a person')}
     code, _ = run(others)
-    assert (code, len(others.goals)) == (1, 2)
+    assert (code, len(others.goals), len(others.loaded), others.rearmed) == (1, 2, 2, 0)
 
 
 def test_the_records_name_the_arm_and_what_is_not_the_default(run) -> None:

@@ -27,6 +27,7 @@ KINDS: dict[str, Callable[[Node, str], list]] = {
 
 SETUP = {f'/{names.HARDWARE}/{service(names.SIM_BRIDGE)}'
          for service in (names.load_problem, names.reset)}
+WATCHER = f'/{names.rearm(names.ARM_WATCHER)}'
 Part = tuple[str, str, str]
 
 
@@ -91,7 +92,9 @@ def arm_interface(world: str) -> frozenset[str]:
     return frozenset({
         names.JOINT_STATES, names.SKILL_REPORT, names.HEARTBEAT, names.AGENT_BELIEF,
         names.arm_status(world), names.markers(world), names.stop(world), names.rearm(world),
-        names.confirm(world), names.GRASP_AT, *action_parts(names.GRASP_AT)})
+        names.confirm(world), names.gate_heartbeat(world), names.guarantees(world),
+        names.arm_status(names.ARM_WATCHER), names.rearm(names.ARM_WATCHER), names.GRASP_AT,
+        *action_parts(names.GRASP_AT)})
 
 
 def action_parts(name: str) -> list[str]:
@@ -110,10 +113,11 @@ def test_the_worlds_are_the_same_but_for_what_is_listed() -> None:
         ('publishes' if what in (names.CLOCK, '/' + names.GOAL_IMAGE) else 'serves', what)
         for what in only}
     assert {(kind, what) for kind, what, _ in arm - sim} == {('asks', what) for what in SETUP}
+    assert ('asks', WATCHER) in {(kind, what) for kind, what, _ in arm & sim}
 
     shared = sim_qos.keys() & arm_qos.keys()
     assert len(shared) >= len(arm_interface(names.ARM_BRIDGE)) - 7, \
-        'services and actions have no profile: three, the action and its three'
+        'services and actions have no profile: four, the action and its three'
     assert all(arm_qos.values())
     assert {part: sim_qos[part] for part in shared} == {part: arm_qos[part] for part in shared}
 
@@ -123,16 +127,18 @@ def test_the_worlds_are_the_same_but_for_what_is_listed() -> None:
     check_names(arm)
 
 
-def test_a_real_arm_offers_the_same_and_asks_nobody() -> None:
+def test_a_real_arm_offers_the_same_and_asks_only_watcher_and_driver() -> None:
     robot = load_robot('panda')
     sim, sim_qos = seen(SimBridge, execution=names.ARM)
     arm, arm_qos = seen(ArmBridge, hardware=names.REAL, latch_file='none')
     check_names(arm)
-    assert not [part for part in arm if part[0] == 'asks']
+    assert {what for kind, what, _ in arm if kind == 'asks'} == {
+        WATCHER, f'/{robot.arm.controller_manager}/get_parameters'}
     drivers = {f'/{names.driver(topic, names.REAL).lstrip("/")}' for topic in (
         robot.arm.joint_states, robot.arm.trajectory_topic, robot.gripper.trajectory_topic,
         robot.camera.image, robot.camera.info, robot.camera.depth)}
-    assert {what for kind, what, _ in arm - sim if kind != 'has others act'} <= drivers
+    assert {what for kind, what, _ in arm - sim
+            if kind not in ('has others act', 'asks')} <= drivers
     shared = {part for part in sim_qos.keys() & arm_qos.keys() if part[1] not in drivers}
     assert {part: sim_qos[part] for part in shared} == {part: arm_qos[part] for part in shared}
 
@@ -144,4 +150,5 @@ def check_names(arm: set[Part]) -> None:
                  names.CAMERA_INFO, names.EXECUTE_SKILL, *arm_interface(world)):
         assert private(world, what) in there
     assert '/~/get_state' not in there
-    assert {what for kind, what, _ in arm if kind == 'asks'} <= SETUP
+    assert {what for kind, what, _ in arm if kind == 'asks'} <= {
+        *SETUP, WATCHER, '/controller_manager/get_parameters'}

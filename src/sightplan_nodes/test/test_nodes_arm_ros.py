@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from rclpy.node import Node
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import CameraInfo, Image
 from sensor_msgs.msg import JointState as JointStateMsg
 from std_srvs.srv import Trigger
@@ -603,3 +604,21 @@ def test_what_cannot_be_used_is_named(eye: Eye, part: str, fields: dict, words: 
         eye.show(each, 10**9, **(fields if each == part else {}))
     thread.join(LIMIT_S)
     assert words in str(caught[0])
+
+
+@pytest.mark.parametrize(('info', 'least_s', 'most_s'), [
+    ({}, 0.0, 0.0), ({'received_timestamp': 0}, 0.0, 0.0),
+    ({'received_timestamp': 10**19}, 0.0, 0.0),  # the clock was set back
+    ({'received_timestamp': 10**9}, 0.2, 0.2)])
+def test_how_long_a_message_waited_is_believed_within_bounds(info, least_s, most_s) -> None:
+    assert least_s <= ros_arm._waited_s(info) <= most_s
+
+
+def test_a_picture_is_as_old_as_its_arrival_and_not_as_its_turn() -> None:
+    """An executor that is late must not make pictures younger than they are."""
+    node = Node('late')
+    camera = RosCamera(node, PANDA.camera)
+    take = camera._taker('image')
+    take(serialize_message(Image()), {'received_timestamp': time.time_ns() - 150_000_000})
+    assert camera.image_age_s() >= 0.15
+    node.destroy_node()

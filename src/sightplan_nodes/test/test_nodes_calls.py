@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
@@ -17,7 +17,7 @@ from rclpy.service import Service
 from sightplan_interfaces.action import ExecuteSkill
 from std_srvs.srv import Trigger
 
-from nodes_testing import LIMIT_S, spinning
+from nodes_testing import LIMIT_S, eventually, spinning
 from sightplan.model import CancelledError, DeadlineError, InfrastructureError
 from sightplan_nodes import calls
 from sightplan_nodes.calls import ActionCaller, ServiceCaller, introduce, never, run_in_executor
@@ -132,6 +132,26 @@ def test_a_goal_is_sent_once_its_reply_will_come(losses: Losses) -> None:
     with spinning(server, client):
         assert call(ExecuteSkill.Goal(), LIMIT_S).message == 'done'
     assert (len(goals), len(losses.lost)) == (1, 2)
+
+
+def test_a_result_that_was_asked_for_too_late_is_an_error(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    server, client = Node('server'), Node('client')
+
+    def execute(handle: object) -> ExecuteSkill.Result:
+        handle.succeed()
+        return ExecuteSkill.Result()
+    acting = ActionServer(server, ExecuteSkill, 'act', execute, result_timeout=0)
+    call = ActionCaller(client, ExecuteSkill, 'act', 'server')
+    ask = calls.run_in_executor
+
+    def late(node: Node, function: Callable, *arguments: object, **options: object) -> object:
+        if getattr(function, '__name__', '') == 'get_result_async':
+            eventually(lambda: not acting._goal_handles, 'the end of the goal')
+        return ask(node, function, *arguments, **options)
+    monkeypatch.setattr(calls, 'run_in_executor', late)
+    with spinning(server, client), pytest.raises(DeadlineError, match='asked for it too late'):
+        call(ExecuteSkill.Goal(), LIMIT_S)
 
 
 def test_a_goal_that_is_accepted_too_late_is_cancelled() -> None:

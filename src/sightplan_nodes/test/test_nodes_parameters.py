@@ -183,3 +183,14 @@ def test_other_texts_are_infrastructure_errors() -> None:
     error = failures.error_from_text('unexpected ValueError: x')
     assert type(error) is InfrastructureError
     assert str(error) == 'unexpected ValueError: x'
+
+
+def test_errors_and_options_tell_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('PLUGIN_TOKEN', 'Zulu7plant0Alpha')
+    said = 'refused: Zulu7plant0Alpha at http://me:password1@host'
+    for error in (RuntimeError(said), InputError(said)):
+        response = failures.fill_error(Plan.Response(), error)
+        assert response.error_msg.endswith('refused: [key] at http://[key]@host')
+    with pytest.raises(InputError, match='backend_options is not JSON') as caught:
+        parse_options('{"api_key": Zulu7plant0Alpha}', 'backend_options')
+    assert 'Zulu7' not in str(caught.value) and caught.value.__cause__ is None

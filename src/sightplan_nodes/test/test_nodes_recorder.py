@@ -51,17 +51,18 @@ from sightplan.model import (
     Usage,
     Verdict,
 )
-from sightplan.records import messages
+from sightplan.records import RunStore, messages
 from sightplan.records.messages import message_types
 from sightplan.records.pictures import bag_image
 from sightplan.records.recorded import read_episodes
 from sightplan.replay.rescored import differences, rescore
-from sightplan_nodes import names, qos
+from sightplan_nodes import metrics_recorder, names, qos
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import fill_error, raise_error
 from sightplan_nodes.metrics_recorder import MetricsRecorder, Ring
 from sightplan_nodes.ports import RosRecorder
+from small_disk import fill, small_disk
 
 DOMAIN, FIRST = problem()
 ACTION = DOMAIN.model(FIRST).actions[0]
@@ -635,6 +636,79 @@ def test_a_torn_bag_is_repaired_when_the_run_is_taken_up(bench: Callable) -> Non
         b.agent.finish()
         b.agent.start(b.out)
     assert read(b.out / line['bag'])['/agent/episode']
+
+
+@pytest.mark.parametrize(('keep', 'kept'), [
+    ('all', ['e_1', 'e_2', 'e_3']), ('failed', ['e_2']), ('last', ['e_2', 'e_3']), ('none', [])])
+def test_which_bags_are_kept(bench: Callable, keep: str, kept: list[str]) -> None:
+    with bench(bags=keep, bags_kept=2) as b:
+        b.agent.start(b.out)
+        lines = [b.episode('e/1'), b.episode('e/2', end_ns=10), b.episode('e/3')]
+        assert [measures.solved(line) for line in lines] == [True, False, True]
+        assert b.agent.finish()['solved'] == 2
+        assert sorted(path.name for path in (b.out / 'bags').glob('*')) == kept
+        with_bag = {'all': 3, 'failed': 1, 'last': 3, 'none': 0}[keep]
+        assert sum('bag' in line for line in lines) == with_bag
+        b.agent.start(b.out)
+        b.episode('e/4')
+        if keep == 'last':
+            assert sorted(path.name for path in (b.out / 'bags').glob('*')) == ['e_3', 'e_4']
+
+
+def test_a_full_disk_ends_the_node_and_costs_no_result(
+        bench: Callable, tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
+    with small_disk(tmp_path / 'disk') as disk:
+        out = disk / 'run'
+        with bench() as b:
+            b.agent.start(out)
+            line = b.episode('e/1')
+            filler = fill(disk, 12_000)
+            b.begin('e/2')
+            b.look(50)
+            b.end(200)
+            eventually(lambda: b.recorder.exit_code == 1, 'the end of the node')
+        said = capfd.readouterr().err
+        assert f'cannot record: {out}/bags/e_2' in said and 'No space left' in said
+        assert 'make room there' in said
+        assert [one['id'] for one in RunStore(out).lines()] == ['e/1']
+        check_again(out, line)
+        assert not (out / 'bags' / 'e_2').exists(), 'half a bag of an episode that is done again'
+        filler.unlink()
+        with bench() as b:
+            assert b.agent.start(out) == ['e/1']
+            check_again(out, b.episode('e/2'))
+            assert b.agent.finish()['scored'] == 2
+
+
+def test_a_summary_takes_at_most_a_fiftieth_of_the_time(
+        bench: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[dict] = []
+
+    def summarise(store: RunStore, more: dict) -> dict:
+        written.append(more)
+        time.sleep(0.05)
+        return {'scored': len(store.lines())}
+    monkeypatch.setattr(metrics_recorder, 'summarise_run', summarise)
+    monkeypatch.setattr(metrics_recorder, '_SUMMARY_REST', 10_000)
+    with bench() as b:
+        b.agent.start(b.out)
+        for number in range(4):
+            b.episode(f'e/{number}')
+        assert len(written) == 1, 'the first one, and then not for long'
+        assert b.agent.finish()['scored'] == 4
+    assert [more.get('interrupted') for more in written] == [True, None]
+
+
+def test_a_long_run_is_summarised_by_another_process(
+        bench: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bench() as b:
+        b.agent.start(b.out)
+        b.episode()
+        here = b.agent.finish(planned=1)
+        monkeypatch.setattr(metrics_recorder, '_MANY_LINES', 0)
+        monkeypatch.setattr(metrics_recorder, 'summarise_run', None)
+        b.agent.start(b.out)
+        assert b.agent.finish(planned=1) == here
 
 
 def test_ring_keeps_the_newest_and_waits_for_what_is_on_its_way() -> None:

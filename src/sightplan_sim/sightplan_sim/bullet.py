@@ -109,12 +109,13 @@ class Scratch:
                                      strict=True):
             while len(rows) < len(values):
                 rows.append([])
-            for row, value in zip(rows, values.tolist(), strict=False):
+            columns = values.T.tolist()  # no list for each row: they would be garbage at once
+            for row, value in zip(rows, zip(*columns, strict=True), strict=False):
                 row[:] = value
             out[:] = rows[:len(values)]
         self._numbers += range(len(self._numbers), len(vertices))
         numbers = self._numbers
-        self._indices[:] = [numbers[index] for index in indices.tolist()]
+        self._indices[:] = map(numbers.__getitem__, indices.tolist())
         one, two, three = self._lists
         return one, two, three, self._indices
 

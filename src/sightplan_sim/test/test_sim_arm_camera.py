@@ -263,16 +263,11 @@ def test_a_killed_camera_process_ends_pictures_and_nothing_else():
         assert live.request(poses({}), 'abc') and live.wait(240.0) is not None
         assert live.request(poses({}), 'for ever')
         os.kill(live.pid, signal.SIGKILL)
-        deadline = time.monotonic() + 240.0
-        while live.alive and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert not live.alive
+        assert not live.alive, 'at once, though it takes its time to end'
         assert live.wait(240.0) is None and live.take() is None
         assert not live.request(poses({}), 'abc')
     with CameraProcess(Slow, 3, 2) as live:
         os.kill(live.pid, signal.SIGKILL)
-        while live.alive and time.monotonic() < deadline:
-            time.sleep(0.01)
         assert not live.request(poses({}), 'abc') and live.take() is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ from sightplan_arm.geometry import hand_down, inverse, make_pose
 from sightplan_arm.hardware import Arm
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.trajectories import joint_line, timed
+from sightplan_sim.arm.meshes import meshes_of, panda_meshes
 from sightplan_sim.arm.settings import HardwareSettings
 from sightplan_sim.arm.simulator import SimulatedArm
 
@@ -214,9 +216,49 @@ def test_in_real_time_a_thread_lets_time_pass_and_wait_waits():
         assert not waiting.is_alive() and 'closed' in failures[0]
 
 
-def test_another_robot_is_refused_by_name():
-    with pytest.raises(InputError, match=r'ur5e.*only a Panda'):
-        make(load_robot('ur5e'))
+def test_a_robot_without_two_fingers_that_slide_is_refused_by_name(tmp_path):
+    robot = load_robot('ur5e')
+    text = robot.urdf.read_text()
+    urdf = tmp_path / 'stiff.urdf'
+    urdf.write_text(text.replace('type="prismatic"', 'type="fixed"'))
+    with pytest.raises(InputError, match=r'ur5e.*stiff.urdf has 0 finger joints .*that slide'):
+        make(dataclasses.replace(robot, urdf=urdf))
+
+
+@pytest.mark.parametrize('name', ['ur5e', 'ur5e_tabletop'])
+def test_a_ur5e_takes_a_block_up_and_lets_it_go(name):
+    with make(load_robot(name)) as arm:
+        arm.reset({'r': (0.0, 0.0, BLOCK_M / 2, *UPRIGHT)})
+        robot, kinematics = arm.robot, Kinematics(arm.robot)
+        assert arm.state().opening_m == pytest.approx(robot.gripper.open_m, abs=1e-3)
+        go(arm, robot.arm.ready)
+        poses = arm.poses()
+        for frame in ('base_link', 'forearm_link', 'wrist_3_link', 'gripper_base'):
+            expected = inverse(robot.table.pose) @ kinematics.fk(np.array(poses.joints[:6]), frame)
+            assert np.allclose(poses.links[frame][:3], expected[:3, 3], atol=1e-5)
+        go(arm, above(arm, 0.0, 0.15))
+        go(arm, above(arm, 0.0, 0.025))
+        arm.grip(0.0, 20.0)
+        arm.wait(1.0)
+        assert arm.state().opening_m == pytest.approx(BLOCK_M, abs=1.5e-3)
+        go(arm, above(arm, 0.0, 0.15))
+        assert arm.poses().blocks['r'][2] == pytest.approx(0.15, abs=0.01)
+        arm.grip(robot.gripper.open_m, 20.0)
+        arm.wait(1.0)
+        assert arm.poses().blocks['r'][2] < 0.04
+
+
+def test_an_arm_is_seen_as_the_primitives_of_its_urdf():
+    meshes = meshes_of(load_robot('ur5e'))
+    assert {mesh.shade for mesh in meshes} == {'white', 'dark'}
+    forearm = np.concatenate([mesh.vertices_m for mesh in meshes if mesh.link == 'forearm_link'])
+    assert forearm.min(axis=0)[0] == pytest.approx(-0.3922, abs=1e-4)
+    for mesh in meshes:
+        assert np.allclose(np.linalg.norm(mesh.normals, axis=1), 1.0)
+        a, b, c = (mesh.vertices_m[mesh.triangles[:, k]] for k in range(3))
+        out = np.einsum('ij,ij->i', np.cross(b - a, c - a), mesh.normals[mesh.triangles].mean(1))
+        assert (out > 0).all(), mesh.link
+    assert meshes_of(load_robot('panda')) is panda_meshes()
 
 
 def test_poses_are_in_the_tables_frame(arm):

@@ -35,8 +35,8 @@ PlanIt = Callable[[PlanningTask], PlanningResult]
 
 BY_MODEL = 'model'
 READERS = ('words', BY_MODEL)
-READER = ('who says what the instruction wants: words, a small reader of plain instructions, or model, '
-          "the run's model, which is shown the things by number")
+READER = ('who says what the instruction wants: words, a small reader of plain instructions, or '
+          "model, the run's model, which is shown the things by number")
 """The setting ``reader`` of methods that are given an instruction."""
 TRIES = 'how often the model is asked for the goal, where a reply cannot be used (reader=model)'
 """Their setting ``proposals``."""

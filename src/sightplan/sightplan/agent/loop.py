@@ -429,8 +429,9 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
     except Exception as error:  # a defect must not end a sweep of hours
         _LOG.exception('episode %s ended by an unexpected exception', spec.id)
         stop = Stop(StopReason.ERROR, f'unexpected {type(error).__name__}: {error}')
-    ended = EpisodeEnded(stop.reason, without_secrets(stop.message), session.steps, policy.remaining,
-                         session.stamp_ns, session.seconds, dict(session.timings_s))
+    ended = EpisodeEnded(stop.reason, without_secrets(stop.message), session.steps,
+                         policy.remaining, session.stamp_ns, session.seconds,
+                         dict(session.timings_s))
     recorder.record(ended)
     if interrupt is not None:
         raise interrupt

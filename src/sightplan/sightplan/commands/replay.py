@@ -261,8 +261,8 @@ class _Command:
             self._code = FAILED
             note(f'differs from the live run: {key}: {"; ".join(found)}')
         if summary['without_bag']:
-            print(f'{summary["without_bag"]} episodes of the run have no bag that can be '
-                  f'read')
+            print(f'{summary["without_bag"]} episodes of the run have no bag that can be read '
+                  '(it was not kept, was moved, or is damaged)')
 
     def _recorded(self, source: Source) -> Iterator[Pair]:
         from sightplan.replay.batches import batches

@@ -57,7 +57,7 @@ class BatchModel:
                 if chosen is None:
                     after[:, columns] = value
                 else:
-                    after[np.ix_(chosen, columns)] = value
+                    after[np.flatnonzero(chosen)[:, None], columns] = value
         return after
 
     def set_by(self, action: Action, predicate: str, value: bool) -> NDArray[np.intp]:

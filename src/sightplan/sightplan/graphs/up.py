@@ -39,6 +39,11 @@ _DOMAIN = 'ROS_DOMAIN_ID'
 _DOMAINS = range(1, 102)
 _PORT_BASE = 32768  # where ROS's own domain_coordinator reserves domains, too
 
+SECURITY, STRATEGY, KEYSTORE, _OVERRIDE = (
+    'ROS_SECURITY_ENABLE', 'ROS_SECURITY_STRATEGY', 'ROS_SECURITY_KEYSTORE',
+    'ROS_SECURITY_ENCLAVE_OVERRIDE')
+"""The variables of SROS 2."""
+
 _TURN_S = 4.0  # before the next node is asked to stop
 _PATIENCE = ((signal.SIGTERM, 6.0), (signal.SIGKILL, 5.0))  # after the polite signal
 _COLOURS = (36, 32, 33, 35, 34, 31)
@@ -62,6 +67,9 @@ def graph_environment(environ: Mapping[str, str], stack: contextlib.ExitStack) -
     if given:
         if not (given.isascii() and given.isdecimal()) or not 0 <= int(given) <= 232:
             raise InputError(f'{_DOMAIN}={given} is not a number from 0 to 232')
+    elif environ.get(SECURITY) == 'true':
+        raise InputError(f'{SECURITY} is true, and permissions are for one ROS domain: set '
+                         f'{_DOMAIN} to the one with which they were generated')
     else:
         environment[_DOMAIN] = str(stack.enter_context(reserved_domain()))
     environment[PARENT_VARIABLE] = str(os.getpid())
@@ -118,13 +126,48 @@ def reserved_domain() -> Iterator[int]:
                               f'{_DOMAIN} to share one')
 
 
+def enclave_arguments(full_name: str, environ: Mapping[str, str]) -> list[str]:
+    """ROS arguments with which a process takes its keys: those of an enclave of its own.
+
+    Args:
+        full_name: of the node, without the leading slash; the enclave is called so, too.
+        environ: with the variables of SROS 2.
+
+    Returns:
+        Nothing where ``ROS_SECURITY_ENABLE`` is not ``true``, or the environment names one.
+    """
+    if environ.get(SECURITY) != 'true' or environ.get(_OVERRIDE):
+        return []
+    return ['--enclave', f'/{full_name}']
+
+
+def check_enclave(full_name: str, environ: Mapping[str, str]) -> None:
+    """Refuse to start a node without keys where others have some.
+
+    With ROS's default strategy, Permissive, it would speak to whoever speaks without keys.
+
+    Raises:
+        InputError: the keystore has no enclave for the node; says how to make it.
+    """
+    if not enclave_arguments(full_name, environ):
+        return
+    given = environ.get(KEYSTORE, '')
+    if not given or not (Path(given) / 'enclaves' / full_name).is_dir():
+        raise InputError(f'{SECURITY} is true, but there is no folder enclaves/{full_name} in the '
+                         f'keystore ({KEYSTORE}={given}): write the policy with "sightplan '
+                         'security policy GRAPH --out policy.xml" and make the enclaves with '
+                         '"ros2 security generate_artifacts -k KEYSTORE -p policy.xml"')
+
+
 def command(node: NodeSpec, values: Mapping[str, Value]) -> list[str]:
     """The command line of a node.
 
     Raises:
-        InputError: its executable is not installed.
+        InputError: its executable is not installed, or it has no keys where it needs some.
     """
-    arguments = [str(_executable(node)), '--ros-args', '-r', f'__node:={node.name}']
+    check_enclave(node.full_name, os.environ)
+    arguments = [str(_executable(node)), '--ros-args', '-r', f'__node:={node.name}',
+                 *enclave_arguments(node.full_name, os.environ)]
     if node.namespace:
         arguments += ['-r', f'__ns:=/{node.namespace}']
     for name, value in node.resolved(values).items():

@@ -27,7 +27,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from sightplan.domains import Domain, InstantiatedModel
 from sightplan.grounding.constraints import CardinalityRule, Constraints
@@ -435,6 +434,8 @@ def _reduced_costs(table: Floats, placement: Placement) -> Floats:
 def _solve(table: Floats, fixed: Placement, banned: Collection[int],
            ) -> tuple[Placement, float] | None:
     """The best assignment with the first rows given, and places barred to the next one."""
+    from scipy.optimize import linear_sum_assignment  # slow to import
+
     count, part = len(fixed), table
     if count or banned:
         part = table.copy()

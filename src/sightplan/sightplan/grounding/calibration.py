@@ -33,7 +33,7 @@ from sightplan.grounding.observation_model import (
     without_seed,
 )
 from sightplan.grounding.priors import read_priors
-from sightplan.model import Action, Atom, InputError, Problem, State, Verdict
+from sightplan.model import Action, Atom, InputError, Problem, State, Verdict, excerpt
 
 Floats = NDArray[np.float64]
 
@@ -47,6 +47,7 @@ PRIOR_ACTIONS = 20.0
 """Weight of the default reliabilities against counts [executions]: rare failures stay likely."""
 
 FOLDS = 5
+_MOST_NAMED = 5
 _VERDICTS = (Verdict.YES, Verdict.NO, Verdict.UNPARSED, Verdict.UNKNOWN)
 
 
@@ -385,7 +386,8 @@ def check_same_origin(answers: Sequence[LoggedAnswer],
             ('prompts', {'unknown' if a.prompt is None else a.prompt or 'none'
                          for a in answers if prompts}, 'choose one with --prompt')):
         if len(values) > 1:
-            named = ', '.join(repr(value) for value in sorted(values))
+            named = ', '.join(repr(excerpt(value)) for value in sorted(values)[:_MOST_NAMED])
+            named += ', ...' if len(values) > _MOST_NAMED else ''
             raise InputError(f'the answers are of several {what}: {named} ({remedy}: a '
                              f'calibration is about one)')
 

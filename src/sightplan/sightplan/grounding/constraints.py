@@ -177,7 +177,13 @@ def read_constraints(domain: Domain, path: Path | None = None) -> Constraints:
         path = domain.folder / FILE
         if not path.exists():
             return Constraints(source=str(path))
-    return parse_constraints(read_text(path, DomainError), domain.schema, str(path))
+    return _parsed(read_text(path, DomainError), domain, str(path))
+
+
+@functools.lru_cache(maxsize=32)
+def _parsed(text: str, domain: Domain, source: str) -> Constraints:
+    """The rules of a text that was read before: many runs in a process read the same."""
+    return parse_constraints(text, domain.schema, source)
 
 
 def parse_constraints(text: str, schema: Schema, source: str) -> Constraints:

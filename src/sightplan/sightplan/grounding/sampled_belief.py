@@ -15,7 +15,6 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from sightplan.domains import InstantiatedModel
 from sightplan.grounding.estimator import FAINT, Estimator, Evidence
@@ -241,6 +240,8 @@ class SampledBelief(JointBelief):
             drawn_log_p: (K,) log P with which what was added to each trajectory was drawn.
             news: how many things were learned; 0: it is not asked how likely they were.
         """
+        from scipy.special import logsumexp  # slow to import
+
         before = self._trajectories
         self._set(self._follow(before.start, before.outcomes))
         change = self._trajectories.log_p - before.log_p - drawn_log_p

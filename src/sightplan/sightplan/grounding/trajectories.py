@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
 
 from sightplan.domains.batches import BatchModel
 from sightplan.grounding.estimator import CERTAIN, Evidence
@@ -322,6 +321,8 @@ class History:
             (K,) log likelihood of the answers, (K, P, 2, 4) counts of fresh answers, and (M, K)
             probabilities of the kinds of models.
         """
+        from scipy.special import gammaln, logsumexp  # slow to import
+
         answers = self._answers
         if self._columns is None:
             self._columns = _Columns.of(answers, len(self._names), self._correlation,

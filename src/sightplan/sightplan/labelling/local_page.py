@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import secrets
@@ -31,11 +32,11 @@ _log = logging.getLogger(__name__)
 
 
 class RefusedError(Exception):
-    """A request that is not served: status and words."""
+    """A request that is not served: status and words, and where to go instead."""
 
-    def __init__(self, status: HTTPStatus, words: str) -> None:
+    def __init__(self, status: HTTPStatus, words: str, location: str = '') -> None:
         super().__init__(words)
-        self.status = status
+        self.status, self.location = status, location
 
 
 class LocalServer(ThreadingHTTPServer):
@@ -62,6 +63,7 @@ class LocalServer(ThreadingHTTPServer):
         """
         self.program = program
         self.token = secrets.token_urlsafe(18)
+        self._once = {secrets.token_urlsafe(18)}
         try:
             super().__init__((HOST, port), handler)
         except (OSError, OverflowError) as error:
@@ -78,6 +80,21 @@ class LocalServer(ThreadingHTTPServer):
     def url(self) -> str:
         """The address to open."""
         return f'http://{HOST}:{self.server_port}/{self.token}/'
+
+    @property
+    def url_once(self) -> str:
+        """An address that leads to ``url``, the first time that it is opened.
+
+        For programs that are started with it: other people of the machine see their arguments.
+        """
+        return f'http://{HOST}:{self.server_port}/{next(iter(self._once), "")}/'
+
+    def is_first(self, token: str) -> bool:
+        """Whether it is the secret of ``url_once``, which then holds no more."""
+        with contextlib.suppress(KeyError):
+            self._once.remove(token)  # one thread alone gets here
+            return True
+        return False
 
     @property
     def hosts(self) -> frozenset[str]:
@@ -131,11 +148,12 @@ class PageHandler(BaseHTTPRequestHandler):
         self._reply(status, json_bytes({'error': status.phrase}), 'application/json')
 
     def _answer(self, work: Callable[[str], tuple[bytes, str]]) -> None:
-        status, kind = HTTPStatus.OK, 'application/json'
+        status, kind, location = HTTPStatus.OK, 'application/json', ''
         try:
             body, kind = work(self._admitted_path())
         except RefusedError as error:
             status, body = error.status, json_bytes({'error': str(error)})
+            location = error.location
         except SightplanError as error:
             status, body = HTTPStatus.INTERNAL_SERVER_ERROR, json_bytes({'error': str(error)})
         except (ConnectionError, TimeoutError):
@@ -146,10 +164,12 @@ class PageHandler(BaseHTTPRequestHandler):
             body = json_bytes({'error': 'internal error'})
         if status != HTTPStatus.OK:
             self.close_connection = True  # its body may not have been read
-        self._reply(status, body, kind)
+        self._reply(status, body, kind, location)
 
-    def _reply(self, status: HTTPStatus, body: bytes, kind: str) -> None:
+    def _reply(self, status: HTTPStatus, body: bytes, kind: str, location: str = '') -> None:
         self.send_response(status)
+        if location:
+            self.send_header('Location', location)
         for name, value in _HEADERS.items():
             self.send_header(name, value)
         self.send_header('Content-Type', kind if kind.startswith('image/')
@@ -167,14 +187,17 @@ class PageHandler(BaseHTTPRequestHandler):
 
     def _admitted_path(self) -> str:
         """The path behind the secret, if this request may be served at all."""
-        if self.headers.get('Host') not in self.server.hosts:
+        hosts = self.headers.get_all('Host', [])
+        if len(hosts) != 1 or hosts[0] not in self.server.hosts:
             raise RefusedError(HTTPStatus.FORBIDDEN, f'open http://{HOST} or http://localhost at '
                                f'the very port that "{self.server.program}" printed (forward the '
                                'same port through a tunnel)')
-        origin = self.headers.get('Origin')
-        if origin is not None and origin not in {f'http://{host}' for host in self.server.hosts}:
+        ours = {f'http://{host}' for host in self.server.hosts}
+        if not ours.issuperset(self.headers.get_all('Origin', [])):
             raise RefusedError(HTTPStatus.FORBIDDEN, 'this page belongs to another origin')
         token, _, path = self.path.partition('?')[0].removeprefix('/').partition('/')
+        if path == '' and self.command == 'GET' and self.server.is_first(token):
+            raise RefusedError(HTTPStatus.SEE_OTHER, 'go to the page', f'/{self.server.token}/')
         if not secrets.compare_digest(token.encode(), self.server.token.encode()):
             raise RefusedError(HTTPStatus.FORBIDDEN, 'open the whole address that '
                                f'"{self.server.program}" printed; each start has another one')

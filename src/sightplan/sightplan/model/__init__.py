@@ -39,6 +39,7 @@ from sightplan.model.errors import (
     UnknownImageError,
     WorldError,
     did_you_mean,
+    excerpt,
 )
 from sightplan.model.instance import Instance, SeenThings
 from sightplan.model.paths import config_files, config_folders, user_path
@@ -97,9 +98,10 @@ __all__ = [
     'Observation', 'Observed', 'PastStep', 'Plan', 'Planned', 'PlannerError', 'PlanningResult',
     'PlanningStatus', 'PlanningTask', 'Privileged', 'PrivilegedSource', 'Problem',
     'ProblemError', 'Proposal', 'ProposalStatus', 'Proposed', 'Question', 'Recorder', 'Region',
-    'SightplanError', 'SpendingCapError', 'State', 'Stepped', 'StopReason', 'StoppedError',
-    'SeenThings', 'SymbolicPlanner', 'Target', 'TargetMasks', 'ToldApart', 'TruthSource', 'UnknownImageError',
+    'SeenThings', 'SightplanError', 'SpendingCapError', 'State', 'Stepped', 'StopReason',
+    'StoppedError', 'SymbolicPlanner', 'Target', 'TargetMasks', 'ToldApart', 'TruthSource',
+    'UnknownImageError',
     'Usage', 'Verdict', 'VisualPlanner', 'VisualTask', 'World', 'WorldError', 'check_settings',
-    'config_files', 'config_folders', 'did_you_mean', 'identity_values', 'param', 'prompt_id',
-    'settings_fields', 'used_between', 'user_path',
+    'config_files', 'config_folders', 'did_you_mean', 'excerpt', 'identity_values', 'param',
+    'prompt_id', 'settings_fields', 'used_between', 'user_path',
 ]

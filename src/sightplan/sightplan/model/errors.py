@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
+_MOST_CHARS, _TAIL = 4000, 500
+
 
 class SightplanError(Exception):
     """Base of all expected errors; the message names the remedy.
@@ -14,6 +16,13 @@ class SightplanError(Exception):
     """
 
     code = 1
+
+    def __str__(self) -> str:
+        """The message: printable, and of a length that a person reads, whatever it quotes."""
+        text = super().__str__()
+        if len(text) > _MOST_CHARS:
+            text = f'{text[:-_TAIL][:_MOST_CHARS - _TAIL]} ... {text[-_TAIL:]}'
+        return text if text.isprintable() else ''.join(map(_printable, text))
 
 
 class InputError(SightplanError):
@@ -92,3 +101,14 @@ def did_you_mean(text: str, choices: Sequence[str]) -> str:
     """The end of a message about an unknown name: the nearest known one, '' if none is near."""
     close = difflib.get_close_matches(text, choices, n=1, cutoff=0.5)
     return f'; did you mean {close[0]!r}?' if close else ''
+
+
+def excerpt(value: object, most: int = 80) -> str:
+    """A piece of input as a message quotes it: on one line, printable, of bounded length."""
+    text = str(value)
+    shown = ''.join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:most])
+    return shown if len(text) <= most and len(shown) <= 4 * most else f'{shown[:most]}...'
+
+
+def _printable(char: str) -> str:
+    return char if char.isprintable() or char in '\n\t' else ascii(char)[1:-1]

@@ -42,6 +42,14 @@ class StorageError(InfrastructureError):
                    f'choose another --out; the same command then goes on')
 
 
+def cannot_write(path: Path | str, error: OSError) -> InfrastructureError:
+    """The error of a file or directory: StorageError where it is the disk's, which ends a run."""
+    if error.errno in STORAGE_ERRORS:
+        return StorageError.about(path, error)
+    return InfrastructureError(f'{path}: cannot be written ({error.strerror or error}); make it '
+                               'writable, or choose another folder')
+
+
 class Line(NamedTuple):
     """One object of a journal.
 

@@ -20,6 +20,7 @@ import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
+import os
 import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -186,7 +187,11 @@ def folders(root: Path, marker: str, group: str) -> dict[str, Path]:
 
     An entry point that cannot be found is left out; ``folder`` says what is wrong with it.
     """
-    found = {path.parent.name: path.parent for path in root.glob(f'*/{marker}')}
+    found = {}
+    if root.is_dir():
+        with os.scandir(root) as entries:
+            found = {entry.name: root / entry.name for entry in entries
+                     if os.path.exists(f'{entry.path}/{marker}')}
     for name, point in entry_points(group).items():
         place = _folder_of(point)
         if place is not None and name not in found:
@@ -213,6 +218,8 @@ def find_folder(kind: str, name: str, root: Path, marker: str, group: str) -> Fo
         InputError: there is none; names the file that is missing. Or its name is that of
             another one, so that results could not be told apart.
     """
+    if name.isidentifier() and (root / name / marker).exists():  # ours: no need to look further
+        return Folder(name, root / name, f'{group}.{name}', name)
     found = folders(root, marker, group)
     if name not in found and ('/' in name or Path(name).expanduser().is_dir()):
         try:

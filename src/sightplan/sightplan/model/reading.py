@@ -10,8 +10,11 @@ from typing import Any, TypeVar
 import pydantic
 import yaml
 
-from sightplan.model.errors import InputError
+from sightplan.model.errors import InputError, excerpt
 from sightplan.model.yaml_text import load_yaml
+
+_MOST_NAMED, _MOST_WORDS = 10, 500
+"""Wrong fields that an error names, and characters of what is wrong with one."""
 
 M = TypeVar('M')
 
@@ -42,8 +45,9 @@ def read_data(path: Path) -> Any:
         return json.loads(text) if path.suffix == '.json' else load_yaml(text)
     except OSError as error:
         raise InputError(f'{path}: cannot be read ({error.strerror or error})') from error
-    except (ValueError, yaml.YAMLError) as error:
-        raise InputError(f'{path}: cannot be read: {error} (correct the file)') from error
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise InputError(f'{path}: cannot be read: {str(error)[:_MOST_WORDS]} (correct the file)'
+                         ) from error
 
 
 def validated(kind: type[M], data: Any, where: Path | str) -> M:
@@ -58,14 +62,17 @@ def validated(kind: type[M], data: Any, where: Path | str) -> M:
         InputError: a field is unknown, missing or wrong; names place, field and remedy.
     """
     try:
-        found: M = _adapter(kind).validate_json(json.dumps(data))  # type: ignore[arg-type]
-        return found
-    except TypeError as error:
+        read: M = _adapter(kind).validate_json(json.dumps(data))  # type: ignore[arg-type]
+        return read
+    except pydantic.ValidationError as error:
+        found = error.errors(include_url=False)
+        more = [f'{where}: and {len(found) - _MOST_NAMED} more'] if len(
+            found) > _MOST_NAMED else []
+        raise InputError('\n'.join([*(f'{where}: {_wrong(item, kind)}'
+                                      for item in found[:_MOST_NAMED]), *more])) from error
+    except (TypeError, ValueError, RecursionError) as error:  # json: no plain data, or too deep
         raise InputError(f'{where}: {error}; write plain texts, numbers, lists and mappings'
                          ) from error
-    except pydantic.ValidationError as error:
-        raise InputError('\n'.join(f'{where}: {_wrong(item, kind)}' for item in error.errors(
-            include_url=False))) from error
 
 
 @functools.cache
@@ -75,7 +82,7 @@ def _adapter(kind: Any) -> Any:
 
 def _wrong(item: Any, kind: type) -> str:
     """One error in words: field, value, what is allowed."""
-    place = '.'.join(map(str, item['loc']))
+    place = '.'.join(excerpt(part) for part in item['loc'])
     if item['type'] == 'missing':
         return f'{place} is missing (add it)'
     if item['type'] in ('extra_forbidden', 'unexpected_keyword_argument'):
@@ -83,6 +90,6 @@ def _wrong(item: Any, kind: type) -> str:
             kind, '__dataclass_fields__', ())
         known = f' (known: {", ".join(fields)})' if len(item['loc']) == 1 else ''
         return f'{place} is unknown{known}; remove it, or correct its name'
-    value, reason = repr(item['input']), item['msg'].removeprefix('Value error, ')
-    shown = value if len(value) < 100 else f'{value[:97]}...'
-    return f'{place or "the content"} = {shown}: {reason[:1].lower()}{reason[1:]}'
+    reason = excerpt(item['msg'].removeprefix('Value error, '), _MOST_WORDS)
+    return (f'{place or "the content"} = {excerpt(repr(item["input"]), 100)}: '
+            f'{reason[:1].lower()}{reason[1:]}')

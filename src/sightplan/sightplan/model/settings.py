@@ -6,6 +6,7 @@ One definition serves the command line, YAML files and ROS parameters.
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -55,11 +56,17 @@ def param(default: Any, description: str, *, low: float | None = None,
 
 def settings_fields(cls: type) -> tuple[SettingField, ...]:
     """The declared fields of a settings dataclass, in order; types come from the defaults."""
-    return tuple(
-        SettingField(f.name, type(f.default), f.default, f.metadata['description'],
-                     f.metadata['low'], f.metadata['high'], f.metadata['choices'],
-                     f.metadata['identity'])
-        for f in dataclasses.fields(cls) if 'description' in f.metadata)
+    if cls not in _FIELDS:
+        _FIELDS[cls] = tuple(
+            SettingField(f.name, type(f.default), f.default, f.metadata['description'],
+                         f.metadata['low'], f.metadata['high'], f.metadata['choices'],
+                         f.metadata['identity'])
+            for f in dataclasses.fields(cls) if 'description' in f.metadata)
+    return _FIELDS[cls]
+
+
+_FIELDS: weakref.WeakKeyDictionary[type, tuple[SettingField, ...]] = weakref.WeakKeyDictionary()
+"""Of classes that were asked about before."""
 
 
 def identity_values(settings: Any) -> dict[str, Any]:

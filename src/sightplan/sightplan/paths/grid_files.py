@@ -10,9 +10,8 @@ columns; row 0 has the least y), ``resolution``, and where wanted ``origin`` and
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import cv2
 import numpy as np
@@ -20,6 +19,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sightplan.model import InputError
+from sightplan.model.array_files import load_arrays
+from sightplan.model.picture_files import picture_size
 from sightplan.model.reading import Record, read_file
 from sightplan.paths.maps import UNKNOWN, ObstacleMap, OccupancyGrid, map_of_grid, read_map
 
@@ -75,15 +76,28 @@ def read_grid(file: Path) -> OccupancyGrid:
         raise InputError(f'{file}: free_thresh {data.free_thresh:g} (it must be below '
                          f'occupied_thresh, {data.occupied_thresh:g})')
     picture = file.parent / data.image
-    raw = (cv2.imread(str(picture), cv2.IMREAD_UNCHANGED) if picture.is_file() else None)
-    if raw is None:
-        raise InputError(f'{file}: image: {picture} is missing or no picture (name a PGM or PNG '
-                         'file beside it)')
+    raw = _pixels(file, picture)
     if raw.dtype != np.uint8:
         raise InputError(f'{picture}: {raw.dtype} (give 8 bits a channel)')
     # Row 0 of a picture is its upper one.
     cells = _cells(np.asarray(raw, np.uint8)[::-1], data)
     return OccupancyGrid(cells, data.resolution, FRAME, (data.origin[0], data.origin[1]))
+
+
+def _pixels(file: Path, picture: Path) -> NDArray[Any]:
+    """A grid's picture, (rows, columns) or (rows, columns, channels)."""
+    try:
+        content = picture.read_bytes()
+        picture_size(content)
+        raw = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
+    except (OSError, ValueError, MemoryError, cv2.error) as error:
+        raise InputError(f'{file}: image: {picture} is missing or no picture: '
+                         f'{getattr(error, "strerror", None) or error} (name a PGM or PNG file '
+                         'beside it)') from error
+    if raw is None:
+        raise InputError(f'{file}: image: {picture} is missing or no picture (name a PGM or PNG '
+                         'file beside it)')
+    return np.asarray(raw)
 
 
 def _cells(raw: NDArray[np.uint8], data: _GridFile) -> NDArray[np.int16]:
@@ -113,9 +127,8 @@ def read_grid_array(file: Path) -> OccupancyGrid:
         InputError: it cannot be read, or an array is missing or cannot be used; names it.
     """
     try:
-        with np.load(file, allow_pickle=False) as data:
-            found = {name: data[name] for name in data.files}
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+        found = load_arrays(file)
+    except (OSError, ValueError) as error:
         raise InputError(f'{file}: cannot be read: {error} (give an .npz file)') from error
     for name in ('cells', 'resolution'):
         if name not in found:

@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from sightplan.model import InfrastructureError, InputError
+from sightplan.model.journal import cannot_write
 from sightplan.model.yaml_text import load_yaml
 from sightplan.records.mcap import McapWriter, Message, Schema, is_complete
 from sightplan.records.mcap_reading import McapRecords, zstd_module
@@ -132,7 +133,7 @@ class BagWriter:
 
         Raises:
             InputError: the folder exists, or an unknown compression.
-            InfrastructureError: it cannot be written.
+            InfrastructureError: it cannot be written; StorageError if the disk is full.
         """
         if compression not in COMPRESSIONS:
             raise InputError(f'bag compression {compression!r} is not one of '
@@ -142,7 +143,7 @@ class BagWriter:
         except FileExistsError as error:
             raise InputError(f'{folder}: exists already') from error
         except OSError as error:
-            raise InfrastructureError(f'{folder}: cannot be made: {error.strerror}') from error
+            raise cannot_write(folder, error) from error
         self.folder = folder
         self._custom = dict(custom or {})
         self._topics: dict[int, _Topic] = {}
@@ -181,7 +182,7 @@ class BagWriter:
             describe: whether metadata.yaml shall count it, too, which takes longer than the rest.
 
         Raises:
-            InfrastructureError: the disk is full.
+            StorageError: the disk is full, or broken.
         """
         if self._mcap.pending:
             self._mcap.flush()
@@ -201,7 +202,7 @@ class BagWriter:
             temporary.write_text(content, 'utf-8')
             os.replace(temporary, path)
         except OSError as error:
-            raise InfrastructureError(f'{path}: cannot be written: {error.strerror}') from error
+            raise cannot_write(path, error) from error
 
 
 def _metadata(mcap: McapWriter, topics: Mapping[int, _Topic], custom: Mapping[str, str]) -> str:
@@ -244,6 +245,7 @@ def repair(folder: Path) -> int:
 
     Raises:
         InfrastructureError: there is nothing to repair from.
+        StorageError: there is no room for a copy; the bag is as it was.
     """
     path = folder / f'{folder.name}.mcap'
     if not path.is_file():
@@ -257,10 +259,13 @@ def repair(folder: Path) -> int:
         _, writer, topics = copy_records(path, whole)
     except InputError as error:
         raise InfrastructureError(str(error)) from error
-    os.replace(whole, path)
-    writer.path = path
-    (folder / METADATA).write_text(
-        _metadata(writer, topics, {'repaired': 'its writer was killed'}), 'utf-8')
+    try:
+        os.replace(whole, path)
+        writer.path = path
+        (folder / METADATA).write_text(
+            _metadata(writer, topics, {'repaired': 'its writer was killed'}), 'utf-8')
+    except OSError as error:
+        raise cannot_write(folder, error) from error
     return sum(writer.counts.values())
 
 

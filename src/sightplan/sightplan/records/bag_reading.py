@@ -34,7 +34,7 @@ from sightplan.model.paths import user_path
 from sightplan.model.yaml_text import load_yaml
 from sightplan.records.bag import METADATA, copy_records
 from sightplan.records.mcap import is_complete
-from sightplan.records.mcap_reading import zstd_module
+from sightplan.records.mcap_reading import unpack_whole, zstd_module
 from sightplan.records.messages import message_types
 
 SUFFIXES = ('.mcap', '.db3')
@@ -42,6 +42,7 @@ CDR = 'cdr'
 
 _ZSTD, _PACKED = b'\x28\xb5\x2f\xfd', '.zstd'
 _SPLIT = re.compile(r'_\d+$')
+_ALWAYS_UNPACKED, _MOST_RATIO, _PIECE = 2**28, 1000, 2**20
 _INFORMATION = 'rosbag2_bagfile_information'
 _WAITING = ('-wal', '-journal')
 """Endings of the files in which sqlite keeps what is not in the main file yet."""
@@ -296,8 +297,7 @@ class _File:
             place = path
             if path.suffix == _PACKED:
                 place = self._scratch / path.stem
-                with zstd_module().open(path, 'rb') as packed, place.open('wb') as plain:
-                    shutil.copyfileobj(packed, plain)
+                _unpack_file(path, place)
             self._place = (self._indexed(place, warnings) if place.suffix == '.mcap' else
                            self._with_waiting(place, warnings))
             self._reader = self._open(self._place)
@@ -382,7 +382,13 @@ class _File:
         """Whatever a library makes of a damaged file becomes an error that names it."""
         try:
             yield
-        except (InputError, InfrastructureError):
+        except InputError as error:
+            if '_scratch' not in self.__dict__:
+                raise
+            # A copy of ours is at fault: the file that it was made of is the one to name.
+            raise InputError(re.sub(f'{re.escape(str(self._scratch))}/[^:]*', lambda _: str(
+                self.path), str(error))) from error
+        except InfrastructureError:
             raise
         except OSError as error:
             if error.errno in STORAGE_ERRORS:
@@ -401,6 +407,9 @@ def _opened(path: Path) -> Any:
     from rosbags.rosbag2 import Reader, storage_mcap
     # Each topic has its profiles as YAML: 10 ms to open a bag for each, were it not for this.
     storage_mcap.parse_qos = _parsed_qos
+    # Its own unpack whatever there is, however much that becomes.
+    storage_mcap.DECOMPRESSORS.update({name: functools.partial(_chunk, name)
+                                       for name in ('zstd', 'lz4')})
     reader = Reader(path)
     reader.open()
     return reader
@@ -416,9 +425,31 @@ def _topic(connection: Any) -> BagTopic:
                     connection.ext.serialization_format)
 
 
+def _chunk(compression: str, data: bytes, size: int) -> bytes:
+    """A chunk, unpacked."""
+    return unpack_whole(data, compression, size)
+
+
 def _unpacked(data: bytes) -> bytes:
     """The data, unpacked where rosbag2 has compressed each message (CDR begins with 0)."""
-    return bytes(zstd_module().decompress(data)) if data.startswith(_ZSTD) else data
+    return unpack_whole(data, 'zstd') if data.startswith(_ZSTD) else data
+
+
+def _unpack_file(path: Path, place: Path) -> None:
+    """Unpack a file that was compressed as a whole.
+
+    Raises:
+        InputError: it unpacks to so much more that it was made to harm.
+    """
+    left = max(_ALWAYS_UNPACKED, _MOST_RATIO * path.stat().st_size)
+    with zstd_module().open(path, 'rb') as packed, place.open('wb') as plain:
+        while piece := packed.read(_PIECE):
+            left -= len(piece)
+            if left < 0:
+                raise InputError(f'{path}: unpacks to more than {_MOST_RATIO} times its size, as '
+                                 'no recording does; if you trust it, unpack it yourself '
+                                 f'("zstd -d {path.name}")')
+            plain.write(piece)
 
 
 # Finding and opening.

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.domains import Domain
-from sightplan.metrics import measures
 from sightplan.model import (
     EpisodeEvent,
     EpisodeStarted,
@@ -35,16 +34,14 @@ from sightplan.model import (
     Stepped,
     TruthSource,
 )
+from sightplan.model.journal import StorageError, cannot_write
 from sightplan.records import topics
 from sightplan.records.bag import METADATA, BagWriter
+from sightplan.records.bag_policy import ALL, FOLDER, KEPT, BagPolicy
 from sightplan.records.bag_reading import read_metadata
 from sightplan.records.evidence import fresh_name
 from sightplan.records.messages import BagMessages, EpisodeMessages, Messages
 from sightplan.records.truth import NotedTruth, TruthReply
-
-FOLDER = 'bags'
-NONE, FAILED, ALL = 'none', 'failed', 'all'
-KEEP = (NONE, FAILED, ALL)
 
 _UNDER_WAY = '.under-way-'
 _MARK = {'recorded_by': 'sightplan run'}
@@ -59,7 +56,7 @@ class BagRecorder:
     """
 
     def __init__(self, folder: Path, truth: TruthSource, domain: Domain, keep: str = ALL,
-                 compression: str = 'zstd') -> None:
+                 compression: str = 'zstd', kept: int = KEPT) -> None:
         """Name the run directory; nothing is touched before an episode begins.
 
         Args:
@@ -67,11 +64,13 @@ class BagRecorder:
             truth: the world. Where it has ``camera_info`` its calibration is recorded, where it
                 has ``labels`` the picture without labels is, too.
             domain: of the episodes.
-            keep: ``all`` bags, or those of ``failed`` episodes (not solved, or not scored).
+            keep: which bags, see ``BagPolicy``; not ``none``.
             compression: of the bags, see ``BagWriter``.
+            kept: how many bags ``last`` keeps.
         """
         self._folder = folder / FOLDER
-        self._world, self._keep, self._compression = truth, keep, compression
+        self._world, self._compression = truth, compression
+        self._policy = BagPolicy(folder, keep, kept)
         self._cdr = BagMessages()
         self._messages = Messages(self._cdr)
         self._labelled = bool(getattr(truth, 'labels', False))
@@ -87,7 +86,16 @@ class BagRecorder:
 
         Raises:
             InfrastructureError: the bag cannot be written.
+            StorageError: the disk is full; what there was of this episode is removed, which makes
+                room for what is left to say.
         """
+        try:
+            self._record(event)
+        except StorageError:
+            self.discard()
+            raise
+
+    def _record(self, event: EpisodeEvent) -> None:
         if isinstance(event, EpisodeStarted):
             self.discard()
             self._bag = _UnderWay(self._folder, event.spec.id, self._compression,
@@ -114,16 +122,21 @@ class BagRecorder:
                 run directory), ``images`` and ``images_missing``.
 
         Raises:
-            InfrastructureError: the bag cannot be written.
+            InfrastructureError: the bag cannot be written, or another one not removed.
         """
         bag = self._bag
         if bag is None:
             return
-        if self._keep == FAILED and measures.solved(line):
+        if not self._policy.keeps(line):
             self.discard()
             return
         self._bag = None
-        place = bag.finish(self._folder)
+        try:
+            place = bag.finish(self._folder)
+        except InfrastructureError:
+            bag.discard()
+            raise
+        self._policy.committed(place.name)
         line.update(bag=f'{FOLDER}/{place.name}', images=bag.images, images_missing=bag.missing)
 
     def discard(self) -> None:
@@ -212,11 +225,14 @@ class _UnderWay:
             parent.mkdir(parents=True, exist_ok=True)
             self._hidden, self._lock = _locked_folder(parent)
         except OSError as error:
-            raise InfrastructureError(f'{parent}: no bag can be written there '
-                                      f'({error.strerror})') from error
-        # A recorder on ROS keeps attempts.
-        self.writer = BagWriter(self._hidden / fresh_name(parent, episode_id), compression,
-                                {'episode_id': episode_id, **_MARK})
+            raise cannot_write(parent, error) from error
+        try:
+            # A recorder on ROS keeps attempts.
+            self.writer = BagWriter(self._hidden / fresh_name(parent, episode_id), compression,
+                                    {'episode_id': episode_id, **_MARK})
+        except InfrastructureError:
+            self._forget()
+            raise
         self.topics = {topic: self.writer.add_topic(f'/{topic}', cdr.types.get(name),
                                                     topics.bag_qos(topic))
                        for topic, name in topics.RECORDED.items()}
@@ -229,16 +245,17 @@ class _UnderWay:
             os.rename(self.writer.folder, place)
             os.rmdir(self._hidden)
         except OSError as error:
-            raise InfrastructureError(f'{place}: cannot be written '
-                                      f'({error.strerror})') from error
-        finally:
-            os.close(self._lock)
+            raise cannot_write(place, error) from error
+        os.close(self._lock)
         return place
 
     def discard(self) -> None:
         """Remove the bag."""
         with contextlib.suppress(InfrastructureError):  # of a full disk, for example
             self.writer.close()
+        self._forget()
+
+    def _forget(self) -> None:
         shutil.rmtree(self._hidden, ignore_errors=True)
         os.close(self._lock)
 

@@ -35,7 +35,7 @@ class Description:
             raise InputError(f'{path}: is missing; {path.parent} holds no {self._what}') from error
         except OSError as error:
             raise InputError(f'{path}: cannot be read ({error.strerror})') from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f'{path}: is damaged ({error}); choose another --out') from error
         if not isinstance(info, dict) or info.get('format') != FORMAT or not isinstance(
                 info.get('sessions', []), list):

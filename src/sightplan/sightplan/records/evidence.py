@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from sightplan.model import (
     EpisodeEvent,
     EpisodeStarted,
-    InfrastructureError,
     Observation,
     Observed,
 )
+from sightplan.model.journal import cannot_write
 from sightplan.records.pictures import bag_image
 
 FOLDER = 'failures'
@@ -66,8 +66,7 @@ class FailureImages:
             (self._folder / FOLDER).mkdir(exist_ok=True)
             (self._folder / path).write_bytes(picture)
         except OSError as error:
-            raise InfrastructureError(f'{self._folder / path}: cannot be written '
-                                      f'({error.strerror})') from error
+            raise cannot_write(self._folder / path, error) from error
         failure['picture'] = str(path)
 
     def _keep(self, observation: Observation) -> None:

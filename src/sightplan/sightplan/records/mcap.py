@@ -20,6 +20,7 @@ from io import BytesIO
 from pathlib import Path
 
 from sightplan.model import InfrastructureError
+from sightplan.model.journal import cannot_write
 
 MAGIC = b'\x89MCAP0\r\n'
 LIBRARY = 'sightplan'
@@ -113,13 +114,14 @@ class McapWriter:
 
         Raises:
             InfrastructureError: the file exists or cannot be created.
+            StorageError: the disk is full, or broken.
         """
         self.path = path
         self._compress = compress
         try:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         except OSError as error:
-            raise InfrastructureError(f'{path}: cannot be created: {error.strerror}') from error
+            raise cannot_write(path, error) from error
         self._chunk = _Chunk()
         self._schemas: dict[str, Schema] = {}
         self._channels: dict[int, Channel] = {}
@@ -128,7 +130,11 @@ class McapWriter:
         self.start_ns, self.end_ns = _NEVER, 0
         head = MAGIC + _record(HEADER, _string('ros2') + _string(LIBRARY))
         self._position = len(head)
-        self._write(head + self._tail(self._position), 0)
+        try:
+            self._write(head + self._tail(self._position), 0)
+        except InfrastructureError:
+            os.close(self._file)
+            raise
 
     def add_channel(self, topic: str, type_name: str, definition: str, encoding: str = 'ros2msg',
                     metadata: Mapping[str, str] | None = None, coding: str = 'cdr') -> int:
@@ -172,7 +178,7 @@ class McapWriter:
         """Put all messages into the file and leave it complete.
 
         Raises:
-            InfrastructureError: the file cannot be written (disk full).
+            StorageError: the disk is full, or broken.
         """
         if not self._chunk.data.tell():
             return
@@ -188,6 +194,8 @@ class McapWriter:
         try:
             self.flush()
             os.fsync(self._file)
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
         finally:
             os.close(self._file)
             self._file = -1
@@ -249,8 +257,7 @@ class McapWriter:
                 done = os.pwrite(self._file, view, position)
                 view, position = view[done:], position + done
         except OSError as error:
-            raise InfrastructureError(f'{self.path}: cannot be written: '
-                                      f'{error.strerror}') from error
+            raise cannot_write(self.path, error) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,8 @@ from sightplan.records.mcap import (
 
 MOST_BYTES = 2**30
 """Of a chunk or a message, unpacked: a length that is larger is taken for a damaged one."""
+_ALWAYS_UNPACKED = 2**26
+_MOST_RATIO = 100
 
 _RECORD_HEAD = 9  # opcode, length
 
@@ -50,6 +52,33 @@ def zstd_module() -> Any:
         return zstd
     from backports import zstd
     return zstd
+
+
+def most_unpacked(packed: int) -> int:
+    """How many bytes so many may unpack to; what unpacks to more is damaged, or made to harm."""
+    return min(MOST_BYTES, max(_ALWAYS_UNPACKED, _MOST_RATIO * packed))
+
+
+def unpack_whole(data: bytes, compression: str, size: int | None = None) -> bytes:
+    """Unpack a whole frame.
+
+    Args:
+        data: the frame.
+        compression: ``zstd`` or ``lz4``.
+        size: of what it unpacks to, where that is told.
+
+    Raises:
+        ValueError: it is damaged, or unpacks to another size, or to more than is ever read.
+    """
+    most = most_unpacked(len(data))
+    if size is not None and size > most:
+        raise ValueError(f'{len(data)} bytes say that they unpack to {size}; at most {most} are '
+                         'read')
+    raw, whole = _unpack(data, compression, most if size is None else size)
+    if not whole or size not in (None, len(raw)):
+        raise ValueError(f'{len(data)} bytes are truncated, or unpack to more than they say, or '
+                         f'than {most}, which is the most that is read')
+    return raw
 
 
 class McapRecords:
@@ -116,26 +145,32 @@ class McapRecords:
                 raise InputError(f'{self._path}: its compression {compression!r} is not one of '
                                  f'zstd, lz4; record it again with one of these')
             data = content[at + 8:at + 8 + U64.unpack_from(content, at)[0]]
-            raw = _unpack(data, compression, min(raw_size, MOST_BYTES))
+            raw, _ = _unpack(data, compression, min(raw_size, most_unpacked(len(data))))
         except (struct.error, ValueError):
             return b'', False
         return raw, len(raw) == raw_size and checksum in (0, zlib.crc32(raw))
 
 
-def _unpack(data: bytes, compression: str, most: int) -> bytes:
+def _unpack(data: bytes, compression: str, most: int) -> tuple[bytes, bool]:
     """Unpack a frame of zstd or lz4 that may be truncated; '' is no compression.
+
+    Returns:
+        the first ``most`` bytes, and whether that is all and the frame ends there.
 
     Raises:
         ValueError: it is damaged.
     """
     if not compression:
-        return data[:most]
+        return data[:most], len(data) <= most
     from lz4 import frame
     zstd = zstd_module()
     unpacker = (zstd.ZstdDecompressor() if compression == 'zstd' else
                 frame.LZ4FrameDecompressor())
     try:
-        return bytes(unpacker.decompress(data, most))
+        raw = bytes(unpacker.decompress(data, most))
+        if not unpacker.eof:  # where there is room for all, the end may not have been seen yet
+            raw += bytes(unpacker.decompress(b'', 1))
+        return raw[:most], bool(unpacker.eof and len(raw) <= most)
     except (zstd.ZstdError, EOFError, RuntimeError) as error:
         raise ValueError(str(error)) from error
 

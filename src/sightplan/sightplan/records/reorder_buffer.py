@@ -9,6 +9,8 @@ from sightplan.records import topics
 from sightplan.records.messages import ENDED, STARTED
 
 _MAX_WAITING = 10_000
+_MOST_FINISHED = 1000
+"""Messages of an episode that ended before so many others come no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +53,14 @@ class ReorderBuffer:
 
     def __init__(self) -> None:
         self._episodes: dict[str, _Waiting] = {}
-        self._finished: set[str] = set()
+        self._finished: dict[str, None] = {}  # in the order in which they ended
 
     def add(self, arrival: Arrival) -> list[Arrival]:
         """Take a message; returns those that are now in order (maybe none, maybe several)."""
         episode_id = arrival.message.episode_id
         if arrival.starts:
             # The same episode again, as a new attempt: what came of the old one is void.
-            self._finished.discard(episode_id)
+            self._finished.pop(episode_id, None)
             if self.repeats(arrival):
                 del self._episodes[episode_id]
         if episode_id in self._finished:
@@ -88,7 +90,9 @@ class ReorderBuffer:
             its messages that still waited for an earlier one, by their numbers.
         """
         waiting = self._episodes.pop(episode_id, None) or _Waiting()
-        self._finished.add(episode_id)
+        self._finished[episode_id] = None
+        if len(self._finished) > _MOST_FINISHED:
+            del self._finished[next(iter(self._finished))]
         return [arrival for _, arrival in sorted(waiting.messages.items())]
 
     @property

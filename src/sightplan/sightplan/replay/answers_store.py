@@ -197,7 +197,7 @@ def _batches(lines: Sequence[Line]) -> tuple[dict[Key, tuple[Answer, ...]], int]
             key = _key(entry)
             answer = parse_answer(entry, where)
             place, of = int(entry['number']), int(entry['of'])
-        except (TypeError, KeyError, ValueError) as error:
+        except (TypeError, KeyError, ValueError, OverflowError) as error:
             raise InputError(f'{where}: is not an answer of a replay; remove the lines from '
                              f'there on by hand') from error
         if place != len(batch):

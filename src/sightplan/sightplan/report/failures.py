@@ -12,6 +12,7 @@ from sightplan.metrics import Cause, measures, wilson
 from sightplan.model import InputError
 from sightplan.records import RunStore
 from sightplan.report.grouping import grouped
+from sightplan.report.lines import SAMPLE, EpisodeLine, SampleLine, wrong_field
 
 _BEFORE, _AFTER = 4, 3
 """Actions that are shown around the one of a failure."""
@@ -107,6 +108,11 @@ def read_columns(paths: Iterable[Path], note: Callable[[str], None] = lambda tex
     columns = []
     for folder in run_folders(named):
         lines = RunStore(folder).lines()
+        for number, line in enumerate(lines, 1):
+            wrong = wrong_field(SampleLine if line.get('kind') == SAMPLE else EpisodeLine, line)
+            if wrong:
+                raise InputError(f'{folder / "episodes.jsonl"}: episode {number}: {wrong} is '
+                                 'missing or wrong; remove its line, and resume the run')
         if not lines:
             text = f'{folder}: has no finished episode yet'
             if folder in named:

@@ -51,7 +51,7 @@ from sightplan.model import (
     user_path,
 )
 from sightplan.planning.visual import BackendVisualPlanner
-from sightplan.records import AnswersLog, RunStore, bag_recorder
+from sightplan.records import AnswersLog, RunStore, bag_policy, bag_recorder
 from sightplan.records.bag_recorder import BagRecorder
 from sightplan.records.evidence import FailureImages
 from sightplan.runs import rules, worlds
@@ -247,9 +247,9 @@ class EpisodeWork:
         with store.locked():
             bag_recorder.clean(store.folder, store.lines)
         self._bags: BagRecorder | None = None
-        if settings.bags != bag_recorder.NONE:
+        if settings.bags != bag_policy.NONE:
             self._bags = closing(stack, BagRecorder(store.folder, self._truth, self._domain,
-                                                    settings.bags))
+                                                    settings.bags, kept=settings.bags_kept))
         truth = self._bags.truth if self._bags else self._truth
         self._scorer = episode_scorer(truth, self.plan.suite)
         self._log: AnswersLog | None = None

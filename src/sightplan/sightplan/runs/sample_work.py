@@ -37,6 +37,7 @@ from sightplan.model import (
     settings_fields,
     used_between,
 )
+from sightplan.model.redaction import without_secrets
 from sightplan.model.region import Region
 from sightplan.model.sample import Picture, Sample, SampleReply
 from sightplan.records import RunStore
@@ -166,7 +167,7 @@ class SampleWork:
             _LOG.exception('samples of %s ended by an unexpected exception', first.cluster)
             error = f'{type(failure).__name__}: {failure}'
         if error:
-            replies = [SampleReply(error=error)] * len(asked)
+            replies = [SampleReply(error=without_secrets(error))] * len(asked)
         found = {sample.id: reply for sample, reply in zip(asked, replies, strict=True)}
         seconds = (time.monotonic() - started) / len(batch)
         spent = used_between(before, self.backend.usage) if self.backend is not None else None

@@ -385,7 +385,8 @@ def _splits(suite: Suite, split: str) -> tuple[str, ...]:
 
 
 _OF_EPISODES = ('problems', 'domain_file', 'max_actions', 'failure_probability', 'answers_log',
-                'bags', 'world_options', 'answers', 'stop_at_goal', 'privileged', 'goal')
+                'bags', 'bags_kept', 'world_options', 'answers', 'stop_at_goal', 'privileged',
+                'goal')
 """Settings that mean nothing to samples."""
 
 

@@ -10,7 +10,7 @@ from sightplan.agent import needs_grounder, needs_visual_planner, prompt_name
 from sightplan.domains import Domain, load_domain
 from sightplan.grounding import PARSERS
 from sightplan.model import InputError, Privileged, check_settings, param
-from sightplan.records import bag_recorder
+from sightplan.records import bag_policy
 from sightplan.vlm import recording
 from sightplan.vlm.api import (
     backend_class,
@@ -79,9 +79,11 @@ class RunSettings:
                               identity=False)
     failure_images: bool = param(True, 'Write a picture of each failed episode, where the world '
                                  'draws any, to failures/ in the run directory', identity=False)
-    bags: str = param(bag_recorder.NONE, 'Write a rosbag2 bag of each episode, or of each failed '
-                      'one, to bags/ in the run directory, as the recorder on ROS does',
-                      choices=bag_recorder.KEEP, identity=False)
+    bags: str = param(bag_policy.NONE, 'Write a rosbag2 bag of each episode to bags/ in the run '
+                      'directory, as the recorder on ROS does, and keep none, those of failed '
+                      'episodes, the last ones, or all', choices=bag_policy.KEEP, identity=False)
+    bags_kept: int = param(bag_policy.KEPT, 'With bags last: how many are kept', low=1,
+                           identity=False)
     record: bool = param(False, 'Write all requests to and replies from the model to '
                          f'{recording.NAME} in the run directory, for backend replay',
                          identity=False)

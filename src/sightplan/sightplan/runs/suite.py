@@ -14,6 +14,7 @@ import functools
 import hashlib
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -419,9 +420,9 @@ def read_suite(folder: Path) -> Suite:
     Raises:
         InputError: its ``suite.yaml`` cannot be used; names file, field and remedy.
     """
-    path = folder / MARKER
+    path = f'{folder}/{MARKER}'
     try:
-        changed_ns = path.stat().st_mtime_ns
+        changed_ns = os.stat(path).st_mtime_ns
     except OSError as error:
         raise InputError(f'{path}: cannot be read ({error.strerror})') from error
     return _read(folder, changed_ns)
@@ -463,7 +464,7 @@ def sample_suite(name: str, split: str) -> Suite | None:
 
 def suite_for(domain: str, split: str) -> Suite | None:
     """The suite of episodes that a domain's split belongs to, None if there is none."""
-    for suite in map(load_suite, suite_names()):
+    for suite in map(read_suite, suite_folders().values()):
         if domain in suite.domains and split in suite.domains[domain].splits:
             return suite
     return None

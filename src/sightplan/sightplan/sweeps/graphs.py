@@ -21,7 +21,7 @@ from sightplan.graphs.graph import find_graph
 from sightplan.graphs.up import run_graph
 from sightplan.metrics import measures
 from sightplan.model import InputError, SightplanError
-from sightplan.records import RunStore
+from sightplan.records import RunStore, bag_policy
 from sightplan.runs import RunSettings
 from sightplan.sweeps.cells import is_samples
 from sightplan.sweeps.work import Batch, Outcome
@@ -61,6 +61,8 @@ def graph_arguments(settings: RunSettings) -> list[str]:
         'backend_options', 'method_options', 'world_options') if getattr(settings, name)}
     values: dict[str, Any] = {argument: getattr(settings, name)
                               for name, argument in _ARGUMENTS.items()}
+    if settings.bags != bag_policy.NONE:  # which of a graph means: as it does by itself
+        values |= {'bags': settings.bags, 'bags_kept': settings.bags_kept}
     return [f'{name}:={str(value).lower() if isinstance(value, bool) else value}'
             for name, value in {**values, **options}.items() if value != '']
 

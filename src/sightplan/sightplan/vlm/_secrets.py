@@ -6,16 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from sightplan.model.redaction import PREFIXED
+
 _REDACTED = (
     (re.compile(r'(?i)\b(bearer|basic)\s+[^\s"\',;]+'), r'\1 [key]'),
     (re.compile(r'\b(?:sk|pk|key|hf|gsk|xai|nvapi)[-_][\w*.-]{4,}|\bAIza[\w*-]{4,}'), '[key]'),
     (re.compile(r'://[^/\s"\'@]+@'), '://[key]@'),
 )
-_PREFIXED = re.compile(
-    r'(?<![A-Za-z0-9])(?:(?:sk|pk|nvapi|glpat)-[A-Za-z0-9_-]*(?=\d|[A-Z])[\w-]{6,}'
-    r'|(?:xai|pplx)-[A-Za-z0-9]{16,}'
-    r'|(?:gsk|hf|csk|r8|fw|ghp|gho)_(?=[A-Za-z]*\d|[a-z]*[A-Z])[A-Za-z0-9]{8,}'
-    r'|AIza[\w-]{8,}|AKIA[A-Z0-9]{12,}|eyJ[\w-]{10,}\.)')
 _BEARER = re.compile(r'(?i)\b(?:bearer|basic)\s+\S{8,}')
 _WORD = re.compile(r'[A-Za-z0-9]{24,}')
 _HASH = re.compile(r'[0-9a-f]{40}|[0-9a-f]{64}')
@@ -38,7 +35,7 @@ def holds_key(text: str) -> bool:
 
     Names of models, paths and hashes of commits are none.
     """
-    if _PREFIXED.search(text) or _BEARER.search(text):
+    if PREFIXED.search(text) or _BEARER.search(text):
         return True
     return any(_is_random(word) for word in _WORD.findall(text))
 

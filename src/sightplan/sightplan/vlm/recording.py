@@ -52,6 +52,7 @@ from sightplan.model import (
     user_path,
 )
 from sightplan.model.journal import Journal, Line, read_lines
+from sightplan.model.redaction import without_secrets
 from sightplan.model.whole_files import replacing
 from sightplan.vlm import _secrets
 from sightplan.vlm.api import (
@@ -340,8 +341,8 @@ class RecordingBackend(BackendUser):
             self._commit([{'kind': 'failure', 'episode': self._episode, 'keys': keys,
                            'images': [part_id(part) for part in parts
                                       if part is not None and not isinstance(part, str)],
-                           'error': type(error).__name__,
-                           'message': _secrets.redact(str(error))}], before, parts)
+                           'error': type(error).__name__, 'message': _secrets.redact(
+                               without_secrets(str(error)))}], before, parts)
             raise
 
     def _commit(self, lines: list[dict[str, Any]], before: Usage | None,

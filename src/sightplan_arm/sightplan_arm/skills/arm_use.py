@@ -76,7 +76,7 @@ class ArmUse:
     def _follow(self, motions: Sequence[Motion], watch: Stopwatch) -> None:
         for motion in motions:
             with watch.phase(motion.phase):
-                self._gate.follow(motion.trajectory, motion.what)
+                self._gate.follow(motion.trajectory, motion.what, motion.around)
 
     def _open(self, watch: Stopwatch) -> None:
         gripper = self._robot.gripper

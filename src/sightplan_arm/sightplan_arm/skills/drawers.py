@@ -28,7 +28,9 @@ from sightplan_arm.skills.motions import (
     first_that_works,
 )
 from sightplan_arm.skills.seen import NothingThereError
+from sightplan_arm.skills.solids import solids
 from sightplan_arm.skills.surface import CELL_M, Mask, Surface
+from sightplan_arm.surroundings import Around
 from sightplan_arm.trajectories import UnreachableError
 
 TILTS_RAD = (0.35, 0.5, 0.2, 0.65, 0.8, 0.0)
@@ -399,13 +401,14 @@ class SlidePlanner:
     Args:
         robot: its configuration.
         paths: finds paths among boxes.
-        check: raises ArmStoppedError for a trajectory that the gate would refuse.
+        check: raises ArmStoppedError for a trajectory that the gate would refuse, with what is
+            around.
         carry_speed: part of the speed close to things.
         room_m: distance kept to things on the way.
     """
 
     def __init__(self, robot: RobotConfig, paths: PathPlanner,
-                 check: Callable[[JointTrajectory], None], *, carry_speed: float,
+                 check: Callable[[JointTrajectory, Around], None], *, carry_speed: float,
                  room_m: float) -> None:
         self._robot, self._paths, self._check = robot, paths, check
         self._slow, self._room_m = carry_speed, room_m
@@ -450,7 +453,10 @@ class SlidePlanner:
     def _join(self, drawer: Drawer, move_m: float, others: Sequence[Box],
               path: Vector) -> SlideMoves:
         boxes = [box for box in drawer.surface.boxes() if box.size_m[2] > _LOW_M]
-        sequence = MotionSequence(self._paths, self._robot.arm.park)
+        half = 0.5 * (drawer.handle_width_m + 2 * _SPARE_M)
+        opening = min(2 * half, self._robot.gripper.open_m)
+        sequence = MotionSequence(self._paths, self._robot.arm.park, Around(
+            solids(others, self._robot.table.block_m), opening_m=opening))
         sequence.out('approach', 'to before the drawer', path[-1], boxes, self._room_m)
         sequence.along('approach', 'around the handle', path[::-1], self._slow)
         fetch = sequence.take()
@@ -470,12 +476,10 @@ class SlidePlanner:
                            self._slow)
             slide += sequence.take()
             leaves.append(self._leave(sequence, back, boxes))
-        half = 0.5 * (drawer.handle_width_m + 2 * _SPARE_M)
-        moves = SlideMoves(min(2 * half, self._robot.gripper.open_m), fetch, tuple(slide),
-                           tuple(leaves))
+        moves = SlideMoves(opening, fetch, tuple(slide), tuple(leaves))
         for motion in (*moves.fetch, *moves.slide, *(one for leave in leaves for one in leave)):
             try:
-                self._check(motion.trajectory)
+                self._check(motion.trajectory, motion.around)
             except ArmStoppedError as error:
                 raise UnreachableError(f'{error} ({error.cause})') from error
         return moves

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import cv2
@@ -24,7 +24,9 @@ from sightplan_arm.skills.motions import (
     first_that_works,
 )
 from sightplan_arm.skills.seen import Thing
+from sightplan_arm.skills.solids import put_down, solids, thing_in_hand
 from sightplan_arm.skills.surface import CELL_M, Mask
+from sightplan_arm.surroundings import Around
 from sightplan_arm.trajectories import UnreachableError
 
 _Planned = TypeVar('_Planned')
@@ -84,15 +86,16 @@ class GraspPlanner:
     Args:
         robot: its configuration.
         paths: finds paths among boxes.
-        check: raises ArmStoppedError for a trajectory that the gate would refuse.
+        check: raises ArmStoppedError for a trajectory that the gate would refuse, with what is
+            around.
         lift_m: how far things are lifted.
         carry_speed: part of the speed with a thing in the hand or close to others.
         room_m: distance kept to things on the way.
     """
 
     def __init__(self, robot: RobotConfig, paths: PathPlanner,
-                 check: Callable[[JointTrajectory], None], *, lift_m: float, carry_speed: float,
-                 room_m: float) -> None:
+                 check: Callable[[JointTrajectory, Around], None], *, lift_m: float,
+                 carry_speed: float, room_m: float) -> None:
         self._robot, self._paths, self._check = robot, paths, check
         self._lift_m, self._slow, self._room_m = lift_m, carry_speed, room_m
         self._base_m = inverse(robot.table.pose)[:3, 3]
@@ -105,7 +108,7 @@ class GraspPlanner:
             UnreachableError: the arm cannot do it.
         """
         boxes = self._in_the_way(thing)
-        return self._first(thing, grasp, functools.partial(self._lift, grasp, boxes))
+        return self._first(thing, grasp, functools.partial(self._lift, thing, grasp, boxes))
 
     def carry(self, thing: Thing, grasp: Grasp, way: Sequence[Vector], low_m: float) -> Carry:
         """The motions with which a thing is taken and carried along a way.
@@ -191,14 +194,18 @@ class GraspPlanner:
                                  for path in self._paths.rise(low, high, others, _ROOM_M)],
                                 'no way is found over the table')
 
-    def _lift(self, grasp: Grasp, boxes: Sequence[Box], path: Vector) -> Moves:
+    def _lift(self, thing: Thing, grasp: Grasp, boxes: Sequence[Box], path: Vector) -> Moves:
         """The motions along a path up from a thing."""
-        sequence = self._approach(boxes, path)
+        sequence = self._approach(thing, grasp, boxes, path)
         fetch = sequence.take()
         back = sequence.branch()
+        sequence.around = around = self._holding(thing, sequence.around, path)
         sequence.along('lift', 'up with the thing', path, self._slow)
         lift = sequence.take()
         down = sequence.branch()
+        assert around.held is not None
+        down.around = replace(around, touches=put_down(
+            around.held, self._paths.pose(path[0]), around.obstacles, None))
         down.along('place', 'down with the thing', path[::-1], self._slow)
         back.along('retreat', 'up from the thing', path, self._slow)
         back.home('retreat', boxes, self._room_m)
@@ -209,9 +216,11 @@ class GraspPlanner:
     def _carry(self, thing: Thing, grasp: Grasp, way: Sequence[Vector], low_m: float,
                boxes: Sequence[Box], path: Vector) -> Carry:
         """The motions along a way, from a path up from a thing."""
-        sequence = self._approach(boxes, path)
+        sequence = self._approach(thing, grasp, boxes, path)
         fetch = sequence.take()
         back = sequence.branch()
+        empty = sequence.around
+        sequence.around = around = self._holding(thing, empty, path)
         back.along('retreat', 'up from the thing', path, self._slow)
         back.home('retreat', boxes, self._room_m)
         heights = [float(self._paths.pose(posture)[2, 3]) for posture in path]
@@ -226,10 +235,14 @@ class GraspPlanner:
             self._line(sequence, 'transfer', f'to point {number} of the way', pose, others)
         placed = self._paths.pose(sequence.posture)
         placed[2, 3] = heights[0] + _DROP_M
+        assert around.held is not None
+        sequence.around = replace(around, touches=put_down(
+            around.held, placed, around.obstacles, None))
         self._line(sequence, 'place', 'down with the thing', placed, others)
         bring = sequence.take()
         raised = placed.copy()
         raised[2, 3] = heights[-1]
+        sequence.around = empty
         self._line(sequence, 'retreat', 'up from the thing', raised, others)
         sequence.home('retreat', boxes, self._room_m)
         carry = Carry(grasp, fetch, bring, sequence.take(), back.take(),
@@ -237,8 +250,16 @@ class GraspPlanner:
         self._check_all((*carry.fetch, *carry.bring, *carry.leave, *carry.escape))
         return carry
 
-    def _approach(self, boxes: Sequence[Box], path: Vector) -> MotionSequence:
-        sequence = MotionSequence(self._paths, self._robot.arm.park)
+    def _holding(self, thing: Thing, empty: Around, path: Vector) -> Around:
+        """What is around with the thing in the hand, from the lower end of a path up."""
+        return replace(empty, held=thing_in_hand(thing, self._paths.pose(path[0])))
+
+    def _approach(self, thing: Thing, grasp: Grasp, boxes: Sequence[Box],
+                  path: Vector) -> MotionSequence:
+        # What is left of the thing's own rim is no obstacle to it.
+        others = self._in_the_way(thing, without=_grown(thing.cells))
+        sequence = MotionSequence(self._paths, self._robot.arm.park, Around(
+            solids(others, self._robot.table.block_m), opening_m=grasp.opening_m))
         sequence.out('approach', 'to above the thing', path[-1], boxes, self._room_m)
         sequence.along('approach', 'down to the thing', path[::-1], self._slow)
         return sequence
@@ -255,9 +276,14 @@ class GraspPlanner:
     def _check_all(self, motions: Sequence[Motion]) -> None:
         for motion in motions:
             try:
-                self._check(motion.trajectory)
+                self._check(motion.trajectory, motion.around)
             except ArmStoppedError as error:
                 raise UnreachableError(f'{error} ({error.cause})') from error
+
+
+def _grown(cells: Mask) -> Mask:
+    """Cells with two more around them."""
+    return np.asarray(cv2.dilate(cells.astype(np.uint8), np.ones((5, 5), np.uint8)) > 0)
 
 
 def _check_way(thing: Thing, way: Sequence[Vector], low_m: float) -> None:
@@ -266,8 +292,7 @@ def _check_way(thing: Thing, way: Sequence[Vector], low_m: float) -> None:
     Raises:
         NoRoomError: it would.
     """
-    own = cv2.dilate(thing.cells.astype(np.uint8), np.ones((5, 5), np.uint8)) > 0
-    high: Mask = (np.nan_to_num(thing.surface.top_m) > low_m) & ~own
+    high: Mask = (np.nan_to_num(thing.surface.top_m) > low_m) & ~_grown(thing.cells)
     rows, columns = np.nonzero(thing.cells)
     last = np.asarray(thing.centre_m)
     for point in way:

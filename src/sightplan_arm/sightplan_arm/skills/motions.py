@@ -17,6 +17,7 @@ from sightplan_arm.config import RobotConfig
 from sightplan_arm.geometry import between, distance, inverse
 from sightplan_arm.hardware import JointTrajectory, Vector
 from sightplan_arm.skills.clearance import Clearance, Obstacle
+from sightplan_arm.surroundings import NOTHING, Around
 from sightplan_arm.trajectories import UnreachableError, cartesian, joint_line, timed
 
 if TYPE_CHECKING:
@@ -51,11 +52,13 @@ class Motion:
         phase: under which name its time is counted.
         what: what it is, for the operator.
         trajectory: of the joints.
+        around: what stands there, what is held, and what may touch.
     """
 
     phase: str
     what: str
     trajectory: JointTrajectory
+    around: Around = NOTHING
 
 
 class PathPlanner:
@@ -169,16 +172,22 @@ class PathPlanner:
 
 
 class MotionSequence:
-    """Motions one after the other, from a posture."""
+    """Motions one after the other, from a posture.
 
-    def __init__(self, paths: PathPlanner, start: Vector) -> None:
-        self._paths = paths
+    Attributes:
+        motions: since the last ``take``.
+        posture: in which they end.
+        around: what stands there, what is held, and what may touch, from here on.
+    """
+
+    def __init__(self, paths: PathPlanner, start: Vector, around: Around = NOTHING) -> None:
+        self._paths, self.around = paths, around
         self.motions: list[Motion] = []
         self.posture = np.asarray(start, dtype=np.float64)
 
     def branch(self) -> MotionSequence:
         """Another sequence from here on, without the motions so far."""
-        return MotionSequence(self._paths, self.posture)
+        return MotionSequence(self._paths, self.posture, self.around)
 
     def take(self) -> tuple[Motion, ...]:
         """The motions since the last call."""
@@ -191,7 +200,7 @@ class MotionSequence:
             return  # there already
         arm, part = self._paths.robot.arm, self._paths.speed * speed
         self.motions.append(Motion(phase, what, timed(
-            path, part * arm.max_velocity, part * part * arm.max_acceleration)))
+            path, part * arm.max_velocity, part * part * arm.max_acceleration), self.around))
         self.posture = np.asarray(path[-1], dtype=np.float64)
 
     def straight(self, phase: str, what: str, pose: Vector) -> None:

@@ -28,7 +28,9 @@ from sightplan_arm.skills import report as causes
 from sightplan_arm.skills.arm_use import ArmUse
 from sightplan_arm.skills.motions import NoRoomError, PathPlanner
 from sightplan_arm.skills.report import Refused, SkillResult, Stopwatch
+from sightplan_arm.skills.solids import in_hand, on_table
 from sightplan_arm.skills.transport import FIRST, SMOOTH, Moves, TransportPlanner
+from sightplan_arm.surroundings import Solid
 from sightplan_arm.trajectories import UnreachableError
 
 if TYPE_CHECKING:
@@ -219,8 +221,8 @@ class PickingSkills(ArmUse, ABC, Generic[Seen, Task]):
         with watch.phase('plan'):
             try:
                 moves = self._plan(task)
-                for motion in moves.all:
-                    self._gate.limits.check(motion.trajectory)  # not with a thing in the hand
+                for motion in moves.all:  # now, and not with a thing in the hand
+                    self._gate.limits.check(motion.trajectory, motion.around)
             except UnreachableError as error:
                 cause = causes.NO_ROOM if isinstance(error, NoRoomError) else causes.UNREACHABLE
                 raise Refused(cause, str(error)) from error
@@ -265,6 +267,13 @@ class PickingSkills(ArmUse, ABC, Generic[Seen, Task]):
                               f'{"true" if believed else "false"} (P = {probability:.2f}), but '
                               f'the camera sees otherwise')
 
+    def _between_fingers(self, thing: str, moves: Moves) -> Solid | None:
+        """What is grasped, as one solid in the table's frame."""
+        if not moves.thing:
+            return None
+        tip = self._paths.pose(moves.bring[0].trajectory.positions[0])
+        return on_table(in_hand(thing, moves.thing, tip), tip)
+
     def _move(self, thing: str, moves: Moves, watch: Stopwatch) -> tuple[str, str]:
         """Fetch, grasp, bring, let go, leave."""
         gripper = self._robot.gripper
@@ -273,7 +282,8 @@ class PickingSkills(ArmUse, ABC, Generic[Seen, Task]):
         self._follow(moves.fetch, watch)
         with watch.phase('grasp'):
             self._arm.wait(0.0 if dry else self._picking.settle_s)
-            opening = self._gate.grip(0.0, gripper.force_n, f'grasp {thing}')
+            opening = self._gate.grip(0.0, gripper.force_n, f'grasp {thing}',
+                                      self._between_fingers(thing, moves))
         if not (dry or least <= opening <= most):
             self._open(watch)
             self._follow(moves.escape, watch)

@@ -34,12 +34,13 @@ from sightplan_arm.skills.motions import (
 )
 from sightplan_arm.skills.pointing import PointingSettings
 from sightplan_arm.skills.seen import Thing
+from sightplan_arm.skills.solids import base_m, put_down, solids, thing_in_hand
 from sightplan_arm.skills.surface import CELL_M, RAISED_M, Heights, Mask, Surface
+from sightplan_arm.surroundings import Around
 from sightplan_arm.trajectories import UnreachableError
 
 _Kind = TypeVar('_Kind', bound=np.generic)
 
-_AROUND_CELLS = 3  # the ring around a thing that tells what it stood on
 _MARGIN_M = 0.01  # below the hand's body, at its lowest
 _WALL_M = 0.03  # what is so much higher than the floor of a thing is a wall of it
 _NEAR_M = 0.045
@@ -93,15 +94,7 @@ class Carried:
 
 def carried(thing: Thing, pose: Vector, width_m: float) -> Carried:
     """What is in the hand after the fingers closed around a thing at a pose of the tip."""
-    own = thing.cells.astype(np.uint8)
-    side = 2 * _AROUND_CELLS + 1
-    ring = (cv2.dilate(own, np.ones((side, side), np.uint8)) > 0) & ~thing.cells
-    top = thing.surface.top_m
-    around = top[ring & np.isfinite(top)]
-    own_top = float(np.nanmax(np.where(thing.cells, top, np.float32(np.nan))))
-    base = float(np.percentile(around, 30)) if len(around) else 0.0
-    base = 0.0 if base < RAISED_M else min(base, own_top - 0.005)
-    return Carried(thing, np.asarray(pose), float(pose[2, 3]) - base, width_m)
+    return Carried(thing, np.asarray(pose), float(pose[2, 3]) - base_m(thing), width_m)
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,31 +325,34 @@ class PlacePlanner:
     Args:
         robot: its configuration.
         paths: finds paths among boxes.
-        check: raises ArmStoppedError for a trajectory that the gate would refuse.
+        check: raises ArmStoppedError for a trajectory that the gate would refuse, with what is
+            around.
         carry_speed: part of the speed with a thing in the hand.
         room_m: distance kept to things on the way.
         settings: how places are chosen.
     """
 
     def __init__(self, robot: RobotConfig, paths: PathPlanner,
-                 check: Callable[[JointTrajectory], None], *, carry_speed: float, room_m: float,
-                 settings: PlaceSettings) -> None:
+                 check: Callable[[JointTrajectory, Around], None], *, carry_speed: float,
+                 room_m: float, settings: PlaceSettings) -> None:
         self._robot, self._paths, self._check = robot, paths, check
         self._slow, self._room_m, self._settings = carry_speed, room_m, settings
         self._base_m = inverse(robot.table.pose)[:3, 3]
 
-    def away(self, posture: Vector, boxes: Sequence[Box], hang_m: float) -> tuple[Motion, ...]:
+    def away(self, posture: Vector, boxes: Sequence[Box], hang_m: float,
+             around: Around) -> tuple[Motion, ...]:
         """From above where a thing was taken to where the camera sees everything.
 
         Args:
             posture: in which the arm holds it.
             boxes: to keep away from.
             hang_m: how far it hangs below the tip, at most.
+            around: what the gate checks the motions against.
 
         Raises:
             UnreachableError: the arm cannot do it.
         """
-        sequence = MotionSequence(self._paths, posture)
+        sequence = MotionSequence(self._paths, posture, around)
         sequence.home('transfer', boxes, self._room(hang_m))
         return self._checked(sequence.take())
 
@@ -396,15 +392,21 @@ class PlacePlanner:
 
     def _join(self, held: Carried, spot: Spot, others: Sequence[Box],
               path: Vector) -> PlaceMoves:
-        sequence = MotionSequence(self._paths, self._robot.arm.park)
+        known = solids(others, self._robot.table.block_m)
+        thing = thing_in_hand(held.thing, held.pose)
+        opening = min(held.width_m + self._settings.release_m, self._robot.gripper.open_m)
+        sequence = MotionSequence(self._paths, self._robot.arm.park,
+                                  Around(known, thing, held.width_m))
         sequence.out('transfer', 'with the thing to above its place', path[-1], others,
                      self._room(held.hang_m))
+        sequence.around = replace(sequence.around, touches=put_down(
+            thing, self._paths.pose(path[0]), known, None))
         sequence.along('place', 'down with the thing', path[::-1], self._slow)
         bring = sequence.take()
+        sequence.around = Around(known, opening_m=opening)
         sequence.along('retreat', 'up from the thing', path, self._slow)
         sequence.home('retreat', others, self._room_m)
-        moves = PlaceMoves(spot, min(held.width_m + self._settings.release_m,
-                                     self._robot.gripper.open_m), bring, sequence.take())
+        moves = PlaceMoves(spot, opening, bring, sequence.take())
         self._checked((*moves.bring, *moves.leave))
         return moves
 
@@ -418,7 +420,7 @@ class PlacePlanner:
     def _checked(self, motions: tuple[Motion, ...]) -> tuple[Motion, ...]:
         for motion in motions:
             try:
-                self._check(motion.trajectory)
+                self._check(motion.trajectory, motion.around)
             except ArmStoppedError as error:
                 raise UnreachableError(f'{error} ({error.cause})') from error
         return motions
@@ -433,13 +435,13 @@ class FetchPlanner(GraspPlanner):
     """
 
     def __init__(self, robot: RobotConfig, paths: PathPlanner,
-                 check: Callable[[JointTrajectory], None], places: PlacePlanner, *,
+                 check: Callable[[JointTrajectory, Around], None], places: PlacePlanner, *,
                  lift_m: float, carry_speed: float, room_m: float) -> None:
         super().__init__(robot, paths, check, lift_m=lift_m, carry_speed=carry_speed,
                          room_m=room_m)
         self._places = places
 
-    def _lift(self, grasp: Grasp, boxes: Sequence[Box], path: Vector) -> Moves:
-        moves = super()._lift(grasp, boxes, path)
-        away = self._places.away(path[-1], boxes, float(grasp.pose[2, 3]))
+    def _lift(self, thing: Thing, grasp: Grasp, boxes: Sequence[Box], path: Vector) -> Moves:
+        moves = super()._lift(thing, grasp, boxes, path)
+        away = self._places.away(path[-1], boxes, float(grasp.pose[2, 3]), moves.lift[0].around)
         return replace(moves, lift=(*moves.lift, *away))

@@ -42,7 +42,9 @@ from sightplan_arm.skills.motions import (
 )
 from sightplan_arm.skills.report import Refused, SkillResult, Stopwatch
 from sightplan_arm.skills.seen import NothingThereError, Thing, find, find_again, is_gone
+from sightplan_arm.skills.solids import on_table
 from sightplan_arm.skills.surface import Mask, Surface, see_surface
+from sightplan_arm.surroundings import Solid
 from sightplan_arm.trajectories import UnreachableError, joint_line
 
 if TYPE_CHECKING:
@@ -394,9 +396,14 @@ class PointingSkills(ArmUse):
         self._follow(moves.fetch, watch)
         with watch.phase('grasp'):
             self._arm.wait(0.0 if dry else self._settle_s)
-            opening = self._gate.grip(0.0, gripper.force_n, 'grasp')
+            opening = self._gate.grip(0.0, gripper.force_n, 'grasp', self._between(moves))
             self._arm.wait(0.0 if dry else self._settle_s)
         return opening
+
+    def _between(self, moves: Moves | Carry) -> Solid | None:
+        """What is between the fingers where the hand has gone to, in the table's frame."""
+        held = (moves.lift if isinstance(moves, Moves) else moves.bring)[0].around.held
+        return held and on_table(held, self._paths.pose(moves.fetch[-1].trajectory.positions[-1]))
 
     def _missed(self, moves: Moves | Carry, watch: Stopwatch) -> tuple[str, str]:
         self._open(watch)

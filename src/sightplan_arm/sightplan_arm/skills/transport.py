@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from sightplan_arm.skills.motions import (
     first_that_works,
     turning_rad,
 )
+from sightplan_arm.skills.solids import around_thing, in_hand, put_down, solids
+from sightplan_arm.surroundings import Around, Solid
 
 FIRST, SMOOTH = 'first', 'smooth'
 """Ways to choose a plan: see ``TransportPlanner``."""
@@ -63,12 +65,14 @@ class Moves:
         bring: with the thing in the hand.
         leave: away from it.
         escape: back to where the camera sees everything, from the thing, with nothing in the hand.
+        thing: what is fetched, where it stands.
     """
 
     fetch: tuple[Motion, ...]
     bring: tuple[Motion, ...]
     leave: tuple[Motion, ...]
     escape: tuple[Motion, ...]
+    thing: tuple[Solid, ...] = ()
 
     @property
     def all(self) -> tuple[Motion, ...]:
@@ -140,19 +144,33 @@ class TransportPlanner:
             UnreachableError: they cannot be joined.
         """
         slow, room, thing, place = self._slow, self._room_m, task.thing, task.place
-        standing = (*task.others, *task.before)
-        sequence = MotionSequence(self._paths, self._robot.arm.park)
+        standing, side = (*task.others, *task.before), self._robot.table.block_m
+        others = solids(task.others, side)
+        taken, placed = (_named(thing, solids(parts, side)) for parts in (task.before, task.after))
+        held = in_hand(thing, taken, self._paths.pose(source[0]))
+        fetching = around_thing(others, taken)
+        sequence = MotionSequence(self._paths, self._robot.arm.park, fetching)
         sequence.out('approach', f'to above {thing}', source[-1], standing, room)
         sequence.along('approach', f'down to {thing}', source[::-1], slow)
         fetch = sequence.take()
         escape = sequence.branch()
         escape.along('retreat', f'up from {thing}', source, slow)
         escape.home('retreat', standing, room)
+        sequence.around = Around(others, held, side)
         sequence.along('lift', f'up with {thing}', source, slow)
         sequence.along('transfer', f'{thing} to above {place}',
                        self._paths.across(source[-1], target[-1]), slow)
+        sequence.around = replace(sequence.around, touches=put_down(
+            held, self._paths.pose(target[0]), others))
         sequence.along('place', f'{thing} down on {place}', target[::-1], slow)
         bring = sequence.take()
+        sequence.around = around_thing(others, placed)
         sequence.along('retreat', f'up from {thing}', target, slow)
         sequence.home('retreat', (*task.others, *task.after), room)
-        return Moves(fetch, bring, sequence.take(), escape.take())
+        return Moves(fetch, bring, sequence.take(), escape.take(), taken)
+
+
+def _named(thing: str, parts: Sequence[Solid]) -> tuple[Solid, ...]:
+    """The parts of what is moved, named after it."""
+    return tuple(replace(part, name=f'{thing} ({number})')
+                 for number, part in enumerate(parts, 1))

@@ -10,11 +10,13 @@ import contextlib
 import ctypes
 import multiprocessing
 import pickle
+import re
 import signal
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +26,9 @@ from numpy.typing import NDArray
 from sightplan.model import WorldError
 from sightplan_sim.arm.simulator import Poses
 from sightplan_sim.closing import Closing
+
+_FLAGS = 6  # place in /proc/PID/stat, after the name
+_PF_EXITING = 4
 
 
 class Drawer(Protocol):
@@ -85,8 +90,8 @@ class CameraProcess(Closing):
 
     @property
     def alive(self) -> bool:
-        """Whether the child runs."""
-        return self._process.is_alive()
+        """Whether the child runs; one that was killed does not, though it takes time to end."""
+        return self._process.is_alive() and not _is_ending(self._process.pid)
 
     def request(self, poses: Poses, decor: Any) -> bool:
         """Have a picture drawn.
@@ -95,7 +100,7 @@ class CameraProcess(Closing):
             Whether the child took the order: not while it is busy, not if it is dead.
         """
         with self._lock:
-            if self._busy:
+            if self._busy or not self.alive:
                 return False
             try:
                 self._pipe.send((poses, decor))
@@ -143,6 +148,18 @@ class CameraProcess(Closing):
         if self._process.is_alive():
             self._process.kill()
             self._process.join(5.0)
+
+
+def _is_ending(pid: int | None) -> bool:
+    """Whether a process was killed (or exits), and has yet to give its memory back."""
+    try:
+        flags = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[_FLAGS]
+        status = Path(f'/proc/{pid}/status').read_text()
+    except OSError:  # it is gone; or there is no /proc, and nobody knows
+        return False
+    pending = re.search(r'^ShdPnd:\s*([0-9a-f]+)$', status, re.MULTILINE)
+    killed = pending is not None and int(pending[1], 16) >> (signal.SIGKILL - 1) & 1
+    return bool(killed or int(flags) & _PF_EXITING)
 
 
 def _serve(make: Callable[[], Drawer], pipe: Connection, rgb: Any, depth: Any,

@@ -1,7 +1,8 @@
-"""What is seen of the Panda: its visual meshes with a twentieth of the triangles.
+"""What is seen of an arm: a Panda's visual meshes with a twentieth of the triangles.
 
 ``docs/studies/panda_meshes.py`` made ``panda_meshes.npz`` from the meshes of pybullet_data;
-``panda_meshes.md`` says whose they are and what was changed.
+``panda_meshes.md`` says whose they are and what was changed. Other arms are shown by the
+primitives of their URDF.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan_arm.config import RobotConfig
+from sightplan_arm.geometry import rotation_from_rpy
 from sightplan_sim.bullet import Bullet
 
 FILE = Path(__file__).with_name('panda_meshes.npz')
 SHADES = {'white': (0.92, 0.93, 0.94), 'dark': (0.24, 0.24, 0.27)}
 """Colours of the parts, sRGB in [0, 1]."""
+_SIDES = 32  # of what is round
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +55,27 @@ def panda_meshes() -> tuple[LinkMesh, ...]:
             data[f'{name}/triangles'].astype(np.int64)) for name in names)
 
 
-def make_link_bodies(bullet: Bullet, at_m: tuple[float, float, float]) -> list[tuple[str, int]]:
+def meshes_of(robot: RobotConfig) -> tuple[LinkMesh, ...]:
+    """What is seen of a robot: a Panda's meshes, or the primitives of another one's URDF."""
+    return panda_meshes() if is_panda(robot) else _primitives(robot.urdf)
+
+
+def is_panda(robot: RobotConfig) -> bool:
+    """Whether a robot's joints are those of the Panda of pybullet_data."""
+    joints = {joint.get('name') for joint in read_urdf().iter('joint')}
+    return joints.issuperset((*robot.arm.joints, *robot.gripper.joints))
+
+
+def make_link_bodies(bullet: Bullet, at_m: tuple[float, float, float],
+                     robot: RobotConfig) -> list[tuple[str, int]]:
     """Bodies that show the arm and touch nothing.
 
     Returns:
         For each mesh, the name of the link with which it moves, and the body.
     """
     made = []
-    for mesh, (vertices, normals, indices) in zip(panda_meshes(), _lists(), strict=True):
+    meshes = meshes_of(robot)
+    for mesh, (vertices, normals, indices) in zip(meshes, _lists(meshes), strict=True):
         shape = bullet.createVisualShape(
             bullet.GEOM_MESH, vertices=vertices, normals=normals, indices=indices,
             rgbaColor=[*SHADES[mesh.shade], 1.0], specularColor=[0.4, 0.4, 0.4])
@@ -66,11 +83,100 @@ def make_link_bodies(bullet: Bullet, at_m: tuple[float, float, float]) -> list[t
     return made
 
 
-@functools.cache
-def _lists() -> tuple[tuple[list[list[float]], list[list[float]], list[int]], ...]:
-    """The meshes as PyBullet wants them; it never frees them, so it gets the same ones again."""
+@functools.lru_cache(maxsize=4)
+def _lists(meshes: tuple[LinkMesh, ...],
+           ) -> tuple[tuple[list[list[float]], list[list[float]], list[int]], ...]:
+    """Meshes as PyBullet wants them; it never frees them, so it gets the same ones again."""
     return tuple((mesh.vertices_m.tolist(), mesh.normals.tolist(), mesh.triangles.ravel().tolist())
-                 for mesh in panda_meshes())
+                 for mesh in meshes)
+
+
+@functools.lru_cache(maxsize=4)
+def _primitives(urdf: Path) -> tuple[LinkMesh, ...]:
+    """The boxes, cylinders and spheres that a URDF shows, as meshes."""
+    root = ET.parse(urdf).getroot()  # noqa: S314  the user's own file
+    bright = {one.get('name', ''): _brightness(one) for one in root.findall('material')}
+    meshes = []
+    for link in root.findall('link'):
+        for visual in link.findall('visual'):
+            solid = _solid(visual)
+            if solid is None:
+                continue
+            material = visual.find('material')
+            shade = 1.0 if material is None else bright.get(
+                material.get('name', ''), _brightness(material))
+            origin = visual.find('origin')
+            xyz, rpy = (_numbers(None if origin is None else origin.get(key)) for key in (
+                'xyz', 'rpy'))
+            turn = rotation_from_rpy(rpy)
+            vertices, normals, triangles = solid
+            meshes.append(LinkMesh(link.get('name', ''), 'white' if shade > 0.5 else 'dark',
+                                   vertices @ turn.T + xyz, normals @ turn.T, triangles))
+    return tuple(meshes)
+
+
+def _brightness(material: ET.Element) -> float:
+    colour = material.find('color')
+    return 1.0 if colour is None else float(np.mean(_numbers(colour.get('rgba'))[:3]))
+
+
+def _numbers(text: str | None) -> NDArray[np.float64]:
+    return np.array([float(part) for part in (text or '0 0 0').split()])
+
+
+_Solid = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]
+
+
+def _solid(visual: ET.Element) -> _Solid | None:
+    """Vertices, normals and triangles of a primitive; None: it is a mesh."""
+    for box in visual.iter('box'):
+        return _swept(4, np.zeros(3), 0.5 * _numbers(box.get('size')))
+    for cylinder in visual.iter('cylinder'):
+        radius, half = float(cylinder.get('radius', 0)), float(cylinder.get('length', 0)) / 2
+        return _swept(_SIDES, np.zeros(3), np.array([radius, radius, half]))
+    for sphere in visual.iter('sphere'):
+        return _ball(float(sphere.get('radius', 0)))
+    return None
+
+
+def _swept(count: int, middle: NDArray[np.float64], half: NDArray[np.float64]) -> _Solid:
+    """A prism along z with a box (4) or a disc around it, flat at the ends."""
+    angles = 2 * np.pi * (np.arange(count) + 0.5) / count
+    corner = np.sqrt(2.0) if count == 4 else 1.0
+    ring = corner * np.column_stack([np.cos(angles), np.sin(angles)])
+    vertices: list[NDArray[np.float64]] = []
+    normals: list[NDArray[np.float64]] = []
+    triangles: list[tuple[int, int, int]] = []
+
+    def face(points: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        first = len(vertices)
+        vertices.extend(points)
+        normals.extend([out] * len(points) if out.ndim == 1 else out)
+        triangles.extend((first, first + k, first + k + 1) for k in range(1, len(points) - 1))
+
+    for k in range(count):
+        a, b = ring[k], ring[(k + 1) % count]
+        out = np.array([a, a, b, b] if count > 4 else [a + b] * 4)
+        out = np.column_stack([out / np.linalg.norm(out, axis=1)[:, None], np.zeros(4)])
+        face(np.array([[*a, 1], [*a, -1], [*b, -1], [*b, 1]]), out)
+    for z in (1.0, -1.0):
+        points = np.column_stack([ring[::1 if z > 0 else -1], np.full(count, z)])
+        face(points, np.array([0.0, 0.0, z]))
+    return (np.array(vertices) * half + middle, np.array(normals),
+            np.array(triangles, np.int64))
+
+
+def _ball(radius: float) -> _Solid:
+    """A ball as a grid of longitudes and latitudes."""
+    rows = _SIDES // 2
+    polar, round_ = np.meshgrid(np.linspace(0, np.pi, rows + 1),
+                                np.linspace(0, 2 * np.pi, _SIDES + 1), indexing='ij')
+    normals = np.stack([np.sin(polar) * np.cos(round_), np.sin(polar) * np.sin(round_),
+                        np.cos(polar)], axis=-1).reshape(-1, 3)
+    corners = np.arange(rows)[:, None] * (_SIDES + 1) + np.arange(_SIDES)
+    a, b = corners.ravel(), (corners + _SIDES + 1).ravel()
+    triangles = np.concatenate([np.stack([a, b, b + 1], 1), np.stack([a, b + 1, a + 1], 1)])
+    return radius * normals, normals, triangles.astype(np.int64)
 
 
 def panda_folder() -> Path:

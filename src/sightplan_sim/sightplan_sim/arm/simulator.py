@@ -1,4 +1,4 @@
-"""A Franka Panda in PyBullet that moves by its motors, and blocks that move by physics.
+"""An arm in PyBullet that moves by its motors, and blocks that move by physics.
 
 World frame: the table's (metres, x right as the camera sees it, y away from it, z up, table top
 z = 0). Nothing here snaps, glues or teleports while time passes: a block is held by friction.
@@ -11,6 +11,7 @@ import math
 import tempfile
 import threading
 import time
+import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +20,11 @@ import numpy as np
 
 from sightplan.model import InputError, WorldError
 from sightplan_arm.config import RobotConfig
-from sightplan_arm.geometry import inverse, quaternion_from_rotation
+from sightplan_arm.geometry import quaternion_from_rotation
 from sightplan_arm.hardware import JointState, JointTrajectory, Vector
+from sightplan_arm.kinematics import Kinematics
 from sightplan_sim.arm.controller import GripperController, TrajectoryController
-from sightplan_sim.arm.meshes import panda_folder, read_urdf
+from sightplan_sim.arm.meshes import is_panda, panda_folder, read_urdf
 from sightplan_sim.arm.settings import HardwareSettings
 from sightplan_sim.bullet import Bullet
 from sightplan_sim.closing import Closing
@@ -36,6 +38,8 @@ BLOCK_KG = 0.08
 _GEAR_N = 50.0
 _ITERATIONS = 60
 _GAIN, _DAMPING = 0.25, 1.0
+_NO_MASS = ('<inertial><mass value="0.001"/><inertia ixx="1e-6" ixy="0" ixz="0" iyy="1e-6" '
+            'iyz="0" izz="1e-6"/></inertial>')
 _SLICE_STEPS = 4
 """Steps after which the lock is given to whom else wants it."""
 
@@ -63,7 +67,8 @@ class SimulatedArm(Closing):
     """Implements the protocol Arm, over physics.
 
     Args:
-        robot: whose joints, park posture, gripper and table are used; a Panda.
+        robot: whose joints, park posture, gripper and table are used: a Panda, or an arm whose
+            URDF shows a hand with two fingers that slide.
         settings: see ``HardwareSettings``.
         block_m: side of a block.
         table_y_m: front and back edge of the table.
@@ -302,23 +307,25 @@ class SimulatedArm(Closing):
 
     def _build_arm(self) -> None:
         bullet, robot = self._bullet, self.robot
-        base = inverse(robot.table.pose)
+        base = Kinematics(robot).to_table
         turn = quaternion_from_rotation(base[:3, :3]).tolist()
-        with _bare_urdf() as path:
+        with _bare_urdf(robot) as path:
             self._body = bullet.loadURDF(str(path), base[:3, 3].tolist(), turn, useFixedBase=1)
         infos = [bullet.getJointInfo(self._body, i)
                  for i in range(bullet.getNumJoints(self._body))]
         index = {info[1].decode(): info[0] for info in infos}
-        missing = [name for name in (*robot.arm.joints, *robot.gripper.joints)
-                   if name not in index]
-        if missing:
-            raise InputError(f'{robot.file}: joint {missing[0]} is not one of the simulated '
-                             f'Panda ({", ".join(index)}); only a Panda can be simulated')
+        fingers = [name for name in robot.gripper.joints if name in index] or [
+            info[1].decode() for info in infos if info[2] == bullet.JOINT_PRISMATIC]
+        if len(fingers) != 2 or any(infos[index[name]][2] != bullet.JOINT_PRISMATIC
+                                    for name in fingers):
+            raise InputError(f'{robot.file}: {robot.urdf} has {len(fingers)} finger joints '
+                             f'({", ".join(fingers)}); what is simulated is a hand with two '
+                             'fingers that slide: give a URDF that shows it so')
         self._base_name = bullet.getBodyInfo(self._body)[0].decode()
         self._base_pose: Pose7 = (*base[:3, 3].tolist(), *turn)
         self._link_names = [info[12].decode() for info in infos]
         self._arm_joints = [index[name] for name in robot.arm.joints]
-        self._finger_joints = [index[name] for name in robot.gripper.joints]
+        self._finger_joints = [index[name] for name in fingers]
         self._efforts = [infos[i][10] for i in self._arm_joints]
         self._gains = [_GAIN] * len(self._arm_joints)
         self._dampings = [_DAMPING] * len(self._arm_joints)
@@ -336,17 +343,23 @@ class SimulatedArm(Closing):
 
 
 @contextlib.contextmanager
-def _bare_urdf() -> Iterator[Path]:
-    """Path of the Panda's URDF without what is only seen, for the time of loading it."""
-    folder = panda_folder()
-    tree = read_urdf()
+def _bare_urdf(robot: RobotConfig) -> Iterator[Path]:
+    """Path of a robot's URDF without what is only seen, for the time of loading it.
+
+    A Panda is that of pybullet_data. Of others links without a mass have next to none.
+    """
+    panda = is_panda(robot)
+    folder = panda_folder() if panda else robot.urdf.parent
+    tree = read_urdf() if panda else ET.parse(robot.urdf)  # noqa: S314  the user's own file
     for link in tree.iter('link'):
         for visual in link.findall('visual'):
             link.remove(visual)
+        if link.find('inertial') is None and not panda:
+            link.append(ET.fromstring(_NO_MASS))  # noqa: S314  our own
     for mesh in tree.iter('mesh'):
         name = mesh.get('filename', '')
         mesh.set('filename', str(folder / name.removeprefix('package://')))
     with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch) / 'panda.urdf'
+        path = Path(scratch) / 'arm.urdf'
         tree.write(path)
         yield path

@@ -23,7 +23,7 @@ from sightplan.model import InputError, WorldError
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.geometry import rotation_from_quaternion, rotation_from_vector
 from sightplan_arm.hardware import Rgbd
-from sightplan_sim.arm.meshes import make_link_bodies, panda_meshes
+from sightplan_sim.arm.meshes import LinkMesh, make_link_bodies, meshes_of
 from sightplan_sim.arm.settings import HardwareSettings
 from sightplan_sim.arm.simulator import Poses
 from sightplan_sim.blocksworld.camera import (
@@ -92,7 +92,7 @@ class ArmScene(BlocksScene):
         super().__init__(width, height, fov_deg=fov_deg, supersampling=supersampling)
         self._robot, self._table, self._settings = robot, robot.table, settings
         self._camera = displaced(nominal_camera(robot, self.optics), settings)
-        self._link_bodies = make_link_bodies(self._bullet, PARKED_M)
+        self._link_bodies = make_link_bodies(self._bullet, PARKED_M, robot)
         self._half: ArmScene | None = None
 
     def close(self) -> None:
@@ -167,7 +167,7 @@ class ArmScene(BlocksScene):
         seen itself.
         """
         seen: dict[str, NDArray[np.float64]] = {}
-        for name, points in _link_points().items():
+        for name, points in _link_points(meshes_of(self._robot)).items():
             if name in links:
                 at, axes = _frame(links[name])
                 placed = points @ axes.T + at
@@ -352,10 +352,10 @@ def _enlarged(frame: Frame, camera: Camera) -> Frame:
                  np.asarray(ids, np.int16), camera)
 
 
-@functools.cache
-def _link_points() -> dict[str, NDArray[np.float64]]:
+@functools.lru_cache(maxsize=4)
+def _link_points(meshes: tuple[LinkMesh, ...]) -> dict[str, NDArray[np.float64]]:
     """(N, 3) vertices of each link in its frame."""
     points: dict[str, list[NDArray[np.float64]]] = {}
-    for mesh in panda_meshes():
+    for mesh in meshes:
         points.setdefault(mesh.link, []).append(mesh.vertices_m)
     return {link: np.concatenate(parts) for link, parts in points.items()}

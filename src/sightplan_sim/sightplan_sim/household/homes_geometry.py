@@ -7,14 +7,16 @@ Boxes are given by two corners along the home's axes, rectangles on the floor by
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sightplan_arm.geometry import rotation_from_rpy
 from sightplan_sim.household.shapes import Joint, Model, Part, Placed, Region, Vec3
 
 Rect = tuple[float, float, float, float]
 _Turn = tuple[Vec3, Vec3, Vec3]
+T = TypeVar('T')
 _UNIT: _Turn = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 _STEPS = 8
 
@@ -61,9 +63,10 @@ class Box:
 def around(boxes: Iterable[Box]) -> Box:
     """The least box around some."""
     boxes = list(boxes)
-    lows, highs = [b.low for b in boxes], [b.high for b in boxes]
-    x0, y0, z0 = (min(low[axis] for low in lows) for axis in range(3))
-    x1, y1, z1 = (max(high[axis] for high in highs) for axis in range(3))
+    if len(boxes) == 1:
+        return boxes[0]
+    x0, y0, z0 = map(min, zip(*(box.low for box in boxes), strict=True))
+    x1, y1, z1 = map(max, zip(*(box.high for box in boxes), strict=True))
     return Box((x0, y0, z0), (x1, y1, z1))
 
 
@@ -100,9 +103,8 @@ def disc_meets(x: float, y: float, radius: float, rect: Rect) -> bool:
 def crosses(start: Vec3, end: Vec3, box: Box) -> bool:
     """Whether a segment meets a box (slab method)."""
     first, last = 0.0, 1.0
-    for axis in range(3):
-        origin, step = start[axis], end[axis] - start[axis]
-        low, high = box.low[axis], box.high[axis]
+    for origin, target, low, high in zip(start, end, box.low, box.high, strict=True):
+        step = target - origin
         if abs(step) < 1e-12:
             if not low <= origin <= high:
                 return False
@@ -110,7 +112,10 @@ def crosses(start: Vec3, end: Vec3, box: Box) -> bool:
         enter, leave = (low - origin) / step, (high - origin) / step
         if enter > leave:
             enter, leave = leave, enter
-        first, last = max(first, enter), min(last, leave)
+        if enter > first:
+            first = enter
+        if leave < last:
+            last = leave
         if first > last:
             return False
     return True
@@ -119,8 +124,9 @@ def crosses(start: Vec3, end: Vec3, box: Box) -> bool:
 # --- models ------------------------------------------------------------------------------------
 
 def _times(turn: _Turn, v: Vec3) -> Vec3:
-    x, y, z = (row[0] * v[0] + row[1] * v[1] + row[2] * v[2] for row in turn)
-    return (x, y, z)
+    (a, b, c), (d, e, f), (g, h, i) = turn
+    x, y, z = v
+    return (a * x + b * y + c * z, d * x + e * y + f * z, g * x + h * y + i * z)
 
 
 def _about(axis: Vec3, angle: float) -> _Turn:
@@ -158,10 +164,32 @@ def _part_box(part: Part) -> Box:
     return Box((x - a, y - b, z - c), (x + a, y + b, z + c))
 
 
+def _kept(model: Model, name: str, measure: Callable[[], T]) -> T:
+    """What was measured of a model under this name, or is now."""
+    if name not in model.measured:
+        model.measured[name] = measure()
+    found: T = model.measured[name]
+    return found
+
+
 def _parts_of(model: Model) -> list[tuple[Joint | None, list[Part]]]:
     """Parts that count, by link: of what is carried about the solid ones, else all."""
     return [(link.joint, [part for part in link.parts if part.solid or not model.mass])
             for link in model.links]
+
+
+def _least_most(row: Vec3, box: Box) -> tuple[float, float]:
+    """Least and largest product of a row and a corner of a box."""
+    (x, y, z), (x0, y0, z0), (x1, y1, z1) = row, box.low, box.high
+    a, b, c = (x * x0, y * y0, z * z0)
+    d, e, f = (x * x1, y * y1, z * z1)
+    if a > d:
+        a, d = d, a
+    if b > e:
+        b, e = e, b
+    if c > f:
+        c, f = f, c
+    return a + b + c, d + e + f
 
 
 def _spread(box: Box, origin: Vec3, turn: _Turn) -> Box:
@@ -169,9 +197,7 @@ def _spread(box: Box, origin: Vec3, turn: _Turn) -> Box:
     if turn is _UNIT:
         low, high = box.low, box.high
     else:
-        points = [_times(turn, corner) for corner in box.corners()]
-        x0, y0, z0 = (min(p[k] for p in points) for k in range(3))
-        x1, y1, z1 = (max(p[k] for p in points) for k in range(3))
+        (x0, x1), (y0, y1), (z0, z1) = (_least_most(row, box) for row in turn)
         low, high = (x0, y0, z0), (x1, y1, z1)
     return Box((low[0] + origin[0], low[1] + origin[1], low[2] + origin[2]),
                (high[0] + origin[0], high[1] + origin[1], high[2] + origin[2]))
@@ -179,23 +205,23 @@ def _spread(box: Box, origin: Vec3, turn: _Turn) -> Box:
 
 def link_boxes(model: Model, openings: Sequence[float] = (0.0,)) -> list[Box]:
     """A box around each link, in the body's frame, at some openings (fractions of the range)."""
-    boxes = []
-    for joint, parts in _parts_of(model):
-        if parts:
-            box = around(map(_part_box, parts))
-            boxes += [_spread(box, *_joint_frame(joint, opening))
-                      for opening in (openings if joint is not None else openings[:1])]
-    return boxes
+    links = _kept(model, 'links', lambda: [
+        (joint, around(map(_part_box, parts))) for joint, parts in _parts_of(model) if parts])
+    return [_spread(box, *_joint_frame(joint, opening)) for joint, box in links
+            for opening in (openings if joint is not None else openings[:1])]
 
 
 def model_box(model: Model, opening: float = 0.0) -> Box:
     """A box around a model in its own frame."""
-    return around(link_boxes(model, (opening,)))
+    if opening:
+        return around(link_boxes(model, (opening,)))
+    return _kept(model, 'closed', lambda: around(link_boxes(model)))
 
 
 def swept_box(model: Model) -> Box:
     """A box around all that a model sweeps from closed to open, in its own frame."""
-    return around(link_boxes(model, [step / _STEPS for step in range(_STEPS + 1)]))
+    return _kept(model, 'swept', lambda: around(
+        link_boxes(model, [step / _STEPS for step in range(_STEPS + 1)])))
 
 
 def base_box(model: Model) -> Box:
@@ -218,8 +244,9 @@ def placed_boxes(placed: Placed) -> list[Box]:
     """A box around each link of a body as it stands; around each solid part, if none moves."""
     if placed.model.openable:
         return [to_home(box, placed) for box in link_boxes(placed.model, (placed.opening,))]
-    return [to_home(_part_box(part), placed) for part in placed.model.links[0].parts
-            if part.solid]
+    solid = _kept(placed.model, 'solid', lambda: [
+        _part_box(part) for part in placed.model.links[0].parts if part.solid])
+    return [to_home(box, placed) for box in solid]
 
 
 def clearance(one: Placed, other: Placed) -> float:

@@ -8,7 +8,8 @@ and has its origin on the joint's axis. Lengths are metres, angles radians.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 Vec3 = tuple[float, float, float]
 Rgb = tuple[float, float, float]
@@ -94,6 +95,7 @@ class Model:
         mass: kg; 0 for what does not move as a whole.
         in_wall: whether it sits in a wall (doors, windows): its body's y axis is then the wall's
             normal, pointing out of the room in whose list it stands.
+        measured: extents of it that were worked out once.
     """
 
     category: str
@@ -103,6 +105,7 @@ class Model:
     cavities: tuple[Region, ...] = ()
     mass: float = 0.0
     in_wall: bool = False
+    measured: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def openable(self) -> bool:

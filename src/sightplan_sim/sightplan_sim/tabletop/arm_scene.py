@@ -152,7 +152,7 @@ class TableScene(Painter):
 
     def __init__(self, robot: RobotConfig, settings: HardwareSettings, optics: Pinhole) -> None:
         super().__init__()
-        self.optics, self._settings = optics, settings
+        self.optics, self._settings, self._robot = optics, settings, robot
         pose = robot.camera.pose
         self.nominal = View(optics, pose[:3, 3].copy(), pose[:3, :3].copy())
         self.view = self.nominal
@@ -173,7 +173,7 @@ class TableScene(Painter):
         self._table, self._start_s = table, start_s
         self._shown = {one.name: add_thing(self._bullet, one.thing, one.pose, moves=False,
                                            solid=False) for one in table.things}
-        self._links = make_link_bodies(self._bullet, (0.0, 0.0, -9.0))
+        self._links = make_link_bodies(self._bullet, (0.0, 0.0, -9.0), self._robot)
         last = max(body for _, body in self._links)
         self._owner = np.full(last + 2, NOTHING, np.int16)
         self._owner[[body.id for body in self._shown.values()]] = np.arange(len(table.things))

@@ -233,8 +233,9 @@ def _surroundings(look: Look, height: int, width: int) -> NDArray[np.float32]:
     coarse = rng.normal(0.0, 0.09, (5, 7, 1)) + rng.normal(0.0, 0.03, (5, 7, 3))
     grown = cv2.resize((coarse + 1.0).astype(np.float32), (width, height),
                        interpolation=cv2.INTER_CUBIC)
-    grown *= np.array(look.floor_rgb, np.float32) * 255
-    return np.asarray(grown, np.float32)
+    floor = np.asarray(grown, np.float32)
+    floor *= np.array(look.floor_rgb, np.float32) * 255
+    return floor
 
 
 @functools.lru_cache(maxsize=2)

@@ -2,11 +2,11 @@
 
 The policy is given an instruction in words and nothing else. All things in the picture are told
 apart, the instruction becomes goals over these instances (``sightplan.agent.grounded_plans`` tells
-who reads it), and a planner plans stage by stage. Each step is sent with the place of its instance; what goes
-to one place is spread over it. After each step the policy looks again. Where a thing is not where
-it was, the next step goes to where it is seen now; what did not come about, or does not hold any
-more within its stage, is planned for and done again. Where it is not sure enough what is meant,
-it says so and moves nothing.
+who reads it), and a planner plans stage by stage. Each step is sent with the place of its
+instance; what goes to one place is spread over it. After each step the policy looks again. Where a
+thing is not where it was, the next step goes to where it is seen now; what did not come about, or
+does not hold any more within its stage, is planned for and done again. Where it is not sure enough
+what is meant, it says so and moves nothing.
 """
 
 from __future__ import annotations

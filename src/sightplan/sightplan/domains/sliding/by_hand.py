@@ -24,7 +24,7 @@ from sightplan.domains.sliding.replies import (
     named_move,
     read_command,
 )
-from sightplan.model import Action, InputError, Problem
+from sightplan.model import Action, InputError, Problem, excerpt
 
 RULES = ('Bring every piece to its place in the goal. One piece at a time moves, into the cell '
          'next to it, which must be free. A move that is refused counts, too.')
@@ -103,10 +103,10 @@ def _read_part(problem: Problem, part: str) -> list[Action | str]:
     if command.verb in (START, DONE):
         return [command.verb]
     if command.verb == RESET:
-        raise InputError(f'"{part}": a puzzle cannot be started again')
+        raise InputError(f'"{excerpt(part)}": a puzzle cannot be started again')
     named = named_move(command, Board.of(problem).pieces)
     if isinstance(named, str):
-        raise InputError(f'"{part}": {_reason(command, named)}; type it as in: '
+        raise InputError(f'"{excerpt(part)}": {_reason(command, named)}; type it as in: '
                          f'{example(problem)}')
     return [move(problem, *named)] * command.times
 

@@ -2,8 +2,8 @@
 
 A sentence becomes *wishes* (``read_instruction``: a small reader of plain instructions about
 putting things somewhere), and these become goals over the things that are seen (``resolve``). Or
-a vision-language model, which understands free language, proposes the goals (``propose_goal``), and
-they are checked (``read_goal``).
+a vision-language model, which understands free language, proposes the goals (``propose_goal``),
+and they are checked (``read_goal``).
 """
 
 from sightplan.grounding.instructions.instances import (
@@ -26,5 +26,6 @@ from sightplan.vlm.detecting import DRAWER
 
 __all__ = [
     'DRAWER', 'Choice', 'Instance', 'Place', 'Stage', 'Things', 'UnreadError', 'UnresolvedError',
-    'Wish', 'content', 'instances_of', 'matched', 'propose_goal', 'read_goal', 'read_instruction', 'resolve',
+    'Wish', 'content', 'instances_of', 'matched', 'propose_goal', 'read_goal',
+    'read_instruction', 'resolve',
 ]

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import xlogy
 
 from sightplan.grounding.pointing.reliability import Floats
 from sightplan.grounding.pointing.votes import ELSEWHERE, Belief, check_chance, weights_of
@@ -98,6 +97,8 @@ def _check_chances(belief: Belief, place: int) -> Floats:
 
 def _information(probabilities: Floats, chances: Floats) -> float:
     """Mutual information of truth and answer [nats]."""
+    from scipy.special import xlogy  # slow to import
+
     expected = probabilities @ chances
     return float(probabilities @ xlogy(chances, chances).sum(axis=1)
                  - xlogy(expected, expected).sum())

@@ -21,7 +21,6 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit
 
 from sightplan.model import InputError
 
@@ -112,6 +111,8 @@ class CheckerRates:
     @classmethod
     def default(cls) -> Self:
         """Nothing is known but that it is better than chance, and its rates rather alike."""
+        from scipy.special import logit  # slow to import
+
         yes_right, no_wrong, repeat = _grid(_CORRECT, _CORRECT, _CHECK_REPEAT)
         weight = np.exp(-0.5 * ((logit(yes_right) - logit(no_wrong)) / _ALIKE) ** 2)
         return cls(yes_right, no_wrong, repeat, weight / weight.sum())

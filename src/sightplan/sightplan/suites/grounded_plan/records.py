@@ -39,7 +39,7 @@ from sightplan.suites.grounded_plan.coordinates import (
 from sightplan.suites.grounded_plan.fields import FieldTable, field_table, renamed
 from sightplan.suites.grounded_plan.record_plan import RecordPlan, Unusable, checked_box
 from sightplan.vlm.backends._depth_files import read_depth
-from sightplan.vlm.backends._images import read_image
+from sightplan.vlm.backends._images import opened, read_image
 
 EPISODES, IMAGES, DEPTH = 'episodes.jsonl', 'images', 'depth'
 """Names in a folder that is written."""
@@ -358,14 +358,12 @@ class _Reader:
 
 def _picture_size(path: Path) -> Size | str:
     """Width and height from a picture's head, or why there are none."""
-    from PIL import Image, UnidentifiedImageError
     try:
-        with Image.open(path) as image:
-            return image.size
-    except UnidentifiedImageError:
-        return 'is not a picture that can be read (give a PNG or JPEG file)'
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        return f'cannot be read: {getattr(error, "strerror", None) or error}'
+        with opened(path) as image:
+            width, height = image.size
+            return width, height
+    except InputError as error:
+        return str(error).removeprefix(f'{path}: ')
 
 
 def _below(text: str, name: str, where: str) -> str:

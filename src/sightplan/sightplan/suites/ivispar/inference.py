@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from sightplan.domains.sliding.boards import TILE, Arrangement, cell_names
 from sightplan.domains.sliding.readings import COLOURS as COLOURS
@@ -101,6 +100,8 @@ def compare(items: Items, board: Sequence[Placed]) -> Inference:
 
 def _matched(items: Sequence[Placed], board: Sequence[Placed]) -> list[tuple[Placed, Placed]]:
     """Pairs of item and piece by minimum cost (Hungarian algorithm)."""
+    from scipy.optimize import linear_sum_assignment  # slow to import
+
     if not items or not board:
         return []
     costs = np.array([[_cost(item, true) for true in board] for item in items])

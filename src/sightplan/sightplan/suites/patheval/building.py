@@ -14,6 +14,7 @@ import hashlib
 import itertools
 import json
 import random
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ TEST_SPARE = 3
 TRAIN_SEED, TRAIN_COUNT = 5_000_000, 900
 """The items to learn from have seeds from here on; so many of each scenario are 13,500."""
 SHIPPED = Path(__file__).with_name('test.json.gz')
+MOST_BYTES = 2**26
+"""Largest file of items that is read, unpacked; that of training has 16 million bytes."""
 
 _TURN = ('waves', 'random', 'rings', 'maze')
 _DECIMALS = 4
@@ -262,7 +265,11 @@ def read_file(path: Path) -> list[Chosen]:
         InputError: the file cannot be read.
     """
     try:
-        content: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
+        with gzip.open(path) as packed:
+            text = packed.read(MOST_BYTES + 1)
+        if len(text) > MOST_BYTES:
+            raise ValueError(f'it unpacks to more than {MOST_BYTES} bytes')
+        content: dict[str, Any] = json.loads(text)
         maps = [ObstacleMap(one['name'], tuple(map(_points, one['polygons'])))
                 for one in content['maps']]
         pairs = [PathPair(maps[one['map']], one['number'], _two(map(_points, one['paths'])),
@@ -270,7 +277,8 @@ def read_file(path: Path) -> list[Chosen]:
                                for found in one['values'])) for one in content['pairs']]
         return [Chosen(pairs[at], scenario, bool(swapped))
                 for at, scenario, swapped in content['items']]
-    except (OSError, EOFError, ValueError, KeyError, IndexError, TypeError) as error:
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError, KeyError, IndexError,
+            TypeError, AttributeError) as error:
         raise InputError(f'{path}: holds no items ({error}); make it with "sightplan suite '
                          'patheval build"') from error
 

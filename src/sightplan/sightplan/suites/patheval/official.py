@@ -76,8 +76,8 @@ class _Segments(Record):
 
     id: str
     kind: Literal['point', 'line', 'curve']
-    first: tuple[tuple[float, float], ...]
-    second: tuple[tuple[float, float], ...]
+    first: tuple[tuple[pydantic.FiniteFloat, pydantic.FiniteFloat], ...]
+    second: tuple[tuple[pydantic.FiniteFloat, pydantic.FiniteFloat], ...]
     nearer: Literal[1, 2]
 
 

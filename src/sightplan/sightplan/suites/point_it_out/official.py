@@ -33,7 +33,7 @@ from sightplan.model.scene import PointingScene
 from sightplan.suites.point_it_out import masks
 from sightplan.suites.point_it_out.masks import Size
 from sightplan.vlm.backends._depth_files import read_depth
-from sightplan.vlm.backends._images import read_image
+from sightplan.vlm.backends._images import opened, read_image
 from sightplan.vlm.coordinates import Coordinates, Misdeclared, to_unit
 
 PLACES, TRACES = 's1s2', 's3'
@@ -415,20 +415,14 @@ def picture_size(path: Path) -> Size:
     Raises:
         InputError: it is truncated, or no picture.
     """
-    from PIL import Image, UnidentifiedImageError
-    try:
-        with Image.open(path) as image:
-            width, height = image.size
-            # Of a PNG without such data Pillow would decode all of it to look for them.
-            told = image.format != 'PNG' or 'exif' in image.info
-            if told and image.getexif().get(_ORIENTATION) in _TURNED:
-                width, height = height, width
-            if not _ends(path, image.format):
-                image.load()  # it may be whole, with something behind it: this tells
-    except UnidentifiedImageError as error:
-        raise InputError(f'{path}: is not a picture that can be read') from error
-    except (OSError, ValueError, SyntaxError, MemoryError, Image.DecompressionBombError) as error:
-        raise InputError(f'{path}: cannot be read ({error})') from error
+    with opened(path) as image:
+        width, height = image.size
+        # Of a PNG without such data Pillow would decode all of it to look for them.
+        told = image.format != 'PNG' or 'exif' in image.info
+        if told and image.getexif().get(_ORIENTATION) in _TURNED:
+            width, height = height, width
+        if not _ends(path, image.format):
+            image.load()  # it may be whole, with something behind it: this tells
     return width, height
 
 

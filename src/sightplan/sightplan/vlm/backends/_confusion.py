@@ -151,17 +151,20 @@ def load_table(name: str, cot: bool = False, pseudo_count: float = 0.0) -> Confu
     """
     if name == 'perfect':
         return ConfusionTable('perfect', {}, {DEFAULT: PERFECT})
-    for known, modes in _bundled().items():
+    for known in _bundled():
         if known.lower() == name.lower():
-            mode = 'cot' if cot else 'plain'
-            table = validated(_File, {'splits': modes[mode]}, f'bundled table {known}')
-            return _table(_named(f'{known}/{mode}', pseudo_count), table.splits or {},
-                          pseudo_count)
+            return _bundled_table(known, 'cot' if cot else 'plain', pseudo_count)
     path = user_path(name)
     if path.suffix.lower() in ('.json', '.yaml', '.yml'):
         return _read_file(path, pseudo_count)
     raise InputError(f'there is no confusion table {name!r}: give the path of a .json or .yaml '
                      f'file, or one of {", ".join(table_names())}')
+
+
+@functools.lru_cache(maxsize=128)
+def _bundled_table(name: str, mode: str, pseudo_count: float) -> ConfusionTable:
+    table = validated(_File, {'splits': _bundled()[name][mode]}, f'bundled table {name}')
+    return _table(_named(f'{name}/{mode}', pseudo_count), table.splits or {}, pseudo_count)
 
 
 @functools.cache

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import InputError
+from sightplan.model.array_files import load_array
+from sightplan.vlm.backends._images import opened
 
 _REMEDY = 'give a .npy file in metres, or a 16-bit PNG file in millimetres'
 
@@ -33,21 +35,14 @@ def read_depth(path: Path) -> NDArray[np.float32]:
 
 def _numbers(path: Path) -> NDArray[Any]:
     try:
-        return np.asarray(np.load(path, allow_pickle=False))
-    except (OSError, ValueError, EOFError) as error:
+        return load_array(path)
+    except (OSError, ValueError) as error:
         raise _cannot_be_read(path, error) from error
 
 
 def _pixels(path: Path) -> NDArray[Any]:
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(path) as image:
-            return np.asarray(image)
-    except UnidentifiedImageError as error:
-        raise InputError(f'{path}: is not a depth image that can be read ({_REMEDY})') from error
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise _cannot_be_read(path, error) from error
+    with opened(path, _REMEDY) as image:
+        return np.asarray(image)
 
 
 def _cannot_be_read(path: Path, error: Exception) -> InputError:

@@ -25,7 +25,15 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from sightplan.model import BackendError, DeadlineError, InputError, SpendingCapError, Usage
+from sightplan.model import (
+    BackendError,
+    DeadlineError,
+    InputError,
+    SightplanError,
+    SpendingCapError,
+    Usage,
+)
+from sightplan.model.redaction import SHORTEST_SECRET, without_secrets
 from sightplan.vlm import _secrets
 
 _LOG = logging.getLogger(__name__)
@@ -45,8 +53,6 @@ _LOGGERS = ('openai', 'openai._base_client', 'openai._legacy_response', 'openai.
             'httpx2', *(f'httpcore2.{part}' for part in (
                 'connection', 'http11', 'http2', 'proxy', 'socks')))
 """Those that tell about requests and replies; a filter is not inherited."""
-SHORTEST_SECRET = 8
-"""Characters; shorter ones stand for "no key", and may be words of answers."""
 DEFAULT_VARIABLE = 'OPENAI_API_KEY'
 
 
@@ -358,7 +364,7 @@ class Server:
         return (text.replace(self._key, '[key]') if len(self._key) >= SHORTEST_SECRET else text)
 
     def _redact_error(self, text: str) -> str:
-        text = ' '.join(_secrets.redact(self.redact(text)).split())
+        text = ' '.join(_secrets.redact(without_secrets(self.redact(text))).split())
         return text if len(text) <= _MESSAGE_CHARS else text[:_MESSAGE_CHARS] + '...'
 
     async def _wait_for_all(self) -> None:
@@ -392,7 +398,9 @@ class Server:
             lost = type(cause).__name__ not in _NOT_SENT
             return Failure(Kind.OUTAGE, self._redact_error(
                 f'no connection ({type(cause).__name__}: {cause})'))
-        except (openai.OpenAIError, ValueError, TypeError) as error:
+        except SightplanError:
+            raise
+        except Exception as error:  # of whatever type: it may show the whole request
             lost = False
             return Failure(Kind.REFUSED, self._redact_error(f'{type(error).__name__}: {error}'))
         finally:

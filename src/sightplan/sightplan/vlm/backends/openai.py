@@ -39,12 +39,13 @@ from sightplan.model import (
     param,
     settings_fields,
 )
+from sightplan.model.redaction import SHORTEST_SECRET, environment_secrets
 from sightplan.vlm import _secrets
 from sightplan.vlm.api import Part, TextReply, TextRequest, YesNoReply, YesNoRequest
 from sightplan.vlm.backends import _openai_server
 from sightplan.vlm.backends._event_loop import EventLoop
 from sightplan.vlm.backends._images import MEDIA, encode
-from sightplan.vlm.backends._openai_server import DEFAULT_VARIABLE, SHORTEST_SECRET, TOKEN_FIELDS
+from sightplan.vlm.backends._openai_server import DEFAULT_VARIABLE, TOKEN_FIELDS
 from sightplan.vlm.choosing import (
     LETTERS,
     ChoiceReply,
@@ -729,14 +730,15 @@ def _system(text: str) -> list[dict[str, Any]]:
 
 
 def _is_secret(value: object, key: str) -> bool:
-    """Whether a setting holds the key, or looks as if it held one."""
+    """Whether a setting holds the key or another secret, or looks as if it held one."""
     data = value
     if isinstance(value, str):
         with contextlib.suppress(ValueError, RecursionError):
             data = json.loads(value)
     if _secrets.secret_field(data):
         return True
-    return any(_secrets.holds_key(text) or (len(key) >= SHORTEST_SECRET and key in text)
+    secrets = [*environment_secrets(), *([key] if len(key) >= SHORTEST_SECRET else [])]
+    return any(_secrets.holds_key(text) or any(secret in text for secret in secrets)
                for text in (str(value), *_secrets.texts(data)))
 
 

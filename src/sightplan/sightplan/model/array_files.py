@@ -1,0 +1,71 @@
+"""Files of numpy, which anybody may have written: bounded, and with errors of two kinds only."""
+
+from __future__ import annotations
+
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_BYTES = 2**29
+"""Of an array, unpacked: what claims to be larger is not read."""
+
+_HEADS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+_DAMAGED = (EOFError, SyntaxError, tokenize.TokenError, TypeError, LookupError, ArithmeticError,
+            AttributeError, RecursionError, MemoryError, NotImplementedError, RuntimeError,
+            zipfile.BadZipFile, zlib.error)
+
+
+def load_array(path: Path) -> NDArray[Any]:
+    """The array of a ``.npy`` file.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is damaged, holds objects, or is larger than ``MOST_BYTES``.
+    """
+    try:
+        with path.open('rb') as file:
+            return _array(file)
+    except _DAMAGED as error:
+        raise ValueError(f'it is no array that can be read ({str(error)[:200]})') from error
+
+
+def load_arrays(path: Path) -> Mapping[str, NDArray[Any]]:
+    """The arrays of a ``.npz`` file by name; raises as ``load_array``."""
+    found: dict[str, NDArray[Any]] = {}
+    left = MOST_BYTES
+    try:
+        with zipfile.ZipFile(path) as packed:
+            for name in packed.namelist():
+                with packed.open(name) as file:
+                    array = _array(file)
+                left -= array.nbytes
+                if left < 0:
+                    raise ValueError(f'its arrays have more than {MOST_BYTES} bytes')
+                found[name.removesuffix('.npy')] = array
+    except _DAMAGED as error:
+        raise ValueError(f'it holds no arrays that can be read ({str(error)[:200]})') from error
+    return found
+
+
+def _array(file: IO[bytes]) -> NDArray[Any]:
+    """An array, after its head has said how large it is."""
+    version = np.lib.format.read_magic(file)
+    if version not in _HEADS:
+        raise ValueError(f'it has format {version} of numpy (save it with plain numbers)')
+    shape, _, kind = _HEADS[version](file)
+    if kind.hasobject:
+        raise ValueError('it holds objects (save numbers)')
+    count = 1
+    for size in shape:
+        count *= size
+    if not 0 <= count * max(1, kind.itemsize) <= MOST_BYTES:
+        raise ValueError(f'its head claims {kind} numbers of shape {shape}; at most {MOST_BYTES} '
+                         'bytes are read')
+    file.seek(0)
+    return np.asarray(np.lib.format.read_array(file, allow_pickle=False))

@@ -1,0 +1,111 @@
+"""Which bags of episodes a run keeps: none, those of failed episodes, the last ones, or all."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sightplan.metrics import measures
+from sightplan.model import InfrastructureError
+from sightplan.records.bag import METADATA
+
+FOLDER = 'bags'
+NONE, FAILED, LAST, ALL = 'none', 'failed', 'last', 'all'
+KEEP = (NONE, FAILED, LAST, ALL)
+KEPT = 100
+"""So many bags ``last`` keeps unless another number is set."""
+
+NOT_KEPT = ('this bag was not kept (a run with bags=last keeps the newest ones alone), or was '
+            'moved')
+"""What readers say of a bag that results name and that is not there."""
+
+_REMOVED = '.removed-'
+
+
+class BagPolicy:
+    """Keeps the bags that a run wants, and removes the others; several processes may do so.
+
+    With ``last`` the bags in the run directory are counted, whoever wrote them and when: so it
+    holds after a run was taken up again, too. The one that is being written is one more.
+    """
+
+    def __init__(self, folder: Path, keep: str = ALL, kept: int = KEPT) -> None:
+        """Name the run directory; nothing is touched.
+
+        Args:
+            folder: the run directory, whose bags are in ``bags/``.
+            keep: one of KEEP.
+            kept: how many bags ``last`` keeps.
+        """
+        self._folder, self._keep, self._kept = folder / FOLDER, keep, kept
+        self._numbers: dict[str, int] = {}
+        self._count = itertools.count()
+
+    @property
+    def writes(self) -> bool:
+        """Whether any bags are written at all."""
+        return self._keep != NONE
+
+    def keeps(self, line: Mapping[str, Any]) -> bool:
+        """Whether the bag of an episode that has just ended is kept, by its line of results.
+
+        Of the failed ones are also those that could not be scored.
+        """
+        return self.writes and not (self._keep == FAILED and measures.solved(line))
+
+    def committed(self, name: str) -> None:
+        """A bag is in its place: remove the oldest of those that are too many.
+
+        Args:
+            name: of its folder.
+
+        Raises:
+            InfrastructureError: a bag cannot be removed; names it.
+        """
+        if self._keep != LAST:
+            return
+        self._numbers[name] = next(self._count)
+        bags, left = [], []
+        for path in self._folder.iterdir():
+            if path.name.startswith(_REMOVED):
+                left.append(path)  # by a process that was killed
+            elif not path.name.startswith('.') and (path / METADATA).is_file():
+                bags.append(path)
+        bags.sort(key=self._age)
+        for path in bags[:-self._kept]:
+            self._numbers.pop(path.name, None)
+            hidden = self._folder / f'{_REMOVED}{path.name}'
+            try:
+                path.rename(hidden)  # first: no reader shall find half a bag
+            except FileNotFoundError:
+                continue  # another process was faster
+            except OSError as error:
+                raise _cannot_remove(path, error) from error
+            left.append(hidden)
+        for path in left:
+            _remove(path)
+
+    def _age(self, bag: Path) -> tuple[int, int]:
+        """When a bag was closed, and of those that this process closed at the same time which."""
+        try:
+            closed_ns = bag.stat().st_mtime_ns
+        except FileNotFoundError:  # another process removes it
+            closed_ns = 0
+        return closed_ns, self._numbers.get(bag.name, -1)
+
+
+def _remove(folder: Path) -> None:
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        pass  # another process was faster
+    except OSError as error:
+        raise _cannot_remove(folder, error) from error
+
+
+def _cannot_remove(path: Path, error: OSError) -> InfrastructureError:
+    return InfrastructureError(f'{path}: cannot be removed ({error.strerror}); remove it by hand, '
+                               'or let the run keep all bags')

@@ -1,0 +1,134 @@
+"""What skills know of their table, as the gate takes it: solids, and what may touch."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+
+from sightplan_arm.geometry import inverse, transform
+from sightplan_arm.hardware import Vector
+from sightplan_arm.perception import Cube
+from sightplan_arm.skills.clearance import Box, Obstacle
+from sightplan_arm.skills.seen import Thing
+from sightplan_arm.skills.surface import CELL_M, RAISED_M
+from sightplan_arm.surroundings import HAND, HELD, TABLE, Around, Solid, Touch
+
+OVERLAP_M = 0.004
+"""So far may what is put down overlap with what it stands on: places and sizes are estimates."""
+
+UNDER_M = 0.010
+"""What ends no higher than this above the lower side of a thing may be what it stands on."""
+
+BESIDE_M = 0.015
+"""What is nearer than this to a thing, seen from above, was looked at cell by cell."""
+
+_AROUND_CELLS = 3  # the ring around a thing that tells what it stood on
+_CORNERS = np.array(list(itertools.product((-0.5, 0.5), repeat=3)))
+
+
+def solids(things: Sequence[Obstacle], block_m: float) -> tuple[Solid, ...]:
+    """Blocks and boxes on the table.
+
+    Fingers keep clear of blocks; beside boxes, which are coarser than what they stand for, it has
+    been seen to when the grasp was chosen.
+    """
+    found = []
+    for number, thing in enumerate(things):
+        if isinstance(thing, Box):
+            x, y = thing.centre_m[:2]
+            found.append(Solid.upright(f'what stands at x {x:.2f}, y {y:.2f} m ({number})',
+                                       thing.centre_m, thing.size_m, thing.yaw_rad,
+                                       fingers=False))
+        else:
+            found.append(block(thing, block_m))
+    return tuple(found)
+
+
+def block(cube: Cube, block_m: float) -> Solid:
+    """A block as it is seen."""
+    return Solid.upright(f'block {cube.name}', cube.centre_m, np.full(3, block_m), cube.yaw_rad)
+
+
+def corners(solid: Solid) -> Vector:
+    """(8, 3) of a solid, in the frame that it is given in."""
+    return transform(solid.pose, _CORNERS * solid.size_m)
+
+
+def in_hand(name: str, parts: Sequence[Solid], tip: Vector) -> Solid:
+    """Some solids as one in the tip's frame.
+
+    Args:
+        name: of it.
+        parts: in the table's frame.
+        tip: (4, 4) pose of the tip around them.
+    """
+    return Solid.around(name, transform(inverse(tip), np.concatenate([
+        corners(part) for part in parts])))
+
+
+def base_m(thing: Thing) -> float:
+    """Height of what a thing stands on, as far as it is seen around it; 0: the table."""
+    own = thing.cells.astype(np.uint8)
+    side = 2 * _AROUND_CELLS + 1
+    ring = (cv2.dilate(own, np.ones((side, side), np.uint8)) > 0) & ~thing.cells
+    top = thing.surface.top_m
+    around = top[ring & np.isfinite(top)]
+    own_top = float(np.nanmax(np.where(thing.cells, top, np.float32(np.nan))))
+    base = float(np.percentile(around, 30)) if len(around) else 0.0
+    return 0.0 if base < RAISED_M else min(base, own_top - 0.005)
+
+
+def thing_in_hand(thing: Thing, tip: Vector) -> Solid:
+    """A thing as it is seen, from what it stands on to its top, in the tip's frame.
+
+    Args:
+        thing: as seen.
+        tip: (4, 4) pose of the tip around it.
+    """
+    base = base_m(thing)
+    rows, columns = np.nonzero(thing.cells)
+    tops = np.nan_to_num(thing.surface.top_m[rows, columns].astype(np.float64), nan=base)
+    low = thing.surface.low_m + CELL_M * np.column_stack([columns, rows])
+    points = [np.column_stack([low + CELL_M * np.array(side), heights])
+              for side in itertools.product((0, 1), repeat=2)
+              for heights in (np.full(len(tops), base), np.maximum(tops, base + CELL_M))]
+    return Solid.around('the thing', transform(inverse(tip), np.concatenate(points)))
+
+
+def on_table(held: Solid, tip: Vector) -> Solid:
+    """What is held, in the table's frame."""
+    return Solid(held.name, tip @ held.pose, held.size_m)
+
+
+def put_down(held: Solid, tip: Vector, others: Sequence[Solid],
+             overlap_m: float | None = OVERLAP_M) -> tuple[Touch, ...]:
+    """What a thing may touch when it goes straight down to its place: what is under it there.
+
+    Args:
+        held: in the tip's frame.
+        tip: (4, 4) pose at its place.
+        others: what stands on the table.
+        overlap_m: see ``Touch``; None: of all that is under or close beside it, for all of that
+            was looked at cell by cell when the place was chosen.
+    """
+    places = corners(on_table(held, tip))
+    low, high = places.min(axis=0), places.max(axis=0)
+    touches = [Touch(HELD, TABLE, OVERLAP_M)]
+    beside = BESIDE_M if overlap_m is None else 0.0
+    for other in others:
+        at = corners(other)
+        if ((at.min(axis=0)[:2] <= high[:2] + beside).all()
+                and (at.max(axis=0)[:2] >= low[:2] - beside).all()
+                and (overlap_m is None or at[:, 2].max() <= low[2] + UNDER_M)):
+            touches.append(Touch(HELD, other.name, overlap_m))
+    return tuple(touches)
+
+
+def around_thing(others: Sequence[Solid], thing: Sequence[Solid],
+                 opening_m: float | None = None) -> Around:
+    """For a hand that goes around a thing, or away from it: the hand alone may touch it."""
+    return Around((*others, *thing), opening_m=opening_m,
+                  touches=tuple(Touch(HAND, one.name, None) for one in thing))

@@ -1,0 +1,82 @@
+"""What stands around an arm and what is in its hand, as the gate is told: plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sightplan_arm.geometry import make_pose, rotation_from_rpy
+from sightplan_arm.hardware import Vector
+
+HAND, HELD, TABLE, SIDES, OBSTACLES = 'hand', 'held', 'table', 'box', 'obstacles'
+"""Names that stand for several bodies: all that hangs on the last joint but is not held, what is
+held, the table, the sides of the workspace box, and all obstacles."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solid:
+    """A box that nothing may run into, or that is held.
+
+    Attributes:
+        name: of it, for people and for ``Touch``.
+        pose: (4, 4) of its middle: in the table's frame, or, of what is held, in the tip's.
+        size_m: (3,) its whole extents along its own axes.
+        fingers: whether fingers keep clear of it, too. Not of boxes coarser than what was looked
+            at when the grasp was chosen, such as tiles of a map of heights.
+    """
+
+    name: str
+    pose: Vector
+    size_m: Vector
+    fingers: bool = True
+
+    @classmethod
+    def upright(cls, name: str, centre_m: Vector, size_m: Vector, yaw_rad: float = 0.0,
+                fingers: bool = True) -> Solid:
+        """One on the table by its middle (3,), its extents (3,), and its turn about z."""
+        return cls(name, make_pose(centre_m, rotation_from_rpy((0.0, 0.0, yaw_rad))),
+                   np.asarray(size_m, dtype=np.float64), fingers)
+
+    @classmethod
+    def around(cls, name: str, points_m: Vector) -> Solid:
+        """The least one along the axes of the frame that points (N, 3) are given in."""
+        low, high = points_m.min(axis=0), points_m.max(axis=0)
+        return cls(name, make_pose((low + high) / 2), high - low)
+
+
+@dataclass(frozen=True)
+class Touch:
+    """Two bodies that may touch in a motion, because that is its purpose.
+
+    Attributes:
+        one, other: names of links, obstacles or held things, or one of the names above.
+        overlap_m: how far their shapes may overlap, for both are estimates; None: they are not
+            compared at all, as fingers with the thing that they close around.
+    """
+
+    one: str
+    other: str
+    overlap_m: float | None = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Around:
+    """What a motion is checked against, besides what is always there.
+
+    Attributes:
+        obstacles: what stands there, in the table's frame.
+        held: what will be in the hand, in the tip's frame; None: nothing. What the gate knows to
+            be in the hand counts for more.
+        opening_m: distance of the fingers; None: as far as they open.
+        touches: which bodies may touch.
+    """
+
+    obstacles: tuple[Solid, ...] = ()
+    held: Solid | None = None
+    opening_m: float | None = None
+    touches: tuple[Touch, ...] = ()
+
+
+NOTHING = Around()
+"""Nothing stands there, nothing is held, nothing may be touched, the hand is open."""

@@ -1,0 +1,277 @@
+"""Stops an arm whose safety gate has fallen silent; it runs in another process than the gate.
+
+The gate's own thread beats. When no beat has come for ``safety.heartbeat_timeout_s`` and the arm
+moves, or nobody knows whether it does, the arm is braked and then locked by its driver's own
+means. A gate that was only late, and is heard again before ``LATCH_S``, has to hold the arm itself
+(cause ``gate_late``), and the lock is opened; else the stop is latched until a person re-arms. An
+arm at rest is only looked at: a gate that ends at rest stops nothing.
+
+States, as in the message ArmStatus: ``ARMED``, the gate is alive; ``HOLDING``, it is silent, and
+the arm stands so far or was braked; ``STOPPED``, latched; ``REARMED``, there is no gate to watch:
+it was never heard, or is gone and has left the arm at rest, which a person may then move by hand.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from sightplan_arm.config import RobotConfig
+from sightplan_arm.gate_status import GateState
+from sightplan_arm.hardware import Arm, ArmStoppedError, JointState, Vector
+from sightplan_arm.trajectories import stopping
+
+log = logging.getLogger(__name__)
+
+CAUSE, LATE = 'watcher', 'gate_late'
+"""Of the latched stop, and of the hold before it."""
+
+LATCH_S = 0.5
+"""A gate that is silent for longer after the arm was braked has died or hangs [s]."""
+
+STILL_RAD_S = 0.05
+"""A joint slower than this is at rest, as in GateSettings [rad/s]."""
+
+CREPT_RAD = 0.003
+"""A joint that has gone farther since the gate fell silent moves, however slowly [rad]."""
+
+SETTLE_S = 2.0
+"""An arm that stood for so long without a gate is left alone [s]."""
+
+AFTER_BRAKING_S = 0.1
+"""So long after the end of the braking the arm must stand, and is locked [s].
+
+Not before: a controller that is deactivated in mid-motion stops with a jerk."""
+
+AGAIN_S = 0.5
+"""A lock that was not confirmed is asked for again after this time [s]."""
+
+
+class Lock(Protocol):
+    """The driver's own means to follow no command any more. No method waits."""
+
+    def close(self) -> None:
+        """Follow nothing from now on."""
+
+    def open(self) -> None:
+        """Follow commands again."""
+
+    def is_closed(self) -> bool:
+        """Whether the driver has confirmed that it follows nothing."""
+
+    def missing(self) -> str:
+        """Why it cannot be used, with the remedy; '' if it can."""
+
+
+@dataclass(frozen=True)
+class WatcherStatus:
+    """How things stand; what the message ArmStatus carries.
+
+    Attributes:
+        state: see the module.
+        cause: of a hold or stop; '': there is none.
+        message: what happened, for people.
+        moving: whether the arm moves, or nobody knows.
+        missing: what it cannot do, with the remedy; empty: it can stop the arm.
+    """
+
+    state: GateState
+    cause: str
+    message: str
+    moving: bool
+    missing: tuple[str, ...]
+
+
+class Watcher:
+    """Watches one gate; see the module. All methods may be called from any thread.
+
+    Args:
+        robot: its configuration.
+        arm: measurements, and the way to the controller, which this process shares with nobody.
+        lock: of the driver.
+        keep: is told of a stop (a message for people), so that it outlasts the process.
+        reach: why braking would not get to the controller; '': it would.
+        clock: monotonic wall clock [s].
+    """
+
+    def __init__(self, robot: RobotConfig, arm: Arm, lock: Lock, *,
+                 keep: Callable[[str], None] = lambda message: None,
+                 reach: Callable[[], str] = lambda: '',
+                 clock: Callable[[], float] = time.monotonic) -> None:
+        self._robot, self._arm, self._driver = robot, arm, lock
+        self._keep, self._reach, self._clock = keep, reach, clock
+        self._lock = threading.RLock()
+        self._state, self._message = GateState.REARMED, ''
+        self._beat_s = -math.inf
+        self._stood_since_s = math.inf  # the arm, while the gate is silent
+        self._where: Vector | None = None  # the arm was when the gate fell silent
+        self._still_by_s = -math.inf  # the arm should stand after the last braking
+        self._lock_asked_s = -math.inf
+        self._braked_s: float | None = None  # when the arm was braked, while the gate is late
+        self._gate_state: GateState | None = None
+
+    def beat(self) -> None:
+        """Take a heartbeat of the gate."""
+        with self._lock:
+            self._beat_s = self._clock()
+
+    def gate_is(self, state: GateState) -> None:
+        """Take what the gate says about itself."""
+        with self._lock:
+            self._gate_state = state
+
+    def tick(self) -> None:
+        """Look after the arm. Call it every 5 ms or so."""
+        with self._lock:
+            now_s = self._clock()
+            if self._state is GateState.STOPPED:
+                self._keep_still(now_s)
+            elif self._braked_s is not None:
+                self._keep_still(now_s)
+                self._await_gate(now_s, self._braked_s)
+            elif now_s - self._beat_s <= self._robot.safety.heartbeat_timeout_s:
+                self._state, self._message = GateState.ARMED, ''
+            elif self._state is not GateState.REARMED:
+                self._look(now_s)
+
+    def leave(self) -> bool:
+        """Whether this process may end: nothing is left to be stopped or locked."""
+        with self._lock:
+            if self._braked_s is not None:
+                return False  # nobody knows yet whether the stop is to be kept
+            if self._state is GateState.STOPPED:
+                return self._driver.is_closed() or bool(self._driver.missing())
+            return not self._moving()
+
+    def status(self) -> WatcherStatus:
+        """How things stand."""
+        with self._lock:
+            missing = []
+            if self._arm.state() is None:
+                missing.append('no joint states have come: start the driver')
+            missing += [why for why in (self._reach(), self._driver.missing()) if why]
+            cause = (CAUSE if self._state is GateState.STOPPED else
+                     LATE if self._braked_s is not None else '')
+            return WatcherStatus(self._state, cause, self._message, self._moving(), tuple(missing))
+
+    def rearm(self) -> None:
+        """Open the lock again: a person has looked at the arm.
+
+        Raises:
+            ArmStoppedError: the arm still moves.
+        """
+        with self._lock:
+            if self._moving():
+                raise ArmStoppedError(CAUSE, 'the arm still moves, or no joint states come; '
+                                      're-arm when it stands', latched=True)
+            self._driver.open()  # also one that a process before this one has closed
+            if self._state is GateState.STOPPED:
+                log.warning('re-armed after: %s', self._message)
+                self._state, self._message = GateState.REARMED, ''
+                self._beat_s = -math.inf  # the gate is to be heard anew
+
+    # Inside. The lock is held.
+
+    def _look(self, now_s: float) -> None:
+        """At the arm, while the gate is silent."""
+        state = self._fresh()
+        if self._state is GateState.ARMED:
+            self._state = GateState.HOLDING
+            self._message = f'{self._silence()}; the arm stands'
+            self._stood_since_s = now_s
+            self._where = None if state is None else state.positions
+        if self._moving():
+            self._stop(now_s, 'nobody knows whether the arm stands: no joint states come either'
+                       if state is None else 'the arm moved')
+        elif now_s - self._stood_since_s > SETTLE_S:
+            self._state = GateState.REARMED
+            self._message = 'the safety gate is gone; the arm stands'
+
+    def _stop(self, now_s: float, what: str) -> None:
+        self._message = f'{self._silence()}, and {what}'
+        log.error('%s: braked', self._message)
+        self._brake(now_s)
+        self._braked_s, self._lock_asked_s = now_s, -math.inf
+
+    def _await_gate(self, now_s: float, braked_s: float) -> None:
+        """Have a late gate hold the arm itself; latch if it does not."""
+        heard = now_s - self._beat_s <= self._limit_s()
+        held = heard and self._gate_state not in (None, GateState.ARMED)
+        over = self._driver.is_closed() or self._driver.missing()
+        if held and over and self._stands_now():
+            log.warning('the safety gate was late, and holds the arm now')
+            self._driver.open()
+            self._state, self._message, self._braked_s = GateState.ARMED, '', None
+        elif now_s - braked_s > LATCH_S:
+            self._message = f'the process of the safety gate died or hangs: {self._message}'
+            log.error('%s: stopped', self._message)
+            self._state, self._braked_s = GateState.STOPPED, None
+            self._keep(self._message)
+
+    def _keep_still(self, now_s: float) -> None:
+        """Lock the arm once it was braked; brake it again if it moves on."""
+        if now_s < self._still_by_s:
+            return
+        if not self._driver.is_closed() and now_s - self._lock_asked_s >= AGAIN_S:
+            self._lock_asked_s = now_s
+            self._driver.close()
+        state = self._fresh()
+        if state is not None and not _stands(state):
+            log.error('the arm moves although it is to stand: it is braked again')
+            self._brake(now_s)
+
+    def _brake(self, now_s: float) -> None:
+        state, arm = self._fresh(), self._robot.arm
+        self._still_by_s = now_s
+        if state is None or not np.isfinite(state.positions).all():
+            return  # nothing is known to brake from
+        speeds = np.nan_to_num(state.velocities, nan=0.0, posinf=0.0, neginf=0.0)
+        speeds = np.clip(speeds, -arm.max_velocity, arm.max_velocity)
+        here = state.positions + self._arm.state_age_s() * speeds  # it has moved on since
+        trajectory = stopping(here, speeds, arm.stop_acceleration, arm.lower, arm.upper)
+        self._still_by_s = now_s + trajectory.duration_s + AFTER_BRAKING_S
+        try:
+            self._arm.command(trajectory)
+        except Exception as error:
+            self._still_by_s = now_s
+            log.critical('the arm did not take the command to brake (%s): use its own emergency '
+                         'stop', error)
+
+    def _limit_s(self) -> float:
+        return self._robot.safety.heartbeat_timeout_s
+
+    def _silence(self) -> str:
+        return f'no heartbeat of the safety gate for {1e3 * self._limit_s():.0f} ms'
+
+    def _fresh(self) -> JointState | None:
+        """The newest measurement, unless it is too old."""
+        state = self._arm.state()
+        fresh = self._arm.state_age_s() <= self._robot.safety.state_timeout_s
+        return state if fresh else None
+
+    def _stands_now(self) -> bool:
+        state = self._fresh()
+        return state is not None and _stands(state)
+
+    def _moving(self) -> bool:
+        """Whether the arm moves, or may for all that is known; one never measured does not."""
+        state = self._fresh()
+        if state is None:
+            return self._arm.state() is not None
+        crept = (self._state is GateState.HOLDING and self._braked_s is None
+                 and self._where is not None
+                 and not float(np.abs(state.positions - self._where).max())
+                 <= CREPT_RAD)
+        return crept or not _stands(state)
+
+
+def _stands(state: JointState) -> bool:
+    """Whether all joints are at rest; a velocity that is no number is none at rest."""
+    return bool((np.abs(state.velocities) <= STILL_RAD_S).all())

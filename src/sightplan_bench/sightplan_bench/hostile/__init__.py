@@ -1,0 +1,1 @@
+"""Hostile input: readers (targets), spoilt input (mutations), and who reads it (workers)."""

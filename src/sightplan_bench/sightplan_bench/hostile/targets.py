@@ -1,0 +1,109 @@
+"""What reads input from outside: the readers that users reach, with good input to spoil."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sightplan.model import InputError
+
+
+class Outcome(enum.StrEnum):
+    """What became of an input.
+
+    CRASHED: another exception than the reader documents, an error that is not clear, the end of
+    the process, or too much memory. HUNG: not done within the time limit.
+    """
+
+    ACCEPTED = 'accepted'
+    REFUSED = 'refused'
+    SKIPPED = 'skipped'
+    CRASHED = 'crashed'
+    HUNG = 'hung'
+
+
+KINDS = ('pddl', 'yaml', 'lines', 'bags', 'pictures', 'calibrations', 'robots', 'suites',
+         'replies')
+"""Kinds of input, in the order of the table."""
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A good input.
+
+    Attributes:
+        content: what is spoilt.
+        name: path of its file below a folder; '' of a reply, which is no file.
+        beside: other files of the folder, by path.
+        given: what of the folder the reader is given; '' stands for the folder itself, None for
+            the file.
+    """
+
+    content: bytes
+    name: str = ''
+    beside: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    given: str | None = None
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader.
+
+    Attributes:
+        name: unique.
+        kind: one of ``KINDS``.
+        form: how its input is spoilt, a key of ``mutations.FORMS``.
+        seeds: good inputs.
+        read: reads a file or folder (a path), or a reply (a text): the whole way that a user's
+            input goes. It returns what became of it, None for ``ACCEPTED``.
+        refusals: the errors that it documents.
+        turns: how many inputs it reads while others read one; more where reading is quick.
+    """
+
+    name: str
+    kind: str
+    form: str
+    seeds: tuple[Seed, ...]
+    read: Callable[[Any], Outcome | None]
+    refusals: tuple[type[Exception], ...] = (InputError,)
+    turns: int = 1
+
+
+def prepare(folder: Path, kinds: tuple[str, ...], small: bool = False) -> None:
+    """Write what the good inputs of some kinds are made from; takes seconds.
+
+    Args:
+        folder: empty.
+        kinds: of inputs.
+        small: without what takes more than a moment: a run, and data of suites that is drawn.
+    """
+    from sightplan_bench.hostile import bags, suite_data
+    if {'bags', 'lines'} & {*kinds}:
+        bags.prepare(folder, small)
+    if {'suites', 'replies', 'pictures'} & {*kinds}:
+        suite_data.prepare(folder, small)
+
+
+def targets(folder: Path, kinds: tuple[str, ...] = KINDS) -> list[Target]:
+    """The readers of some kinds, whose good inputs ``prepare`` made in a folder."""
+    from sightplan_bench.hostile import bags, files, pictures, replies, suite_data
+    made = {'bags': bags.make, 'pictures': pictures.make, 'suites': suite_data.make,
+            'replies': replies.make}
+    plain = [target for target in files.make(folder) if target.kind in kinds]
+    found = [*plain, *(target for kind in kinds if kind in made for target in made[kind](folder))]
+    return sorted((target for target in found if target.seeds),
+                  key=lambda target: KINDS.index(target.kind))
+
+
+def beside(folder: Path) -> dict[str, bytes]:
+    """All files of a folder, by their path below it."""
+    return {str(path.relative_to(folder)): path.read_bytes()
+            for path in sorted(folder.rglob('*')) if path.is_file()}
+
+
+def refused(reason: str) -> Outcome | None:
+    """``REFUSED`` where a reply comes back with a reason, as readers of replies do."""
+    return Outcome.REFUSED if reason else None

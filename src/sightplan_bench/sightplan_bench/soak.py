@@ -1,0 +1,306 @@
+"""``sightplan bench soak``: thousands of episodes on one graph, as in a week of use.
+
+One graph stays up. Its world, agent, planner, grounder and recorder are sent episodes of several
+domains and methods in turn, as the node ``experiment`` sends them, into one run. Watched are the
+episodes that are lost, the memory of each node, the disk, the logs and the pace; each has a bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sightplan.commands.frame import (
+    DONE,
+    FAILED,
+    Result,
+    add_command,
+    note,
+    print_table,
+    stop_flag,
+)
+from sightplan.commands.progress import EpisodeBar
+from sightplan.metrics import measures
+from sightplan.model import EpisodeSpec, InputError, SightplanError, user_path
+from sightplan.model.journal import Journal
+from sightplan.records import RunStore
+from sightplan.records.bag_policy import FOLDER, KEEP, KEPT, LAST
+from sightplan.records.description import write_json
+from sightplan.records.provenance import provenance
+
+DOMAINS, METHODS = ('blocksworld', 'household'), ('oracle', 'belief')
+EVERY = 20
+"""Episodes from one sample to the next."""
+WARM = 500
+"""Episodes after which the memory of a node may grow no more."""
+PACE = 100
+"""Episodes at the beginning and at the end whose pace is compared."""
+MOST_GROWTH, LEAST_PACE = 0.05, 0.95
+RUN, SAMPLES, LOGS, RESULT = 'run', 'samples.jsonl', 'log', 'soak.json'
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The graph after some episodes.
+
+    Attributes:
+        session: number of the graph, from 0: an interrupted soak goes on with another one.
+        episodes: done by this graph, from when it had done one of each kind.
+        seconds: of the wall since then [s].
+        cpu_s: processor time of all nodes since they began [s].
+        memory_mib: resident memory of each node, with the processes that it started [MiB].
+        disk_bytes, bag_bytes, bags: the run directory, and the bags in it.
+        log_bytes: of all logs of all sessions.
+        load: of the machine, the mean of a minute: processes that run or wait.
+    """
+
+    session: int
+    episodes: int
+    seconds: float
+    cpu_s: float
+    memory_mib: Mapping[str, float]
+    disk_bytes: int
+    bag_bytes: int
+    bags: int
+    log_bytes: int
+    load: float
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan bench soak``."""
+    parser = add_command(
+        subparsers, 'soak', measure, 'thousands of episodes on one graph: memory, disk, pace',
+        'Send episodes of several domains and methods in turn to one graph, and watch that none '
+        'is lost, and that memory, disk, logs and pace stay within bounds. With the same --out it '
+        'goes on where it was.', exits='0 done; 1 a bound is broken, or it was broken off; 2 bad '
+        'usage')
+    parser.add_argument('--episodes', type=int, default=10_000, metavar='N',
+                        help='in all (default: %(default)s)')
+    parser.add_argument('--domains', nargs='+', default=list(DOMAINS), metavar='D',
+                        help=f'(default: {" ".join(DOMAINS)})')
+    parser.add_argument('--methods', nargs='+', default=list(METHODS), metavar='M',
+                        help=f'(default: {" ".join(METHODS)})')
+    parser.add_argument('--split', default='simple', help='of each domain (default: %(default)s)')
+    parser.add_argument('--table', default='perfect',
+                        help='answers of the model: a table of noisy_oracle (default: '
+                             '%(default)s)')
+    parser.add_argument('--bags', choices=KEEP, default=LAST,
+                        help='which are kept (default: %(default)s)')
+    parser.add_argument('--bags-kept', type=int, default=KEPT, metavar='N',
+                        help='with --bags last: how many (default: %(default)s)')
+    parser.add_argument('--seed', type=int, default=0, help='(default: %(default)s)')
+    parser.add_argument('--out', default='soak', metavar='DIR',
+                        help='run, samples, logs and result (default: %(default)s)')
+    parser.add_argument('--cpu', action='store_true',
+                        help='compare the pace by the processor time of the nodes: on a machine '
+                             'that does other things, too')
+
+
+def measure(arguments: argparse.Namespace) -> Result:
+    """Run what is missing, and hold the result against the bounds."""
+    if arguments.episodes < 1 or arguments.bags_kept < 1:
+        raise InputError('--episodes and --bags-kept must be 1 or more')
+    out = user_path(arguments.out)
+    specs = episodes(arguments)
+    broken = _run(arguments, out, specs)
+    result = {'domains': arguments.domains, 'methods': arguments.methods,
+              'split': arguments.split, 'table': arguments.table, 'bags': arguments.bags,
+              'bags_kept': arguments.bags_kept, 'pace_by': 'cpu' if arguments.cpu else 'wall',
+              **outcome([spec.id for spec in specs], RunStore(out / RUN).lines(),
+                        read_samples(out / SAMPLES), arguments.bags_kept
+                        if arguments.bags == LAST else None, by_cpu=arguments.cpu),
+              'broken_off': broken, 'machine': f'{os.cpu_count()} CPUs',
+              'provenance': provenance()}
+    write_json(out / RESULT, result)
+    _print(result)
+    if broken:
+        note(f'bench soak: {broken}; the same command with --out {out} goes on from there')
+    return result, FAILED if broken or result['broken'] else DONE
+
+
+def episodes(arguments: argparse.Namespace) -> list[EpisodeSpec]:
+    """All episodes, of each domain and method in turn.
+
+    Raises:
+        InputError: unknown domain, method or split.
+    """
+    from sightplan.runs import EpisodePlan, RunSettings
+    kinds = [(domain, method) for domain in arguments.domains for method in arguments.methods]
+    plans = []
+    for number, (domain, method) in enumerate(kinds):
+        settings = RunSettings(
+            domain=domain, split=arguments.split, method=method, backend='noisy_oracle',
+            seed=arguments.seed, episodes=max(1, len(range(
+                number, arguments.episodes, len(kinds)))))
+        settings.check()
+        plans.append([dataclasses.replace(spec, id=f'{method}/{spec.id}')
+                      for spec in EpisodePlan(settings).items])
+    return [plans[number % len(kinds)][number // len(kinds)]
+            for number in range(arguments.episodes)]
+
+
+def _run(arguments: argparse.Namespace, out: Path, specs: Sequence[EpisodeSpec]) -> str:
+    """Run what is missing; returns what broke it off, '' for nothing."""
+    from sightplan_bench.soak_graph import SoakGraph
+    out.mkdir(parents=True, exist_ok=True)
+    session = 1 + max((sample.session for sample in read_samples(out / SAMPLES)), default=-1)
+    with stop_flag() as stop, Journal(out / SAMPLES) as journal, EpisodeBar() as bar:
+        if {spec.id for spec in specs} <= RunStore(out / RUN).done():
+            return ''
+        journal.open()
+        journal.lock()
+        try:
+            with SoakGraph(arguments, out, session) as graph:
+                missing = [spec for spec in specs if spec.id not in graph.done]
+                bar.begin('episodes', len(specs), len(specs) - len(missing))
+                warm = min(len(missing), len(arguments.domains) * len(arguments.methods))
+                for number, spec in enumerate(missing, 1 - warm):
+                    if stop():
+                        return 'interrupted'
+                    graph.run(spec)
+                    if number >= 0 and (number % EVERY == 0 or spec is missing[-1]):
+                        journal.append(dataclasses.asdict(graph.sample(number)))
+                    bar.stage('episodes', len(specs) - len(missing) + number + warm, len(specs))
+        except SightplanError as error:
+            return str(error)
+    return ''
+
+
+def read_samples(path: Path) -> list[Sample]:
+    """What was measured so far; nothing where there is no such file.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    return [Sample(**line.data) for line in Journal(path).read()]
+
+
+def outcome(planned: Sequence[str], lines: Sequence[Mapping[str, Any]],
+            samples: Sequence[Sample], kept: int | None, by_cpu: bool = False) -> dict[str, Any]:
+    """Hold what happened against the bounds.
+
+    Args:
+        planned: ids of the episodes.
+        lines: of results.
+        samples: of all sessions; memory and pace are those of the longest one.
+        kept: how many bags may be there; None: any number.
+        by_cpu: compare the pace by processor time.
+
+    Returns:
+        plain JSON data; ``broken`` has the names of the bounds that do not hold.
+    """
+    from sightplan_nodes.log_files import LIMIT_BYTES
+    scored = [line['id'] for line in lines if measures.scored(line)]
+    found: dict[str, Any] = {
+        'episodes': len(planned), 'done': len(lines), 'lost': len(set(planned) - set(scored)),
+        'twice': len(scored) - len(set(scored)),
+        'solved': sum(bool(measures.solved(line)) for line in lines),
+        'sessions': len({sample.session for sample in samples})}
+    longest = _longest(samples)
+    if not longest:
+        return {**found, 'broken': ['episodes'] if found['lost'] else []}
+    last = longest[-1]
+    warm = min(WARM, last.episodes // 2)
+    memory = {node: {'after_warming_mib': _memory(longest, node, warm),
+                     'at_the_end_mib': _memory(longest, node, last.episodes - PACE)}
+              for node in last.memory_mib}
+    pace = {'first': _pace(longest, 0, PACE),
+            'last': _pace(longest, last.episodes - PACE, last.episodes)}
+    for found_at in memory.values():
+        found_at['growth'] = round(
+            found_at['at_the_end_mib'] / found_at['after_warming_mib'] - 1.0, 4)
+    ratios = {name: round(pace['last'][name] / pace['first'][name], 4)
+              for name in ('episodes_per_s', 'episodes_per_cpu_s')}
+    held = {
+        'episodes': not found['lost'] and not found['twice'],
+        'memory': all(of['growth'] <= MOST_GROWTH for of in memory.values()),
+        'disk': kept is None or last.bags <= kept,
+        'logs': last.log_bytes <= 2 * LIMIT_BYTES * len(memory) * max(1, found['sessions']),
+        'pace': ratios['episodes_per_cpu_s' if by_cpu else 'episodes_per_s'] >= LEAST_PACE}
+    return {**found, 'session': {'episodes': last.episodes, 'seconds': round(last.seconds, 1),
+                                 'warm_after': warm},
+            'memory': memory, 'pace': pace, 'pace_ratio': ratios,
+            'disk': {'bytes': last.disk_bytes, 'bag_bytes': last.bag_bytes, 'bags': last.bags,
+                     'most_bag_bytes': max(sample.bag_bytes for sample in longest)},
+            'log_bytes': last.log_bytes, 'broken': [name for name, good in held.items()
+                                                    if not good]}
+
+
+def _longest(samples: Sequence[Sample]) -> list[Sample]:
+    """Those of the session with most episodes."""
+    sessions: dict[int, list[Sample]] = {}
+    for sample in samples:
+        sessions.setdefault(sample.session, []).append(sample)
+    return max(sessions.values(), key=lambda of: of[-1].episodes, default=[])
+
+
+def _memory(samples: Sequence[Sample], node: str, begin: int) -> float:
+    """Median over the samples of a hundred episodes [MiB]."""
+    near = [sample.memory_mib[node] for sample in samples
+            if begin <= sample.episodes <= begin + PACE]
+    return round(statistics.median(near or [samples[-1].memory_mib[node]]), 1)
+
+
+def _pace(samples: Sequence[Sample], begin: int, end: int) -> dict[str, float]:
+    """Episodes per second and per processor second between two numbers of episodes."""
+    first = max((s for s in samples if s.episodes <= begin), key=lambda s: s.episodes,
+                default=samples[0])
+    last = min((s for s in samples if s.episodes >= end), key=lambda s: s.episodes,
+               default=samples[-1])
+    count = max(1, last.episodes - first.episodes)
+    return {'episodes_per_s': round(count / max(1e-9, last.seconds - first.seconds), 4),
+            'episodes_per_cpu_s': round(count / max(1e-9, last.cpu_s - first.cpu_s), 4),
+            'load': last.load}
+
+
+def _print(result: Mapping[str, Any]) -> None:
+    rows: list[tuple[object, ...]] = [
+        ('episodes done', f'{result["done"]} of {result["episodes"]}'),
+        ('lost', result['lost']), ('twice', result['twice'])]
+    if 'pace' in result:
+        rows += [(f'episodes/s, {which} hundred', '{episodes_per_s:.3f} ({episodes_per_cpu_s:.3f} '
+                  'per second of processor time, load {load:.1f})'.format(**result['pace'][which]))
+                 for which in ('first', 'last')]
+        for node, of in result['memory'].items():
+            rows.append((f'memory of {node}', (
+                f'{of["after_warming_mib"]:.0f} MiB after {result["session"]["warm_after"]}, '
+                f'{of["at_the_end_mib"]:.0f} at the end ({of["growth"]:+.1%})')))
+        disk = result['disk']
+        rows += [('disk', (f'{disk["bytes"] / 2**20:.1f} MiB, of which '
+                           f'{disk["bag_bytes"] / 2**20:.1f} in {disk["bags"]} bags')),
+                 ('logs', f'{result["log_bytes"]} bytes')]
+    rows.append(('bounds broken', ', '.join(result['broken']) or 'none'))
+    print_table(('', ''), rows)
+
+
+def folder_bytes(folder: Path) -> int:
+    """Bytes of all files in a folder, whatever comes and goes meanwhile."""
+    total = 0
+    for here, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.stat(os.path.join(here, name)).st_size
+            except FileNotFoundError:
+                continue
+    return total
+
+
+def bag_count(folder: Path) -> int:
+    """Number of bags of a run that are in their place."""
+    try:
+        return sum(not entry.name.startswith('.') for entry in os.scandir(folder / FOLDER))
+    except FileNotFoundError:
+        return 0
+
+
+def identity(arguments: argparse.Namespace) -> str:
+    """What a soak that goes on must agree in, as JSON."""
+    return json.dumps({'source': 'soak', **{name: getattr(arguments, name) for name in (
+        'domains', 'methods', 'split', 'table', 'seed')}})

@@ -1,0 +1,233 @@
+"""The graph of ``sightplan bench soak``, and the node that sends it episodes.
+
+``python -m sightplan_bench.soak_graph PID ARGUMENT...`` is ``sightplan up experiment`` without the
+node ``experiment``; it ends with the process of that id.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from rclpy.parameter import Parameter
+from sightplan_interfaces.srv import FinishRun, StartRun
+
+from sightplan.domains import load_domain
+from sightplan.graphs.graph import find_graph
+from sightplan.graphs.up import graph_environment, run_graph
+from sightplan.model import EpisodeSpec, InfrastructureError, InputError, SightplanError
+from sightplan_bench.ros import spinning_node
+from sightplan_bench.soak import LOGS, RUN, Sample, bag_count, folder_bytes, identity
+from sightplan_nodes import names
+from sightplan_nodes.experiment import ExperimentNode
+
+_NODES = (names.METRICS_RECORDER, names.SIM_BRIDGE, names.GROUNDER, names.SYMBOLIC_PLANNER,
+          names.AGENT)
+_START_S, _CALL_S, _FINISH_S, _STOP_S = 300.0, 60.0, 300.0, 60.0
+_PR_SET_PDEATHSIG = 1
+_TICKS_PER_S = os.sysconf('SC_CLK_TCK')
+_PAGE = os.sysconf('SC_PAGE_SIZE')
+
+
+class _Driver(ExperimentNode):
+    """The node ``experiment``, told what to send episode by episode."""
+
+    def __init__(self) -> None:
+        super().__init__(parameter_overrides=[Parameter('autostart', value=False)])
+
+    def start(self, out: Path, what: str) -> set[str]:
+        """Open the run; returns the ids of the episodes that are committed."""
+        for caller in (self._start_run, self._agent, self._models[names.GROUNDER]):
+            caller.wait_until_there(_START_S)
+        reply = self._start_run.checked(StartRun.Request(
+            out=str(out), resume=True, retry_errors=True, identity_json=what,
+            session_json='{"graph": {}}'), _CALL_S)
+        return set(reply.committed)
+
+    def run(self, spec: EpisodeSpec) -> None:
+        """Run an episode and wait until it is committed."""
+        self._episode(spec, load_domain(spec.problem.domain), wait_for_arm=False)
+
+    def finish(self) -> None:
+        """Close the run."""
+        self._finish_run.checked(FinishRun.Request(notes_json='{}'), _FINISH_S)
+
+
+class SoakGraph:
+    """One graph that runs. Use as a context manager.
+
+    Attributes:
+        done: ids of the episodes that were committed when it began.
+    """
+
+    def __init__(self, arguments: argparse.Namespace, out: Path, session: int) -> None:
+        """Name it; nothing is started."""
+        self._arguments, self._out, self._session = arguments, out.resolve(), session
+        self._stack = contextlib.ExitStack()
+        self._warm_s: float | None = None
+
+    def __enter__(self) -> Self:
+        with self._stack:
+            environment = graph_environment(os.environ, self._stack)
+            environment['ROS_LOG_DIR'] = str(self._out / LOGS)
+            self._stack.enter_context(_environment(environment))
+            (self._out / LOGS).mkdir(exist_ok=True)
+            self._up = self._stack.enter_context(self._graph())
+            self._driver = self._stack.enter_context(spinning_node(_Driver))
+            self.done = self._checked(lambda: self._driver.start(
+                self._out / RUN, identity(self._arguments)))
+            self._stack = self._stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        with self._stack:
+            if kind is None:
+                self._checked(self._driver.finish)
+
+    def run(self, spec: EpisodeSpec) -> None:
+        """Run an episode.
+
+        Raises:
+            SightplanError: a node is silent, or has ended.
+        """
+        self._checked(lambda: self._driver.run(spec))
+
+    def sample(self, episodes: int) -> Sample:
+        """Measure; the first time is when it is warm."""
+        now = time.monotonic()
+        if self._warm_s is None:
+            self._warm_s = now
+        seconds = now - self._warm_s
+        processes = _processes()
+        used = {name: _used(processes, pid)
+                for name, pid in _nodes(processes, self._up.pid).items()}
+        used['experiment'] = _used_by(processes, [os.getpid()])
+        run = self._out / RUN
+        return Sample(
+            self._session, episodes, round(seconds, 3),
+            round(sum(cpu_s for cpu_s, _ in used.values()), 2),
+            {name: round(mib, 1) for name, (_, mib) in used.items()}, folder_bytes(run),
+            folder_bytes(run / 'bags'), bag_count(run), folder_bytes(self._out / LOGS),
+            round(os.getloadavg()[0], 1))
+
+    def _checked(self, work: Any) -> Any:
+        try:
+            return work()
+        except SightplanError as error:
+            if self._up.poll() is not None:
+                raise InfrastructureError(
+                    f'the graph ended (exit code {self._up.returncode}); what it said is in '
+                    f'{self._out / LOGS}/up.log') from error
+            raise
+
+    @contextlib.contextmanager
+    def _graph(self) -> Any:
+        """The process that starts and stops the nodes."""
+        a = self._arguments
+        with (self._out / LOGS / 'up.log').open('ab') as log:
+            process = subprocess.Popen(
+                [sys.executable, '-m', __name__, str(os.getpid()), f'domain:={a.domains[0]}',
+                 f'method:={a.methods[-1]}', 'backend:=noisy_oracle',
+                 f'backend_options:=table={a.table}', f'seed:={a.seed}', f'bags:={a.bags}',
+                 f'bags_kept:={a.bags_kept}'],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+            try:
+                yield process
+            finally:
+                process.send_signal(signal.SIGINT)
+                try:
+                    process.wait(_STOP_S)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+
+
+@contextlib.contextmanager
+def _environment(values: dict[str, str]) -> Any:
+    """Variables of this process, for as long as the context lasts."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+class _Process:
+    """A process, as /proc tells of it."""
+
+    def __init__(self, pid: int) -> None:
+        """Read it.
+
+        Raises:
+            OSError: it has ended.
+        """
+        fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
+        self.parent, self.session = int(fields[1]), int(fields[3])
+        self.cpu_s = sum(map(int, fields[11:15])) / _TICKS_PER_S
+        self.mib = int(fields[21]) * _PAGE / 2**20
+
+
+def _processes() -> dict[int, _Process]:
+    found = {}
+    for entry in Path('/proc').iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                found[int(entry.name)] = _Process(int(entry.name))
+    return found
+
+
+def _nodes(processes: dict[int, _Process], parent: int) -> dict[str, int]:
+    """The nodes that a process has started, by name, and their process ids."""
+    found = {}
+    for pid, process in processes.items():
+        if process.parent == parent:
+            with contextlib.suppress(OSError):
+                for word in Path(f'/proc/{pid}/cmdline').read_text().split('\0'):
+                    if word.startswith('__node:='):
+                        found[word.partition(':=')[2]] = pid
+    return found
+
+
+def _used(processes: dict[int, _Process], node: int) -> tuple[float, float]:
+    """Processor seconds and MiB of a node and what it started: each has a session of its own."""
+    return _used_by(processes, [pid for pid, process in processes.items()
+                                if process.session == node])
+
+
+def _used_by(processes: dict[int, _Process], pids: Sequence[int]) -> tuple[float, float]:
+    return (sum(processes[pid].cpu_s for pid in pids), sum(processes[pid].mib for pid in pids))
+
+
+def main(arguments: list[str]) -> int:
+    """Run the nodes as long as the process with the given id lives; returns the exit code."""
+    parent, *rest = arguments
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != int(parent):
+        return 1
+    try:
+        graph = find_graph('experiment')
+        values = graph.values(rest)
+        return run_graph(graph.only(_NODES), values).code
+    except SightplanError as error:
+        print(f'sightplan up: {error}', file=sys.stderr)
+        return 2 if isinstance(error, InputError) else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,196 @@
+"""``sightplan bench robustness``: a few inputs of every kind, and readers that do harm."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from sightplan import cli
+from sightplan.model import InputError
+from sightplan_bench import robustness
+from sightplan_bench.hostile import mutations, targets, workers
+from sightplan_bench.hostile.targets import KINDS, Outcome, Seed, Target
+from sightplan_bench.hostile.workers import Desk, Work, make_input, read_again, read_all
+
+
+@pytest.fixture(scope='session', params=['small', pytest.param('all', marks=pytest.mark.slow)])
+def readers(request, tmp_path_factory):
+    """Readers of every kind; all of them takes long."""
+    folder = tmp_path_factory.mktemp('good')
+    targets.prepare(folder, KINDS, small=request.param == 'small')
+    return targets.targets(folder)
+
+
+# --------------------------------------------------------------------------- the project's readers
+
+
+@pytest.mark.slow
+def test_every_reader_accepts_a_good_input(readers, tmp_path):
+    desk = Desk(tmp_path)
+    for reader in readers:
+        found = [desk.read(0, reader, seed) for seed in reader.seeds[:4]]
+        assert not [read for read in found if read.bad]
+        if 'bomb' not in reader.name and 'refusals' not in reader.name:
+            good = {read.outcome for read in found}
+            assert good & {Outcome.ACCEPTED, Outcome.SKIPPED}, (reader.name, found[0].error)
+    assert {reader.kind for reader in readers} == {*KINDS}
+    assert len({reader.name for reader in readers}) == len(readers)
+
+
+def test_spoilt_input_of_every_kind_does_no_harm(readers, tmp_path):
+    desk, before = Desk(tmp_path), max(len(reader.seeds) for reader in readers)
+    quick = [reader for reader in readers if 'ask' not in reader.name
+             and 'packed' not in reader.name]
+    slots = workers._slots(tuple((reader.name, reader.turns) for reader in quick))
+    first, seen = before * len(slots), set()
+    for number in range(first, first + 2 * len(quick)):
+        reader, given = make_input(quick, 5, number)
+        found = desk.read(number, reader, given)
+        assert not found.bad, found
+        seen.add((found.kind, found.outcome))
+    assert {kind for kind, outcome in seen if outcome is Outcome.REFUSED} == {*KINDS}
+
+
+# ------------------------------------------------------------------------------------- spoiling
+
+
+@pytest.mark.parametrize('form', mutations.FORMS)
+def test_one_seed_spoils_an_input_the_same_way(form):
+    good = (b'{"a": [1, 2.5, "x"], "b": {"c": null}}\n',
+            b'(define (problem a) (:init (on r g)))\n',
+            b'\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1\x08\2\0\0\0' + bytes(30), b'')
+    reader = Target('r', 'yaml', form, tuple(Seed(content, 'f') for content in good), print)
+    inputs = [make_input([reader], 1, number)[1].content for number in range(60)]
+    assert inputs == [make_input([reader], 1, number)[1].content for number in range(60)]
+    assert tuple(inputs[:4]) == good
+    assert inputs != [make_input([reader], 2, number)[1].content for number in range(60)]
+    assert len({*inputs}) > 30 and max(map(len, inputs)) <= mutations.MOST_BYTES
+
+
+# ------------------------------------------------------------------------------------- workers
+
+
+def _read(text):
+    """Do what an input says."""
+    if text == 'die':
+        os._exit(9)
+    if text == 'segfault':
+        os.abort()
+    if text == 'loop':
+        while True:
+            pass
+    if text == 'eat':
+        bytearray(2 << 30)
+    if text == 'raise':
+        raise KeyError('oops')
+    if text == 'refuse':
+        raise InputError('it is wrong (correct it)')
+    if text == 'without words':
+        raise InputError('')
+    return Outcome.SKIPPED if text == 'skip' else None
+
+
+def harmful(folder, kinds=KINDS):
+    """Readers of a worker that is told what to do."""
+    return [Target(word, 'replies', 'text', (Seed(word.encode()),) * 2 if word == 'accept' else (
+        Seed(b'accept'), Seed(word.encode())), _read)
+        for word in ('accept', 'die', 'segfault', 'loop', 'eat', 'raise', 'refuse',
+                     'without words', 'skip')]
+
+
+def test_what_becomes_of_inputs_is_told(tmp_path, monkeypatch):
+    desk = Desk(tmp_path)
+    found = {}
+    for reader in harmful(tmp_path):
+        if reader.name in ('accept', 'raise', 'refuse', 'without words', 'skip'):
+            found[reader.name] = desk.read(1, reader, reader.seeds[1])
+    assert {name: read.outcome for name, read in found.items()} == {
+        'accept': 'accepted', 'raise': 'crashed', 'refuse': 'refused', 'without words': 'crashed',
+        'skip': 'skipped'}
+    assert "KeyError: 'oops'" in found['raise'].error
+    assert found['without words'].error.startswith('an error without words')
+
+
+def test_an_error_must_name_the_file_and_be_printable(tmp_path):
+    said = []
+
+    def read(path):
+        raise targets.InputError(said.pop())
+    reader = Target('r', 'yaml', 'yaml', (Seed(b'', 'a.yaml'),), read)
+    for words, outcome in (('a.yaml: wrong', 'refused'), ('wrong', 'crashed')):
+        said.append(words)
+        assert Desk(tmp_path / words[:2]).read(0, reader, reader.seeds[0]).outcome == outcome
+
+
+@pytest.mark.slow
+def test_a_worker_that_ends_hangs_or_eats_is_replaced(tmp_path, monkeypatch):
+    site = tmp_path / 'site'
+    site.mkdir()
+    (site / 'sitecustomize.py').write_text(
+        f'import sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n'
+        'import sightplan_bench.hostile.workers as workers, test_bench_robustness\n'
+        'workers.targets = test_bench_robustness.harmful\n')
+    monkeypatch.setenv('PYTHONPATH', f'{site}{os.pathsep}{os.environ.get("PYTHONPATH", "")}')
+    monkeypatch.setattr(workers, 'targets', harmful)
+    work = Work(tmp_path, KINDS, keep=tmp_path / 'kept', limit_s=1.0, memory_mib=512)
+    found = sorted(read_all(work, range(18), tmp_path / 'scratch', workers=2),
+                   key=lambda read: read.number)
+    assert [read.number for read in found] == [*range(18)]
+    assert {read.outcome for read in found[:9]} == {Outcome.ACCEPTED}
+    assert [read.outcome.value for read in found[9:]] == [
+        'accepted', 'crashed', 'crashed', 'hung', 'crashed', 'crashed', 'refused', 'crashed',
+        'skipped']
+    assert 'ended with 9' in found[10].error and 'SIGABRT' in found[11].error
+    assert 'MemoryError' in found[13].error
+    kept = sorted(path.parent.name for path in (tmp_path / 'kept').glob('*/read.json'))
+    assert kept == ['000010-die', '000011-segfault', '000012-loop', '000013-eat', '000014-raise',
+                    '000016-without_words']
+    assert (tmp_path / 'kept/000014-raise/input/reply.txt').read_bytes() == b'raise'
+    for name in ('die', 'segfault', 'loop', 'eat'):
+        for file in (tmp_path / 'kept').glob(f'*-{name}/read.json'):
+            file.unlink()
+    assert [read.outcome.value for read in read_again(tmp_path / 'kept', tmp_path)] == [
+        'crashed', 'crashed']
+
+
+# ------------------------------------------------------------------------------------- the command
+
+
+def test_the_command_prints_a_table_and_fails_if_anything_crashed(monkeypatch, capsys, tmp_path):
+    def reads(work, numbers, scratch, workers):
+        for number in numbers:
+            outcome = [*Outcome][number % 2 * 3]
+            yield workers_read(number, KINDS[number % 2], outcome)
+
+    def workers_read(number, kind, outcome):
+        return workers.Read(number, 'r', kind, outcome, 2.0 + number, 1.5, 'why')
+    monkeypatch.setattr(robustness, 'read_all', reads)
+    monkeypatch.setattr(robustness, 'prepare', lambda folder, kinds: None)
+    command = ['bench', 'robustness', '--count', '6', '--only', 'pddl', '--keep', str(tmp_path)]
+    assert cli.main([*command, '--only', 'yaml', '--json']) == 1
+    out, err = capsys.readouterr()
+    found = json.loads(out.splitlines()[-1])
+    assert found['kinds'] == [
+        {'kind': 'pddl', 'inputs': 3, 'accepted': 3, 'refused': 0, 'skipped': 0, 'crashed': 0,
+         'hung': 0, 'slowest_ms': 6.0, 'peak_mib': 1.5},
+        {'kind': 'yaml', 'inputs': 3, 'accepted': 0, 'refused': 0, 'skipped': 0, 'crashed': 3,
+         'hung': 0, 'slowest_ms': 7.0, 'peak_mib': 1.5}]
+    assert 'PDDL' in err and 'kept in' in err and len(found['bad']) == 3
+
+
+@pytest.mark.parametrize('arguments', [['--count', '0'], ['--workers', '0'], ['--first', '-1'],
+                                       ['--again', '/nowhere']])
+def test_bad_usage_is_refused(capsys, monkeypatch, arguments):
+    monkeypatch.setattr(robustness, 'prepare', lambda folder, kinds: None)
+    monkeypatch.setattr(robustness, 'read_again', lambda folder, prepared: [])
+    assert cli.main(['bench', 'robustness', *arguments]) == 2
+    assert capsys.readouterr().err.count('sightplan bench robustness: ') == 1
+
+
+def test_time_is_that_of_the_processor(tmp_path):
+    reader = Target('r', 'replies', 'text', (Seed(b''),), lambda text: time.sleep(0.2))
+    assert Desk(tmp_path).read(0, reader, reader.seeds[0]).ms < 150

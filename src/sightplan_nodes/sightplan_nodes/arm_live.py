@@ -1,0 +1,123 @@
+"""``python -m sightplan_nodes.arm_live REQUEST``: what ``sightplan arm check --live`` asks.
+
+The node that moves the arm is asked which guarantees hold (service ``WORLD/status``). Where there
+is none, the drivers are listened to for some seconds, which moves nothing. The request, and the
+answer on the last line of standard output, are JSON objects.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import traceback
+from typing import Any
+
+import rclpy
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import Image, JointState
+from sightplan_interfaces import msg
+from std_srvs.srv import Trigger
+
+from sightplan.graphs.up import enclave_arguments
+from sightplan.model import SightplanError
+from sightplan_arm.config import RobotConfig, load_robot
+from sightplan_arm.guarantees import WINDOW_S, assess
+from sightplan_nodes import names, qos
+from sightplan_nodes.calls import ServiceCaller
+from sightplan_nodes.grasp import spinning_thread
+from sightplan_nodes.live_measures import LiveMeasures, reachable
+from sightplan_nodes.spin import leave
+
+NAME = 'arm_live'
+_APPEAR_S = 3.0
+_ANSWER_S = 5.0
+_DRIVER_S = 2.0
+
+
+class LiveClient(Node):
+    """Asks the world, or measures; its executor spins in another thread."""
+
+    def __init__(self) -> None:
+        super().__init__(NAME)
+
+    def look(self, robot: str, appear_s: float = _APPEAR_S) -> dict[str, Any]:
+        """Which guarantees hold.
+
+        Args:
+            robot: a name in config/robots, or a file; for where no node moves the arm.
+            appear_s: how long to look for such a node [s].
+
+        Returns:
+            what the service says (``guarantees``, ``text``, ``may_be_armed``, ...), and ``asked``:
+            the node, '' if there is none.
+
+        Raises:
+            SightplanError: the node is silent, or there is no such robot.
+        """
+        end_s = time.monotonic() + appear_s
+        while True:
+            here = {name for name, space in self.get_node_names_and_namespaces()
+                    if space == self.get_namespace()}
+            worlds = [name for name in reversed(names.WORLDS) if name in here]
+            if worlds:
+                ask = ServiceCaller(self, Trigger, names.arm_status(worlds[0]), worlds[0],
+                                    repeatable=True)
+                reply = ask(Trigger.Request(), _ANSWER_S)
+                return {'asked': worlds[0], **json.loads(reply.message)}
+            if time.monotonic() >= end_s:
+                return self._measure(load_robot(robot))
+            time.sleep(0.05)
+
+    def _measure(self, robot: RobotConfig) -> dict[str, Any]:
+        """Listen to the drivers, without a gate."""
+        simulated = self.count_publishers(names.driver(robot.arm.joint_states, names.SIMULATED))
+        hardware = names.SIMULATED if simulated else names.REAL
+        measures = LiveMeasures(self, robot, hardware)
+
+        def hear(status: msg.ArmStatus) -> None:
+            measures.watcher = status
+        subscriptions = [
+            self.create_subscription(JointState, names.driver(robot.arm.joint_states, hardware),
+                                     measures.note_joints, qos.DRIVER),
+            self.create_subscription(Image, names.driver(robot.camera.image, hardware),
+                                     lambda data: measures.note_picture(), qos.DRIVER, raw=True),
+            self.create_subscription(msg.Heartbeat, names.HEARTBEAT, measures.note_beat,
+                                     qos.HEARTBEAT),
+            self.create_subscription(msg.ArmStatus, names.arm_status(names.ARM_WATCHER), hear,
+                                     qos.LATCHED)]
+        time.sleep(_DRIVER_S + WINDOW_S)
+        guarantees = assess(robot, measures.observed((), reachable(self, robot, hardware)()))
+        for subscription in subscriptions:
+            self.destroy_subscription(subscription)
+        return {'asked': '', 'robot': robot.name, 'hardware': hardware, 'state': None,
+                'may_be_armed': False, 'guarantees': [one.to_json() for one in guarantees],
+                'text': '\n'.join(map(str, guarantees))}
+
+
+def main() -> int:
+    """Do what the first argument asks for, and print the answer."""
+    try:
+        request = json.loads(sys.argv[1])
+        rclpy.init(args=[sys.argv[0], '--ros-args', *enclave_arguments(NAME, os.environ)],
+                   signal_handler_options=SignalHandlerOptions.NO)
+        try:
+            node = LiveClient()
+            with spinning_thread(node):
+                answer = node.look(str(request['robot']))
+            leave(node)
+        finally:
+            rclpy.try_shutdown()
+    except SightplanError as error:
+        answer = {'error': str(error), 'code': type(error).code}
+    except Exception as error:
+        traceback.print_exc()
+        answer = {'error': f'{type(error).__name__}: {error}', 'code': SightplanError.code}
+    print(json.dumps(answer))
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

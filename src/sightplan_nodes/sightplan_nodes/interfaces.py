@@ -1,0 +1,392 @@
+"""Who says what to whom: what each node publishes, subscribes to, serves and asks for.
+
+``names`` has the names, this module who uses them, by the parameters a node is started with. The
+permissions of SROS 2 are made of it (``policy``), and a test starts every node and compares. It
+needs no ROS: what is loaded here is the graph, the robot's file, and the rules of a suite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+
+from sightplan.agent import needs_truth
+from sightplan.domains import load_domain
+from sightplan.graphs.graph import Graph, NodeSpec, Value
+from sightplan.model import InputError, Privileged
+from sightplan.records import topics
+from sightplan.records.bag_reading import open_bag
+from sightplan.records.bag_schedule import CLOCK_TOPIC, choose
+from sightplan.runs import RunSettings, rules
+from sightplan.runs.settings import ALL_SPLITS
+from sightplan.vlm.api import backend_class
+from sightplan_arm.config import load_robot
+from sightplan_nodes import names
+
+Values = Mapping[str, Value]
+
+
+class Verb(StrEnum):
+    """What a node does with a name; as SROS 2 calls it."""
+
+    PUBLISH = 'publish'
+    SUBSCRIBE = 'subscribe'
+    REPLY = 'reply'
+    REQUEST = 'request'
+    EXECUTE = 'execute'
+    CALL = 'call'
+
+
+Interface = Mapping[tuple[Verb, str], str]
+"""What a node does with which name, and when: '' from its start (of a lifecycle node: from its
+activation) to its end, else words."""
+
+
+def _all(verb: Verb, *these: str, when: str = '') -> dict[tuple[Verb, str], str]:
+    return {(verb, name): when for name in these}
+
+
+_PARAMETERS = tuple(f'~/{name}' for name in (
+    'describe_parameters', 'get_parameter_types', 'get_parameters', 'list_parameters',
+    'set_parameters', 'set_parameters_atomically'))
+_BARE = _all(Verb.PUBLISH, '/parameter_events') | _all(Verb.REPLY, '~/get_type_description')
+_NODE = _BARE | _all(Verb.PUBLISH, '/rosout') | _all(Verb.REPLY, *_PARAMETERS)
+"""Of every node, by rclpy itself: log, parameters, types."""
+_LIFECYCLE = _NODE | _all(Verb.PUBLISH, '~/transition_event') | _all(Verb.REPLY, *(
+    f'~/{name}' for name in ('change_state', 'get_state', 'get_available_states',
+                             'get_available_transitions', 'get_transition_graph')))
+
+LIFECYCLE_NODES = (names.GROUNDER, names.VLM_PLANNER, names.PATH_CRITIC)
+
+
+def _reads_parameters(*nodes: str) -> dict[tuple[Verb, str], str]:
+    return _all(Verb.REQUEST, *(f'{node}/{service}' for node in nodes
+                                for service in ('list_parameters', 'get_parameters')))
+
+
+def _introduces(*servers: str) -> dict[tuple[Verb, str], str]:
+    """Whom a node asks for nothing first (``calls.introduce``), so that it is known there."""
+    return _all(Verb.REQUEST, *(f'{server}/get_parameter_types' for server in servers),
+                when='before its first request there')
+
+
+# The nodes. Arguments: the node's parameters, and the values of the graph's arguments.
+
+def _world(node: str) -> dict[tuple[Verb, str], str]:
+    """What ``WorldNode`` offers."""
+    return (_NODE
+            | _all(Verb.PUBLISH, names.CAMERA_IMAGE, names.CAMERA_LABELLED, names.CAMERA_INFO,
+                   names.CAMERA_DEPTH)
+            | _all(Verb.REPLY, names.load_problem(node), names.reset(node), names.get_view(node))
+            | _all(Verb.EXECUTE, names.EXECUTE_SKILL))
+
+
+def _arm_side(node: str) -> dict[tuple[Verb, str], str]:
+    """What ``ArmSide`` adds."""
+    return (_all(Verb.PUBLISH, names.arm_status(node), names.markers(node), names.JOINT_STATES,
+                 names.SKILL_REPORT, names.gate_heartbeat(node), names.guarantees(node))
+            | _all(Verb.SUBSCRIBE, names.arm_status(names.ARM_WATCHER), names.HEARTBEAT,
+                   names.AGENT_BELIEF)
+            | _all(Verb.REPLY, names.stop(node), names.rearm(node), names.confirm(node),
+                   names.arm_status(node))
+            | _all(Verb.REQUEST, names.rearm(names.ARM_WATCHER))
+            | _all(Verb.EXECUTE, names.GRASP_AT))
+
+
+def _drivers(parameters: Values) -> dict[tuple[Verb, str], str]:
+    """The side of ``RosArm`` that speaks to a robot's controllers."""
+    robot, hardware = load_robot(str(parameters.get('robot', 'panda'))), _hardware(parameters)
+    simulated = hardware == names.SIMULATED
+    found = _all(Verb.SUBSCRIBE, names.driver(robot.arm.joint_states, hardware))
+    for interface, auto, topic, action in (
+            (robot.arm.interface, 'topic', robot.arm.trajectory_topic,
+             robot.arm.trajectory_action),
+            (robot.gripper.interface, 'action', robot.gripper.trajectory_topic,
+             robot.gripper.action)):
+        wanted = 'topic' if simulated else auto if interface == 'auto' else interface
+        either = interface == 'auto' and wanted == 'action'
+        if wanted == 'action':
+            found |= _all(Verb.CALL, names.driver(action, hardware),
+                          when='where control_msgs is installed' if either else '')
+        if wanted == 'topic' or either:
+            found |= _all(Verb.PUBLISH, names.driver(topic, hardware),
+                          when='where control_msgs is not installed' if either else '')
+    return found
+
+
+def _hardware(parameters: Values) -> str:
+    return str(parameters.get('hardware', names.REAL))
+
+
+def _sim_bridge(parameters: Values, values: Values) -> Interface:
+    node = names.SIM_BRIDGE
+    found = (_world(node) | _all(Verb.PUBLISH, names.GOAL_IMAGE, names.CLOCK)
+             | _all(Verb.REPLY, names.GET_STATE, names.PROVIDE_FACTS))
+    if parameters.get('execution', names.SYMBOLIC) != names.ARM:
+        return found
+    robot = load_robot(str(parameters.get('robot', 'panda')))
+    return found | _arm_side(node) | _all(
+        Verb.SUBSCRIBE, *(topic.lstrip('/') for topic in (robot.arm.trajectory_topic,
+                                                          robot.gripper.trajectory_topic)),
+        when='once the simulated arm is made')
+
+
+def _arm_bridge(parameters: Values, values: Values) -> Interface:
+    node, hardware = names.ARM_BRIDGE, _hardware(parameters)
+    robot = load_robot(str(parameters.get('robot', 'panda')))
+    found = (_world(node) | _arm_side(node) | _drivers(parameters)
+             | _all(Verb.SUBSCRIBE, *(names.driver(topic, hardware) for topic in (
+                 robot.camera.image, robot.camera.info, robot.camera.depth))))
+    if hardware == names.REAL:
+        found |= _all(Verb.REQUEST, f'{robot.arm.controller_manager}/get_parameters')
+    setup = names.setup_service(hardware, str(parameters.get('setup', names.AUTO)))
+    if setup:
+        table = setup.rpartition('/')[0]
+        found |= _all(Verb.REQUEST, setup, names.reset(table)) | _introduces(table)
+    return found
+
+
+def _arm_watcher(parameters: Values, values: Values) -> Interface:
+    world = str(parameters.get('world', names.ARM_BRIDGE))
+    found = (_NODE | _drivers(parameters)
+             | _all(Verb.PUBLISH, names.arm_status(names.ARM_WATCHER), names.HEARTBEAT)
+             | _all(Verb.SUBSCRIBE, names.gate_heartbeat(world), names.arm_status(world))
+             | _all(Verb.REPLY, names.rearm(names.ARM_WATCHER)))
+    if _hardware(parameters) == names.SIMULATED:
+        there = f'{names.HARDWARE}/{names.SIM_BRIDGE}'
+        return found | _all(Verb.REQUEST, names.stop(there), names.rearm(there))
+    manager = load_robot(str(parameters.get('robot', 'panda'))).arm.controller_manager
+    return found | _all(Verb.REQUEST, f'{manager}/switch_controller',
+                        when='where controller_manager_msgs is installed')
+
+
+def _backend(parameters: Values, *services: str) -> dict[tuple[Verb, str], str]:
+    """What ``BackendNode`` offers, and ground truth for oracles."""
+    found = (_LIFECYCLE | _all(Verb.PUBLISH, '~/spending', names.HEARTBEAT)
+             | _all(Verb.REPLY, '~/carry_over', *services)
+             | _all(Verb.SUBSCRIBE, names.CAMERA_DEPTH, when='for a model that uses depth'))
+    backend = str(parameters.get('backend', 'embedded'))
+    if backend and backend_class(backend).needs_truth:
+        found |= _all(Verb.REQUEST, *_truth(parameters))
+    return found
+
+
+def _truth(parameters: Values) -> tuple[str, ...]:
+    service = names.truth_service(
+        str(parameters.get('world', names.SIM_BRIDGE)), _hardware(parameters),
+        str(parameters.get('truth', names.AUTO)))
+    return (service,) if service else ()
+
+
+def _grounder(parameters: Values, values: Values) -> Interface:
+    return _backend(parameters, '~/ground', '~/locate', '~/tell_apart') | _all(
+        Verb.SUBSCRIBE, names.CAMERA_IMAGE, names.CAMERA_INFO,
+        when='while a request about the next picture is answered')
+
+
+def _vlm_planner(parameters: Values, values: Values) -> Interface:
+    return _backend(parameters, '~/plan')
+
+
+def _path_critic(parameters: Values, values: Values) -> Interface:
+    return _backend({'backend': '', **parameters}, '~/compare_paths') | _all(
+        Verb.PUBLISH, '~/best', '~/markers')
+
+
+def _symbolic_planner(parameters: Values, values: Values) -> Interface:
+    return _NODE | _all(Verb.PUBLISH, names.HEARTBEAT) | _all(Verb.REPLY, '~/plan')
+
+
+def _agent(parameters: Values, values: Values) -> Interface:
+    world = str(parameters.get('world', names.SIM_BRIDGE))
+    found = (_NODE | _all(Verb.PUBLISH, *topics.EVENTS, names.HEARTBEAT)
+             | _all(Verb.SUBSCRIBE, names.CAMERA_IMAGE, names.GOAL_IMAGE)
+             | _all(Verb.SUBSCRIBE, names.CAMERA_LABELLED, when='while pictures have labels')
+             | _all(Verb.REQUEST, names.reset(world), names.get_view(world), names.GROUND,
+                    names.TELL_APART, names.PLAN, names.PROPOSE_PLAN)
+             | _reads_parameters(names.GROUNDER)
+             | _introduces(world, names.GROUNDER, names.SYMBOLIC_PLANNER, names.VLM_PLANNER)
+             | _all(Verb.CALL, names.EXECUTE_SKILL) | _all(Verb.EXECUTE, names.RUN_EPISODE))
+    if world != names.SIM_BRIDGE:
+        return found
+    truth, facts = _granted(values)
+    if truth:
+        found |= _all(Verb.REQUEST, names.GET_STATE, when=truth)
+    if facts:
+        found |= _all(Verb.REQUEST, names.PROVIDE_FACTS, when=facts)
+    return found
+
+
+def _granted(values: Values) -> tuple[str, str]:
+    """Why the agent may read ground truth, and privileged facts; '': it may not.
+
+    Raises:
+        InputError: method, domain, split or suite is unknown.
+    """
+    method = str(values.get('method', ''))
+    if not method:
+        return '', ''
+    given = {name: value for name, value in values.items()
+             if name in ('suite', 'domain', 'split', 'problems', 'domain_file', 'method',
+                         'stop_at_goal', 'privileged')}
+    settings = RunSettings(**given)  # type: ignore[arg-type]  # as the graph file declares them
+    domain = load_domain(settings.domain)
+    splits = ('',) if settings.problems else (
+        tuple(domain.splits) if settings.split == ALL_SPLITS else (settings.split,))
+    suite = rules.suite_of(settings, domain)
+    truth = 'for a method that is an oracle' if needs_truth(method) else ''
+    if any(rules.stops_at_goal(settings, suite, domain.name, split) for split in splits):
+        truth = truth or 'by the loop, since episodes stop at the goal'
+    granted = any(rules.privileged(settings, suite, domain.name, split) is not Privileged.NONE
+                  for split in splits)
+    return truth, 'in episodes that grant facts' if granted else ''
+
+
+def _metrics_recorder(parameters: Values, values: Values) -> Interface:
+    found = (_NODE | _all(Verb.PUBLISH, names.EPISODE_RESULT)
+             | _all(Verb.SUBSCRIBE, *topics.EVENTS, *names.SPENDING.values())
+             | _all(Verb.REPLY, names.START_RUN, names.FINISH_RUN)
+             | _all(Verb.REQUEST, *_truth(parameters)))
+    if parameters.get('image_policy', 'judged') != 'none':
+        found |= _all(Verb.SUBSCRIBE, names.CAMERA_IMAGE, names.CAMERA_LABELLED,
+                      names.CAMERA_INFO, names.GOAL_IMAGE)
+        found |= _introduces(str(parameters.get('world', names.SIM_BRIDGE)))
+    return found
+
+
+def _experiment(parameters: Values, values: Values) -> Interface:
+    world = str(parameters.get('world', names.SIM_BRIDGE))
+    models = names.GROUNDER, names.VLM_PLANNER
+    return (_NODE | _all(Verb.SUBSCRIBE, names.arm_status(world), names.EPISODE_RESULT)
+            | _all(Verb.REQUEST, names.START_RUN, names.FINISH_RUN, names.load_problem(world),
+                   names.GROUND, names.PROPOSE_PLAN, *(f'{node}/carry_over' for node in models))
+            | _reads_parameters(world, names.SYMBOLIC_PLANNER, names.AGENT,
+                                names.METRICS_RECORDER, *models,
+                                f'{names.HARDWARE}/{names.SIM_BRIDGE}')
+            | _introduces(world, names.METRICS_RECORDER, names.AGENT, *models)
+            | _all(Verb.CALL, names.RUN_EPISODE) | _all(Verb.EXECUTE, '~/run_experiment'))
+
+
+def _rerun_viewer(parameters: Values, values: Values) -> Interface:
+    return _NODE | _all(Verb.SUBSCRIBE, *topics.EVENTS, names.CAMERA_IMAGE,
+                        names.CAMERA_LABELLED)
+
+
+def _bag_player(parameters: Values, values: Values) -> Interface:
+    """Publishes what is in the bag, which must be there.
+
+    Raises:
+        InputError: no bag is given, or it cannot be read.
+    """
+    given = str(parameters.get('bag', ''))
+    if not given:
+        raise InputError('which topics bag_player publishes stands in the bag: give it, bag:=...')
+    wanted = tuple(name.strip() for name in str(parameters.get('topics', '')).split(',')
+                   if name.strip())
+    played, _ = choose(open_bag(given), wanted, bool(parameters.get('truth', False)))
+    clock = (CLOCK_TOPIC,) if parameters.get('clock_hz', 50.0) else ()
+    return (_NODE | _all(Verb.REPLY, '~/pause', '~/resume')
+            | _all(Verb.PUBLISH, *(name if name == CLOCK_TOPIC else name.lstrip('/')
+                                   for name in (*played, *clock))))
+
+
+_OF_NODES: Mapping[str, Callable[[Values, Values], Interface]] = {
+    names.SIM_BRIDGE: _sim_bridge, names.ARM_BRIDGE: _arm_bridge,
+    names.ARM_WATCHER: _arm_watcher, names.GROUNDER: _grounder,
+    names.VLM_PLANNER: _vlm_planner, names.PATH_CRITIC: _path_critic,
+    names.SYMBOLIC_PLANNER: _symbolic_planner, names.AGENT: _agent,
+    names.METRICS_RECORDER: _metrics_recorder, names.EXPERIMENT: _experiment,
+    'rerun_viewer': _rerun_viewer, 'bag_player': _bag_player}
+"""By executable of this package."""
+
+
+def of_node(spec: NodeSpec, values: Values) -> Interface:
+    """What a node of a graph does with which name, absolute, sorted.
+
+    Args:
+        spec: the node.
+        values: of the graph's arguments.
+
+    Raises:
+        InputError: the node is not one of ours, or a parameter cannot be right.
+    """
+    if spec.package != 'sightplan_nodes' or spec.executable not in _OF_NODES:
+        raise InputError(f'what {spec.executable} of package {spec.package} publishes and calls '
+                         f'is not known: choose the other nodes by --only, and write the enclave '
+                         f'/{spec.full_name} by hand')
+    return _absolute(_OF_NODES[spec.executable](spec.resolved(values), values),
+                     spec.namespace, spec.name)
+
+
+# What people start beside a graph.
+
+OPERATOR_CONSOLE, GRASP, LIVE, HEALTH = 'operator_console', 'grasp', 'arm_live', 'health'
+
+def operator_console(world: str) -> Interface:
+    """What the console of an arm's operator does; ``world`` moves the arm."""
+    return _absolute(_NODE | _all(Verb.SUBSCRIBE, names.arm_status(world))
+                     | _all(Verb.REQUEST, names.stop(world), names.rearm(world),
+                            names.confirm(world)), '', OPERATOR_CONSOLE)
+
+
+def grasp(world: str) -> Interface:
+    """What ``sightplan arm grasp`` does; ``world`` moves the arm."""
+    return _absolute(_NODE | _all(Verb.REQUEST, names.LOCATE) | _introduces(names.GROUNDER, world)
+                     | _all(Verb.CALL, names.GRASP_AT, when='once a place is known'), '', GRASP)
+
+
+def live(world: str) -> Interface:
+    """What ``sightplan arm check --live`` does where ``world`` moves the arm."""
+    return _absolute(_NODE | _all(Verb.REQUEST, names.arm_status(world), when='once it is found'),
+                     '', LIVE)
+
+
+def health(nodes: Sequence[NodeSpec]) -> Interface:
+    """What the probe of some nodes does; its node has no log and no parameters."""
+    found = dict(_BARE)
+    for node in nodes:
+        prefix = f'/{node.namespace}' if node.namespace else ''
+        asked = [f'/{node.full_name}/list_parameters']
+        if node.name in LIFECYCLE_NODES:
+            asked.append(f'/{node.full_name}/get_state')
+        if node.name in names.NEEDED_SERVICES:
+            asked.append(f'{prefix}/{names.NEEDED_SERVICES[node.name]}')
+        found |= _all(Verb.REQUEST, *asked, when='while it is examined')
+        if node.name in names.NEEDED_ACTIONS:
+            found |= _all(Verb.CALL, f'{prefix}/{names.NEEDED_ACTIONS[node.name]}',
+                          when='while it is examined')
+    return _absolute(found, '', HEALTH)
+
+
+def of_graph(graph: Graph, values: Values) -> dict[str, Interface]:
+    """What all nodes of a graph do, and what people start beside it, by full name.
+
+    Args:
+        graph: with the nodes that are wanted.
+        values: of its arguments.
+
+    Raises:
+        InputError: see ``of_node``.
+    """
+    found = {node.full_name: of_node(node, values) for node in graph.nodes}
+    worlds = [node.name for node in graph.nodes if node.name in names.WORLDS
+              and not node.namespace
+              and (Verb.EXECUTE, f'/{names.GRASP_AT}') in found[node.full_name]]
+    if worlds:
+        found[OPERATOR_CONSOLE] = operator_console(worlds[0])
+        found[LIVE] = live(worlds[0])
+        if names.GROUNDER in found:
+            found[GRASP] = grasp(worlds[0])
+    return {**found, HEALTH: health(graph.nodes)}
+
+
+def _absolute(interface: Interface, namespace: str, node: str) -> Interface:
+    """With names from ``/``."""
+    prefix = f'/{namespace}/' if namespace else '/'
+
+    def name(given: str) -> str:
+        if given.startswith('/'):
+            return given
+        return f'{prefix}{node}{given[1:]}' if given.startswith('~') else prefix + given
+    return dict(sorted(((verb, name(given)), when)
+                       for (verb, given), when in interface.items()))

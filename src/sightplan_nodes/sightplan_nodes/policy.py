@@ -1,0 +1,107 @@
+"""``sightplan security policy``: the permissions of SROS 2, one enclave a node, as policy.xml.
+
+What is in it stands in ``interfaces``. ``ros2 security`` turns the file into signed permissions of
+DDS; see docs/containers.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from sightplan.commands.frame import DONE, Result, add_command, add_group, note
+from sightplan.graphs.graph import find_graph
+from sightplan.model import InputError, config_files
+
+if TYPE_CHECKING:  # what loads domains and robots is imported when it is needed
+    from sightplan_nodes.interfaces import Interface
+
+VERSION = '0.2.0'
+"""Of the format: https://design.ros2.org/articles/ros2_access_control_policies.html."""
+
+_EXAMPLES = """\
+examples:
+  sightplan security policy experiment method:=belief --out policy.xml
+  sightplan security policy grasp world:=arm_bridge robot:=/robots/my_robot.yaml --out policy.xml
+  ros2 security generate_artifacts -k keystore -p policy.xml
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan security``."""
+    group = add_group(subparsers, 'security', 'who may speak on the graph: permissions of SROS 2',
+                      examples=_EXAMPLES)
+    parser = add_command(
+        group, 'policy', policy, 'write the permissions of a graph, one enclave a node',
+        'Write a policy of SROS 2 (policy.xml): what each node of a graph publishes, subscribes '
+        'to, serves and asks for with these arguments, and nothing else. The arguments must be '
+        'those with which the graph is started.', examples=_EXAMPLES)
+    parser.add_argument('graph', metavar='GRAPH',
+                        help='name of a graph, or path of a graph file (installed: '
+                             f'{", ".join(config_files("graphs")) or "none"})')
+    parser.add_argument('arguments', metavar='NAME:=VALUE', nargs='*',
+                        help='arguments of the graph')
+    parser.add_argument('--only', metavar='NODE', action='append', default=[],
+                        help='only this node (repeat for more), and what people start beside it')
+    parser.add_argument('--out', type=Path, metavar='FILE',
+                        help='where it is written (default: standard output)')
+
+
+def policy(arguments: argparse.Namespace) -> Result:
+    """Write the policy of a graph."""
+    from sightplan_nodes.interfaces import of_graph
+    graph = find_graph(arguments.graph)
+    values = graph.values(arguments.arguments)
+    wanted = graph.only(arguments.only) if arguments.only else graph.chosen(values)
+    interfaces = of_graph(wanted, values)
+    text = policy_xml(interfaces)
+    if arguments.out is None:
+        sys.stdout.write(text)
+    else:
+        arguments.out.write_text(text, 'utf-8')
+        note(f'{len(interfaces)} enclaves: {arguments.out}')
+    return {'graph': graph.name, 'enclaves': [f'/{name}' for name in interfaces],
+            'policy': text}, DONE
+
+
+_ELEMENTS = {'publish': 'topic', 'subscribe': 'topic', 'reply': 'service', 'request': 'service',
+             'execute': 'action', 'call': 'action'}
+
+
+def policy_xml(interfaces: Mapping[str, Interface]) -> str:
+    """The policy of nodes, by their full names: see ``interfaces.of_graph``.
+
+    Raises:
+        InputError: there is no node.
+    """
+    if not interfaces:
+        raise InputError('a policy needs a node')
+    root = ElementTree.Element('policy', version=VERSION)
+    enclaves = ElementTree.SubElement(root, 'enclaves')
+    for full_name, interface in interfaces.items():
+        namespace, _, node = full_name.rpartition('/')
+        enclave = ElementTree.SubElement(enclaves, 'enclave', path=f'/{full_name}')
+        profiles = ElementTree.SubElement(enclave, 'profiles')
+        profile = ElementTree.SubElement(profiles, 'profile', ns=f'/{namespace}', node=node)
+        for part in _parts(interface):
+            profile.append(part)
+    ElementTree.indent(root)
+    return ('<?xml version="1.0" encoding="UTF-8"?>\n'
+            f'{ElementTree.tostring(root, encoding="unicode")}\n')
+
+
+def _parts(interface: Interface) -> Iterator[ElementTree.Element]:
+    """A list of names for each verb; what is not used all the time has a comment."""
+    for verb, group in itertools.groupby(interface.items(), lambda item: str(item[0][0])):
+        kind = _ELEMENTS[verb]
+        part = ElementTree.Element(f'{kind}s', {verb: 'ALLOW'})
+        for (_, name), when in group:
+            if when:
+                part.append(ElementTree.Comment(f' {when} '))
+            ElementTree.SubElement(part, kind).text = name
+        yield part

@@ -1,0 +1,320 @@
+"""The node arm_watcher beside a scripted driver: alone, and with arm_bridge whose gate hangs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from sightplan_interfaces import msg
+from std_srvs.srv import Trigger
+
+from arm_testing import LONG_S, MOVE_S, Driver, ScriptedSkills, patient_robot
+from nodes_testing import LIMIT_S, eventually, parameters, spinning
+from sightplan.model import StoppedError, WorldError
+from sightplan_arm import watcher
+from sightplan_arm.config import load_robot
+from sightplan_arm.gate_status import GUARANTEES
+from sightplan_arm.hardware import JointTrajectory
+from sightplan_nodes import arm_live, arm_side, calls, names, qos
+from sightplan_nodes.arm_bridge import ArmBridge
+from sightplan_nodes.arm_watcher import ArmWatcher, ControllerLock
+from sightplan_nodes.calls import ServiceCaller
+from sightplan_nodes.heartbeats import Beat, Heartbeats
+from sightplan_nodes.live_measures import LiveMeasures
+from sightplan_nodes.spin import leave
+from test_nodes_arm_bridge import Client
+
+STATUS = msg.ArmStatus
+LIMITS = {'heartbeat_timeout_s': 1.5, 'state_timeout_s': 5.0, 'image_timeout_s': 5.0}
+
+
+class Listener:
+    """Hears the watcher, and re-arms it."""
+
+    def __init__(self) -> None:
+        self.node = node = Node('listener')
+        self.statuses: list[STATUS] = []
+        node.create_subscription(STATUS, names.arm_status(names.ARM_WATCHER),
+                                 self.statuses.append, qos.LATCHED)
+        self.rearm = ServiceCaller(node, Trigger, names.rearm(names.ARM_WATCHER),
+                                   names.ARM_WATCHER)
+        self.state_of = ServiceCaller(node, Trigger, names.arm_status(names.ARM_BRIDGE),
+                                      names.ARM_BRIDGE)
+
+    def is_in(self, state: int) -> bool:
+        return bool(self.statuses) and self.statuses[-1].state == state
+
+
+def turn(driver: Driver, seconds: float) -> None:
+    """Have the arm move for so long, without anybody's command."""
+    here, there = driver.posture.copy(), driver.posture.copy()
+    there[-1] += 0.1 * seconds
+    still = np.zeros_like(here)
+    speed = still.copy()
+    speed[-1] = 0.1
+    with driver._lock:
+        driver._motion = time.monotonic(), JointTrajectory(
+            np.array([0.0, seconds]), np.stack([here, there]), np.stack([speed, speed]))
+
+
+def watcher_of(robot: str, **settings: object) -> ArmWatcher:
+    return ArmWatcher(parameter_overrides=parameters(
+        robot=robot, hardware=names.SIMULATED, **settings))
+
+
+class Gate:
+    """Says that it lives, as the gate of arm_bridge does, until it is killed."""
+
+    def __init__(self) -> None:
+        self.node = Node(names.ARM_BRIDGE)
+        beat = Beat(self.node, names.gate_heartbeat(names.ARM_BRIDGE))
+        self.timer = self.node.create_timer(0.01, beat.publish)
+
+
+@pytest.mark.usefixtures('ros')
+def test_it_brakes_and_locks_an_arm_whose_gate_dies_and_keeps_that(tmp_path) -> None:
+    robot, kept = patient_robot(tmp_path, **LIMITS), tmp_path / 'kept.json'
+    driver, gate, listener = Driver(robot), Gate(), Listener()
+    node = watcher_of(robot, latch_file=str(kept))
+    with spinning(driver.node, gate.node, listener.node, node):
+        eventually(lambda: listener.is_in(STATUS.ARMED) and listener.statuses[-1].ready)
+        turn(driver, 60.0)
+        gate.timer.cancel()
+        eventually(lambda: driver.stopped, 'the stop of the hardware')
+        assert not driver.followed[-1].velocities[-1].any()
+        eventually(lambda: listener.is_in(STATUS.STOPPED))
+        assert next(s.cause for s in listener.statuses if s.cause) == 'gate_late'
+        assert listener.statuses[-1].cause == 'watcher'
+        assert json.loads(kept.read_text())['cause'] == 'watcher'
+        gate.timer.reset()
+        eventually(lambda: listener.rearm(Trigger.Request(), LIMIT_S).success, 'that it stands')
+        eventually(lambda: listener.is_in(STATUS.ARMED))
+        eventually(lambda: not driver.stopped)
+
+
+@pytest.mark.usefixtures('ros')
+def test_it_says_what_it_lacks(tmp_path) -> None:
+    listener = Listener()
+    node = watcher_of(patient_robot(tmp_path, **LIMITS))
+    with spinning(listener.node, node):
+        eventually(lambda: bool(listener.statuses))
+        status = listener.statuses[-1]
+        assert (status.ready, status.state) == (False, STATUS.REARMED)
+        said = '; '.join(status.waiting_for)
+        for what in ('no joint states', 'no controller listens', 'sim_bridge/stop is not there'):
+            assert what in said
+
+
+@pytest.fixture
+def guarded(tmp_path, monkeypatch, ros):
+    """Driver, arm_bridge that wants a watcher, its client, and the agent's heartbeats."""
+    made: list[ScriptedSkills] = []
+
+    def make(domain, *arguments, **options):
+        made.append(ScriptedSkills(*arguments, **options))
+        return made[-1]
+    monkeypatch.setattr(arm_side, 'load_skills', make)
+    monkeypatch.setattr(calls, '_NO_PARAMETERS_S', 0.05)
+    robot = patient_robot(tmp_path, watched=True, **LIMITS)
+    driver, client, listener = Driver(robot), Client(), Listener()
+    bridge = ArmBridge(parameter_overrides=parameters(robot=robot, hardware=names.SIMULATED))
+    agent = Node(names.AGENT)
+    return SimpleNamespace(
+        robot=robot, driver=driver, client=client, listener=listener, bridge=bridge,
+        skills=made[0], agent=agent, beats=Heartbeats(agent),
+        nodes=(bridge, driver.node, client.node, listener.node, agent))
+
+
+def test_without_the_watcher_the_arm_is_not_armed(guarded, monkeypatch) -> None:
+    g = guarded
+    monkeypatch.setattr(arm_side, 'BEATS_COME_S', 0.5)
+    with spinning(*g.nodes):
+        reply = g.client.load()
+        assert reply.error_code == WorldError.code
+        for words in ('guarantee watcher does not hold', 'has not been heard',
+                      'remedy: start arm_watcher', 'safety.required of', 'patient.yaml'):
+            assert words in reply.error_msg
+        eventually(lambda: any('guarantee watcher' in what
+                               for what in g.client.statuses[-1].waiting_for))
+        told = g.listener.state_of(Trigger.Request(), LIMIT_S)
+        assert not told.success
+        found = {one['name']: one for one in json.loads(told.message)['guarantees']}
+        assert found['watcher']['holds'] is False
+        assert found['joint_states']['measured']['rate_hz'] > 0
+        assert g.driver.followed == []
+        g.beats.close()
+
+
+def test_a_gate_that_hangs_in_mid_motion_is_stopped_and_stays_so(guarded) -> None:
+    """And no reset of an episode ends that, though the gate is back at once."""
+    g = guarded
+    node = watcher_of(g.robot)
+    with spinning(*g.nodes, node):
+        assert g.client.load().error_msg == ''
+        g.skills.move_s = LONG_S
+        thread, _ = g.client.later()
+        eventually(lambda: len(g.driver.followed) > 0, 'the motion')
+        hangs, ended = threading.Event(), threading.Event()
+
+        def hang() -> None:
+            with g.bridge._side._gate._lock:
+                hangs.set()
+                ended.wait(LIMIT_S)
+        threading.Thread(target=hang, daemon=True).start()
+        hangs.wait(LIMIT_S)
+        eventually(lambda: g.driver.stopped, 'the stop of the hardware')
+        eventually(lambda: g.listener.is_in(STATUS.STOPPED))
+        ended.set()
+        thread.join(LIMIT_S)
+        g.skills.move_s = MOVE_S
+        eventually(lambda: g.client.statuses[-1].cause == 'watcher', 'the stop of the gate')
+        followed = len(g.driver.followed)
+        for reply in (g.client.execute(), g.client.load(), g.client.reset()):
+            assert reply.error_code == StoppedError.code
+        assert len(g.driver.followed) == followed
+        eventually(lambda: g.client.trigger(names.rearm(names.ARM_BRIDGE)).success)
+        eventually(lambda: not g.driver.stopped)
+        assert g.client.execute().error_code == WorldError.code, 'not before the next episode'
+        assert g.client.load().error_msg == ''
+        assert g.client.execute().error_msg == ''
+        told = g.listener.state_of(Trigger.Request(), LIMIT_S)
+        assert told.success, told.message
+        g.beats.close()
+
+
+def test_a_gate_that_was_only_late_holds_and_the_next_reset_goes_on(guarded, monkeypatch) -> None:
+    g = guarded
+    monkeypatch.setattr(watcher, 'LATCH_S', LIMIT_S)
+    node = watcher_of(g.robot)
+    with spinning(*g.nodes, node):
+        assert g.client.load().error_msg == ''
+        g.skills.move_s = LONG_S
+        thread, results = g.client.later()
+        eventually(lambda: len(g.driver.followed) > 0, 'the motion')
+        with g.bridge._side._gate._lock:
+            eventually(lambda: g.driver.stopped, 'the stop of the hardware')
+        thread.join(LIMIT_S)
+        g.skills.move_s = MOVE_S
+        assert results[0].error_code == WorldError.code
+        eventually(lambda: not g.driver.stopped, 'that it follows again')
+        eventually(lambda: g.listener.is_in(STATUS.ARMED))
+        assert g.client.statuses[-1].state == STATUS.HOLDING
+        assert g.client.execute().error_code == WorldError.code
+        assert g.client.load().error_msg == ''
+        assert g.client.execute().error_msg == ''
+        g.beats.close()
+
+
+@pytest.mark.parametrize('bridge', [True, False])
+def test_a_live_check_asks_the_world_or_listens_to_the_drivers(guarded, bridge) -> None:
+    g = guarded
+    asking = arm_live.LiveClient()
+    nodes = g.nodes if bridge else g.nodes[1:]
+    if not bridge:
+        g.bridge.close()
+        leave(g.bridge)
+    with spinning(*nodes, asking):
+        if bridge:
+            eventually(lambda: bool(g.client.statuses))
+        answer = asking.look(g.robot, LIMIT_S if bridge else 0.2)
+        found = {one['name']: one for one in answer['guarantees']}
+        assert list(found) == list(GUARANTEES)
+        assert answer['asked'] == (names.ARM_BRIDGE if bridge else '')
+        assert found['watcher']['holds'] is False
+        assert answer['may_be_armed'] is False
+        assert (found['gate']['holds'] is None) is not bridge
+        if not bridge:
+            assert found['joint_states']['measured']['rate_hz'] > 0
+            assert found['clock']['measured']['n'] > 1
+        g.beats.close()
+
+
+class Limits(Node):
+    """A controller_manager that has the parameter of Jazzy."""
+
+    def __init__(self) -> None:
+        super().__init__('controller_manager')
+        self.declare_parameter('enforce_command_limits', False)
+
+
+def test_the_controller_manager_is_asked_whether_it_enforces_limits(tmp_path) -> None:
+    node, manager = Node('asking'), Limits()
+    measures = LiveMeasures(node, load_robot('panda'), names.REAL)
+
+    def said() -> tuple[bool | None, str]:
+        seen = measures.observed((), '')
+        return seen.command_limits, seen.command_limits_said
+    assert said() == (None, 'no controller_manager answers')
+    with spinning(node, manager):
+        eventually(lambda: said() == (
+            False, 'enforce_command_limits of controller_manager is false'))
+        manager.set_parameters([Parameter('enforce_command_limits', value=True)])
+        eventually(lambda: said()[0] is True)
+        manager.undeclare_parameter('enforce_command_limits')
+        eventually(lambda: 'has no parameter' in said()[1])
+
+
+class Manager:
+    """A controller_manager's client as a node has it, and what it is asked."""
+
+    srv_name = '/controller_manager/switch_controller'
+
+    def __init__(self) -> None:
+        self.asked: list[SimpleNamespace] = []
+        self.ok = self.there = True
+        self.fatal: list[str] = []
+
+    def create_client(self, kind: object, name: str, callback_group: object) -> Manager:
+        assert name == 'controller_manager/switch_controller'
+        return self
+
+    def service_is_ready(self) -> bool:
+        return self.there
+
+    def call_async(self, request: SimpleNamespace) -> SimpleNamespace:
+        self.asked.append(request)
+        return SimpleNamespace(add_done_callback=lambda call: call(
+            SimpleNamespace(result=lambda: SimpleNamespace(ok=self.ok))))
+
+    def get_logger(self) -> SimpleNamespace:
+        return SimpleNamespace(fatal=lambda text, **options: self.fatal.append(text))
+
+
+class Request(SimpleNamespace):
+    BEST_EFFORT = 1
+
+
+def test_a_controller_is_deactivated_and_activated_by_its_manager(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, 'controller_manager_msgs.srv', SimpleNamespace(
+        SwitchController=SimpleNamespace(Request=Request)))
+    manager = Manager()
+    lock = ControllerLock(manager, load_robot('panda'))
+    assert lock.missing() == ''
+    lock.close()
+    assert manager.asked[-1] == Request(strictness=1,
+                                        deactivate_controllers=['panda_arm_controller'])
+    assert lock.is_closed()
+    lock.open()
+    assert manager.asked[-1].activate_controllers == ['panda_arm_controller']
+    assert not lock.is_closed()
+    manager.ok = False
+    lock.close()
+    assert not lock.is_closed()
+    assert 'panda_arm_controller was not deactivated' in manager.fatal[-1]
+    manager.there = False
+    assert 'arm.controller_manager' in lock.missing()
+
+
+def test_without_the_messages_of_a_manager_the_remedy_is_named(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, 'controller_manager_msgs.srv', None)
+    lock = ControllerLock(Manager(), load_robot('panda'))
+    lock.close()
+    assert not lock.is_closed()
+    assert 'ros-jazzy-controller-manager-msgs' in lock.missing()

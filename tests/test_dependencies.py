@@ -1,0 +1,110 @@
+"""What is installed is what the locks say, to the version, and nothing else."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from packaging.markers import Marker
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / 'requirements'
+LOCKS = ('wheels.txt', 'jazzy.txt', 'cuda.txt', 'extras.txt')
+SOURCES = {'runtime.in': ('wheels.txt', 'jazzy.txt'), 'dev.in': ('wheels.txt', 'jazzy.txt'),
+           'ros-wheels.in': ('wheels.txt',), 'jazzy.in': ('jazzy.txt',),
+           'extras.in': ('extras.txt',)}
+PIN = re.compile(r'(?P<name>[a-z0-9]+(?:-[a-z0-9]+)*)==(?P<version>[0-9][A-Za-z0-9.!]*)'
+                 r"(?: ; (?P<marker>python_version == '3\.1[12]'))?")
+OURS = {'sightplan', 'sightplan-arm', 'sightplan-bench', 'sightplan-nodes', 'sightplan-sim'}
+WITH_ROS = (ROOT / '.venv' / 'ros-prefix').exists()
+
+
+def plain(name: str) -> str:
+    return re.sub(r'[-_.]+', '-', name).lower()
+
+
+def pins(lock: str) -> list[tuple[str, str, str]]:
+    """Name, version and marker of each line."""
+    found = []
+    for line in (FOLDER / lock).read_text().splitlines():
+        if not line.startswith(('#', '-c cuda.txt')):
+            match = PIN.fullmatch(line)
+            assert match is not None, f'{lock}: {line!r} is not one exact version'
+            found.append((match['name'], match['version'], match['marker'] or ''))
+    return found
+
+
+@pytest.mark.parametrize('lock', LOCKS)
+def test_every_requirement_is_pinned_once(lock: str) -> None:
+    found = pins(lock)
+    assert found and len({(name, marker) for name, _, marker in found}) == len(found)
+    always = {name for name, _, marker in found if not marker}
+    assert not always & {name for name, _, marker in found if marker}
+
+
+@pytest.mark.parametrize('source', SOURCES)
+def test_every_requirement_is_locked(source: str) -> None:
+    for line in (FOLDER / source).read_text().splitlines():
+        name = re.match(r'[A-Za-z0-9._-]*', line.partition('#')[0].strip())[0]
+        if name and not line.startswith('-'):
+            for lock in SOURCES[source]:
+                assert plain(name) in {one for one, _, _ in pins(lock)}, f'{name}: {lock}'
+
+
+def test_every_lock_is_known() -> None:
+    assert {file.name for file in FOLDER.glob('*.txt')} == set(LOCKS)
+    assert {file.name for file in FOLDER.glob('*.in')} == set(SOURCES)
+
+
+def locked() -> dict[str, str]:
+    """Versions for this Python, of the lock that .venv was made with."""
+    return {name: version
+            for lock in ('jazzy.txt' if WITH_ROS else 'wheels.txt', 'extras.txt', 'cuda.txt')
+            for name, version, marker in pins(lock) if not marker or Marker(marker).evaluate()}
+
+
+@pytest.mark.slow
+def test_what_is_installed_is_what_is_locked() -> None:
+    wanted, wrong = locked(), {}
+    for one in importlib.metadata.distributions(path=[
+            str(path) for path in (ROOT / '.venv' / 'lib').glob('python3*/site-packages')]):
+        name, version = plain(one.metadata['Name']), one.version.partition('+')[0]
+        if wanted.get(name, version) != version:
+            wrong[name] = f'{version} instead of {wanted[name]}'
+        elif name not in wanted and name not in OURS and one.read_text('INSTALLER') is not None:
+            wrong[name] = f'{version} is in no lock'  # without an installer: part of a ROS wheel
+    pip = re.search(r"^PIP='pip==(.*)'$", (ROOT / 'scripts' / 'venv.sh').read_text(), re.M)
+    assert wrong == {'pip': f'{pip[1]} is in no lock'}, 'pip itself: scripts/venv.sh'
+
+
+@pytest.mark.slow
+def test_what_is_installed_fits_together() -> None:
+    done = subprocess.run([sys.executable, '-m', 'pip', '--disable-pip-version-check', 'check'],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('lock', LOCKS)
+def test_no_version_has_a_known_vulnerability(lock: str, tmp_path: Path) -> None:
+    """By the data of the Python index; a package that is on no index cannot be judged."""
+    if importlib.util.find_spec('pip_audit') is None:
+        pytest.skip('pip-audit is not installed (pip install pip-audit; it asks pypi.org)')
+    file = tmp_path / 'requirements.txt'
+    file.write_text('\n'.join(f'{name}=={version}' for name, version, marker in pins(lock)
+                              if not name.startswith('ros-')
+                              and (not marker or Marker(marker).evaluate())))
+    done = subprocess.run(
+        [sys.executable, '-m', 'pip_audit', '-r', str(file), '--no-deps', '--disable-pip',
+         '--progress-spinner', 'off', '--format', 'json'],
+        capture_output=True, text=True, check=False)
+    if not done.stdout.startswith('{'):
+        pytest.skip(f'the index cannot be asked: {done.stderr.strip().splitlines()[-1:]}')
+    assert {one['name']: [what['id'] for what in one['vulns']]
+            for one in json.loads(done.stdout)['dependencies'] if one.get('vulns')} == {}
