@@ -307,7 +307,7 @@ def test_steps_are_numbered_and_have_places(planner) -> None:
 
 
 def test_the_model_says_what_is_meant(planner) -> None:
-    """Free words, which no reader of plain instructions knows; boxes are numbered from the left."""
+    """Free words, which no reader of plain instructions knows; numbers go from left to right."""
     put = '[{"thing": 3, "into": 4}, {"thing": 1, "into": 4}]'
     boxes = Boxes(goal=f'{{"stages": [{{"put": {put}}}]}}')
     ended, events = play(boxes, planner, 'My snack, and what I drink coffee from, over there.',
