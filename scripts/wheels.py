@@ -43,7 +43,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
     parser.add_argument('--out', type=Path, default=ROOT / 'dist', metavar='FOLDER')
     out = parser.parse_args().out
-    out.mkdir(exist_ok=True)
+    out.mkdir(parents=True, exist_ok=True)
+    for package in PACKAGES:  # of other versions, too: all that is there is installed together
+        for wheel in out.glob(f'{package}-*.whl'):
+            wheel.unlink()
     with tempfile.TemporaryDirectory() as folder:
         for package in PACKAGES:
             wheel = build(package, Path(folder), out)

@@ -1,4 +1,7 @@
-"""A table with a drawer unit of boxes, without physics: what is held by its handle moves it."""
+"""A table with a drawer unit of boxes, without physics.
+
+What is held by its handle moves it, and a tip that runs against its front pushes it.
+"""
 
 from __future__ import annotations
 
@@ -56,16 +59,33 @@ class DrawerTable(BoxTable):
         return self.boxes['front'].centre_m[1]
 
     def _carry(self):
-        if self.held is None or self.held[0] != 'bar':
+        if self.held is None:
+            self._push_front()
+            return
+        if self.held[0] != 'bar':
             super()._carry()
             return
         before = self.boxes['bar']
         super()._carry()
         moved = self.boxes['bar'].centre_m[1] - before.centre_m[1]
-        wanted = self.opened_m() + moved * OUT[1]
-        step = (float(np.clip(wanted, self.stuck_m, UPPER_M)) - self.opened_m()) * OUT[1]
         self.boxes['bar'] = before
+        self._slide(moved * OUT[1])
+
+    def _push_front(self):
+        x, y, z = self.tip()[:3, 3] - self.boxes['front'].centre_m
+        half = self.robot.gripper.hand.finger_half_width_m
+        wide, thick, high = np.array(self.boxes['front'].sides_m) / 2
+        into = half + thick + y  # its outer face looks along -y
+        if abs(x) < wide and abs(z) < high and 0.0 < into < 0.02:
+            self._slide(-into)
+
+    def _slide(self, by_m):
+        """Move the drawer outwards, as far as it can."""
+        wanted = self.opened_m() + by_m
+        step = (float(np.clip(wanted, self.stuck_m, UPPER_M)) - self.opened_m()) * OUT[1]
         for name in DRAWER:
+            if name not in self.boxes:
+                continue
             one = self.boxes[name]
             x, y, z = one.centre_m
             self.boxes[name] = dataclasses.replace(one, centre_m=(x, y + step, z))

@@ -147,6 +147,14 @@ def test_a_drawer_is_pushed_shut():
     assert again.cause == 'already_there'
 
 
+def test_a_drawer_without_a_handle_in_reach_is_pushed_shut_at_its_front():
+    bench = bar_bench(opened_m=0.11, handle=False)
+    report = bench.skills.close_at(bench.around('front'), 'drawer').report
+    assert report.cause == 'done', report.message
+    assert bench.opening() < 0.005
+    assert np.allclose(bench.table.posture, ROBOT.arm.park, atol=1e-6)
+
+
 def test_a_drawer_that_does_not_close_is_stuck():
     bench = bar_bench(opened_m=0.11, stuck_m=0.06)
     assert bench.skills.close_at(bench.around('front', 'bar'), 'drawer').report.cause == 'stuck'

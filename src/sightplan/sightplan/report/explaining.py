@@ -193,8 +193,9 @@ class _Reader:
         self._goal = tuple(dict.fromkeys(literal for goal in work.goals for literal in goal))
         by = ' by the model' if first.goal else ''
         self._goal_from = f'read from the instruction{by}, ' + '; '.join(
-            f'stage {number}: {" and ".join(map(str, goal))} (these things are meant with '
-            f'{stage.probability:.2f})'
+            f'stage {number}: {" and ".join(map(str, goal))}' + (
+                '' if stage.probability is None else
+                f' (these things are meant with {stage.probability:.2f})')
             for number, (stage, goal) in enumerate(zip(stages, work.goals, strict=True), 1))
         self._model = episode.domain.model(replace(
             episode.spec.problem, objects=work.objects, goal=self._goal, init=frozenset(),

@@ -8,6 +8,7 @@ none for what it does say; several looks do.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 
@@ -30,6 +31,8 @@ MOST_THINGS = 200
 """So many things may a reply hold."""
 
 _LEVEL_WORDS = {'top': LEVELS[0], 'upper': LEVELS[0], 'bottom': LEVELS[1], 'lower': LEVELS[1]}
+_BEGINS_MORE = ('on', 'in', 'of', 'with', 'beside', 'at', 'under', 'next', 'from', 'by', 'behind')
+"""What follows says more about a thing: "red mug on the tray" is a mug."""
 _SPELLINGS = {'gray': 'grey', 'violet': 'purple'}
 
 
@@ -56,15 +59,16 @@ def read_detections(text: str, coordinates: Coordinates, size: Size, resized: Si
 def _detection(region: Region, synonyms: Mapping[str, str]) -> Detection:
     """A thing as its label says what it is."""
     words = [_SPELLINGS.get(word, word) for word in re.findall(r'[a-z]+', region.label.lower())]
+    head = list(itertools.takewhile(lambda word: word not in _BEGINS_MORE, words))
     box = Region(Form.BOX, region.points)
-    if DRAWER in words or f'{DRAWER}s' in words:
+    if DRAWER in head or f'{DRAWER}s' in head:
         levels = [_LEVEL_WORDS[word] for word in words if word in _LEVEL_WORDS]
         kinds = [f'{DRAWER}:{level}' for level in levels[:1]] or list(DRAWERS)
         opened = {'open': 1.0, 'opened': 1.0, 'closed': 0.0, 'shut': 0.0}
         states = [opened[word] for word in words if word in opened]
         return Detection(box, {kind: 1.0 / len(kinds) for kind in kinds},
-                         opened=states[-1] if states else 0.5)
-    kinds = [kind for word in words if (kind := _kind(word, synonyms))]
+                         opened=states[-1] if states else None)
+    kinds = [kind for word in head if (kind := _kind(word, synonyms))]
     colour = next((word for word in words if word in COLOURS), '')
     return Detection(box, {kinds[-1] if kinds else OTHER: 1.0}, {colour: 1.0} if colour else {})
 

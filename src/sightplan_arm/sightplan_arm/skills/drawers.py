@@ -57,6 +57,9 @@ _ROOM_M, _LEAST_M = 0.006, 0.003
 _PIECE_M = 0.02  # a drawer is moved by so much at a time
 _SPARE_M = 0.012
 _ROUNDS = 200
+_TURNS_RAD = (0.0, math.pi)
+_BEFORE_M = 0.006  # fingers come so near to a front before they push
+_PUSHED_AT = (0.0, 0.35, -0.35, 0.65, -0.65)  # parts of half a front's width, from its middle
 
 Normals = NDArray[np.float32]
 
@@ -382,11 +385,12 @@ class SlideMoves:
     """The planned motions with which a drawer is moved.
 
     Attributes:
-        opening_m: to which the fingers open before they go around the handle.
-        fetch: to the handle.
-        slide: with the handle in the fingers, piece by piece.
+        opening_m: to which the fingers open before they go around the handle; 0: they stay
+            closed, and push against the front.
+        fetch: to the handle, or to before the front.
+        slide: with the handle in the fingers, or the front before them, piece by piece.
         leaves: away from where each piece ends, and back to where the camera sees everything;
-            the first is from where the handle was taken.
+            the first is from where ``fetch`` ends.
     """
 
     opening_m: float
@@ -416,8 +420,10 @@ class SlidePlanner:
     def plan(self, drawer: Drawer, move_m: float) -> SlideMoves:
         """The motions that take a drawer by its handle and move it.
 
+        What is to be closed and cannot be taken by its handle is pushed at its front.
+
         Args:
-            drawer: with a handle.
+            drawer: with a handle, if it is to be opened.
             move_m: how far, outwards if positive.
 
         Raises:
@@ -425,14 +431,21 @@ class SlidePlanner:
             UnreachableError: the arm cannot do it.
         """
         others = obstacles(drawer)
-        return first_that_works([
-            functools.partial(self._tilted, drawer, move_m, others, tilt, turn)
-            for tilt in TILTS_RAD for turn in (0.0, math.pi)], 'the handle cannot be reached')
+        opening = min(drawer.handle_width_m + 2 * _SPARE_M, self._robot.gripper.open_m)
+        ways = [] if drawer.handle_m is None else [
+            functools.partial(self._tilted, drawer, move_m, others,
+                              grip_pose(drawer, tilt, turn), opening)
+            for tilt in TILTS_RAD for turn in _TURNS_RAD]
+        if move_m < 0.0:
+            gap = self._robot.gripper.hand.finger_half_width_m + _BEFORE_M
+            ways += [functools.partial(self._tilted, drawer, move_m - _BEFORE_M, others,
+                                       push_pose(drawer, part, gap, tilt, turn), 0.0)
+                     for part in _PUSHED_AT for tilt in TILTS_RAD for turn in _TURNS_RAD]
+        return first_that_works(ways, 'the handle cannot be reached' if move_m > 0.0 else
+                                'neither handle nor front can be reached')
 
-    def _tilted(self, drawer: Drawer, move_m: float, others: Sequence[Box], tilt: float,
-                turn: float) -> SlideMoves:
-        assert drawer.handle_m is not None
-        low = grip_pose(drawer, tilt, turn)
+    def _tilted(self, drawer: Drawer, move_m: float, others: Sequence[Box], low: Vector,
+                opening_m: float) -> SlideMoves:
         high, end = low.copy(), low.copy()
         high[:3, 3] -= _RETREAT_M * low[:3, 2]
         end[:2, 3] += move_m * drawer.out
@@ -446,19 +459,18 @@ class SlidePlanner:
             if room < _LEAST_M:
                 raise NoRoomError(f'the hand would come to {1e3 * room:.0f} mm from a thing')
         return first_that_works([
-            functools.partial(self._join, drawer, move_m, others, path)
+            functools.partial(self._join, drawer, move_m, others, opening_m, path)
             for path in self._paths.rise(low, high, others, _ROOM_M)],
-            'no way is found to the handle')
+            'no way is found to the drawer')
 
-    def _join(self, drawer: Drawer, move_m: float, others: Sequence[Box],
+    def _join(self, drawer: Drawer, move_m: float, others: Sequence[Box], opening_m: float,
               path: Vector) -> SlideMoves:
         boxes = [box for box in drawer.surface.boxes() if box.size_m[2] > _LOW_M]
-        half = 0.5 * (drawer.handle_width_m + 2 * _SPARE_M)
-        opening = min(2 * half, self._robot.gripper.open_m)
         sequence = MotionSequence(self._paths, self._robot.arm.park, Around(
-            solids(others, self._robot.table.block_m), opening_m=opening))
+            solids(others, self._robot.table.block_m), opening_m=opening_m))
         sequence.out('approach', 'to before the drawer', path[-1], boxes, self._room_m)
-        sequence.along('approach', 'around the handle', path[::-1], self._slow)
+        sequence.along('approach', 'around the handle' if opening_m else 'to the front',
+                       path[::-1], self._slow)
         fetch = sequence.take()
         back = self._paths.pose(path[-1]) - self._paths.pose(path[0])
         leaves = [self._leave(sequence, back, boxes)]
@@ -476,7 +488,7 @@ class SlidePlanner:
                            self._slow)
             slide += sequence.take()
             leaves.append(self._leave(sequence, back, boxes))
-        moves = SlideMoves(opening, fetch, tuple(slide), tuple(leaves))
+        moves = SlideMoves(opening_m, fetch, tuple(slide), tuple(leaves))
         for motion in (*moves.fetch, *moves.slide, *(one for leave in leaves for one in leave)):
             try:
                 self._check(motion.trajectory, motion.around)
@@ -486,7 +498,7 @@ class SlidePlanner:
 
     def _leave(self, sequence: MotionSequence, back: Vector,
                boxes: Sequence[Box]) -> tuple[Motion, ...]:
-        """From a handle back along the fingers, and to park."""
+        """Back along the fingers, and to park."""
         leave = sequence.branch()
         pose = self._paths.pose(leave.posture) + back
         leave.along('retreat', 'away from the handle',
@@ -504,10 +516,29 @@ def grip_pose(drawer: Drawer, tilt: float, turn: float = 0.0) -> Vector:
         turn: of the hand about itself, 0 or half a turn.
     """
     assert drawer.handle_m is not None
+    return _towards(drawer, drawer.handle_m, tilt, turn)
+
+
+def push_pose(drawer: Drawer, part: float, before_m: float, tilt: float,
+              turn: float = 0.0) -> Vector:
+    """(4, 4) pose of the tip before a front, at half of its height.
+
+    Args:
+        drawer: any.
+        part: where along the front, from -1 to 1.
+        before_m: distance of the tip from the front.
+        tilt, turn: as in ``grip_pose``.
+    """
+    at = drawer.at_m + part * drawer.half_m * drawer.along + before_m * drawer.out
+    return _towards(drawer, np.array([*at, 0.5 * (drawer.low_m + drawer.high_m)]), tilt, turn)
+
+
+def _towards(drawer: Drawer, at_m: Vector, tilt: float, turn: float) -> Vector:
+    """(4, 4) pose of the tip at a point (3,), the fingers towards a drawer."""
     along = drawer.along
-    down = hand_down(drawer.handle_m, math.atan2(-along[0], along[1]))[:3, :3]
+    down = hand_down(at_m, math.atan2(-along[0], along[1]))[:3, :3]
     # The axis out of the hand turns from straight down towards the front.
     axis = np.cross((0.0, 0.0, -1.0), (*-drawer.out, 0.0))
     rotation = (rotation_from_vector(tilt * axis) @ down
                 @ rotation_from_vector((0.0, 0.0, turn)))
-    return make_pose(drawer.handle_m, rotation)
+    return make_pose(at_m, rotation)

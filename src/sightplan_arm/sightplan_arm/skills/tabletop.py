@@ -324,7 +324,7 @@ class TabletopSkills(PointingSkills):
     def _slide(self, where: Region | Mask, opens: bool, action: Action,
                watch: Stopwatch) -> tuple[str, str]:
         epoch = self._begin(watch)
-        drawer = self._drawer(where, watch)
+        drawer = self._drawer(where, opens, watch)
         way = self._way_of(drawer, opens)
         with watch.phase('plan'):
             try:
@@ -337,20 +337,20 @@ class TabletopSkills(PointingSkills):
             if self._gate.status().dry_run:
                 self._follow((*moves.slide, *moves.leaves[-1]), watch)
                 return causes.DRY_RUN, 'dry run: the motions were planned, none was sent'
-            done = 0
-            if opening >= _SOMETHING_M:
-                done = self._move(drawer, moves.slide, watch)
+            done, taken = 0, opening >= _SOMETHING_M
+            if taken or not moves.opening_m:
+                done = self._move(drawer, moves.slide, taken, watch)
             with watch.phase('release'):
                 self._gate.grip(moves.opening_m, self._robot.gripper.force_n,
                                 'let the handle go')
                 self._arm.wait(self._settle_s)
             self._follow(self._joined(moves.leaves[done]), watch)
         self._park(watch)
-        if opening < _SOMETHING_M:
+        if moves.opening_m and not taken:
             return causes.MISSED_GRASP, 'the handle is not between the fingers'
         return self._verify_moved(drawer, way, opens, watch)
 
-    def _drawer(self, where: Region | Mask, watch: Stopwatch) -> Drawer:
+    def _drawer(self, where: Region | Mask, opens: bool, watch: Stopwatch) -> Drawer:
         with watch.phase('perceive'):
             surface = self._see()
             pixels = _inside(surface, where)
@@ -358,7 +358,7 @@ class TabletopSkills(PointingSkills):
                 drawer = see_drawer(surface, pixels)
             except NothingThereError as error:
                 raise Refused(causes.NOT_FOUND, str(error)) from error
-        if drawer.handle_m is None:
+        if drawer.handle_m is None and opens:
             raise Refused(causes.NO_HANDLE, 'a front is seen there, but no handle on it')
         return drawer
 
@@ -376,7 +376,7 @@ class TabletopSkills(PointingSkills):
         return left
 
     def _around_handle(self, moves: SlideMoves, watch: Stopwatch) -> float:
-        """Go to the handle and close the fingers; returns how far they are apart then [m]."""
+        """Go to the drawer and close the fingers; returns how far they are apart then [m]."""
         gripper, dry = self._robot.gripper, self._gate.status().dry_run
         with watch.phase('release'):
             self._gate.grip(moves.opening_m, gripper.force_n, 'open the fingers')
@@ -386,14 +386,15 @@ class TabletopSkills(PointingSkills):
             self._arm.wait(0.0 if dry else self._settle_s)
         return opening
 
-    def _move(self, drawer: Drawer, slide: Sequence[Motion], watch: Stopwatch) -> int:
-        """Move the handle piece by piece until something stops it; returns how many were made."""
+    def _move(self, drawer: Drawer, slide: Sequence[Motion], taken: bool,
+              watch: Stopwatch) -> int:
+        """Move the drawer piece by piece until something stops it; returns how many were made."""
         for number, motion in enumerate(slide, 1):
             self._follow((motion,), watch)
             goal = self._paths.pose(motion.trajectory.positions[-1])
             here = self._paths.pose(self._arm_state().positions)
             lag = abs(float((goal[:2, 3] - here[:2, 3]) @ drawer.out))
-            if lag > self.tabletop.lag_m or self._opening() < _SOMETHING_M:
+            if lag > self.tabletop.lag_m or (taken and self._opening() < _SOMETHING_M):
                 return number
         return len(slide)
 

@@ -34,7 +34,8 @@ class Settings:
     looks: int = param(3, 'how often the model is asked what is in a picture, each time in '
                        'another view', low=1, high=9)
     accept: float = param(0.0, 'plans whose things are right with less than this probability are '
-                          'not given', low=0.0, high=1.0)
+                          'not given (a model that reads the instruction gives none)', low=0.0,
+                          high=1.0)
     reader: str = param('words', READER, choices=READERS)
     proposals: int = param(2, TRIES, low=1, high=9)
 
@@ -65,8 +66,9 @@ class Answerer(InstructionAnswerer):
     def _plan(self, sample: Sample, seen: Sequence[Instance], desk: Desk) -> SampleReply:
         try:
             stages = self._stages(sample, seen, desk)
-            chance = math.prod(stage.probability for stage in stages)
-            if chance < self._settings.accept:
+            known = [one for stage in stages if (one := stage.probability) is not None]
+            chance = math.prod(known) if len(known) == len(stages) else None
+            if chance is not None and chance < self._settings.accept:
                 return SampleReply(unread=f'the things that are meant are right with {chance:.3f} '
                                           f'only, less than {self._settings.accept:g}')
             steps = grounded_steps(stages, seen, load_domain(self._settings.domain), desk.plan)

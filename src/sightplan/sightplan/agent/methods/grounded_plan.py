@@ -76,7 +76,8 @@ class Settings:
                        'in another view', low=1, high=9)
     looks_again: int = param(1, 'likewise after each step', low=1, high=9)
     accept: float = param(0.05, 'nothing is moved for a stage of the instruction whose things are '
-                          'right with less than this probability', low=0.0, high=1.0)
+                          'right with less than this probability (a model that reads it gives '
+                          'none)', low=0.0, high=1.0)
     tries: int = param(3, 'how often a step is tried', low=1, high=9)
     reader: str = param('words', READER, choices=READERS)
     proposals: int = param(2, TRIES, low=1, high=9)
@@ -252,7 +253,7 @@ def is_inside(thing: Region, place: Region) -> bool:
 def _unsure(stages: Sequence[Stage], accept: float) -> str:
     """What is not sure enough of an instruction; '' if all is."""
     for number, stage in enumerate(stages, 1):
-        if stage.probability < accept:
+        if stage.probability is not None and stage.probability < accept:
             meant = (', '.join(thing for thing, _ in stage.placements) or stage.drawer
                      or 'none of those that are seen')
             return (f'it is not sure which things stage {number} means: {meant}, right with '

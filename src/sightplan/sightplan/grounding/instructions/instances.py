@@ -33,13 +33,14 @@ class Stage:
         drawer: name of the drawer that the stage is about; '' without.
         closed: whether that is to be closed at the end.
         was_open: whether it is open at the beginning, where the instruction tells; else None.
-        probability: that just these things are meant, if the descriptions were read rightly.
+        probability: that just these things are meant, if the descriptions were read rightly; None
+            where a model says what is meant, which gives no number.
     """
 
     placements: tuple[tuple[str, str], ...]
     drawer: str
     closed: bool
-    probability: float
+    probability: float | None
     was_open: bool | None = None
 
 

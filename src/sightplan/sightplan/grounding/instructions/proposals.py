@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -36,7 +35,7 @@ MOST_PUT = 200
 """So many things may a stage put somewhere."""
 
 _KEYS = ('put', 'open', 'close')
-_SAID = 200
+_SAID, _REPEATED = 200, 4000
 
 
 class _Prompt(Record):
@@ -97,9 +96,9 @@ def propose_goal(backend: Backend, picture: NDArray[np.uint8], seen: Sequence[In
                          'wants; choose a backend that does, or the reader of plain instructions')
     words = _prompt()
     marked = numbered(picture, [one.region for one in seen])
-    asked, why = words.text.replace('{instruction}', instruction.strip()), ''
+    asked, again = words.text.replace('{instruction}', instruction.strip()), tuple[str, ...]()
+    why = ''
     for _ in range(max(1, tries)):
-        again = (words.again.replace('{why}', why),) if why else ()
         reply = backend.generate(TextRequest(words.system, (marked, asked, *again),
                                              words.max_tokens, timeout_s))
         try:
@@ -109,6 +108,7 @@ def propose_goal(backend: Backend, picture: NDArray[np.uint8], seen: Sequence[In
             return reply.text
         except UnreadError as error:
             why = str(error)
+            again = (words.again.replace('{why}', why).replace('{reply}', reply.text[:_REPEATED]),)
     raise UnreadError(f'the goal that {backend.model} proposed cannot be used: {why}')
 
 
@@ -120,7 +120,7 @@ def read_goal(text: str, seen: Sequence[Instance]) -> tuple[Stage, ...]:
         seen: the things, in the order of their numbers, from 1.
 
     Returns:
-        Stages; the probability of each is that all the things it names are there at all.
+        Stages, without probabilities.
 
     Raises:
         UnreadError: it is of another form, names what is not there, or wants what cannot be.
@@ -164,14 +164,10 @@ class _Checked:
         if drawer is not None and drawer.category not in DRAWERS:
             raise self._wrong(f'number {self._number(drawer)} is a {drawer.category}, no drawer')
         self._check_drawers(pairs, drawer)
-        meant = {one.name: one for pair in pairs for one in pair}
-        if drawer is not None:
-            meant[drawer.name] = drawer
-        if not meant:
+        if not pairs and drawer is None:
             raise self._wrong('wants nothing')
         return Stage(tuple((thing.name, place.name) for thing, place in pairs),
-                     '' if drawer is None else drawer.name, closed,
-                     math.prod(_there(one) for one in meant.values()))
+                     '' if drawer is None else drawer.name, closed, None)
 
     def _pairs(self, said: Value) -> Iterator[tuple[Instance, Instance]]:
         if not isinstance(said, list) or len(said) > MOST_PUT:
@@ -214,8 +210,3 @@ class _Checked:
 
     def _wrong(self, why: str) -> UnreadError:
         return UnreadError(f'{self._where} {why}')
-
-
-def _there(one: Instance) -> float:
-    """Probability that a thing is there at all."""
-    return min(1.0, sum(one.categories.values()))
