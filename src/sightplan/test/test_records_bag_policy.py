@@ -28,7 +28,7 @@ def write(run: Path, name: str, closed_ns: int) -> None:
 
 
 def there(run: Path) -> list[str]:
-    return sorted(os.listdir(run / 'bags'))
+    return sorted(name for name in os.listdir(run / 'bags') if name != '.kept.json')
 
 
 @pytest.mark.parametrize(('keep', 'kept'), [
@@ -79,6 +79,7 @@ def test_nothing_but_bags_is_removed(tmp_path):
     (tmp_path / 'bags' / '.under-way-1').mkdir()
     write(tmp_path / 'bags' / '.under-way-1', 'b', 0)
     write(tmp_path, 'old', 1)
+    BagPolicy(tmp_path, LAST, 1).committed('old')
     write(tmp_path, 'new', 2)
     BagPolicy(tmp_path, LAST, 1).committed('new')
     assert there(tmp_path) == ['.under-way-1', 'new', 'notes']
@@ -95,6 +96,7 @@ def test_a_bag_that_cannot_be_removed_is_named(tmp_path, monkeypatch):
     def refuse(path):
         raise PermissionError(13, 'Permission denied')
     write(tmp_path, 'old', 1)
+    BagPolicy(tmp_path, LAST, 1).committed('old')
     write(tmp_path, 'new', 2)
     monkeypatch.setattr(shutil, 'rmtree', refuse)
     with pytest.raises(InfrastructureError, match='old: cannot be removed .Permission denied'):
@@ -110,3 +112,33 @@ def test_a_graph_of_a_sweep_keeps_what_its_file_says(chosen, kept):
     values = graph.values(graph_arguments(RunSettings(**chosen)))
     recorder = next(node for node in graph.nodes if node.name == 'metrics_recorder')
     assert {name: recorder.resolved(values)[name] for name in kept} == kept
+
+
+def test_what_was_there_before_is_never_removed(tmp_path):
+    """A run of which all bags were kept is taken up with another wish."""
+    for number in range(3):
+        write(tmp_path, f'old{number}', number)
+    for number in range(3, 7):
+        write(tmp_path, f'new{number}', number)
+        BagPolicy(tmp_path, LAST, 2).committed(f'new{number}')
+    assert there(tmp_path) == ['new5', 'new6', 'old0', 'old1', 'old2']
+
+
+def test_a_bag_that_is_a_link_is_left_alone(tmp_path):
+    write(tmp_path / 'elsewhere', 'real', 0)
+    policy = BagPolicy(tmp_path, LAST, 1)
+    for number in range(3):
+        write(tmp_path, f'e{number}', number + 1)
+        if not number:
+            (tmp_path / 'bags' / 'link').symlink_to(tmp_path / 'elsewhere' / 'bags' / 'real')
+        policy.committed(f'e{number}')
+    assert there(tmp_path) == ['e2', 'link']
+    assert (tmp_path / 'elsewhere' / 'bags' / 'real' / METADATA).is_file()
+
+
+def test_a_damaged_list_of_what_is_not_to_be_removed_is_named(tmp_path):
+    write(tmp_path, 'e0', 0)
+    (tmp_path / 'bags' / '.kept.json').write_text('{')
+    with pytest.raises(InfrastructureError, match=r'\.kept\.json.*remove it'):
+        BagPolicy(tmp_path, LAST, 1).committed('e0')
+    assert there(tmp_path) == ['e0']

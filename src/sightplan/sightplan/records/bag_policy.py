@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from sightplan.metrics import measures
 from sightplan.model import InfrastructureError
+from sightplan.model.whole_files import replacing
 from sightplan.records.bag import METADATA
 
 FOLDER = 'bags'
@@ -23,13 +25,16 @@ NOT_KEPT = ('this bag was not kept (a run with bags=last keeps the newest ones a
 """What readers say of a bag that results name and that is not there."""
 
 _REMOVED = '.removed-'
+_SPARED = '.kept.json'
 
 
 class BagPolicy:
     """Keeps the bags that a run wants, and removes the others; several processes may do so.
 
-    With ``last`` the bags in the run directory are counted, whoever wrote them and when: so it
-    holds after a run was taken up again, too. The one that is being written is one more.
+    With ``last`` the bags in the run directory are counted, whichever process wrote them and when:
+    so it holds after a run was taken up again, too. The one that is being written is one more.
+    What was there before the run began to keep the last ones alone is never removed; a list of it
+    stays beside the bags.
     """
 
     def __init__(self, folder: Path, keep: str = ALL, kept: int = KEPT) -> None:
@@ -43,6 +48,7 @@ class BagPolicy:
         self._folder, self._keep, self._kept = folder / FOLDER, keep, kept
         self._numbers: dict[str, int] = {}
         self._count = itertools.count()
+        self._spared: frozenset[str] | None = None
 
     @property
     def writes(self) -> bool:
@@ -68,11 +74,14 @@ class BagPolicy:
         if self._keep != LAST:
             return
         self._numbers[name] = next(self._count)
+        if self._spared is None:
+            self._spared = self._spare(name)
         bags, left = [], []
         for path in self._folder.iterdir():
             if path.name.startswith(_REMOVED):
                 left.append(path)  # by a process that was killed
-            elif not path.name.startswith('.') and (path / METADATA).is_file():
+            elif (not path.name.startswith('.') and path.name not in self._spared
+                  and not path.is_symlink() and (path / METADATA).is_file()):
                 bags.append(path)
         bags.sort(key=self._age)
         for path in bags[:-self._kept]:
@@ -87,6 +96,26 @@ class BagPolicy:
             left.append(hidden)
         for path in left:
             _remove(path)
+
+    def _spare(self, first: str) -> frozenset[str]:
+        """Bags that are older than the wish to keep the last ones; noted when it is first met.
+
+        Raises:
+            InfrastructureError: the list cannot be read or written; names it.
+        """
+        path = self._folder / _SPARED
+        try:
+            if path.exists():
+                return frozenset(json.loads(path.read_text('utf-8')))
+            there = sorted({one.name for one in self._folder.iterdir()
+                            if not one.name.startswith('.')} - {first})
+            with replacing(path) as new:
+                new.write_text(json.dumps(there), 'utf-8')
+            return frozenset(there)
+        except (OSError, ValueError, TypeError) as error:
+            raise InfrastructureError(
+                f'{path}: the list of bags that are not to be removed cannot be used ({error}); '
+                'remove it, or let the run keep all bags') from error
 
     def _age(self, bag: Path) -> tuple[int, int]:
         """When a bag was closed, and of those that this process closed at the same time which."""
