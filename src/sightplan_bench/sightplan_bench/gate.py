@@ -221,10 +221,8 @@ class Judge:
     """
 
     def __init__(self, robot: RobotConfig, still_rad_s: float) -> None:
-        from sightplan_arm.bodies import Bodies
-        from sightplan_arm.kinematics import Kinematics
         self._robot, self._chain, self._still = robot, Chain(robot), still_rad_s
-        self._solids = Solids(robot, Bodies(robot, Kinematics(robot)).margins())
+        self._solids = Solids(robot)
 
     def broken(self, trials: list[Trial]) -> list[str]:
         """What is wrong with each, '' for nothing."""
@@ -273,12 +271,13 @@ class Judge:
         return ''
 
     def _close(self, q: Vector) -> str:
-        """Whether bodies come too close to one another; not those that did so from the start."""
-        first = self._solids.room(q[:1])
-        worst = self._solids.room(q[::SAMPLES // MOMENTS])
-        if first < 0.0 or worst >= -TOLERANCE:
+        """Whether two bodies come too close to one another that did not begin so."""
+        rooms = self._solids.rooms(q[::SAMPLES // MOMENTS], 0.0)
+        rooms[self._solids.rooms(q[:1], 0.0) < 0.0] = 0.0
+        worst = int(np.argmin(rooms))
+        if rooms[worst] >= -TOLERANCE:
             return ''
-        return f'bodies too close by {-worst}'
+        return f'bodies too close by {-rooms[worst]}: {" and ".join(self._solids.pairs[worst])}'
 
     def _over(self, q: Vector, dq: Vector, ddq: Vector, points: Vector) -> str:
         arm, safety = self._robot.arm, self._robot.safety

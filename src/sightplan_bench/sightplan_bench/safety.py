@@ -634,7 +634,9 @@ def graph_commands(folder: Path, robot: str) -> dict[str, Sequence[str]]:
     script.write_text(json.dumps({'answers': {'default': 'No'}}))
     graph = find_graph('experiment')
     values = graph.values([
-        'world:=arm_bridge', 'hardware:=simulated', 'method:=ground', 'backend:=scripted',
+        'world:=arm_bridge', 'hardware:=simulated',
+        'lockstep:=false',  # times are those of the wall's clock, and time waits for nobody
+        'method:=ground', 'backend:=scripted',
         f'backend_options:=script={script}', f'robot:={robot}',
         'setup:=',  # the bench sets the table up itself: a reset shall only park the arm
         'rate_hz:=4'])  # drawing takes a core, which a camera does not

@@ -194,7 +194,8 @@ def outcome(planned: Sequence[str], lines: Sequence[Mapping[str, Any]],
         by_cpu: compare the pace by processor time.
 
     Returns:
-        plain JSON data; ``broken`` has the names of the bounds that do not hold.
+        plain JSON data; ``hundreds`` has the pace of each, ``broken`` the names of the bounds that
+        do not hold.
     """
     from sightplan_nodes.log_files import LIMIT_BYTES
     scored = [line['id'] for line in lines if measures.scored(line)]
@@ -227,6 +228,8 @@ def outcome(planned: Sequence[str], lines: Sequence[Mapping[str, Any]],
     return {**found, 'session': {'episodes': last.episodes, 'seconds': round(last.seconds, 1),
                                  'warm_after': warm},
             'memory': memory, 'pace': pace, 'pace_ratio': ratios,
+            'hundreds': [_pace(longest, begin, begin + PACE) for begin in range(
+                0, last.episodes - PACE + 1, PACE)],
             'disk': {'bytes': last.disk_bytes, 'bag_bytes': last.bag_bytes, 'bags': last.bags,
                      'most_bag_bytes': max(sample.bag_bytes for sample in longest)},
             'log_bytes': last.log_bytes, 'broken': [name for name, good in held.items()

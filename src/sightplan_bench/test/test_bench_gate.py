@@ -82,12 +82,42 @@ def test_the_judge_measures_bodies_as_the_gate_does(arm):
     robot, kinematics = arm
     bodies, random = Bodies(robot, kinematics), np.random.default_rng(2)
     margins = bodies.margins()
-    solids = Solids(robot, margins)
+    solids = Solids(robot)
+    links = {frozenset(pair) for pair in solids.pairs if not pair[1].startswith('the ')}
+    assert links >= {frozenset(pair) for pair in margins if not pair[1].startswith('the ')}
+    assert {pair for pair in margins if pair[1] == 'the table'} <= set(solids.pairs)
     for _ in range(8):
         q = robot.arm.ready + 0.5 * (random.uniform(robot.arm.lower, robot.arm.upper)
                                      - robot.arm.ready)
-        theirs = min(gap - margins[pair] for pair, gap in bodies.distances(q).items())
-        assert -1e-9 < solids.room(q[None]) - theirs < SPARSE_M
+        ours: dict[frozenset[str], float] = {}
+        for pair, room in zip(map(frozenset, solids.pairs), solids.rooms(q[None]), strict=True):
+            ours[pair] = min(room, ours.get(pair, np.inf))
+        assert solids.room(q[None]) == pytest.approx(min(ours.values()))
+        for pair, gap in bodies.distances(q).items():
+            if not pair[1].startswith('the side'):
+                assert -1e-9 < ours[frozenset(pair)] - (gap - margins[pair]) < SPARSE_M, pair
+
+
+def test_the_judge_catches_a_gate_that_forgets_a_pair(monkeypatch, robots):
+    """It does not ask the gate which there are."""
+    whole = Bodies._floor
+    monkeypatch.setattr(Bodies, '_floor', lambda self, one, other, *rest: (
+        None if other.name == 'panda_hand' and one.name == 'panda_link3' else
+        whole(self, one, other, *rest)))
+    robot = robots['panda']
+    assert ('panda_hand', 'panda_link3') not in Bodies(robot, Kinematics(robot)).margins()
+    found = map(frozenset, Judge(robot, 0.05)._solids.pairs)
+    assert frozenset(('panda_hand', 'panda_link3')) in found
+
+
+def test_one_pair_that_begins_too_close_excuses_no_other(panda, monkeypatch):
+    judge = Judge(panda, 0.05)
+    rooms = iter([np.array([-0.01, -0.02]), np.array([-0.01, 0.01])])
+    monkeypatch.setattr(judge._solids, 'rooms', lambda q, below_m: next(rooms))
+    wrong = judge._close(np.zeros((97, 7)))
+    assert wrong.startswith('bodies too close by 0.02: ' + ' and '.join(judge._solids.pairs[1]))
+    rooms = iter([np.array([-0.01, -0.02]), np.array([-0.01, -0.01])])
+    assert judge._close(np.zeros((97, 7))) == ''
 
 
 def test_the_judge_catches_a_gate_that_knows_no_bodies(monkeypatch, robots):

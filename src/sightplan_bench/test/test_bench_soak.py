@@ -43,6 +43,7 @@ def test_all_is_well():
     assert found['pace']['last'] == {'episodes_per_s': 1.0, 'episodes_per_cpu_s': 1.0, 'load': 1.0}
     assert found['memory']['agent'] == {'after_warming_mib': 100.0, 'at_the_end_mib': 100.0,
                                         'growth': 0.0}
+    assert found['hundreds'] == [found['pace']['first']] * 10
     assert json.dumps(found)
 
 
