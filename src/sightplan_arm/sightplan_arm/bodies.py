@@ -2,7 +2,8 @@
 
 Links, hand and fingers are the collision shapes of the URDF (meshes count as their convex hulls),
 what is held and what stands around are boxes, the table is all below its top, and the sides of the
-workspace box are half-spaces. Every pair of bodies that can move against one another is checked.
+workspace box are half-spaces. Every pair of bodies that the arm's joints can move against one
+another is checked; what fingers that open or close run into is not.
 
 **Nothing is jumped over.** Joints follow cubic splines; what is proven holds for all times between
 two samples, by one of two bounds. Seen from body A, a body B moves by the joints between the two;
@@ -77,6 +78,7 @@ MOST_SAMPLES = 200_000
 _POSTURES = 50  # at which bodies that are joined are found out
 _JOINED_M, _CONSTANT_M = 5e-4, 1e-3
 _STRIDE = 8  # pieces of a spline that are first tried with one direction
+_FAR_M = 0.2  # bodies that can be farther apart can keep any margin that can be configured
 _NEAR_M = 0.05  # beyond which balls around shapes tell enough of their distance
 _KEPT = 16  # surroundings that are kept ready
 
@@ -158,18 +160,20 @@ class Bodies:
     """The solids of one arm; everything here may be used by several threads at once.
 
     Args:
-        robot: its configuration; links without collision shapes in the URDF are not known.
+        robot: its configuration.
         kinematics: of the robot.
 
     Attributes:
         links: the bodies that the URDF describes.
         joined: pairs of their names that are never compared: in every one of many random
-            postures they are nearer than their margin, or as far apart as in all others, for they
-            are neighbours that turn about one axis, or their shapes overlap.
+            postures their shapes touch, or are as far apart as in all others, for they are
+            neighbours that turn about one axis. Margins do not matter for this.
         skipped: pairs that the robot's file leaves out, and why.
+        unknown: what has no shape although it moves, by the robot's file, and why.
 
     Raises:
-        InputError: the shapes cannot be read.
+        InputError: the shapes cannot be read; a part of the arm, the hand or a finger has none;
+            or a pair has a margin that it keeps in no posture.
     """
 
     def __init__(self, robot: RobotConfig, kinematics: Kinematics) -> None:
@@ -178,6 +182,7 @@ class Bodies:
         self._last = len(robot.arm.joints)
         self._boxed = set(robot.safety.checked_frames)
         self._read()
+        self.unknown = self._without_shapes()
         self._scenes: dict[Any, _Scene] = {}
         self.joined: tuple[tuple[str, str], ...] = ()
         self.skipped = tuple((*pair.bodies, pair.why) for pair in self._config.pairs
@@ -212,7 +217,7 @@ class Bodies:
         poses = self._kinematics.joint_poses(q[None])
         room = scene.spheres(scene.places(poses), np.arange(len(scene.pairs)))[0]
         room -= scene.floor - slack_m
-        near = np.nonzero(room < _NEAR_M)[0]
+        near = np.nonzero(~(room >= _NEAR_M))[0]
         if not len(near):
             return None, float(room.min(initial=np.inf))
         gaps = scene.gaps(poses, np.zeros(len(near), np.intp), near)[0]
@@ -238,6 +243,11 @@ class Bodies:
             key = (one.name, other.name)
             found[key] = min(found.get(key, np.inf), float(gap))
         return found
+
+    @property
+    def whole(self) -> bool:
+        """Whether bodies are compared, and nothing that moves lacks a shape."""
+        return bool(len(self._scene(NOTHING).pairs)) and not self.unknown
 
     def margins(self, around: Around = NOTHING) -> dict[tuple[str, str], float]:
         """Of all pairs that are compared: the distance that they must keep [m]."""
@@ -272,6 +282,53 @@ class Bodies:
         self._joints = joints
         self.links = tuple(Body(name, FINGER if moves[name][1] else LINK, moves[name][0])
                            for name in names)
+
+    def _without_shapes(self) -> tuple[tuple[str, str], ...]:
+        """What the robot's file lets go without a shape, and why; InputError for what it does not.
+
+        Links that have mass or looks need one, as does at least one of those that move as one: of
+        all that hangs on the arm's joints, and of what leads from the base to the first of them.
+        Frames, which have neither, need none.
+        """
+        robot, model = self._robot, self._model
+        root = ElementTree.parse(robot.urdf).getroot()  # noqa: S314  the user's own
+        shaped = {one.name for one in self.links}
+        solid = {str(link.get('name')) for link in root.iter('link')
+                 if link.find('visual') is not None or link.find('inertial/mass') is not None}
+        groups: dict[int, list[str]] = {}
+        chain = {robot.base_frame} | (self._above(robot.tip_frame)
+                                      - self._above(robot.base_frame))
+        for frame in model.frames:
+            if frame.type != pinocchio.FrameType.BODY:
+                continue
+            moves = any(int(joint) in self._joints for joint in model.supports[frame.parentJoint])
+            if moves or frame.name in chain:
+                groups.setdefault(int(frame.parentJoint), []).append(str(frame.name))
+        missing = []
+        for names in groups.values():
+            bare = [name for name in names if name not in shaped and name in solid]
+            missing += bare or ([names[0]] if not shaped & set(names) else [])
+        joints = {joint.get('name') for joint in root.iter('joint')}
+        if (not any(link.kind == FINGER for link in self.links)
+                and not joints & set(robot.gripper.joints)):
+            missing.append(HAND)  # a URDF of the arm alone
+        allowed = {one.link: one.why for one in self._config.without_shape}
+        wrong = [name for name in missing if name not in allowed]
+        if wrong:
+            raise InputError(
+                f'{robot.urdf}: {", ".join(wrong)}: no collision shape, so that nothing would be '
+                'known of what runs into it: give a URDF that has one, or say why none is needed '
+                f'in {robot.file} (safety.bodies.without_shape)')
+        return tuple((name, allowed[name]) for name in missing)
+
+    def _above(self, frame: str) -> set[str]:
+        """Names of the links (and joints) that carry a link, and its own."""
+        model, found = self._model, set()
+        number = model.getFrameId(frame)
+        while number:
+            found.add(str(model.frames[number].name))
+            number = model.frames[number].parentFrame
+        return found
 
     def _link_shapes(self, opening_m: float | None) -> list[_Shape]:
         """The shapes of all links with the fingers so far apart."""
@@ -371,28 +428,33 @@ class Bodies:
         postures = np.stack([arm.park, arm.ready, *random.uniform(
             arm.lower, arm.upper, (_POSTURES, self._last))])
         poses = self._kinematics.joint_poses(postures)
-        far = (scene.spheres(scene.places(poses), pairs) > _NEAR_M).any(axis=0)
+        far = (scene.spheres(scene.places(poses), pairs) > _FAR_M).any(axis=0)
         parts: dict[tuple[str, str], list[int]] = {}
         for pair in pairs:
             one, other = scene.names(int(pair))
             parts.setdefault((one.name, other.name), []).append(int(pair))
         distant = set(pairs[far].tolist())
 
-        def short(of: list[int]) -> Vector:
-            """(postures,) by how much the nearest of some shapes are farther than they must."""
+        def apart(of: list[int]) -> Vector:
+            """(postures,) distances of the nearest of some shapes."""
             return np.asarray(np.min([scene.gaps(
                 poses, np.arange(len(postures)), np.full(len(postures), pair, np.intp))[0]
-                - scene.floor[pair] for pair in of], axis=0))
+                for pair in of], axis=0))
 
         joined = []
         for names, of in parts.items():
             near = [pair for pair in of if pair not in distant]
             if not near:
                 continue
-            room = short(near)
-            if room.max() < _JOINED_M or (np.ptp(room) < _CONSTANT_M
-                                          and np.ptp(short(of)) < _CONSTANT_M):
+            nearest, margin_m = apart(of), float(scene.floor[of[0]])
+            if nearest.max() < _JOINED_M or np.ptp(nearest) < _CONSTANT_M:
                 joined.append(names)
+            elif not nearest.max() >= margin_m:
+                raise InputError(
+                    f'{self._robot.file}: safety.bodies: {names[0]} and {names[1]} must keep '
+                    f'{1e3 * margin_m:g} mm, but are never farther apart than '
+                    f'{1e3 * nearest.max():.1f} mm, so that every motion would be refused: give '
+                    'the pair less (safety.bodies.pairs)')
         return tuple(joined)
 
 
@@ -602,7 +664,7 @@ class _Motion:
         pair = met[pair]
         begun = pair[piece == 0]
         gaps, _ = scene.gaps(self._poses, np.zeros(len(begun), np.intp), begun)
-        leaving = begun[gaps < scene.floor[begun]]
+        leaving = begun[~(gaps >= scene.floor[begun])]
         need = scene.floor[pair]
         if len(leaving):
             found = self._apart(leaving)
@@ -612,7 +674,7 @@ class _Motion:
             row[leaving] = np.arange(len(leaving))
             held = row[pair] >= 0
             need[held] = found[piece[held], row[pair[held]]]
-        open_ = self._along(piece, pair) < need
+        open_ = ~(self._along(piece, pair) >= need)
         piece, pair, need = piece[open_], pair[open_], need[open_]
         return self._cut(self._stretches(piece, pair, need), set(leaving.tolist()))
 
@@ -624,13 +686,13 @@ class _Motion:
         floor = self._scene.floor[pairs]
         most = np.maximum.accumulate(gaps, axis=0)
         need = np.minimum(floor, most[:-1]) - BACK_M
-        back = np.argwhere(gaps[1:] < need)
+        back = np.argwhere(~(gaps[1:] >= need))
         if len(back):
             sample_, row = back[0]
             return self._scene.conflict(int(pairs[row]), float(gaps[sample_ + 1, row]),
                                         float(self._starts[sample_ + 1]), leaving=True)
         short = gaps[-1] - np.minimum(floor, gaps[0] + AWAY_M)
-        if (short < 0).any():
+        if not (short >= 0.0).all():
             row = int(np.argmin(short))
             return self._scene.conflict(int(pairs[row]), float(gaps[0, row]), leaving=True)
         return np.asarray(need)
@@ -666,7 +728,7 @@ class _Motion:
         scene = self._scene
         while len(open_.pair):
             self._samples += len(open_.pair)
-            close = np.nonzero(np.minimum(*open_.gaps) < open_.need)[0]
+            close = np.nonzero(~(np.minimum(*open_.gaps) >= open_.need))[0]
             if len(close):
                 return self._first(open_, close, leaving)
             straight = [np.minimum(gap, scene.gap(open_.pair, turn, shift, way))

@@ -277,18 +277,16 @@ def _check_bodies(robot: RobotConfig, kinematics: Kinematics, note: _Note) -> di
         return {}
     margins = bodies.margins()
     joined = ', '.join(f'{one} and {other}' for one, other in bodies.joined)
-    left_out = ''.join(f'; {one} and {other} by the file: {why}'
-                       for one, other, why in bodies.skipped)
+    left_out = ''.join([*(f'; {one} and {other} by the file: {why}'
+                          for one, other, why in bodies.skipped),
+                        *(f'; without a shape: {one}: {why}' for one, why in bodies.unknown)])
     wrong = []
     for posture in ('park', 'ready'):
         gaps = bodies.distances(getattr(robot.arm, posture))
         wrong += [f'in arm.{posture} {one} is {1e3 * gap:.1f} mm from {other}, the margin is '
                   f'{1e3 * margins[one, other]:g} mm'
                   for (one, other), gap in gaps.items() if gap < margins[one, other]]
-    if not bodies.links:
-        note('bodies', 'FAIL', f'{robot.urdf} has no collision shapes: give one that has, or '
-             'nothing is known of what the arm may run into')
-    elif wrong:
+    if wrong:
         note('bodies', 'FAIL', f'{"; ".join(wrong)}: change the posture, or margins or box in '
              f'{robot.file}')
     else:

@@ -349,6 +349,20 @@ class ObstacleConfig:
 
 
 @dataclass(frozen=True)
+class ShapelessConfig:
+    """What moves with the arm and may have no collision shape, so that nothing is known of it.
+
+    Attributes:
+        link: of the URDF; ``hand``: hand and fingers, where the URDF has neither.
+        why: it needs none.
+    """
+
+    __pydantic_config__ = _KNOWN_FIELDS_ONLY
+    link: Text
+    why: Text
+
+
+@dataclass(frozen=True)
 class BodiesConfig:
     """How far bodies keep apart in every motion.
 
@@ -361,6 +375,8 @@ class BodiesConfig:
         held_margin_m: what is in the hand from everything but the sides of the box.
         pairs: what holds of single pairs instead; of several that fit the first counts.
         obstacles: what always stands around the arm.
+        without_shape: what may have no collision shape; the guarantee ``checks`` then does not
+            hold.
     """
 
     __pydantic_config__ = _KNOWN_FIELDS_ONLY
@@ -371,6 +387,8 @@ class BodiesConfig:
     held_margin_m: Margin = 0.002
     pairs: Annotated[tuple[PairConfig, ...], _As(list[PairConfig], tuple)] = ()
     obstacles: Annotated[tuple[ObstacleConfig, ...], _As(list[ObstacleConfig], tuple)] = ()
+    without_shape: Annotated[tuple[ShapelessConfig, ...],
+                             _As(list[ShapelessConfig], tuple)] = ()
 
     @property
     def solids(self) -> tuple[Solid, ...]:
@@ -712,6 +730,11 @@ class _Check:
                 raise self._wrong(f'safety.bodies.obstacles.{number}.name', f'{obstacle.name!r} '
                                   'is taken: give it a name of its own')
             known.append(obstacle.name)
+        for number, one in enumerate(bodies.without_shape):
+            if one.link not in (*links, HAND):
+                raise self._wrong(f'safety.bodies.without_shape.{number}.link', 'there is no '
+                                  f'{one.link!r}{did_you_mean(one.link, (*links, HAND))}; there '
+                                  f'are {", ".join((*links, HAND))}')
         for number, pair in enumerate(bodies.pairs):
             field = f'safety.bodies.pairs.{number}'
             for name in pair.bodies:

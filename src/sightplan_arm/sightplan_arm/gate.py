@@ -174,7 +174,9 @@ class Gate:
         settings: how the gate is run.
         image_age_s: wall-clock seconds since a camera image came; None: images are taken on
             demand, and their age does not matter.
-        clock: monotonic wall clock, for heartbeats and answers [s].
+        clock: monotonic clock, for heartbeats and all that the arm does [s]: the wall's, or that
+            of a simulation that waits for whoever is late (``sightplan_arm.pace``).
+        wall: monotonic wall clock, for an operator's answers [s]; None: ``clock``.
 
     Raises:
         InputError: a setting is out of bounds.
@@ -183,18 +185,20 @@ class Gate:
     def __init__(self, arm: Arm, robot: RobotConfig, kinematics: Kinematics,
                  settings: GateSettings | None = None, *,
                  image_age_s: Callable[[], float] | None = None,
-                 clock: Callable[[], float] = time.monotonic) -> None:
+                 clock: Callable[[], float] = time.monotonic,
+                 wall: Callable[[], float] | None = None) -> None:
         self.settings = settings or GateSettings()
         check_settings(self.settings)
         self._arm, self._robot, self._kinematics = arm, robot, kinematics
         self.limits = Limits(robot, kinematics, self.settings.max_points,
                              self.settings.max_duration_s)
-        self._image_age_s, self._clock = image_age_s, clock
+        self._image_age_s, self._clock, self._wall = image_age_s, clock, wall or clock
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._state = GateState.REARMED
         self._cause = self._message = ''
         self._epoch = 0  # number of the episode, so that plans of an old one are refused
+        self._stops = 0  # how often a stop was asked for or found necessary
         self._motion: _Motion | None = None
         self._pending: _Pending | None = None
         self._ids = itertools.count(1)
@@ -208,7 +212,9 @@ class Gate:
         self._looked_s = -math.inf  # stamp of the newest measurement looked at
         self._clock_seen = (-math.inf, -math.inf)  # the arm's clock, and when it last changed
         self._shown: Vector | None = None  # where the last motion of a dry run ends
-        self._held: tuple[Solid, float] | None = None  # and how far the fingers are apart
+        # What is in the hand, and how far the fingers are apart that hold it; None: they close.
+        self._held: tuple[Solid, float | None] | None = None
+        self._closing: Fingers | None = None  # around it, until they stand
         self._room: tuple[Vector, float] | None = None  # where bodies were compared, and the room
         self._beats = Beats()
         self._local = _Local()
@@ -361,46 +367,64 @@ class Gate:
         with self._lock:
             self._admit(epoch)
         if self.settings.dry_run:
-            self._take(takes, float(opening_m))
+            with self._lock:
+                self._held = None if takes is None else (self._in_hand(takes), float(opening_m))
             return float(opening_m)
         self._confirm_motion(what, epoch)
         with self._lock:
             self._admit(epoch)
+            held = None if takes is None else self._in_hand(takes)
             motion = _Motion(what, self._arm.now_s())
             self._send(lambda: self._arm.grip(opening_m, force_n), motion)
-            if takes is not None:
-                self._take(takes, gripper.open_m)  # whatever happens from here on
+            fingers = Fingers(motion.start_s, float(opening_m), gripper.settle_s)
+            if held is not None:  # whatever happens from here on
+                self._held, self._closing = (held, None), fingers
         self._notifier.wake()
-        fingers = Fingers(motion.start_s, float(opening_m), gripper.settle_s)
         self._watch_over(motion, lambda: fingers.settled(self._arm))
-        reached = fingers.opening_m
         with self._lock:
-            if takes is not None:
-                self._take(None if reached < EMPTY_M else takes, reached)
-            else:
-                self._still_held()
-        return reached
+            wide = min(opening_m, fingers.opening_m) >= gripper.open_m - OPENED_M
+            if wide and takes is None:
+                self._held = None  # wide open, whatever was known of the opening before
+            self._still_held()
+        return fingers.opening_m
 
-    def _take(self, thing: Solid | None, opening_m: float) -> None:
-        """Know what is in the hand, given in the table's frame, from now on."""
-        with self._lock:
-            state = self._arm.state()
-            where = self._shown if self._shown is not None else (
-                None if state is None else state.positions)
-            if thing is None or where is None:
-                self._held = None
-                return
-            tip = inverse(self._robot.table.pose) @ self._kinematics.fk(where)
-            self._held = dataclasses.replace(thing, pose=inverse(tip) @ thing.pose), opening_m
+    def _in_hand(self, thing: Solid) -> Solid:
+        """A thing in the table's frame as it is in the hand now. The lock is held.
+
+        Raises:
+            ArmStoppedError: it is not known where the arm is.
+        """
+        state = self._arm.state()
+        where = self._shown if self._shown is not None else (
+            None if state is None else state.positions)
+        if where is None or not np.isfinite(where).all():
+            raise ArmStoppedError('stale_state', 'it is not known where the arm is: there are no '
+                                  'joint states, or they are no numbers; see to the driver')
+        tip = inverse(self._robot.table.pose) @ self._kinematics.fk(where)
+        return dataclasses.replace(thing, pose=inverse(tip) @ thing.pose)
 
     def _still_held(self) -> Solid | None:
-        """What is in the hand, unless the fingers have opened since. The lock is held."""
+        """What is in the hand, unless the fingers have opened since. The lock is held.
+
+        How far they are apart around it is noted when they stand, also after the grip was broken
+        off: they still do what they were told.
+        """
         if self._held is None:
             return None
         thing, opening_m = self._held
+        if self.settings.dry_run:
+            return thing
+        if opening_m is None:
+            assert self._closing is not None
+            if not self._closing.settled(self._arm):
+                return thing
+            opening_m = self._closing.opening_m
+            self._held, self._closing = (thing, opening_m), None
+            if opening_m < EMPTY_M:
+                self._held = None
+                return None
         state = self._arm.state()
-        if (not self.settings.dry_run and state is not None
-                and state.opening_m > opening_m + OPENED_M):
+        if state is not None and state.opening_m > opening_m + OPENED_M:
             self._held = None
             return None
         return thing
@@ -450,14 +474,28 @@ class Gate:
         """
         self._break_off(cause, message, latched=True)
 
-    def rearm(self, who: str) -> None:
+    @property
+    def stops(self) -> int:
+        """How often the arm was stopped so far, also while it was stopped already."""
+        with self._lock:
+            return self._stops
+
+    def rearm(self, who: str, since: int | None = None) -> None:
         """Release a stop: a person has looked at the arm. Nothing moves before a new episode.
 
+        Args:
+            who: does so, for the record.
+            since: ``stops`` when that person asked for it; None: now.
+
         Raises:
-            ArmStoppedError: the arm still moves.
+            ArmStoppedError: the arm still moves, or was stopped once more since then.
         """
         with self._lock:
             if self._state is GateState.STOPPED:
+                if since is not None and since != self._stops:
+                    raise ArmStoppedError(self._cause, 'the arm was stopped once more while it '
+                                          'was re-armed: see why, and re-arm it then',
+                                          latched=True)
                 if self._is_moving():
                     raise ArmStoppedError(self._cause, 'the arm still moves; re-arm when it '
                                           'stands', latched=True)
@@ -532,12 +570,13 @@ class Gate:
         with self._lock:
             if not self.settings.dry_run:
                 self._look()
+                self._still_held()
         self._notifier.wake()
 
     def checks(self) -> dict[str, bool]:
         """What is checked of motions, and whether it is."""
-        return {'limits': True, 'workspace': True, 'collisions': True, 'tracking': True,
-                'joint_states': True, 'pictures': self._image_age_s is not None}
+        return {'limits': True, 'workspace': True, 'collisions': self.limits.bodies.whole,
+                'tracking': True, 'joint_states': True, 'pictures': self._image_age_s is not None}
 
     def status(self) -> GateStatus:
         """How things stand."""
@@ -654,13 +693,13 @@ class Gate:
         with self._lock:
             self._admit(epoch)
             pending = self._pending = _Pending(str(next(self._ids)), what)
-        deadline = self._clock() + self.settings.confirm_timeout_s
+        deadline = self._wall() + self.settings.confirm_timeout_s
         self._notifier.wake()
         try:
             with self._lock:
                 while pending.answer is None:
                     self._require_armed(epoch)
-                    if self._clock() >= deadline:
+                    if self._wall() >= deadline:
                         raise ArmStoppedError('no_answer', 'no operator has said yes within '
                                               f'{self.settings.confirm_timeout_s:g} s to: {what}')
                     self._changed.wait(0.02)
@@ -830,6 +869,7 @@ class Gate:
 
     def _break(self, error: ArmStoppedError) -> None:
         """Hold or stop, and brake. The lock is held."""
+        self._stops += error.latched
         state = GateState.STOPPED if error.latched else GateState.HOLDING
         if self._state is GateState.STOPPED or (
                 not error.latched and self._state is not GateState.ARMED):

@@ -4,13 +4,14 @@
 guarantee              it holds if
 ====================== ============================================================================
 watcher                a process of its own hears the gate, could stop the arm, and has not done so
-stop                   the command to brake gets to the controller
+stop                   the command to brake gets to the controller, which is active
 joint_states, camera   95 % of the messages, and the newest, come within the age of its file
 heartbeats             the same, of all nodes that motions need just now
 gate                   the gate's thread looks after the arm often enough, likewise
-clock                  the stamps of the joint states go on as steadily as time does
+clock                  the stamps of the joint states go on as steadily as time does; simulated
+                       time that waits for whoever is late may be slower
 command_limits         the controller_manager itself enforces the limits of the joints
-checks                 no check of the gate is turned off
+checks                 no check of the gate is turned off, and nothing that moves has no shape
 dry_run                no motion is sent
 ====================== ============================================================================
 
@@ -155,6 +156,7 @@ class Observed:
         joint_states, camera, gate: messages, and looks of the gate's thread.
         heartbeats: by node that motions need.
         clock: stamps of the joint states.
+        lockstep: whether their time is simulated and waits, in which ages are counted then.
         stop: why braking would not get to the controller; '': it would.
         watcher: as it is seen from here.
         command_limits: whether the controller_manager enforces limits; None: it is not known.
@@ -168,6 +170,7 @@ class Observed:
     gate: Measured | None = None
     heartbeats: Mapping[str, Measured] = field(default_factory=dict)
     clock: ClockMeasured | None = None
+    lockstep: bool = False
     stop: str | None = None
     watcher: WatcherSeen | None = None
     command_limits: bool | None = None
@@ -235,7 +238,7 @@ def assess(robot: RobotConfig, seen: Observed) -> tuple[Guarantee, ...]:
         'gate': lambda: (None, 'no gate is there', 'start arm_bridge', {}) if seen.gate is None
         else _messages('looks of the gate', seen.gate, safety.heartbeat_timeout_s,
                        'safety.heartbeat_timeout_s', 'see to the load of this computer'),
-        'clock': lambda: _clock(seen.clock),
+        'clock': lambda: _clock(seen.clock, seen.lockstep),
         'command_limits': lambda: (
             seen.command_limits, seen.command_limits_said,
             ('the gate checks all limits itself; to have the driver do so, too, set '
@@ -310,7 +313,7 @@ def _heartbeats(seen: Mapping[str, Measured], limit_s: float) -> Finding:
     return True, rates, '', measured
 
 
-def _clock(seen: ClockMeasured | None) -> Finding:
+def _clock(seen: ClockMeasured | None, lockstep: bool) -> Finding:
     if seen is None:
         return True, _ON_DEMAND, '', {}
 
@@ -323,6 +326,10 @@ def _clock(seen: ClockMeasured | None) -> Finding:
     if not seen.stamped:
         return (False, 'the joint states have no stamps: the time of arrival stands for them',
                 'have the driver stamp them', measured)
+    if lockstep:
+        said = (f'simulated time goes {seen.speed:.2f} s per second, as fast as this computer '
+                'keeps up; ages are counted in it')
+        return not seen.set_back, said, 'start the graph anew', measured
     said = (f'the stamps go {seen.speed:.2f} s per second and are {seen.offset_s:.3f} s behind '
             f'the clock of this node; set back {seen.set_back} times')
     return (abs(seen.speed - 1.0) <= _DRIFT and not seen.set_back, said,
@@ -335,7 +342,8 @@ def _checks(checks: Mapping[str, bool] | None) -> Finding:
     off = [name for name, on in checks.items() if not on]
     said = f'on: {", ".join(name for name, on in checks.items() if on)}'
     return (not off, said + (f'; off: {", ".join(off)}' if off else ''),
-            "turn it on in the robot's file or the settings of the gate", dict(checks))
+            ("turn it on in the robot's file or the settings of the gate; collisions: give the "
+             'links of safety.bodies.without_shape collision shapes in the URDF'), dict(checks))
 
 
 def _dry_run(dry_run: bool | None) -> Finding:

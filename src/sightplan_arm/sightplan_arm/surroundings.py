@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sightplan.model import InputError, excerpt
 from sightplan_arm.geometry import make_pose, rotation_from_rpy
 from sightplan_arm.hardware import Vector
 
@@ -24,12 +25,24 @@ class Solid:
         size_m: (3,) its whole extents along its own axes.
         fingers: whether fingers keep clear of it, too. Not of boxes coarser than what was looked
             at when the grasp was chosen, such as tiles of a map of heights.
+
+    Raises:
+        InputError: its pose is not of finite numbers, or an extent is not more than 0.
     """
 
     name: str
     pose: Vector
     size_m: Vector
     fingers: bool = True
+
+    def __post_init__(self) -> None:
+        if np.shape(self.pose) != (4, 4) or not np.isfinite(self.pose).all():
+            raise InputError(f'{self.name}: its pose is {excerpt(self.pose)}: give (4, 4) finite '
+                             'numbers')
+        size_m = np.asarray(self.size_m, dtype=np.float64)
+        if size_m.shape != (3,) or not (np.isfinite(size_m) & (size_m > 0.0)).all():
+            raise InputError(f'{self.name}: its size is {excerpt(self.size_m)} m: give three '
+                             'finite numbers of more than 0')
 
     @classmethod
     def upright(cls, name: str, centre_m: Vector, size_m: Vector, yaw_rad: float = 0.0,

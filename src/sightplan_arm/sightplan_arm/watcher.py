@@ -53,6 +53,9 @@ Not before: a controller that is deactivated in mid-motion stops with a jerk."""
 AGAIN_S = 0.5
 """A lock that was not confirmed is asked for again after this time [s]."""
 
+KEEP_AGAIN_S = 1.0
+"""A stop that could not be kept is tried to be kept again after this time [s]."""
+
 
 class Lock(Protocol):
     """The driver's own means to follow no command any more. No method waits."""
@@ -96,7 +99,8 @@ class Watcher:
         robot: its configuration.
         arm: measurements, and the way to the controller, which this process shares with nobody.
         lock: of the driver.
-        keep: is told of a stop (a message for people), so that it outlasts the process.
+        keep: is told of a stop (a message for people), so that it outlasts the process; again
+            after a while if it raises.
         reach: why braking would not get to the controller; '': it would.
         clock: monotonic wall clock [s].
     """
@@ -116,6 +120,8 @@ class Watcher:
         self._lock_asked_s = -math.inf
         self._braked_s: float | None = None  # when the arm was braked, while the gate is late
         self._gate_state: GateState | None = None
+        self._unkept = ''  # why the stop is not kept yet
+        self._keep_asked_s = -math.inf
 
     def beat(self) -> None:
         """Take a heartbeat of the gate."""
@@ -133,6 +139,8 @@ class Watcher:
             now_s = self._clock()
             if self._state is GateState.STOPPED:
                 self._keep_still(now_s)
+                if self._unkept and now_s - self._keep_asked_s >= KEEP_AGAIN_S:
+                    self._keep_stop(now_s)
             elif self._braked_s is not None:
                 self._keep_still(now_s)
                 self._await_gate(now_s, self._braked_s)
@@ -147,7 +155,8 @@ class Watcher:
             if self._braked_s is not None:
                 return False  # nobody knows yet whether the stop is to be kept
             if self._state is GateState.STOPPED:
-                return self._driver.is_closed() or bool(self._driver.missing())
+                return not self._unkept and (
+                    self._driver.is_closed() or bool(self._driver.missing()))
             return not self._moving()
 
     def status(self) -> WatcherStatus:
@@ -156,7 +165,8 @@ class Watcher:
             missing = []
             if self._arm.state() is None:
                 missing.append('no joint states have come: start the driver')
-            missing += [why for why in (self._reach(), self._driver.missing()) if why]
+            missing += [why for why in (self._reach(), self._driver.missing(), self._unkept)
+                        if why]
             cause = (CAUSE if self._state is GateState.STOPPED else
                      LATE if self._braked_s is not None else '')
             return WatcherStatus(self._state, cause, self._message, self._moving(), tuple(missing))
@@ -174,7 +184,7 @@ class Watcher:
             self._driver.open()  # also one that a process before this one has closed
             if self._state is GateState.STOPPED:
                 log.warning('re-armed after: %s', self._message)
-                self._state, self._message = GateState.REARMED, ''
+                self._state, self._message, self._unkept = GateState.REARMED, '', ''
                 self._beat_s = -math.inf  # the gate is to be heard anew
 
     # Inside. The lock is held.
@@ -213,7 +223,18 @@ class Watcher:
             self._message = f'the process of the safety gate died or hangs: {self._message}'
             log.error('%s: stopped', self._message)
             self._state, self._braked_s = GateState.STOPPED, None
+            self._keep_stop(now_s)
+
+    def _keep_stop(self, now_s: float) -> None:
+        self._keep_asked_s = now_s
+        try:
             self._keep(self._message)
+        except Exception as error:  # the arm is looked after all the same
+            self._unkept = (f'the stop cannot be kept ({error}), and would not outlast this '
+                            'process: make its file writable (parameter latch_file)')
+            log.critical('%s', self._unkept)
+        else:
+            self._unkept = ''
 
     def _keep_still(self, now_s: float) -> None:
         """Lock the arm once it was braked; brake it again if it moves on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
 import coal
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from arm_doubles import FollowingArm, WallClock, way
 from sightplan.model import InputError
 from sightplan_arm.bodies import BACK_M, Bodies, _Motion
-from sightplan_arm.config import BodiesConfig, ObstacleConfig, PairConfig
+from sightplan_arm.config import BodiesConfig, ObstacleConfig, PairConfig, ShapelessConfig
 from sightplan_arm.gate import Gate
 from sightplan_arm.geometry import hand_down, inverse, make_pose, rotation_from_rpy, transform
 from sightplan_arm.hardware import ArmStoppedError, JointTrajectory
@@ -378,7 +379,103 @@ def test_fingers_are_where_the_opening_has_them(low):
     assert low(*down, coarse) is None
 
 
+# --- what is no number ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(('pose', 'size_m', 'what'), [
+    (make_pose((np.nan, 0.0, 0.0)), (0.1, 0.1, 0.1), 'pose'),
+    (np.eye(3), (0.1, 0.1, 0.1), 'pose'),
+    (np.eye(4), (0.1, np.nan, 0.1), 'size'),
+    (np.eye(4), (0.1, 0.0, 0.1), 'size'),
+    (np.eye(4), (np.inf, 0.1, 0.1), 'size')])
+def test_a_solid_has_a_place_and_a_size(pose, size_m, what):
+    with pytest.raises(InputError, match=f'a cup: its {what} is'):
+        Solid('a cup', pose, np.array(size_m))
+
+
+@pytest.mark.parametrize('held', [False, True])
+def test_what_cannot_be_compared_is_not_let_through(panda, bodies, panda_kinematics, held):
+    """Also where a number got lost behind the checks of what is given."""
+    thing = Solid('a cup', make_pose((0.0, 0.0, 0.3)), np.full(3, 0.05))
+    around = Around(held=thing) if held else Around((thing,))
+    object.__setattr__(thing, 'size_m' if not held else 'pose',
+                       np.full(3, np.nan) if not held else np.full((4, 4), np.nan))
+    over = straight(panda, panda_kinematics, (-0.15, 0.0, 0.2), (0.15, 0.0, 0.2))
+    found = bodies['panda'].conflict(Spline.of(over), around)
+    assert found is not None and 'a cup' in (found.one.name, found.other.name)
+
+
 # --- the robot's file -------------------------------------------------------------------------
+
+
+def without(robot, folder, *links):
+    """A robot whose URDF has no collision shapes of some links; none named: of none at all."""
+    tree = ElementTree.parse(robot.urdf)
+    for link in tree.getroot().iter('link'):
+        if link.get('name') in links or not links:
+            for shape in link.findall('collision'):
+                link.remove(shape)
+    urdf = folder / 'bare.urdf'
+    tree.write(urdf)
+    return replace(robot, urdf=urdf)
+
+
+@pytest.mark.parametrize('links', [(), ('panda_hand',), ('panda_leftfinger',), ('panda_link0',),
+                                   ('panda_link3', 'panda_link6')])
+def test_what_moves_has_a_shape_or_a_reason(panda, panda_kinematics, tmp_path, links):
+    bare = without(panda, tmp_path, *links)
+    with pytest.raises(InputError, match=r'no collision shape.*without_shape') as e:
+        Bodies(bare, panda_kinematics)
+    for name in links or ('panda_link0', 'panda_link7', 'panda_hand', 'panda_rightfinger'):
+        assert name in str(e.value)
+    if links:
+        given = replace(panda.safety.bodies, without_shape=tuple(
+            ShapelessConfig(name, 'for this test') for name in links))
+        bare = replace(bare, safety=replace(bare.safety, bodies=given))
+        made = Bodies(bare, panda_kinematics)
+        assert made.unknown == tuple((name, 'for this test') for name in links)
+        clock = WallClock()
+        gate = Gate(FollowingArm(bare, clock), bare, panda_kinematics, clock=clock)
+        assert gate.checks()['collisions'] is False
+        gate.close()
+
+
+def test_an_arm_without_its_hand_is_noticed(panda, panda_kinematics, tmp_path):
+    text = panda.urdf.read_text()
+    urdf = tmp_path / 'other.urdf'
+    urdf.write_text(text.replace('type="prismatic"', 'type="fixed"'))
+    Bodies(replace(panda, urdf=urdf), panda_kinematics)  # they have shapes, and do not move
+    urdf.write_text(text.replace('type="prismatic"', 'type="fixed"').replace(
+        'panda_finger_joint', 'something_else'))
+    with pytest.raises(InputError, match='other.urdf: hand: no collision shape'):
+        Bodies(replace(panda, urdf=urdf), panda_kinematics)
+
+
+def test_frames_need_no_shape_and_all_else_is_checked(panda, bodies, bench):
+    assert all(one.unknown == () for one in bodies.values())
+    assert bench.gate.checks()['collisions'] is True
+
+
+@pytest.mark.parametrize(('name', 'bodies_', 'pair'), [
+    ('panda', BodiesConfig(pairs=(PairConfig(('hand', 'panda_link5'), 0.1),)),
+     ('panda_hand', 'panda_link5')),
+    ('ur5e', BodiesConfig(self_margin_m=0.05), ('wrist_3_link', 'wrist_1_link'))])
+def test_a_larger_margin_takes_no_pair_away(robots, name, bodies_, pair):
+    """One that no posture keeps is refused with the pair and what would be kept."""
+    robot = robots[name]
+    robot = replace(robot, safety=replace(robot.safety, bodies=bodies_))
+    with pytest.raises(InputError, match=rf'{pair[0]} and {pair[1]} must keep .* mm, but are '
+                                         r'never farther apart than [\d.]+ mm'):
+        Bodies(robot, Kinematics(robot))
+
+
+def test_joined_are_the_same_whatever_the_margins(robots, bodies):
+    for name, robot in robots.items():
+        for margin_m in (0.0, 0.02):
+            config = replace(robot.safety.bodies, self_margin_m=margin_m)
+            made = Bodies(replace(robot, safety=replace(robot.safety, bodies=config)),
+                          Kinematics(robot))
+            assert made.joined == bodies[name].joined
 
 
 def test_pairs_that_are_never_compared_are_shown_and_few(bodies):
@@ -493,6 +590,51 @@ def test_what_is_held_when_a_grip_is_broken_off_counts_as_held(bench):
     with pytest.raises(ArmStoppedError):
         bench.take()
     assert bench.gate.held is not None
+
+
+def test_what_a_broken_off_grip_took_is_let_go_by_fingers_that_open(bench):
+    bench.arm.between_m = 0.03
+    bench.arm.after(0.1, bench.gate.hold)
+    with pytest.raises(ArmStoppedError):
+        bench.take()
+    for _ in range(200):  # the fingers still do what they were told
+        bench.arm.wait(0.01)
+        bench.gate.tick()
+    assert bench.gate.held is not None
+    bench.gate.new_episode()
+    bench.gate.grip(0.05, 10.0, 'open a little')
+    assert bench.gate.held is None
+
+
+def test_fingers_that_opened_wide_hold_nothing_of_whatever_width(bench):
+    bench.arm.between_m = 0.079
+    bench.arm.after(0.1, bench.gate.hold)
+    with pytest.raises(ArmStoppedError):
+        bench.take()
+    bench.gate.new_episode()
+    bench.arm.between_m = 0.0
+    bench.gate.grip(0.08, 10.0, 'open')
+    assert bench.gate.held is None
+
+
+def test_a_broken_off_grip_around_nothing_holds_nothing(bench):
+    bench.arm.after(0.1, bench.gate.hold)
+    with pytest.raises(ArmStoppedError):
+        bench.gate.grip(0.0, 10.0, 'grasp', Solid('air', np.eye(4), np.full(3, 0.05)))
+    for _ in range(200):
+        bench.arm.wait(0.01)
+        bench.gate.tick()
+    assert bench.gate.held is None
+
+
+def test_nothing_is_taken_where_the_arm_is_not_known_to_be(bench):
+    bench.arm._measured = replace(bench.arm._measured,
+                                  positions=np.full(len(bench.arm.posture), np.nan))
+    with pytest.raises(ArmStoppedError, match='are no numbers') as e:
+        bench.gate.grip(0.0, 10.0, 'grasp', Solid('x', np.eye(4), np.full(3, 0.05)))
+    assert e.value.cause == 'stale_state'
+    assert not bench.arm.sent
+    assert bench.gate.held is None
 
 
 def test_the_gate_tells_what_a_motion_says_is_around(bench):

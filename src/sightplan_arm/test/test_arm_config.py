@@ -69,7 +69,8 @@ def test_the_template_explains_every_field():
     assert {field.name for field in fields(config.HandConfig)} == PANDA['gripper']['hand'].keys()
     bodies = PANDA['safety']['bodies']
     assert {field.name for field in fields(config.BodiesConfig)} == bodies.keys()
-    assert config.BodiesConfig(**{**bodies, 'pairs': (), 'obstacles': ()}) == config.BodiesConfig()
+    lists = {'pairs': (), 'obstacles': (), 'without_shape': ()}
+    assert config.BodiesConfig(**{**bodies, **lists}) == config.BodiesConfig()
 
 
 @pytest.fixture

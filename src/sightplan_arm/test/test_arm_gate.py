@@ -254,6 +254,18 @@ def stop_request(make):
     return bench, bench.error(bench.follow)
 
 
+def gate_late(make):
+    bench = make()
+    bench.arm.after(0.1, lambda: bench.gate.hold('gate_late', 'braked by the watcher'))
+    return bench, bench.error(bench.follow)
+
+
+def watcher(make):
+    bench = make()
+    bench.arm.after(0.1, lambda: bench.gate.stop('watcher', 'stopped by the watcher'))
+    return bench, bench.error(bench.follow)
+
+
 @pytest.mark.parametrize('cause', CAUSES)
 def test_every_cause_is_raised_and_does_what_the_table_says(make, cause):
     bench, error = globals()[cause](make)
@@ -446,6 +458,19 @@ def test_a_hold_ends_with_the_next_episode_and_a_stop_needs_a_person_too(bench):
     assert 'a person' in bench.gate.status().message
     bench.gate.hold()
     assert bench.gate.status().state is GateState.REARMED
+    bench.gate.new_episode()
+    bench.follow()
+
+
+@pytest.mark.parametrize('first', ['stop_request', 'watcher'])
+def test_a_stop_while_a_person_rearms_is_not_lost(bench, first):
+    bench.gate.stop(first, 'the first')
+    seen = bench.gate.stops
+    bench.gate.stop()
+    error = bench.error(bench.gate.rearm, 'a person', seen)
+    assert 'stopped once more' in str(error)
+    assert bench.gate.status().state is GateState.STOPPED
+    bench.gate.rearm('a person', since=bench.gate.stops)
     bench.gate.new_episode()
     bench.follow()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 
 import pytest
 
@@ -116,7 +117,7 @@ def test_stamps_tell_of_clocks():
 
 
 def test_a_file_says_what_is_required_and_misspelt_names_are_named(tmp_path):
-    text = ROBOT.file.read_text()
+    text = re.sub(r'(?m)^ *required:.*\n', '', ROBOT.file.read_text())
 
     def robot(required):
         path = tmp_path / 'mine.yaml'

@@ -11,7 +11,14 @@ from arm_doubles import FollowingArm, WallClock, brakes, way
 from sightplan_arm.config import load_robot
 from sightplan_arm.gate_status import GateState
 from sightplan_arm.hardware import ArmStoppedError
-from sightplan_arm.watcher import AFTER_BRAKING_S, AGAIN_S, LATCH_S, SETTLE_S, Watcher
+from sightplan_arm.watcher import (
+    AFTER_BRAKING_S,
+    AGAIN_S,
+    KEEP_AGAIN_S,
+    LATCH_S,
+    SETTLE_S,
+    Watcher,
+)
 
 STEP_S = 0.005
 ROBOT = load_robot('panda')
@@ -213,6 +220,36 @@ def test_a_lock_that_does_not_answer_is_asked_again():
     scene.lock.deaf = False
     scene.pass_(AGAIN_S)
     assert scene.watcher.leave()
+
+
+def test_a_stop_that_cannot_be_kept_is_kept_later():
+    scene = Scene()
+    tried, full = [], [True]
+
+    def keep(message):
+        tried.append(scene.clock())
+        if full[0]:
+            raise OSError('no space left')
+        scene.kept.append(message)
+    scene.watcher._keep = keep
+    scene.begin()
+    scene.gate_lives = False
+    scene.pass_(0.2 + LATCH_S)
+    assert (scene.state, len(tried)) == (GateState.STOPPED, 1)
+    assert 'no space left' in '; '.join(scene.watcher.status().missing)
+    assert not scene.watcher.leave(), 'else the stop would be lost'
+    assert scene.lock.closed
+    scene.pass_(3.0)
+    assert len(tried) > 2
+    assert np.diff(tried).min() >= KEEP_AGAIN_S - 1e-9
+    full[0] = False
+    scene.pass_(KEEP_AGAIN_S + STEP_S)
+    assert len(scene.kept) == 1
+    assert not scene.watcher.status().missing
+    assert scene.watcher.leave()
+    before = len(tried)
+    scene.pass_(3.0)
+    assert len(tried) == before
 
 
 def test_a_controller_that_takes_nothing_is_locked_all_the_same():

@@ -105,7 +105,7 @@ class Solids:
         return frozenset(found)
 
     def _are_joined(self, link: str, other: str) -> bool:
-        """Whether one joint of the URDF joins two links, or no joint of the arm moves them apart."""
+        """Whether one joint of the URDF joins two links, or none of the arm moves them apart."""
         above = [_of(self._joints[one], 'parent', 'link') if one in self._joints else ''
                  for one in (link, other)]
         return above[0] == other or above[1] == link or (
@@ -156,7 +156,8 @@ class Solids:
         one, other = self._parts[a], self._parts[b]
         poses = [self._place(part.link, q) @ part.pose for part in (one, other)]
         found = []
-        for (part, pose), (seen, there) in itertools.permutations(zip((one, other), poses), 2):
+        both = zip((one, other), poses, strict=True)
+        for (part, pose), (seen, there) in itertools.permutations(both, 2):
             points = seen.points @ np.swapaxes(there[:, :3, :3], 1, 2) + there[:, None, :3, 3]
             local = (points - pose[:, None, :3, 3]) @ pose[:, :3, :3]
             found.append(part.distances(local).min(axis=1))

@@ -33,6 +33,9 @@ class ArmBridgeSettings:
     hardware: str = param(names.REAL, 'What is moved: a real robot, by the names of its file, or '
                           f'a simulated one (a sim_bridge in the namespace {names.HARDWARE})',
                           choices=(names.REAL, names.SIMULATED))
+    lockstep: bool = param(False, 'Whether ages are those of the time of simulated hardware, '
+                           'which waits for whoever is late (its parameter of this name); a real '
+                           'robot waits for nobody')
     setup: str = param(names.AUTO, 'Service (LoadProblem) that puts the blocks onto the table, '
                        'and beside it one (ResetWorld, ~/reset) that does it again; empty: a '
                        "person does; auto: the simulated hardware's, if it is one")
@@ -63,12 +66,13 @@ class ArmBridge(WorldNode):
         self._side = ArmSide(self, s.hardware)
         robot = self._side.robot
         self._choose_what_to_pass_on(robot)
-        self._arm = RosArm(self, robot, s.hardware, self._relay_joints)
-        self._camera = RosCamera(self, robot.camera, s.hardware, self._relay)
+        self._arm = RosArm(self, robot, s.hardware, self._relay_joints, s.lockstep)
+        self._camera = RosCamera(self, robot.camera, s.hardware, self._relay, self._arm.pace,
+                                 robot.safety.image_timeout_s)
         self._pubs = {'image': self.image_pub, 'info': self.info_pub, 'depth': self.depth_pub}
         gate, self._skills_of_arm = self._side.attach(
             s.domain, self._arm, self._camera, self._camera.image_age_s,
-            self._wait_for_hardware, self._arm.unreachable)
+            self._wait_for_hardware, self._arm.unreachable, self._arm.pace)
         self._arm.on_trouble = lambda message: gate.stop('command_failed', message)
         service = names.setup_service(s.hardware, s.setup)
         table = service.rpartition('/')[0]

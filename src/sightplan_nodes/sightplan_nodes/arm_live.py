@@ -88,8 +88,9 @@ class LiveClient(Node):
                                      qos.HEARTBEAT),
             self.create_subscription(msg.ArmStatus, names.arm_status(names.ARM_WATCHER), hear,
                                      qos.LATCHED)]
+        unreachable = reachable(self, robot, hardware)
         time.sleep(_DRIVER_S + WINDOW_S)
-        guarantees = assess(robot, measures.observed((), reachable(self, robot, hardware)()))
+        guarantees = assess(robot, measures.observed((), unreachable()))
         for subscription in subscriptions:
             self.destroy_subscription(subscription)
         return {'asked': '', 'robot': robot.name, 'hardware': hardware, 'state': None,

@@ -41,6 +41,7 @@ from sightplan_arm.gate import Gate, GateSettings, GateState, GateStatus, Planne
 from sightplan_arm.guarantees import Guarantee, Observed, Rate, assess, lacking
 from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, JointState
 from sightplan_arm.kinematics import Kinematics
+from sightplan_arm.pace import Pace
 from sightplan_arm.skills import SkillReport, SkillResult, Skills, load_skills
 from sightplan_arm.skills.pointing import PointingSkills
 from sightplan_arm.skills.pointing import make_skills as make_pointing_skills
@@ -48,7 +49,7 @@ from sightplan_nodes import names, qos
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import error_text
-from sightplan_nodes.heartbeats import Beat
+from sightplan_nodes.heartbeats import Beat, PaceBeat
 from sightplan_nodes.latch import Latch, latch_path
 from sightplan_nodes.live_measures import LiveMeasures
 from sightplan_nodes.options import parse_options
@@ -68,6 +69,8 @@ BEATS_COME_S = 15.0
 Nodes that answer calls may still be unknown to others: Fast DDS announces them every 3 s."""
 GUARANTEES_S = 1.0
 """So often it is seen which guarantees hold [s]."""
+SLOW = 0.8
+"""Simulated time that goes slower than this is told of [s/s]."""
 WATCHER_GONE_S = 1.0
 """A watcher that was not heard for so long is not asked to re-arm [s]."""
 REARM_S = 3.0
@@ -169,6 +172,9 @@ class ArmSide:
         self._watchers = ([names.ARM_WATCHER] if hardware and not self.gate_settings.dry_run
                           and 'watcher' in self.robot.safety.required else [])
         self._ticks = Rate()
+        self._pace: Pace | None = None
+        self._pace_beat: PaceBeat | None = None
+        self._clock: Callable[[], float] = time.monotonic
         self._unreachable: Callable[[], str] | None = None
         self._lacking: list[Guarantee] = []
         self._guarantees_said = ''
@@ -195,7 +201,8 @@ class ArmSide:
     def attach(self, domain: str, arm: Arm, camera: Camera,
                image_age_s: Callable[[], float] | None,
                wait_for_hardware: Callable[[], None] | None = None,
-               unreachable: Callable[[], str] | None = None) -> tuple[Gate, Skills]:
+               unreachable: Callable[[], str] | None = None,
+               pace: Pace | None = None) -> tuple[Gate, Skills]:
         """Say what is moved, and begin to look after it.
 
         Args:
@@ -206,13 +213,18 @@ class ArmSide:
             wait_for_hardware: waits until there are joint states and pictures; None: there are.
             unreachable: why braking would not get to the controller ('': it would); None: it
                 always does.
+            pace: in whose simulated time heartbeats and other ages are counted, and which is told
+                of heartbeats; None: in the wall's.
 
         Raises:
             InputError: no skills for this domain are installed, or a setting is wrong.
         """
         latch, robot = self._make_latch(), self.robot
         kinematics = Kinematics(robot)
-        gate = Gate(arm, robot, kinematics, self.gate_settings, image_age_s=image_age_s)
+        if pace is not None:
+            self._keep_pace(pace)
+        gate = Gate(arm, robot, kinematics, self.gate_settings, image_age_s=image_age_s,
+                    clock=self._clock, wall=time.monotonic)
         skills = load_skills(domain, robot, arm, camera, gate, kinematics, **self._skill_options)
         self._skills = skills
         self._pointing = make_pointing_skills(robot, arm, camera, gate, kinematics,
@@ -339,6 +351,8 @@ class ArmSide:
             WorldError: no episode has begun, or the motion was refused or broken off.
         """
         _, skills = self._there()
+        if self.is_ready():  # else the gate says why nothing moves
+            self._await_guarantees()
         before = len(skills.reports)
         try:
             with self._moving(self._required):
@@ -408,6 +422,13 @@ class ArmSide:
 
     # Inside.
 
+    def _keep_pace(self, pace: Pace) -> None:
+        """Count in simulated time that waits for whoever is late."""
+        self._pace, self._clock = pace, pace.now_s
+        if self.measures is not None:
+            self.measures.keep_pace(pace)
+            self._pace_beat = PaceBeat(self._node, pace)
+
     def _there(self) -> tuple[Gate, Skills]:
         if self._gate is None or self._skills is None:
             raise WorldError(_OTHERS if self._detached else
@@ -457,7 +478,7 @@ class ArmSide:
 
     def _missing(self) -> list[Guarantee]:
         """Required guarantees that do not hold; none where nothing is moved through drivers."""
-        return self._of_concern(self._guarantees())
+        return self._of_concern(self._guarantees()) if self._hardware else []
 
     def _of_concern(self, guarantees: Sequence[Guarantee]) -> list[Guarantee]:
         if self.gate_settings.dry_run or not self._hardware:
@@ -466,7 +487,7 @@ class ArmSide:
 
     def _guarantees(self) -> tuple[Guarantee, ...]:
         """All guarantees, as measured now."""
-        gate, around, now_s = self._gate, self.measures, time.monotonic()
+        gate, around, now_s = self._gate, self.measures, self._clock()
         more: dict[str, Any] = {}
         if gate is not None:
             more = {'gate': self._ticks.measured(now_s), 'dry_run': self.gate_settings.dry_run,
@@ -498,10 +519,12 @@ class ArmSide:
                 return
             try:
                 gate.tick()
-                self._ticks.note(time.monotonic())
+                self._ticks.note(self._clock())
                 if looks % BEAT_TICKS == 0:
                     with contextlib.suppress(Exception):  # ROS shuts down: to others it is dead
                         self._beat_pub.publish()
+                        if self._pace_beat is not None:
+                            self._pace_beat.publish()
             except Exception as error:  # a watchdog that ends would leave the arm alone
                 self._node.get_logger().fatal(messages.text(
                     f'the watchdog of the arm failed: {type(error).__name__}: {error}'),
@@ -561,29 +584,33 @@ class ArmSide:
             self._others_rearm()
             return 'the hardware follows commands again'
         gate, _ = self._there()
-        state = gate.status().state
+        stops, state = gate.stops, gate.status().state
         if state is not GateState.STOPPED:
             raise WorldError(f'nothing to re-arm: the arm is {state.name}, not stopped')
+        said = 're-armed'
         if (self.measures is not None
                 and self.measures.seen_of_watcher().age_s < WATCHER_GONE_S):
             reply = await self._errands.call(
                 lambda: self._rearm_watcher(Trigger.Request(), REARM_S))
             if not reply.success:
                 raise WorldError(reply.message)
-        gate.rearm('operator')
-        self._stop_asked = ''
+            said = reply.message
+        gate.rearm('operator', since=stops)
         self._keep()
         self._node.get_logger().warning('re-armed')
-        return 're-armed; the next reset begins an episode'
+        return f'{said}; the next reset begins an episode'
 
     def _hear_watcher(self, status: msg.ArmStatus) -> None:
         """Hold or stop, too, where the watcher has braked or stopped the arm."""
-        self._watcher, gate = status, self._gate
+        before, self._watcher, gate = self._watcher, status, self._gate
         if status.cause == 'gate_late' and gate is not None:
             gate.hold('gate_late', status.message)
         if status.state == msg.ArmStatus.STOPPED and gate is not None:
-            gate.stop('watcher', status.message)
-            self._keep()
+            repeated = (before is not None and before is not status
+                        and (before.state, before.message) == (status.state, status.message))
+            if not repeated or gate.status().state is not GateState.STOPPED:
+                gate.stop('watcher', status.message)
+                self._keep()
 
     def _confirm(self, request: Confirm.Request) -> str:
         gate, _ = self._there()
@@ -593,6 +620,13 @@ class ArmSide:
     def _beat(self, message: msg.Heartbeat) -> None:
         if message.node == names.AGENT:
             self._agent_heard_s = time.monotonic()
+        if self._pace is None:
+            self._take_beat(message)
+        else:
+            self._pace.heard(message.node, self.robot.safety.heartbeat_timeout_s,
+                             lambda: self._take_beat(message))
+
+    def _take_beat(self, message: msg.Heartbeat) -> None:
         if self.measures is not None:
             self.measures.note_beat(message)
         if self._gate is not None:
@@ -637,11 +671,21 @@ class ArmSide:
         self._lacking = missing
         if changed and gate is not None:
             self._show_status(gate.status())
+        if self._pace_beat is not None:
+            self._tell_pace(guarantees)
         said = json.dumps([(one.name, one.holds, one.required) for one in guarantees])
         if said != self._guarantees_said:
             self._guarantees_said = said
             self._guarantees_pub.publish(String(data=messages.text(
                 json.dumps(self._describe(guarantees)))))
+
+    def _tell_pace(self, guarantees: Sequence[Guarantee]) -> None:
+        """Log that simulated time is slow, now and then."""
+        speed = next(one.measured.get('speed') for one in guarantees if one.name == 'clock')
+        if speed is not None and speed < SLOW:
+            self._node.get_logger().info(
+                f'simulated time goes {speed:.2f} s per second: this computer is busy',
+                throttle_duration_sec=10.0)
 
     def _describe(self, guarantees: Sequence[Guarantee]) -> dict[str, Any]:
         """How things stand, as plain data."""

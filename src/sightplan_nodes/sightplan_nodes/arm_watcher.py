@@ -24,14 +24,17 @@ from sightplan_arm.gate_status import GateState
 from sightplan_nodes import names, qos
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import error_text
-from sightplan_nodes.heartbeats import Beat
+from sightplan_nodes.heartbeats import Beat, PaceBeat
 from sightplan_nodes.latch import keep_stop, latch_path
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ros_arm import RosArm
 from sightplan_nodes.spin import main as run_main
+from sightplan_nodes.work import Worker
 
 TICK_S = 0.005
 _BEAT_TICKS, _STATUS_TICKS = 2, 4  # ticks between two heartbeats, and two looks at the status
+UNLOCK_S = 2.0
+"""So long the driver may take to follow commands again [s]."""
 _CLOSE_S = 1.5  # so long a node that is to end goes on stopping an arm
 
 
@@ -43,6 +46,8 @@ class ArmWatcherSettings:
     hardware: str = param(names.REAL, 'What is watched: a real robot, by the names of its file, '
                           f'or a simulated one (a sim_bridge in the namespace {names.HARDWARE})',
                           choices=(names.REAL, names.SIMULATED))
+    lockstep: bool = param(False, 'Whether ages are those of the time of simulated hardware, '
+                           'which waits for whoever is late (its parameter of this name)')
     world: str = param(names.ARM_BRIDGE, 'Node whose safety gate is watched')
     latch_file: str = param('', 'File that keeps a stop until a person re-arms; as the parameter '
                             'of arm_bridge, which removes it')
@@ -70,16 +75,20 @@ class ArmWatcher(Node):
         super().__init__(names.ARM_WATCHER, **node_arguments)
         self._settings = s = declare_settings(self, ArmWatcherSettings)
         robot = load_robot(s.robot)
-        arm = RosArm(self, robot, s.hardware)
-        lock = (SimulatedLock(self) if s.hardware == names.SIMULATED
-                else ControllerLock(self, robot))
+        arm = RosArm(self, robot, s.hardware, lockstep=s.lockstep)
+        lock = self._lock = (SimulatedLock(self) if s.hardware == names.SIMULATED
+                             else ControllerLock(self, robot))
+        self._errands = Worker(self, 'watcher errands')
         self._latch_file = latch_path(s.latch_file, s.hardware == names.REAL, robot.file,
                                       self.get_namespace())
-        self._watcher = watcher.Watcher(robot, arm, lock, keep=self._keep, reach=arm.unreachable)
+        self._pace, self._limit_s = arm.pace, robot.safety.heartbeat_timeout_s
+        self._watcher = watcher.Watcher(robot, arm, lock, keep=self._keep, reach=arm.unreachable,
+                                        clock=arm.clock)
         arm.on_trouble = self.get_logger().error
         self._status_pub = self.create_publisher(
             msg.ArmStatus, names.arm_status(names.ARM_WATCHER), qos.LATCHED)
         self._beat = Beat(self, names.HEARTBEAT)
+        self._pace_beat = None if self._pace is None else PaceBeat(self, self._pace)
         self._shown: watcher.WatcherStatus | None = None
         group = ReentrantCallbackGroup()
         self.create_subscription(msg.Heartbeat, names.gate_heartbeat(s.world), self._hear,
@@ -99,9 +108,13 @@ class ArmWatcher(Node):
             time.sleep(TICK_S)
         self._closing.set()
         self._thread.join(1.0)
+        self._errands.close(0.1)
 
     def _hear(self, data: bytes) -> None:
-        self._watcher.beat()
+        if self._pace is None:
+            self._watcher.beat()
+        else:
+            self._pace.heard(self._settings.world, self._limit_s, self._watcher.beat)
 
     def _hear_state(self, status: msg.ArmStatus) -> None:
         self._watcher.gate_is(GateState(status.state))
@@ -114,6 +127,8 @@ class ArmWatcher(Node):
                 self._watcher.tick()
                 if ticks % _BEAT_TICKS == 0:
                     self._beat.publish()
+                    if self._pace_beat is not None:
+                        self._pace_beat.publish()
                 if ticks % _STATUS_TICKS == 0:
                     self._show()
             except Exception as error:  # silent from now on: the gate holds the arm
@@ -137,10 +152,16 @@ class ArmWatcher(Node):
         if self._latch_file is not None:
             keep_stop(self._latch_file, watcher.CAUSE, message)
 
-    def _rearm(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    async def _rearm(self, request: Trigger.Request, response: Trigger.Response,
+                     ) -> Trigger.Response:
         try:
             self._watcher.rearm()
-            response.success, response.message = True, 're-armed'
+            locked = await self._errands.call(lambda: self._lock.why_locked(UNLOCK_S))
+            # Where it cannot be unlocked at all it was not locked from here either.
+            response.success = not locked or bool(self._lock.missing())
+            response.message = 're-armed' if not locked else (
+                f'{"re-armed, but " if response.success else ""}the driver was not unlocked: '
+                f'{locked}')
         except Exception as error:
             response.message = error_text(error)
         return response
@@ -157,6 +178,7 @@ class _ServiceLock:
     def __init__(self, node: Node, switch: _Switch) -> None:
         self._node, self._switch = node, switch
         self._wanted, self._closed = False, False
+        self._answered, self._why_locked = threading.Event(), ''
 
     def close(self) -> None:
         """Follow nothing from now on; contract in the protocol Lock."""
@@ -170,6 +192,15 @@ class _ServiceLock:
         """Whether the driver has said so."""
         return self._closed
 
+    def why_locked(self, timeout_s: float) -> str:
+        """Why the driver does not follow commands again after ``open``; '' if it said it does.
+
+        Waits for its answer: for threads beside the executor.
+        """
+        if not self._answered.wait(timeout_s):
+            return f'it has not answered within {timeout_s:g} s; re-arm again'
+        return self._why_locked
+
     def missing(self) -> str:
         """Why it cannot be used; '' if it can."""
         client, _, _ = self._switch(True)
@@ -180,16 +211,22 @@ class _ServiceLock:
     def _turn(self, close: bool) -> None:
         client, request, wrong = self._switch(close)
         self._wanted = close
+        self._answered.clear()
         if not close:
             self._closed = False
         if not client.service_is_ready():
             self._node.get_logger().fatal(f'{client.srv_name} is not there: the driver cannot be '
                                           f'{"locked" if close else "unlocked"}',
                                           throttle_duration_sec=1.0)
+            self._why_locked = f'{client.srv_name} is not there: start the driver'
+            self._answered.set()
             return
 
         def read(future: Any) -> None:
             why = wrong(future.result())
+            if self._wanted == close:
+                self._why_locked = why
+                self._answered.set()
             if why:
                 self._node.get_logger().fatal(f'{client.srv_name}: {why}')
             elif self._wanted == close:
@@ -247,6 +284,10 @@ class ControllerLock(_ServiceLock):
     def is_closed(self) -> bool:
         """Whether the controller was deactivated."""
         return not self._lacking and super().is_closed()
+
+    def why_locked(self, timeout_s: float) -> str:
+        """Why the controller is not active again; '' if it is."""
+        return self._lacking or super().why_locked(timeout_s)
 
     def missing(self) -> str:
         """What is not installed or not there; '' if all is."""

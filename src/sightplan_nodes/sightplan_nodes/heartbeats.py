@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 from collections.abc import Callable, Sequence
 
 from rclpy.node import Node
 from sightplan_interfaces import msg
 
+from sightplan_arm.pace import Pace
 from sightplan_nodes import names, qos
+from sightplan_nodes.conversions import MESSAGES
 
 RATE_HZ = 100.0
 """So often that an arm which holds when nothing came for 75 ms bears several lost ones."""
@@ -33,6 +36,33 @@ class Beat:
         """Say that the thread lives."""
         self._message.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(self._message)
+
+
+class PaceBeat:
+    """Tells the simulated hardware how far its time may go, for all that this node knows.
+
+    And only once it has taken the newest command from here, which has the same frame_id.
+    """
+
+    def __init__(self, node: Node, pace: Pace) -> None:
+        """Say nothing yet.
+
+        Args:
+            node: that watches.
+            pace: what it knows.
+        """
+        self._pace = pace
+        self._message = msg.Heartbeat(node=node.get_name())
+        self._publisher = node.create_publisher(
+            msg.Heartbeat, names.driver(names.PACE, names.SIMULATED), qos.HEARTBEAT)
+
+    def publish(self) -> None:
+        """Say it, as soon as there is a simulated time."""
+        until_s = self._pace.until_s()  # before the number: a command in between waits
+        if math.isfinite(until_s):
+            self._message.header.stamp = MESSAGES.time_to_msg(round(until_s * 1e9))
+            self._message.header.frame_id = f'{self._message.node} {self._pace.sent}'
+            self._publisher.publish(self._message)
 
 
 class Heartbeats:

@@ -111,6 +111,11 @@ def _drivers(parameters: Values) -> dict[tuple[Verb, str], str]:
         if wanted == 'topic' or either:
             found |= _all(Verb.PUBLISH, names.driver(topic, hardware),
                           when='where control_msgs is not installed' if either else '')
+    if simulated and parameters.get('lockstep'):
+        found |= _all(Verb.PUBLISH, names.driver(names.PACE, hardware))
+    if not simulated:
+        found |= _all(Verb.REQUEST, f'{robot.arm.controller_manager}/list_controllers',
+                      when='where controller_manager_msgs is installed')
     return found
 
 
@@ -125,10 +130,12 @@ def _sim_bridge(parameters: Values, values: Values) -> Interface:
     if parameters.get('execution', names.SYMBOLIC) != names.ARM:
         return found
     robot = load_robot(str(parameters.get('robot', 'panda')))
-    return found | _arm_side(node) | _all(
-        Verb.SUBSCRIBE, *(topic.lstrip('/') for topic in (robot.arm.trajectory_topic,
-                                                          robot.gripper.trajectory_topic)),
-        when='once the simulated arm is made')
+    heard = [topic.lstrip('/') for topic in (robot.arm.trajectory_topic,
+                                             robot.gripper.trajectory_topic)]
+    if parameters.get('lockstep'):
+        heard.append(names.PACE)
+    return found | _arm_side(node) | _all(Verb.SUBSCRIBE, *heard,
+                                          when='once the simulated arm is made')
 
 
 def _arm_bridge(parameters: Values, values: Values) -> Interface:

@@ -19,7 +19,9 @@ from sightplan.records import messages
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.gate_status import GateState
 from sightplan_arm.guarantees import Measured, Observed, Rate, Stamps, WatcherSeen
+from sightplan_arm.pace import Pace
 from sightplan_nodes import names
+from sightplan_nodes.controllers import ControllerState, NoController
 
 _ASK_S = 1.0  # between two questions to the controller_manager
 _LIMITS = 'enforce_command_limits'
@@ -36,6 +38,8 @@ class LiveMeasures:
 
     def __init__(self, node: Node, robot: RobotConfig, hardware: str) -> None:
         self._node, self._robot = node, robot
+        self._pace: Pace | None = None
+        self._clock: Callable[[], float] = time.monotonic
         self.joints, self.pictures, self.ticks = Rate(), Rate(), Rate()
         self._stamps = Stamps()
         self._beats: dict[str, Rate] = {}
@@ -53,32 +57,36 @@ class LiveMeasures:
             node.create_timer(_ASK_S, self._ask, callback_group=group,
                               clock=Clock(clock_type=ClockType.STEADY_TIME))
 
+    def keep_pace(self, pace: Pace | None) -> None:
+        """From now on count in simulated time that waits; None: in the wall's."""
+        self._pace, self._clock = pace, time.monotonic if pace is None else pace.now_s
+
     # What comes.
 
     def note_joints(self, message: JointState) -> None:
         """Joint states came."""
         now_s = time.monotonic()
-        self.joints.note(now_s)
+        self.joints.note(self._clock())
         self._stamps.note(messages.time_from_msg(message.header.stamp) / 1e9, now_s,
                           self._node.get_clock().now().nanoseconds / 1e9)
 
     def note_picture(self) -> None:
         """A picture came."""
-        self.pictures.note(time.monotonic())
+        self.pictures.note(self._clock())
 
     def note_beat(self, message: msg.Heartbeat) -> None:
         """A heartbeat came."""
         with self._lock:
             rate = self._beats.setdefault(message.node, Rate())
             self._needs[message.node] = tuple(message.needs)
-        rate.note(time.monotonic())
+        rate.note(self._clock())
 
     # What is made of it.
 
     def seen_of_watcher(self) -> WatcherSeen:
         """What is known of the watcher."""
         rate, status = self._beats.get(names.ARM_WATCHER), self.watcher
-        age_s = (rate or Rate()).measured(time.monotonic()).age_s
+        age_s = (rate or Rate()).measured(self._clock()).age_s
         if status is None:
             return WatcherSeen(age_s)
         return WatcherSeen(age_s, GateState(status.state), status.message,
@@ -92,10 +100,11 @@ class LiveMeasures:
             stop: why braking would not get to the controller; '': it would.
             **more: the other fields of Observed.
         """
-        now_s = time.monotonic()
+        now_s = self._clock()
         return Observed(
             joint_states=self.joints.measured(now_s), camera=self.pictures.measured(now_s),
-            heartbeats=self._heartbeats(required, now_s), clock=self._stamps.measured(now_s),
+            heartbeats=self._heartbeats(required, now_s),
+            clock=self._stamps.measured(time.monotonic()), lockstep=self._pace is not None,
             stop=stop, watcher=self.seen_of_watcher(), command_limits=self._limits,
             command_limits_said=self._limits_said, **more)
 
@@ -135,11 +144,14 @@ def reachable(node: Node, robot: RobotConfig, hardware: str) -> Callable[[], str
     arm = robot.arm
     action = arm.interface == 'action' and hardware == names.REAL
     topic = names.driver(arm.trajectory_topic, hardware)
+    controller = ControllerState(node, robot) if hardware == names.REAL else NoController()
 
     def missing() -> str:
         if action:
             goal = node.resolve_service_name(f'{arm.trajectory_action}/_action/send_goal')
             there = any(name == goal for name, _ in node.get_service_names_and_types())
-            return '' if there else f'no controller serves the action {arm.trajectory_action}'
-        return '' if node.count_subscribers(topic) else f'no controller listens on {topic}'
+            return (controller.missing() if there else
+                    f'no controller serves the action {arm.trajectory_action}')
+        return (controller.missing() if node.count_subscribers(topic) else
+                f'no controller listens on {topic}')
     return missing

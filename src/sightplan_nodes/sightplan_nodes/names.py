@@ -55,6 +55,8 @@ FINISH_RUN = f'{METRICS_RECORDER}/finish_run'
 SPENDING = {node: f'{node}/spending' for node in (GROUNDER, VLM_PLANNER)}
 EPISODE_RESULT = f'{METRICS_RECORDER}/episode_result'
 HEARTBEAT = 'heartbeat'
+PACE = 'pace'
+"""How far the time of simulated hardware may go (Heartbeat, its stamp), in its namespace."""
 JOINT_STATES = 'joint_states'
 SKILL_REPORT = 'skill_report'
 

@@ -34,7 +34,9 @@ from sightplan.records.messages import raw_stamp_ns
 from sightplan_arm.camera_files import checked_distortion
 from sightplan_arm.config import CameraConfig, RobotConfig
 from sightplan_arm.hardware import JointState, JointTrajectory, Rgbd
+from sightplan_arm.pace import ALONE_S, LEAD_S, Pace
 from sightplan_nodes import conversions, names, qos
+from sightplan_nodes.controllers import ControllerState, NoController
 
 TOPIC, ACTION, AUTO = 'topic', 'action', 'auto'
 
@@ -92,7 +94,8 @@ class RosArm:
     """
 
     def __init__(self, node: Node, robot: RobotConfig, hardware: str = names.REAL,
-                 relay: Callable[[JointStateMsg], None] = lambda message: None) -> None:
+                 relay: Callable[[JointStateMsg], None] = lambda message: None,
+                 lockstep: bool = False) -> None:
         """Connect.
 
         Args:
@@ -100,6 +103,7 @@ class RosArm:
             robot: names joints and topics.
             hardware: REAL, or SIMULATED: the same names in its namespace.
             relay: is given each message of joint states, in the executor's thread.
+            lockstep: whether ages are those of simulated time, which waits; of SIMULATED only.
 
         Raises:
             InputError: an interface cannot be had here.
@@ -111,9 +115,14 @@ class RosArm:
         self._others: set[str] = set()  # names of joints that are not this robot's
         self._stamp_s, self._came_s = -math.inf, -math.inf  # of the arm's joints together
         self._last_now_s = -math.inf
+        self.pace = (Pace(lambda: self._stamp_s, LEAD_S, ALONE_S)
+                     if lockstep and hardware == names.SIMULATED else None)
+        self.clock = time.monotonic if self.pace is None else self.pace.now_s
         self.on_trouble: Callable[[str], None] = node.get_logger().error
         group = ReentrantCallbackGroup()
         arm, gripper = robot.arm, robot.gripper
+        self._controller = (ControllerState(node, robot) if hardware == names.REAL
+                            else NoController())
 
         def choose(wanted: str, what: str, auto: str) -> str:
             if hardware == names.SIMULATED:
@@ -145,11 +154,11 @@ class RosArm:
     def now_s(self) -> float:
         """The clock of the joint states; it runs on between them."""
         with self._lock:
-            since = time.monotonic() - self._came_s
+            since = self.clock() - self._came_s
             if math.isinf(since):
                 return 0.0  # before the first measurement time stands still
-            self._last_now_s = max(self._last_now_s,
-                                   self._stamp_s + min(since, _LONGEST_GUESS_S))
+            guess_s = 0.0 if self.pace is not None else min(since, _LONGEST_GUESS_S)
+            self._last_now_s = max(self._last_now_s, self._stamp_s + guess_s)
             return self._last_now_s
 
     def state(self) -> JointState | None:
@@ -171,7 +180,7 @@ class RosArm:
         with self._lock:
             if self._missing():
                 return math.inf
-            return time.monotonic() - min(joint.came_s for joint in self._joints.values())
+            return self.clock() - min(joint.came_s for joint in self._joints.values())
 
     def command(self, trajectory: JointTrajectory) -> None:
         """Send a trajectory.
@@ -186,8 +195,11 @@ class RosArm:
                 trajectory.times_s, trajectory.positions, trajectory.velocities, strict=True)]
         if trajectory.velocities[0].any():  # braking: where the arm is when this comes to the
             points = points[1:]  # controller is known there alone, which then begins from there
-        self._trajectories.send(JointTrajectoryMsg(
-            joint_names=list(self._robot.arm.joints), points=points))
+        message = JointTrajectoryMsg(joint_names=list(self._robot.arm.joints), points=points)
+        if self.pace is not None:
+            self.pace.sent += 1
+            message.header.frame_id = f'{self._node.get_name()} {self.pace.sent}'
+        self._trajectories.send(message)
 
     def grip(self, opening_m: float, force_n: float) -> None:
         """Send the fingers to an opening.
@@ -209,7 +221,8 @@ class RosArm:
     def wait(self, seconds: float) -> None:
         """Wait until the arm's clock has gone on; no longer than it could take, if it stands."""
         until = self.now_s() + seconds
-        end = time.monotonic() + 2.0 * seconds + 2.0 * _LONGEST_GUESS_S
+        end = time.monotonic() + 2.0 * seconds + (
+            2.0 * _LONGEST_GUESS_S if self.pace is None else ALONE_S)
         while (left := until - self.now_s()) > 0.0 and time.monotonic() < end:
             time.sleep(min(max(left, 0.001), 0.01))
 
@@ -217,7 +230,7 @@ class RosArm:
 
     def unreachable(self) -> str:
         """Why a trajectory would not get to the controller, with the remedy; '': it would."""
-        return self._trajectories.missing()
+        return self._trajectories.missing() or self._controller.missing()
 
     def missing(self) -> str:
         """What is not known of the arm yet, for people; '' if all is."""
@@ -240,8 +253,8 @@ class RosArm:
 
         One whose stamp is not new says nothing: who repeats himself does not measure any more.
         """
-        came, stamp_s = time.monotonic(), messages.time_from_msg(message.header.stamp) / 1e9
-        stamp_s = stamp_s or came
+        came, stamp_s = self.clock(), messages.time_from_msg(message.header.stamp) / 1e9
+        stamp_s = stamp_s or time.monotonic()
         with self._lock:
             for k, name in enumerate(message.name[:len(message.position)]):
                 position, old = message.position[k], self._joints.get(name)
@@ -425,16 +438,22 @@ class RosCamera:
         hardware: REAL, or SIMULATED: the same names in its namespace.
         relay: is given each message (serialized), and which it is (image, info or depth), in the
             executor's thread.
+        pace: whose time ages are, and which is told of pictures; None: the wall's clock.
+        timeout_s: age at which pictures are too old, for ``pace``.
     """
 
     def __init__(self, node: Node, config: CameraConfig, hardware: str = names.REAL,
-                 relay: Callable[[str, bytes], None] = lambda part, data: None) -> None:
+                 relay: Callable[[str, bytes], None] = lambda part, data: None,
+                 pace: Pace | None = None, timeout_s: float = REPEATED_S) -> None:
         self._config, self._relay = config, relay
+        self._pace, self._timeout_s = pace, timeout_s
+        self._clock = time.monotonic if pace is None else pace.now_s
         self._arrived = threading.Condition()
         self._kept: dict[str, OrderedDict[int, tuple[bytes, float]]] = {
             'image': OrderedDict(), 'info': OrderedDict(), 'depth': OrderedDict()}
         self._newest: tuple[int, float] | None = None  # stamp [ns] and arrival [s] of an image
-        self._came_s = -math.inf  # of any image, also one that comes again
+        self._came_s = -math.inf  # of any image, also one that comes again; by the clock of ages
+        self._new_s = -math.inf  # of the newest image, likewise
         group = ReentrantCallbackGroup()
         self.topics = {part: names.driver(getattr(config, part), hardware) for part in self._kept}
         for part, kind in (('image', Image), ('info', CameraInfo), ('depth', Image)):
@@ -450,8 +469,8 @@ class RosCamera:
         with self._arrived:
             if self._newest is None:
                 return math.inf
-            now, new_s = time.monotonic(), self._newest[1]
-            return now - (new_s if now - new_s > REPEATED_S else self._came_s)
+            now = self._clock()
+            return now - (self._new_s if now - self._new_s > REPEATED_S else self._came_s)
 
     def observe(self, timeout_s: float = 5.0) -> Rgbd:
         """A picture that was taken after this call began, by the camera's own clock.
@@ -494,9 +513,13 @@ class RosCamera:
             with self._arrived:
                 kept = self._kept[part]
                 if part == 'image':
-                    self._came_s = came
-                    if self._newest is None or stamp_ns != self._newest[0]:
-                        self._newest = (stamp_ns, came)
+                    new = self._newest is None or stamp_ns != self._newest[0]
+                    if self._pace is None:
+                        self._came_s = came
+                    else:
+                        self._keep_pace(self._pace, new)
+                    if new:
+                        self._newest, self._new_s = (stamp_ns, came), self._came_s
                 kept[stamp_ns] = (data, came)
                 kept.move_to_end(stamp_ns)
                 while len(kept) > _KEPT:
@@ -504,6 +527,14 @@ class RosCamera:
                 self._arrived.notify_all()
             self._relay(part, data)
         return take
+
+    def _keep_pace(self, pace: Pace, new: bool) -> None:
+        """Have simulated time wait for the next picture. The lock is held."""
+        def take() -> None:
+            self._came_s = pace.now_s()
+        pace.heard('pictures', self._timeout_s, take)
+        if new:
+            pace.heard('new pictures', REPEATED_S)
 
     def _complete(self, after_ns: int, began: float,
                   ) -> tuple[int, bytes, list[bytes], bytes] | None:

@@ -37,6 +37,7 @@ from sightplan.model import (
 from sightplan.records import messages
 from sightplan.runs import make_world
 from sightplan_arm.gate import GateSettings
+from sightplan_arm.pace import Pace
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.arm_side import ArmSettings, ArmSide
 from sightplan_nodes.conversions import MESSAGES
@@ -67,6 +68,8 @@ class SimBridgeSettings:
                            'physics', choices=(names.SYMBOLIC, names.ARM))
     driven: bool = param(False, 'Whether others move the simulated arm, through the topics of its '
                          'controllers; otherwise that begins when one of them appears')
+    lockstep: bool = param(False, "Whether a simulated arm's time waits for whoever is late, so "
+                           'that a busy machine slows it down instead of ending motions')
     clock_hz: float = param(50.0, 'Rate of /clock [Hz]', low=1.0, high=1000.0)
 
 
@@ -429,10 +432,14 @@ class SimBridge(WorldNode):
         if self._hardware is not None:
             raise InputError(f'the arm is in the world of {next(iter(self._worlds))}; start '
                              f'another {names.SIM_BRIDGE} for {domain}')
+        pace = Pace(world.arm.now_s) if self._settings.lockstep else None
         world.gate, world.skills = self._side.attach(
-            domain, world.arm, world.camera, world.camera.image_age_s)
+            domain, world.arm, world.camera, world.camera.image_age_s, pace=pace)
+        if pace is not None:
+            world.arm.until_s = pace.until_s
         self._hardware = SimulatedHardware(
-            self, world, self._side, self._camera.rate_hz, self.now_ns, self._look_back)
+            self, world, self._side, self._camera.rate_hz, self.now_ns, self._look_back,
+            self._settings.lockstep)
         if self._settings.driven:
             self._hardware.leave_to_others()
 

@@ -8,13 +8,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sightplan_interfaces import msg
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMsg
 
 from sightplan.model import InputError, State, WorldError
 from sightplan.records import messages
 from sightplan_arm.hardware import JointTrajectory
+from sightplan_arm.pace import Bounds
 from sightplan_arm.trajectories import stopping
-from sightplan_nodes import conversions, qos
+from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.conversions import MESSAGES
 
 if TYPE_CHECKING:
@@ -44,10 +46,13 @@ class SimulatedHardware:
         rate_hz: at which pictures are drawn, at most.
         now_ns: the node's clock.
         look_back: is told what was true at the time of each picture.
+        lockstep: whether time waits for those who command and watch the arm, as far as they say
+            (topic ``pace``); see ``sightplan_arm.pace``.
     """
 
     def __init__(self, node: WorldNode, world: Any, side: ArmSide, rate_hz: float,
-                 now_ns: Callable[[], int], look_back: Callable[[int, State], None]) -> None:
+                 now_ns: Callable[[], int], look_back: Callable[[int, State], None],
+                 lockstep: bool = False) -> None:
         self._node, self._world, self._side = node, world, side
         self._period_s, self._now_ns, self._look_back = 1.0 / rate_hz, now_ns, look_back
         self.driven = self._stopped = False
@@ -60,6 +65,11 @@ class SimulatedHardware:
                                                       robot.gripper.trajectory_topic)]
         for topic, take in zip(self._topics, (self._follow, self._grip), strict=True):
             node.create_subscription(JointTrajectoryMsg, topic, take, qos.COMMANDS,
+                                     callback_group=node.group)
+        self._bounds = Bounds() if lockstep else None
+        self._taken: dict[str, int] = {}  # by node, the number of its newest command
+        if lockstep:
+            node.create_subscription(msg.Heartbeat, names.PACE, self._keep_pace, qos.HEARTBEAT,
                                      callback_group=node.group)
         node.create_timer(_LISTEN_S, self._listen, callback_group=node.group)
         self._threads[0].start()
@@ -96,6 +106,7 @@ class SimulatedHardware:
         self._node.get_logger().info('the arm is commanded from outside now')
         self._side.detach(self.stop, self.rearm)
         self._world.skills = _NoSkills()
+        self._world.arm.until_s = None if self._bounds is None else self._bounds.until_s
         self._world.arm.run()
         self._threads.append(threading.Thread(target=self._film, name='live pictures',
                                               daemon=True))
@@ -116,6 +127,12 @@ class SimulatedHardware:
 
     # In the executor's thread.
 
+    def _keep_pace(self, message: msg.Heartbeat) -> None:
+        assert self._bounds is not None
+        node, sent = _numbered(message.header.frame_id)
+        if sent <= self._taken.get(node, 0):  # else a command is under way, which time waits for
+            self._bounds.note(message.node, messages.time_from_msg(message.header.stamp) / 1e9)
+
     def _listen(self) -> None:
         if any(map(self._node.count_publishers, self._topics)):
             try:
@@ -126,6 +143,8 @@ class SimulatedHardware:
 
     def _follow(self, message: JointTrajectoryMsg) -> None:
         joints = list(self._world.robot.arm.joints)
+        node, sent = _numbered(message.header.frame_id)
+        self._taken[node] = sent
         try:
             if self._stopped:
                 raise WorldError('the hardware was stopped, and nobody has re-armed it')
@@ -212,6 +231,12 @@ class _NoSkills:
 
     def reset(self, problem: Any) -> None:
         """Nothing: the simulator has parked the arm."""
+
+
+def _numbered(frame_id: str) -> tuple[str, int]:
+    """Who sent a command, and its number; 0: it has none."""
+    node, _, number = frame_id.rpartition(' ')
+    return (node, int(number)) if number.isdecimal() else (frame_id, 0)
 
 
 def _order(message: JointTrajectoryMsg, joints: list[str]) -> list[int]:

@@ -52,6 +52,7 @@ def patient_robot(folder: Path, name: str = 'panda', watched: bool = False,
         assert count, field
     if not watched:
         wanted = ', '.join(name for name in REQUIRED if name != 'watcher')
+        text = re.sub(r'(?m)^ *required:.*\n', '', text)
         text = re.sub(r'(?m)^( *)heartbeat_timeout_s:.*', rf'\g<0>\n\1required: [{wanted}]', text)
     path = folder / 'patient.yaml'
     path.write_text(text)

@@ -132,8 +132,9 @@ def test_a_real_arm_offers_the_same_and_asks_only_watcher_and_driver() -> None:
     sim, sim_qos = seen(SimBridge, execution=names.ARM)
     arm, arm_qos = seen(ArmBridge, hardware=names.REAL, latch_file='none')
     check_names(arm)
-    assert {what for kind, what, _ in arm if kind == 'asks'} == {
-        WATCHER, f'/{robot.arm.controller_manager}/get_parameters'}
+    manager = f'/{robot.arm.controller_manager}'
+    assert {what for kind, what, _ in arm if kind == 'asks'} - {f'{manager}/list_controllers'} == {
+        WATCHER, f'{manager}/get_parameters'}
     drivers = {f'/{names.driver(topic, names.REAL).lstrip("/")}' for topic in (
         robot.arm.joint_states, robot.arm.trajectory_topic, robot.gripper.trajectory_topic,
         robot.camera.image, robot.camera.info, robot.camera.depth)}
@@ -151,4 +152,5 @@ def check_names(arm: set[Part]) -> None:
         assert private(world, what) in there
     assert '/~/get_state' not in there
     assert {what for kind, what, _ in arm if kind == 'asks'} <= {
-        *SETUP, WATCHER, '/controller_manager/get_parameters'}
+        *SETUP, WATCHER, '/controller_manager/get_parameters',
+        '/controller_manager/list_controllers'}

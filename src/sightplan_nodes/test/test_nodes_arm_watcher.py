@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,10 +23,11 @@ from sightplan_arm import watcher
 from sightplan_arm.config import load_robot
 from sightplan_arm.gate_status import GUARANTEES
 from sightplan_arm.hardware import JointTrajectory
-from sightplan_nodes import arm_live, arm_side, calls, names, qos
+from sightplan_nodes import arm_live, arm_side, calls, controllers, names, qos
 from sightplan_nodes.arm_bridge import ArmBridge
 from sightplan_nodes.arm_watcher import ArmWatcher, ControllerLock
 from sightplan_nodes.calls import ServiceCaller
+from sightplan_nodes.controllers import ControllerState
 from sightplan_nodes.heartbeats import Beat, Heartbeats
 from sightplan_nodes.live_measures import LiveMeasures
 from sightplan_nodes.spin import leave
@@ -90,7 +92,6 @@ def test_it_brakes_and_locks_an_arm_whose_gate_dies_and_keeps_that(tmp_path) -> 
         eventually(lambda: driver.stopped, 'the stop of the hardware')
         assert not driver.followed[-1].velocities[-1].any()
         eventually(lambda: listener.is_in(STATUS.STOPPED))
-        assert next(s.cause for s in listener.statuses if s.cause) == 'gate_late'
         assert listener.statuses[-1].cause == 'watcher'
         assert json.loads(kept.read_text())['cause'] == 'watcher'
         gate.timer.reset()
@@ -212,6 +213,65 @@ def test_a_gate_that_was_only_late_holds_and_the_next_reset_goes_on(guarded, mon
         g.beats.close()
 
 
+def test_a_stop_while_the_watcher_is_asked_to_rearm_stays(guarded, monkeypatch) -> None:
+    g = guarded
+    node = watcher_of(g.robot)
+    with spinning(*g.nodes, node):
+        assert g.client.load().error_msg == ''
+        assert g.client.trigger(names.stop(names.ARM_BRIDGE)).success
+        side = g.bridge._side
+        ask = side._rearm_watcher
+
+        def stopped_meanwhile(*args: object) -> Trigger.Response:
+            assert g.client.trigger(names.stop(names.ARM_BRIDGE)).success
+            return ask(*args)
+        monkeypatch.setattr(side, '_rearm_watcher', stopped_meanwhile)
+        reply = g.client.trigger(names.rearm(names.ARM_BRIDGE))
+        assert (reply.success, 'stopped once more' in reply.message) == (False, True)
+        assert g.client.load().error_code == StoppedError.code
+        monkeypatch.setattr(side, '_rearm_watcher', ask)
+        eventually(lambda: g.client.trigger(names.rearm(names.ARM_BRIDGE)).success)
+        assert g.client.load().error_msg == ''
+        g.beats.close()
+
+
+def test_a_driver_that_is_not_unlocked_is_told_of(guarded) -> None:
+    g = guarded
+    node = watcher_of(g.robot)
+    with spinning(*g.nodes, node):
+        assert g.client.load().error_msg == ''
+        assert g.client.trigger(names.stop(names.ARM_BRIDGE)).success
+        node._lock.why_locked = lambda timeout_s: 'it said no'
+        eventually(lambda: 'the driver was not unlocked: it said no' in g.client.trigger(
+            names.rearm(names.ARM_BRIDGE)).message)
+        assert g.client.load().error_code == StoppedError.code
+        del node._lock.why_locked
+        eventually(lambda: g.client.trigger(names.rearm(names.ARM_BRIDGE)).success)
+        g.beats.close()
+
+
+def test_no_skill_begins_without_what_is_required(guarded, monkeypatch) -> None:
+    """Heartbeats alone do not tell that the watcher could stop the arm."""
+    g = guarded
+    node = watcher_of(g.robot)
+    with spinning(*g.nodes, node):
+        assert g.client.load().error_msg == ''
+        assert g.client.execute().error_msg == ''
+        moved = len(g.driver.followed)
+        monkeypatch.setattr(arm_side, 'BEATS_COME_S', 0.5)
+        node._watcher._reach = lambda: 'the controller is inactive: activate it'
+        eventually(lambda: bool(g.bridge._side._missing()))
+        reply = g.client.execute()
+        assert reply.error_code == WorldError.code
+        assert 'guarantee watcher does not hold' in reply.error_msg
+        assert 'the controller is inactive' in reply.error_msg
+        assert len(g.driver.followed) == moved
+        node._watcher._reach = lambda: ''
+        eventually(lambda: not g.bridge._side._missing())
+        assert g.client.execute().error_msg == ''
+        g.beats.close()
+
+
 @pytest.mark.parametrize('bridge', [True, False])
 def test_a_live_check_asks_the_world_or_listens_to_the_drivers(guarded, bridge) -> None:
     g = guarded
@@ -266,22 +326,30 @@ class Manager:
 
     srv_name = '/controller_manager/switch_controller'
 
-    def __init__(self) -> None:
+    def __init__(self, service: str = 'switch_controller') -> None:
         self.asked: list[SimpleNamespace] = []
         self.ok = self.there = True
+        self.silent = False
+        self.states: dict[str, str] = {}
         self.fatal: list[str] = []
+        self.service, self.timer = service, lambda: None
 
     def create_client(self, kind: object, name: str, callback_group: object) -> Manager:
-        assert name == 'controller_manager/switch_controller'
+        assert name == f'controller_manager/{self.service}'
         return self
+
+    def create_timer(self, period_s: float, call: Callable[[], None], **options: object) -> None:
+        self.timer = call
 
     def service_is_ready(self) -> bool:
         return self.there
 
     def call_async(self, request: SimpleNamespace) -> SimpleNamespace:
         self.asked.append(request)
-        return SimpleNamespace(add_done_callback=lambda call: call(
-            SimpleNamespace(result=lambda: SimpleNamespace(ok=self.ok))))
+        reply = SimpleNamespace(ok=self.ok, controller=[
+            SimpleNamespace(name=name, state=state) for name, state in self.states.items()])
+        return SimpleNamespace(add_done_callback=lambda call: None if self.silent else call(
+            SimpleNamespace(result=lambda: reply)))
 
     def get_logger(self) -> SimpleNamespace:
         return SimpleNamespace(fatal=lambda text, **options: self.fatal.append(text))
@@ -308,8 +376,39 @@ def test_a_controller_is_deactivated_and_activated_by_its_manager(monkeypatch) -
     lock.close()
     assert not lock.is_closed()
     assert 'panda_arm_controller was not deactivated' in manager.fatal[-1]
+    lock.open()
+    assert 'panda_arm_controller was not activated' in lock.why_locked(LIMIT_S)
+    manager.ok = True
+    lock.open()
+    assert lock.why_locked(LIMIT_S) == ''
     manager.there = False
     assert 'arm.controller_manager' in lock.missing()
+    lock.open()
+    assert 'is not there' in lock.why_locked(LIMIT_S)
+    manager.there, manager.silent = True, True
+    lock.open()
+    assert 'has not answered' in lock.why_locked(0.01)
+
+
+@pytest.mark.parametrize(('states', 'said'), [
+    ({'panda_arm_controller': 'active'}, ''),
+    ({'panda_arm_controller': 'inactive'}, 'is inactive: activate it'),
+    ({'broadcaster': 'active'}, 'has no controller panda_arm_controller (it has broadcaster)'),
+    (None, 'does not say whether panda_arm_controller is active')])
+def test_a_controller_must_be_active(monkeypatch, states, said) -> None:
+    """An inactive one has its topics and services, too."""
+    monkeypatch.setitem(sys.modules, 'controller_manager_msgs.srv', SimpleNamespace(
+        ListControllers=SimpleNamespace(Request=Request)))
+    manager = Manager('list_controllers')
+    manager.silent, manager.states = states is None, states or {}
+    state = ControllerState(manager, load_robot('panda'))
+    assert 'does not say' in state.missing(), 'nobody has been asked yet'
+    manager.timer()
+    assert said in state.missing() and bool(said) == bool(state.missing())
+    monkeypatch.setattr(controllers, '_SILENT_S', -1.0)
+    assert 'does not say' in state.missing(), 'an old answer counts for nothing'
+    manager.there = False
+    assert state.missing() == '', 'a driver without a controller_manager'
 
 
 def test_without_the_messages_of_a_manager_the_remedy_is_named(monkeypatch) -> None:

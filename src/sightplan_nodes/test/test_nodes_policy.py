@@ -63,9 +63,11 @@ def spec_of(executable: str, **given: object) -> NodeSpec:
 NODES = {
     'sim_bridge': (SimBridge, {}),
     'sim_bridge, an arm': (SimBridge, {'execution': 'arm'}),
+    'sim_bridge, an arm that waits': (SimBridge, {'execution': 'arm', 'lockstep': True}),
     'arm_bridge': (ArmBridge, {}),
     'arm_bridge, another': (ArmBridge, {'robot': 'ur5e'}),
     'arm_bridge, simulated': (ArmBridge, {'hardware': 'simulated'}),
+    'arm_bridge, lockstep': (ArmBridge, {'hardware': 'simulated', 'lockstep': True}),
     'arm_bridge, a person': (ArmBridge, {'hardware': 'simulated', 'setup': ''}),
     'arm_watcher': (ArmWatcher, {'latch_file': 'none'}),
     'arm_watcher, simulated': (ArmWatcher, {'hardware': 'simulated'}),

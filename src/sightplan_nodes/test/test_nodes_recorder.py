@@ -646,13 +646,13 @@ def test_which_bags_are_kept(bench: Callable, keep: str, kept: list[str]) -> Non
         lines = [b.episode('e/1'), b.episode('e/2', end_ns=10), b.episode('e/3')]
         assert [measures.solved(line) for line in lines] == [True, False, True]
         assert b.agent.finish()['solved'] == 2
-        assert sorted(path.name for path in (b.out / 'bags').glob('*')) == kept
+        assert sorted(path.name for path in (b.out / 'bags').glob('e_*')) == kept
         with_bag = {'all': 3, 'failed': 1, 'last': 3, 'none': 0}[keep]
         assert sum('bag' in line for line in lines) == with_bag
         b.agent.start(b.out)
         b.episode('e/4')
         if keep == 'last':
-            assert sorted(path.name for path in (b.out / 'bags').glob('*')) == ['e_3', 'e_4']
+            assert sorted(path.name for path in (b.out / 'bags').glob('e_*')) == ['e_3', 'e_4']
 
 
 def test_a_full_disk_ends_the_node_and_costs_no_result(

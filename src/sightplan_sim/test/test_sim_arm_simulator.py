@@ -216,6 +216,27 @@ def test_in_real_time_a_thread_lets_time_pass_and_wait_waits():
         assert not waiting.is_alive() and 'closed' in failures[0]
 
 
+def test_time_goes_no_farther_than_it_may():
+    with make() as slow:
+        bounds = iter([0.0, 0.0, 0.02, 0.02, 0.1])  # the last one stays
+        last = [0.0]
+
+        def until_s() -> float:
+            last[0] = next(bounds, last[0])
+            assert slow.now_s() <= last[0]
+            return last[0]
+        slow.until_s = until_s
+        slow.advance(0.1 - 1 / 128)
+        assert slow.now_s() == pytest.approx(0.1, abs=1.01 / 128)
+        waiting = threading.Thread(target=slow.advance, args=(1.0,), daemon=True)
+        waiting.start()
+        waiting.join(0.1)
+        assert waiting.is_alive() and slow.now_s() <= 0.1
+        slow.until_s = lambda: float('inf')
+        waiting.join(240.0)
+        assert slow.now_s() > 1.0
+
+
 def test_a_robot_without_two_fingers_that_slide_is_refused_by_name(tmp_path):
     robot = load_robot('ur5e')
     text = robot.urdf.read_text()

@@ -527,7 +527,8 @@ def push_pose(drawer: Drawer, part: float, before_m: float, tilt: float,
         drawer: any.
         part: where along the front, from -1 to 1.
         before_m: distance of the tip from the front.
-        tilt, turn: as in ``grip_pose``.
+        tilt: as in ``grip_pose``.
+        turn: likewise.
     """
     at = drawer.at_m + part * drawer.half_m * drawer.along + before_m * drawer.out
     return _towards(drawer, np.array([*at, 0.5 * (drawer.low_m + drawer.high_m)]), tilt, turn)

@@ -40,6 +40,7 @@ _ITERATIONS = 60
 _GAIN, _DAMPING = 0.25, 1.0
 _NO_MASS = ('<inertial><mass value="0.001"/><inertia ixx="1e-6" ixy="0" ixz="0" iyy="1e-6" '
             'iyz="0" izz="1e-6"/></inertial>')
+_LOOK_S = 0.002
 _SLICE_STEPS = 4
 """Steps after which the lock is given to whom else wants it."""
 
@@ -79,6 +80,10 @@ class SimulatedArm(Closing):
 
     All methods may be called from several threads. With ``realtime_factor`` 0, time passes in
     ``wait`` and ``advance`` only; else in a thread that ``run`` starts, and ``wait`` waits.
+
+    Attributes:
+        until_s: says how far time may go [s]; ``advance`` waits until it may (see
+            ``sightplan_arm.pace``). None: as far as anybody likes.
     """
 
     def __init__(self, robot: RobotConfig, settings: HardwareSettings, *, block_m: float,
@@ -90,6 +95,7 @@ class SimulatedArm(Closing):
         self._bullet = Bullet()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
+        self.until_s: Callable[[], float] | None = None
         self._step_s = 1.0 / settings.physics_hz
         self._steps = 0
         self._after_step: list[Callable[[], None]] = []
@@ -149,13 +155,14 @@ class SimulatedArm(Closing):
         """
         left = max(1, round(seconds / self._step_s))
         while left > 0:
+            steps = self._allowed(min(left, _SLICE_STEPS))
             with self._passed:
                 if self._closing.is_set():
                     raise WorldError('the simulated arm was closed')
-                for _ in range(min(left, _SLICE_STEPS)):
+                for _ in range(steps):
                     self._step()
                 self._passed.notify_all()
-            left -= _SLICE_STEPS
+            left -= steps
 
     def run(self) -> None:
         """Let time pass by itself from now on, ``realtime_factor`` times as fast as the wall's."""
@@ -230,6 +237,15 @@ class SimulatedArm(Closing):
             self._passed.notify_all()
 
     # --- inside -------------------------------------------------------------------------------
+
+    def _allowed(self, steps: int) -> int:
+        """How many of some steps may be made now, at least one; waits until they may."""
+        while (until_s := self.until_s) is not None and not self._closing.is_set():
+            room = (until_s() - self.now_s()) / self._step_s + 1e-6
+            if room >= 1.0:
+                return int(min(room, steps))
+            self._closing.wait(_LOOK_S)
+        return steps
 
     def _run(self) -> None:
         """Keep up with the wall clock; what a busy machine cannot do is not caught up with."""

@@ -1,0 +1,83 @@
+"""Whether the arm's controller is active, as its controller_manager says."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import time
+from typing import Any
+
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+
+from sightplan_arm.config import RobotConfig
+
+ASK_S = 1.0
+"""Time between two questions [s]."""
+_SILENT_S = 3.0  # a controller_manager that has not answered for so long hangs
+
+
+class NoController:
+    """Simulated hardware, which has no controller_manager."""
+
+    def missing(self) -> str:
+        """Nothing is."""
+        return ''
+
+
+class ControllerState:
+    """Asks ``list_controllers``, where there is a controller_manager: its names alone say little.
+
+    An inactive controller has its topics and actions, too.
+    """
+
+    def __init__(self, node: Node, robot: RobotConfig) -> None:
+        """Begin to ask, in the executor's thread."""
+        self._controller, self._manager = robot.arm.controller, robot.arm.controller_manager
+        self._client: Any = None
+        self._said, self._heard_s = '', -math.inf
+        self._asked: Any = None
+        try:
+            kind = importlib.import_module('controller_manager_msgs.srv').ListControllers
+        except ImportError:  # then the watcher's lock cannot be used, which it says
+            return
+        self._kind, group = kind, ReentrantCallbackGroup()
+        self._client = node.create_client(kind, f'{self._manager}/list_controllers',
+                                          callback_group=group)
+        node.create_timer(ASK_S, self._ask, callback_group=group,
+                          clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._unanswered()
+
+    def missing(self) -> str:
+        """Why the controller follows nothing, with the remedy; '': it does, or nobody can tell."""
+        if self._client is None or not self._client.service_is_ready():
+            return ''
+        if time.monotonic() - self._heard_s > _SILENT_S:
+            self._unanswered()
+        return self._said
+
+    def _unanswered(self) -> None:
+        self._said = (f'{self._manager} does not say whether {self._controller} is active: wait '
+                      'a moment, or see to the driver')
+
+    def _ask(self) -> None:
+        if self._asked is not None and not self._asked.done():
+            self._client.remove_pending_request(self._asked)
+        if self._client.service_is_ready():
+            self._asked = self._client.call_async(self._kind.Request())
+            self._asked.add_done_callback(lambda future: self._read(future.result()))
+
+    def _read(self, reply: Any) -> None:
+        states = {str(one.name): str(one.state) for one in reply.controller}
+        state = states.get(self._controller)
+        if state is None:
+            self._said = (f'{self._manager} has no controller {self._controller} (it has '
+                          f"{', '.join(states) or 'none'}): load it, or correct the robot file's "
+                          'arm.trajectory_topic')
+        elif state != 'active':
+            self._said = (f'the controller {self._controller} is {state}: activate it (ros2 '
+                          f'control set_controller_state {self._controller} active)')
+        else:
+            self._said = ''
+        self._heard_s = time.monotonic()
