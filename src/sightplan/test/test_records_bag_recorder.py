@@ -81,7 +81,7 @@ def messages(bag):
 
 
 def bags(folder):
-    return sorted(path.name for path in (folder / 'run' / 'bags').iterdir())
+    return sorted(path.name for path in (folder / 'run' / 'bags').iterdir() if path.is_dir())
 
 
 class Events:

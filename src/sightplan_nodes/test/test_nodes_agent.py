@@ -590,7 +590,7 @@ ODD = 'odd \ud83d and \0'
     EpisodeEnded(StopReason.ERROR, f'BackendError: {ODD}'), BackendError(ODD), ValueError(ODD)])
 def test_odd_text_ends_no_agent(ending: EpisodeEnded | Exception,
                                 monkeypatch: pytest.MonkeyPatch) -> None:
-    """What can be neither logged nor sent is replaced."""
+    """What can be neither logged nor sent is replaced, or escaped in an error of ours."""
     def odd(*arguments: object, **options: object) -> EpisodeEnded:
         if isinstance(ending, Exception):
             raise ending
@@ -599,7 +599,9 @@ def test_odd_text_ends_no_agent(ending: EpisodeEnded | Exception,
         with monkeypatch.context() as patch:
             patch.setattr(agent, 'run_episode', odd)
             result = b.listener.episode()
-        assert 'odd \ufffd and \ufffd' in result.message + result.error_msg
+        said = (r'odd \ud83d and \x00' if isinstance(ending, BackendError)
+                else 'odd \ufffd and \ufffd')
+        assert said in result.message + result.error_msg
         assert b.listener.episode().error_code == 0, 'the agent goes on'
 
 

@@ -258,7 +258,7 @@ def test_odd_text_of_a_server_ends_no_node(made: Callable) -> None:
         client.backend.fail = BackendError(ODD)
         reply = client.ground('r')
         assert (reply.error_code, reply.error_msg) == (
-            BackendError.code, 'bad prompt near \ufffd and \ufffd')
+            BackendError.code, 'bad prompt near \\ud83d and \\x00')
         client.backend.fail, client.backend.model = None, f'one {ODD}'
         assert client.ground('r').model == 'one bad prompt near \ufffd and \ufffd'
 
@@ -269,7 +269,8 @@ def test_odd_text_while_loading(made: Callable, error: Exception,
     with made(fail=error, autostart=False) as client:
         assert not client.change(Transition.TRANSITION_CONFIGURE)
         assert client.state() == State.PRIMARY_STATE_UNCONFIGURED
-    assert 'bad prompt near \ufffd' in capfd.readouterr().err
+    said = '\\ud83d' if isinstance(error, BackendError) else '\ufffd'
+    assert f'bad prompt near {said}' in capfd.readouterr().err
 
 
 def test_deadline_of_a_request_and_life_meanwhile(made: Callable) -> None:

@@ -43,7 +43,8 @@ MOST_PLACES = 1000
 """So many points, boxes or points of a trace may a reply hold."""
 _LABEL_CHARS = 200
 
-_ANSWER = re.compile(r'<answer>((?:(?!</?answer>).)*+)</answer>', re.IGNORECASE | re.DOTALL)
+# Not possessive: Python 3.11.2 then misses what follows an empty answer.
+_ANSWER = re.compile(r'<answer>((?:(?!</?answer>).)*)</answer>', re.IGNORECASE | re.DOTALL)
 _FENCE = re.compile(r'```[\w+-]*(.*?)(?:```|\Z)', re.DOTALL)
 _BETWEEN = re.compile(r'[\s,;]*')
 _TAG = re.compile(r'<points?\b([^<>]*)>(?:([^<>]*)</points?>)?', re.IGNORECASE)

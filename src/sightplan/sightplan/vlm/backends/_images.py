@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sightplan.model import BackendError, InputError
 from sightplan.model.picture_files import MOST_PIXELS
 
-_FORMATS = ('PNG', 'JPEG', 'MPO', 'WEBP', 'BMP', 'GIF', 'TIFF', 'PPM')
+_FORMATS = ('PNG', 'JPEG', 'WEBP', 'BMP', 'GIF', 'TIFF', 'PPM')
 """Kinds of files that are read; Pillow knows others, and starts programs to read some of them."""
 _DAMAGED = (OSError, EOFError, ValueError, SyntaxError, TypeError, LookupError, ArithmeticError,
             AttributeError, MemoryError, RuntimeError, struct.error, zlib.error)
