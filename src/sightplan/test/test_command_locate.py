@@ -195,7 +195,7 @@ def test_depth_camera_and_settings_reach_the_backend(picture, tmp_path):
     (['desk.png', 'mug', '--camera', 'a,b,c,d'], 'must have the form'),
     (['desk.png', 'mug', '--camera', '0,5,3,3'], 'fx and fy above 0'),
     (['desk.png', 'mug', '--depth', 'none.npy'], 'none.npy: cannot be read: No such file'),
-    (['desk.png', 'mug', '--depth', 'text.png'], 'text.png: is not a picture that can be read (give a .npy'),
+    (['desk.png', 'mug', '--depth', 'text.png'], 'text.png: is not a picture that can be read'),
     (['desk.png', 'mug', '--depth', 'desk.png'], 'which is no depth image (give a .npy file in'),
     (['desk.png', 'mug', '--depth', 'small.npy'], 'give depth that is aligned with the picture'),
     (['desk.png', 'mug', '--max-askings', '0'], 'max_askings = 0 is out of bounds'),

@@ -94,7 +94,8 @@ def test_a_method_that_cannot_work_is_refused_before_the_run(tmp_path: Path) -> 
         'world_options': {'pictures': 'none'}, 'out': str(tmp_path / 'run')}
     with pytest.raises(InputError, match=r"hand\.json has no sequence 'best' \(it has shortest"):
         run(RunSettings(**given, method='moves', method_options={'sequence': 'best'}))
-    with pytest.raises(InputError, match=r"reading of method ground.*'noisy_reader' writes none.*openai"):
+    with pytest.raises(InputError, match=r"reading of method ground.*'noisy_reader' writes "
+                                         r'none.*openai'):
         run(RunSettings(**given, method='ground', method_options={'reading': True},
                         backend='noisy_reader'))
     with pytest.raises(InputError, match='draws none \\(world option view=text\\)'):
