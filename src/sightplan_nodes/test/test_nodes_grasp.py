@@ -179,8 +179,8 @@ def test_after_a_hold_what_is_held_is_put_back_and_the_camera_shows_it(table, mo
         arm, gate, shown = arm_world(bridge).arm, arm_world(bridge).gate, bridge._frame
         follow = gate.follow
 
-        def held_at_the_top(trajectory, what: str) -> None:
-            follow(trajectory, what)
+        def held_at_the_top(trajectory, what: str, *around) -> None:
+            follow(trajectory, what, *around)
             if what.startswith('up with'):
                 monkeypatch.undo()
                 gate.hold('cancelled', 'somebody cancelled')
