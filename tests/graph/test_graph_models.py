@@ -181,8 +181,8 @@ def test_half_a_batch_of_questions_counts_as_spent(
         assert (came > answered) is (ending != 'cap')
 
         if ending == 'outage':
-            assert 'out of order near \ufffd' in first.text
-            assert 'out of order near \ufffd' in first.lines()[0]['message']
+            assert r'out of order near \ud83d' in first.text
+            assert r'out of order near \ud83d' in first.lines()[0]['message']
         if ending != 'cap':
             return
         again = start(*shared, f'backend_options:={options}{cap}', out=first.out)
