@@ -185,8 +185,7 @@ def test_bounds_hold_at_every_moment(robots, bodies, seed):
     robot, random = robots['panda'], np.random.default_rng(seed)
     spline = Spline.of(motion(robot, random, 0.6))
     piece = random.integers(len(spline.lengths_s), size=1)
-    low, high = (np.sort(random.uniform(0.0, spline.lengths_s[piece[0]], 2))[k:k + 1]
-                 for k in (0, 1))
+    low, high = np.sort(random.uniform(0.0, spline.lengths_s[piece[0]], 2)).reshape(2, 1)
     times = np.linspace(low[0], high[0], 200)
     went = np.abs(np.diff(spline.positions(np.repeat(piece, 200), times), axis=0)).sum(axis=0)
     variation = spline.variations(piece, low, high)[0]

@@ -259,7 +259,8 @@ class GateMachine(RuleBasedStateMachine):
     @invariant()
     def model_and_gate_agree(self):
         status = self.gate.status()
-        if status.state is not GateState.ARMED and self.may_move:
+        if (status.state is not GateState.ARMED and self.may_move) or (
+                status.state is GateState.STOPPED and not self.latched):
             # The watchdog saw something by itself: only what it may see.
             assert status.cause in ('measured_position', 'measured_workspace', 'tracking',
                                     'unexpected_motion')
