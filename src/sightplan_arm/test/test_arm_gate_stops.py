@@ -197,7 +197,7 @@ class GateMachine(RuleBasedStateMachine):
             elif event == 'silence':
                 self.arm.silent = True
             elif event == 'push':
-                self.arm.offset_rad = 0.3 + 0.0 * start
+                self.arm.offset_rad = 0.12 + 0.0 * start
         if event != 'nothing':
             self.arm.after(at, happen)
         if beats:
