@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
@@ -23,9 +22,8 @@ from rclpy.parameter import Parameter
 from sightplan_interfaces.srv import FinishRun, StartRun
 
 from sightplan.domains import load_domain
-from sightplan.graphs.graph import find_graph
-from sightplan.graphs.up import graph_environment, run_graph
-from sightplan.model import EpisodeSpec, InfrastructureError, InputError, SightplanError
+from sightplan.graphs.up import graph_environment, run_beside
+from sightplan.model import EpisodeSpec, InfrastructureError, SightplanError
 from sightplan_bench.ros import spinning_node
 from sightplan_bench.soak import LOGS, RUN, Sample, bag_count, folder_bytes, identity
 from sightplan_nodes import names
@@ -34,7 +32,6 @@ from sightplan_nodes.experiment import ExperimentNode
 _NODES = (names.METRICS_RECORDER, names.SIM_BRIDGE, names.GROUNDER, names.SYMBOLIC_PLANNER,
           names.AGENT)
 _START_S, _CALL_S, _FINISH_S, _STOP_S = 300.0, 60.0, 300.0, 60.0
-_PR_SET_PDEATHSIG = 1
 _TICKS_PER_S = os.sysconf('SC_CLK_TCK')
 _PAGE = os.sysconf('SC_PAGE_SIZE')
 
@@ -216,17 +213,7 @@ def _used_by(processes: dict[int, _Process], pids: Sequence[int]) -> tuple[float
 
 def main(arguments: list[str]) -> int:
     """Run the nodes as long as the process with the given id lives; returns the exit code."""
-    parent, *rest = arguments
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != int(parent):
-        return 1
-    try:
-        graph = find_graph('experiment')
-        values = graph.values(rest)
-        return run_graph(graph.only(_NODES), values).code
-    except SightplanError as error:
-        print(f'sightplan up: {error}', file=sys.stderr)
-        return 2 if isinstance(error, InputError) else 1
+    return run_beside(arguments, lambda graph, values: graph.only(_NODES))
 
 
 if __name__ == '__main__':

@@ -8,28 +8,21 @@ answer on the last line of standard output, are JSON objects.
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
-import traceback
 from typing import Any
 
-import rclpy
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import Image, JointState
 from sightplan_interfaces import msg
 from std_srvs.srv import Trigger
 
-from sightplan.graphs.up import enclave_arguments
-from sightplan.model import SightplanError
 from sightplan_arm.config import RobotConfig, load_robot
 from sightplan_arm.guarantees import WINDOW_S, assess
 from sightplan_nodes import names, qos
+from sightplan_nodes.asking import answer_request
 from sightplan_nodes.calls import ServiceCaller
-from sightplan_nodes.grasp import spinning_thread
 from sightplan_nodes.live_measures import LiveMeasures, reachable
-from sightplan_nodes.spin import leave
 
 NAME = 'arm_live'
 _APPEAR_S = 3.0
@@ -100,24 +93,8 @@ class LiveClient(Node):
 
 def main() -> int:
     """Do what the first argument asks for, and print the answer."""
-    try:
-        request = json.loads(sys.argv[1])
-        rclpy.init(args=[sys.argv[0], '--ros-args', *enclave_arguments(NAME, os.environ)],
-                   signal_handler_options=SignalHandlerOptions.NO)
-        try:
-            node = LiveClient()
-            with spinning_thread(node):
-                answer = node.look(str(request['robot']))
-            leave(node)
-        finally:
-            rclpy.try_shutdown()
-    except SightplanError as error:
-        answer = {'error': str(error), 'code': type(error).code}
-    except Exception as error:
-        traceback.print_exc()
-        answer = {'error': f'{type(error).__name__}: {error}', 'code': SightplanError.code}
-    print(json.dumps(answer))
-    return 0
+    return answer_request(NAME, lambda request: str(request['robot']), LiveClient,
+                          LiveClient.look)
 
 
 if __name__ == '__main__':

@@ -7,40 +7,31 @@ of standard input, cancels: the arm holds.
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import sys
 import threading
 import time
-import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import GraspAt
 from sightplan_interfaces.srv import Locate
 
-from sightplan.graphs.up import enclave_arguments
 from sightplan.model import (
     CancelledError,
     DeadlineError,
     Form,
     InputError,
     Region,
-    SightplanError,
     Target,
 )
 from sightplan_nodes import names
+from sightplan_nodes.asking import answer_request
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
 from sightplan_nodes.conversions import MESSAGES, fill_targets, found_from_response
-from sightplan_nodes.spin import leave
 
 _APPEAR_S = 10.0
 ABSTAINED = 'abstained'
@@ -183,25 +174,6 @@ def read_request(data: Mapping[str, Any]) -> Request:
         raise InputError(f'{data} is no request to grasp something: {error}') from error
 
 
-@contextmanager
-def spinning_thread(node: Node) -> Iterator[None]:
-    """An executor for a node, in a thread of its own."""
-    executor, ended = SingleThreadedExecutor(), threading.Event()
-    executor.add_node(node)
-
-    def spin() -> None:
-        while not ended.is_set():
-            executor.spin_once(timeout_sec=0.1)
-    thread = threading.Thread(target=spin, name='executor', daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        executor.wake()
-        thread.join(5.0)
-
-
 def _watch_stdin(cancel: threading.Event) -> None:
     """Cancel when standard input ends: whoever asked is gone."""
     def wait() -> None:
@@ -220,24 +192,9 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda got, _: signals.append(got))
     _watch_stdin(cancel)
-    try:
-        request = read_request(json.loads(sys.argv[1]))
-        rclpy.init(args=[sys.argv[0], '--ros-args', *enclave_arguments('grasp', os.environ)],
-                   signal_handler_options=SignalHandlerOptions.NO)
-        try:
-            node = GraspClient()
-            with spinning_thread(node):
-                answer = node.grasp(request, lambda: bool(signals) or cancel.is_set())
-            leave(node)
-        finally:
-            rclpy.try_shutdown()
-    except SightplanError as error:
-        answer = {'error': str(error), 'code': type(error).code}
-    except Exception as error:
-        traceback.print_exc()
-        answer = {'error': f'{type(error).__name__}: {error}', 'code': SightplanError.code}
-    print(json.dumps(answer))
-    return 0
+    return answer_request(
+        'grasp', read_request, GraspClient,
+        lambda node, request: node.grasp(request, lambda: bool(signals) or cancel.is_set()))
 
 
 if __name__ == '__main__':

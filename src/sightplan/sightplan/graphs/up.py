@@ -8,6 +8,7 @@ stopped too. No node outlives ``up``, however it ends: nodes ask the kernel to b
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import random
@@ -18,14 +19,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import IO
 
-from sightplan.graphs.graph import Graph, NodeSpec, Value
-from sightplan.model import InfrastructureError, InputError, config_folders
+from sightplan.graphs.graph import Graph, NodeSpec, Value, find_graph
+from sightplan.model import InfrastructureError, InputError, SightplanError, config_folders
 
 DONE, FAILED, USAGE = 0, 1, 2
 
@@ -44,6 +45,7 @@ SECURITY, STRATEGY, KEYSTORE, _OVERRIDE = (
     'ROS_SECURITY_ENCLAVE_OVERRIDE')
 """The variables of SROS 2."""
 
+_PR_SET_PDEATHSIG = 1
 _TURN_S = 4.0  # before the next node is asked to stop
 _PATIENCE = ((signal.SIGTERM, 6.0), (signal.SIGKILL, 5.0))  # after the polite signal
 _COLOURS = (36, 32, 33, 35, 34, 31)
@@ -368,6 +370,30 @@ class _Run:
             for process in left:
                 process.signal(number)
             _wait_for_end(left, limit_s)
+
+
+def run_beside(arguments: Sequence[str], choose: Callable[[Graph, Mapping[str, Value]], Graph],
+               ) -> int:
+    """Be ``sightplan up experiment`` as long as the process that started this one lives.
+
+    Args:
+        arguments: the id of that process, then the graph's arguments.
+        choose: the part of the graph that is run with these values.
+
+    Returns:
+        the exit code: 2 for wrong arguments.
+    """
+    parent, *rest = arguments
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != int(parent):
+        return 1
+    try:
+        graph = find_graph('experiment')
+        values = graph.values(rest)
+        return run_graph(choose(graph, values), values).code
+    except SightplanError as error:
+        print(f'sightplan up: {error}', file=sys.stderr)
+        return USAGE if isinstance(error, InputError) else 1
 
 
 def _wait_for_end(processes: Sequence[_Process], limit_s: float) -> None:

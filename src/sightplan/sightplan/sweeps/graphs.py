@@ -7,7 +7,6 @@ kernel for a signal then, and then becomes ``sightplan up``.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import signal
@@ -17,19 +16,17 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
-from sightplan.graphs.graph import find_graph
-from sightplan.graphs.up import run_graph
+from sightplan.graphs.graph import Graph
+from sightplan.graphs.up import USAGE, run_beside
 from sightplan.metrics import measures
-from sightplan.model import InputError, SightplanError
+from sightplan.model import InputError
 from sightplan.records import RunStore, bag_policy
 from sightplan.runs import RunSettings
 from sightplan.sweeps.cells import is_samples
 from sightplan.sweeps.work import Batch, Outcome
 
-_PR_SET_PDEATHSIG = 1
 _POLL_S = 0.2
 _TAIL = 2000
-_USAGE = 2
 _ARGUMENTS = {
     'grounder_timeout_s': 'ground_timeout_s', 'propose_timeout_s': 'propose_timeout_s',
     'planner_timeout_s': 'plan_timeout_s', **{name: name for name in (
@@ -96,22 +93,12 @@ def make_graph(batch: Batch, stopped: Callable[[], bool]) -> Outcome:
     if len(made) == len(batch.items) or stopped():
         return Outcome(made, errors)
     return Outcome(made, errors, f'the graph ended with exit code {process.returncode}: {words}',
-                   process.returncode == _USAGE)
+                   process.returncode == USAGE)
 
 
 def main(arguments: list[str]) -> int:
     """Be ``sightplan up experiment`` as long as the process with the given id lives."""
-    parent, *rest = arguments
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != int(parent):
-        return 1
-    try:
-        graph = find_graph('experiment')
-        values = graph.values(rest)
-        return run_graph(graph.chosen(values), values).code
-    except SightplanError as error:
-        print(f'sightplan up: {error}', file=sys.stderr)
-        return _USAGE if isinstance(error, InputError) else 1
+    return run_beside(arguments, Graph.chosen)
 
 
 if __name__ == '__main__':
