@@ -21,6 +21,9 @@ POSITION_TOLERANCE_M = 1e-6
 ROTATION_TOLERANCE_RAD = 1e-5
 """Inverse kinematics ends when both are reached."""
 
+LIMIT_ROOM_RAD = 1e-3
+"""Solutions keep so far from the joints' limits: splines through them go a little beyond."""
+
 _ITERATIONS = 60
 _PATIENCE = 8  # iterations in which the error may not shrink
 _RANDOM_STARTS = 12
@@ -48,7 +51,8 @@ class Kinematics:
         fixed = [joint for joint in range(1, whole.njoints)
                  if str(whole.names[joint]) not in arm.joints]
         self._model = pinocchio.buildReducedModel(whole, fixed, pinocchio.neutral(whole))
-        self._arm, self._tip, self._starts = arm, robot.tip_frame, (arm.ready, arm.park)
+        self._tip, self._starts = robot.tip_frame, (arm.ready, arm.park)
+        self._lower, self._upper = arm.lower + LIMIT_ROOM_RAD, arm.upper - LIMIT_ROOM_RAD
         data = self._model.createData()
         neutral = pinocchio.neutral(self._model)
         pinocchio.framesForwardKinematics(self._model, data, neutral)
@@ -149,7 +153,7 @@ class Kinematics:
         return found
 
     def ik(self, pose_base: Array, seed: Array) -> Array | None:
-        """Joint angles within the limits that bring the tip to a pose.
+        """Joint angles LIMIT_ROOM_RAD within the limits that bring the tip to a pose.
 
         Damped least squares from the seed. If that ends nowhere or far away, also from ``ready``
         and ``park``, and if nothing is found, from random configurations (always the same ones).
@@ -162,8 +166,7 @@ class Kinematics:
             (N,) of what was found, the one whose greatest difference from the seed is least, with
             the tip within POSITION_TOLERANCE_M and ROTATION_TOLERANCE_RAD; None: nothing found.
         """
-        arm = self._arm
-        seed = np.clip(np.asarray(seed, dtype=np.float64), arm.lower, arm.upper)
+        seed = np.clip(np.asarray(seed, dtype=np.float64), self._lower, self._upper)
         target = pinocchio.SE3(inverse(self._to_base) @ pose_base)
         best = self._descend(target, seed, seed)
         if best is None or _far(best, seed) > _NEAR_RAD:
@@ -172,7 +175,7 @@ class Kinematics:
                        key=lambda q: _far(q, seed), default=None)
         random = np.random.default_rng(0)
         for _ in range(_RANDOM_STARTS if best is None else 0):
-            best = self._descend(target, random.uniform(arm.lower, arm.upper), seed)
+            best = self._descend(target, random.uniform(self._lower, self._upper), seed)
             if best is not None:
                 break
         return best
@@ -182,7 +185,7 @@ class Kinematics:
 
         The damping shrinks with the error (Sugihara 2011), so the end is as fast as Newton's.
         """
-        model, arm = self._model, self._arm
+        model = self._model
         data, tip = model.createData(), self._frame(self._tip)
         q, least, since = np.array(start), np.inf, 0
         for _ in range(_ITERATIONS):
@@ -206,12 +209,12 @@ class Kinematics:
                 step = gain @ (error - moving @ drawn) + drawn
                 step *= min(1.0, _STEP_RAD / max(float(np.abs(step).max()), 1e-12))
                 # Joints that would leave their limits stand still in this iteration.
-                stuck = free & (((step > 0) & (q >= arm.upper))
-                                | ((step < 0) & (q <= arm.lower)))
+                stuck = free & (((step > 0) & (q >= self._upper))
+                                | ((step < 0) & (q <= self._lower)))
                 if not stuck.any():
                     break
                 free &= ~stuck
-            q = np.clip(q + step, arm.lower, arm.upper)
+            q = np.clip(q + step, self._lower, self._upper)
         return None
 
 

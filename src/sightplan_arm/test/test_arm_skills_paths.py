@@ -10,7 +10,7 @@ from sightplan_arm.config import load_robot
 from sightplan_arm.geometry import hand_down
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.perception import Cube
-from sightplan_arm.skills.clearance import Clearance
+from sightplan_arm.skills.clearance import Box, Clearance
 from sightplan_arm.skills.motions import MotionSequence, NoRoomError, PathPlanner, first_that_works
 from sightplan_arm.trajectories import UnreachableError, extremes
 
@@ -22,6 +22,31 @@ X = ROBOT.table.column_x_m(5)
 
 def cube(x, z=0.025, y=0.0):
     return Cube('r', 'red', np.array([x, y, z]), 0.0, 1000, 0.0, 0.0)
+
+
+@pytest.mark.parametrize('hand_only', [False, True])
+@pytest.mark.parametrize('name', ['panda_tabletop', 'ur5e_tabletop'])
+def test_the_least_distance_is_that_of_all_pairs(name, hand_only):
+    robot = load_robot(name)
+    clearance, rng = Clearance(robot), np.random.default_rng(3)
+    apart = 0
+    for _ in range(25):
+        # So near to one another that none are put between them.
+        path = (robot.arm.ready + rng.normal(0, 0.2, len(robot.arm.ready))
+                + rng.uniform(0, 0.03, (3, len(robot.arm.ready))))
+        boxes = [Box(rng.uniform((-0.4, -0.3, 0.0), (0.4, 0.3, 0.2)), rng.uniform(0.02, 0.2, 3),
+                     float(rng.uniform(-3, 3))) for _ in range(6)]
+        one_by_one = min(clearance.least_m(posture[None], [box], hand_only=hand_only)
+                         for posture in path for box in boxes)
+        found = clearance.least_m(path, boxes, hand_only=hand_only)
+        if one_by_one > 0:  # of what overlaps not the depth counts
+            apart += 1
+            assert found == pytest.approx(one_by_one, abs=1e-5)
+            enough = 0.5 * one_by_one
+            assert clearance.least_m(path, boxes, enough, hand_only=hand_only) == enough
+        else:
+            assert found <= 0
+    assert apart > 5
 
 
 def stack(column, height):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import coal
 import numpy as np
 import pinocchio
+from numpy.typing import NDArray
 
 from sightplan.model import InputError
 from sightplan_arm.config import RobotConfig
@@ -39,7 +40,6 @@ class Box:
 Obstacle = Cube | Box
 """What stands on the table: a block, whose size the robot's file has, or a box of any size."""
 
-_FAR_M = 10.0
 _STEP_RAD = 0.06  # greatest turn of a joint between postures that are looked at
 
 
@@ -72,11 +72,14 @@ class Clearance:
         self._model, reduced = pinocchio.buildReducedModel(
             whole, _of(shapes, kept), fixed, pinocchio.neutral(whole))
         near = range(self._model.njoints - 4, self._model.njoints)
-        self._shapes = pinocchio.GeometryModel()
-        arm = [self._shapes.addGeometryObject(shape) for shape in reduced.geometryObjects
-               if shape.parentJoint in near]
-        self._links = arm
-        self._boxes: list[int] = []
+        self._links = [shape for shape in reduced.geometryObjects if shape.parentJoint in near]
+        for link in self._links:
+            link.geometry.computeLocalAABB()
+        self._joint = np.array([link.parentJoint for link in self._links], np.intp)
+        self._centre = np.array([link.placement.act(link.geometry.aabb_center)
+                                 for link in self._links]).reshape(-1, 3)
+        self._radius = np.array([link.geometry.aabb_radius for link in self._links])
+        self._request = coal.DistanceRequest()
         self._data = self._model.createData()
         data = self._model.createData()
         base = self._model.getFrameId(robot.base_frame)
@@ -95,47 +98,56 @@ class Clearance:
                 whatever the elbow does.
 
         Returns:
-            The distance [m], not more than ``enough_m``; negative where arm and block overlap.
+            The distance [m], not more than ``enough_m``; negative where arm and block overlap, the
+            depth of some pair then.
         """
-        if not blocks or not self._links:
+        links = np.nonzero(self._joint == self._model.njoints - 1 if hand_only
+                           else self._joint > 0)[0]
+        if not blocks or not len(links):
             return enough_m
-        self._make_boxes(len(blocks))
-        for box in self._boxes:
-            self._shapes.geometryObjects[box].placement = pinocchio.SE3(_away())
-        side = np.full(3, self._robot.table.block_m)
-        for box, block in zip(self._boxes, blocks, strict=False):
-            pose = make_pose(block.centre_m, rotation_from_rpy((0.0, 0.0, block.yaw_rad)))
-            shape = self._shapes.geometryObjects[box]
-            shape.placement = pinocchio.SE3(self._table @ pose)
-            shape.geometry = coal.Box(block.size_m if isinstance(block, Box) else side)
-        geometry = self._shapes.createData()
-        counted = self._pairs(len(blocks), hand_only)
-        for number in set(range(len(self._shapes.collisionPairs))).difference(counted):
-            geometry.deactivateCollisionPair(number)
-        least = enough_m
-        for posture in _filled(np.asarray(path, dtype=np.float64)):
-            pinocchio.computeDistances(
-                self._model, self._data, self._shapes, geometry, posture)
-            least = min(least, min(geometry.distanceResults[number].min_distance
-                                   for number in counted))
+        poses, halves = self._placed(blocks)
+        postures = _filled(np.asarray(path, dtype=np.float64))
+        turns, shifts = self._joints(postures, self._joint[links])
+        centres = (turns @ self._centre[links, :, None])[..., 0] + shifts  # (K, L, 3)
+        # A ball around a link is this far from a box, and the link no nearer.
+        inside = np.einsum('bji,klbj->klbi', poses[:, :3, :3],
+                           centres[:, :, None] - poses[:, :3, 3])
+        bound = np.linalg.norm(np.maximum(np.abs(inside) - halves, 0.0), axis=-1)
+        bound -= self._radius[links, None]
+        boxes = [(coal.Box(*2.0 * half), coal.Transform3s(pose[:3, :3], pose[:3, 3]))
+                 for pose, half in zip(poses, halves, strict=True)]
+        near = np.argwhere(bound < enough_m)
+        least, result = enough_m, coal.DistanceResult()
+        for k, number, box in near[np.argsort(bound[tuple(near.T)])].tolist():
+            if bound[k, number, box] >= least:
+                break
+            link = self._links[links[number]]
+            place = pinocchio.SE3(turns[k, number], shifts[k, number]) * link.placement
+            result.clear()
+            least = min(least, coal.distance(
+                link.geometry, coal.Transform3s(place.rotation, place.translation), *boxes[box],
+                self._request, result))
         return float(least)
 
-    def _pairs(self, blocks: int, hand_only: bool) -> list[int]:
-        """Which pairs of a shape and one of so many boxes count; ``_make_boxes`` orders them."""
-        last, shapes = self._model.njoints - 1, self._shapes.geometryObjects
-        links = [number for number, link in enumerate(self._links)
-                 if not hand_only or shapes[link].parentJoint == last]
-        return [box * len(self._links) + link for box in range(blocks) for link in links]
+    def _placed(self, blocks: Sequence[Obstacle]) -> tuple[Vector, Vector]:
+        """(B, 4, 4) poses of boxes in the frame of the URDF, and (B, 3) half of their sides."""
+        side = np.full(3, self._robot.table.block_m)
+        return (np.stack([self._table @ make_pose(
+                    block.centre_m, rotation_from_rpy((0.0, 0.0, block.yaw_rad)))
+                    for block in blocks]),
+                0.5 * np.array([block.size_m if isinstance(block, Box) else side
+                                for block in blocks]))
 
-    def _make_boxes(self, count: int) -> None:
-        """Have at least so many boxes."""
-        while len(self._boxes) < count:
-            box = self._shapes.addGeometryObject(pinocchio.GeometryObject(
-                f'block {len(self._boxes)}', 0, pinocchio.SE3(_away()),
-                coal.Box(*[self._robot.table.block_m] * 3)))
-            self._boxes.append(box)
-            for link in self._links:
-                self._shapes.addCollisionPair(pinocchio.CollisionPair(link, box))
+    def _joints(self, postures: Vector, joints: NDArray[np.intp]) -> tuple[Vector, Vector]:
+        """(K, L, 3, 3) and (K, L, 3): where some joints are in postures (K, N)."""
+        turns = np.empty((len(postures), len(joints), 3, 3))
+        shifts = np.empty((len(postures), len(joints), 3))
+        for k, posture in enumerate(postures):
+            pinocchio.forwardKinematics(self._model, self._data, posture)
+            for number, joint in enumerate(joints):
+                place = self._data.oMi[int(joint)]
+                turns[k, number], shifts[k, number] = place.rotation, place.translation
+        return turns, shifts
 
 
 def _of(shapes: pinocchio.GeometryModel, kept: Sequence[pinocchio.GeometryObject],
@@ -144,10 +156,6 @@ def _of(shapes: pinocchio.GeometryModel, kept: Sequence[pinocchio.GeometryObject
     for shape in kept:
         made.addGeometryObject(shape)
     return made
-
-
-def _away() -> Vector:
-    return make_pose((0.0, 0.0, -_FAR_M))
 
 
 def _filled(path: Vector) -> Vector:

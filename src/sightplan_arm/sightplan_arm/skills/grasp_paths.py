@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import cv2
 import numpy as np
@@ -31,13 +31,15 @@ from sightplan_arm.trajectories import UnreachableError
 
 _Planned = TypeVar('_Planned')
 
-_LIFTS = (1.0, 0.8, 0.6)  # parts of the lift that are tried where the arm does not reach as high
-_TILTS_RAD = (0.0, 0.25, 0.4)  # of the hand towards the robot's foot, for what is far away
 _ROOM_M = 0.005  # distance to things that is enough around a grasp
 _LEAST_M = 0.003  # distance below which a path is not taken
 _MARGIN_M = 0.01  # below the hand's body, at its lowest
 _STEP_M = 0.01
 _DROP_M = 0.002  # height above where it was at which a thing is let go
+
+
+STRAIGHT_RAD, ASKEW_RAD = (0.0,), (0.25, 0.4)
+"""Tilts of the hand towards the robot's foot, for what is far away."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +95,9 @@ class GraspPlanner:
         room_m: distance kept to things on the way.
     """
 
+    lifts: ClassVar[tuple[float, ...]] = (1.0, 0.8, 0.6)
+    """Parts of the lift, in the order in which they are tried: the arm may not reach as high."""
+
     def __init__(self, robot: RobotConfig, paths: PathPlanner,
                  check: Callable[[JointTrajectory, Around], None], *, lift_m: float,
                  carry_speed: float, room_m: float) -> None:
@@ -100,22 +105,30 @@ class GraspPlanner:
         self._lift_m, self._slow, self._room_m = lift_m, carry_speed, room_m
         self._base_m = inverse(robot.table.pose)[:3, 3]
 
-    def lift(self, thing: Thing, grasp: Grasp) -> Moves:
+    def lift(self, thing: Thing, grasp: Grasp, tilts_rad: Sequence[float]) -> Moves:
         """The motions with which a thing is taken and lifted.
+
+        Args:
+            thing: what is taken.
+            grasp: how.
+            tilts_rad: of the hand, to try in this order.
 
         Raises:
             NoRoomError: the arm would come too near to things.
             UnreachableError: the arm cannot do it.
         """
         boxes = self._in_the_way(thing)
-        return self._first(thing, grasp, functools.partial(self._lift, thing, grasp, boxes))
+        return self._first(thing, grasp, tilts_rad,
+                           functools.partial(self._lift, thing, grasp, boxes))
 
-    def carry(self, thing: Thing, grasp: Grasp, way: Sequence[Vector], low_m: float) -> Carry:
+    def carry(self, thing: Thing, grasp: Grasp, tilts_rad: Sequence[float],
+              way: Sequence[Vector], low_m: float) -> Carry:
         """The motions with which a thing is taken and carried along a way.
 
         Args:
             thing: what is carried.
             grasp: how it is taken.
+            tilts_rad: as in ``lift``.
             way: (2,) points of the table to which its middle goes one after the other.
             low_m: how high it is carried.
 
@@ -125,7 +138,7 @@ class GraspPlanner:
         """
         boxes = self._in_the_way(thing)
         _check_way(thing, way, low_m)
-        return self._first(thing, grasp, functools.partial(
+        return self._first(thing, grasp, tilts_rad, functools.partial(
             self._carry, thing, grasp, way, low_m, boxes))
 
     # --- inside -------------------------------------------------------------------------------
@@ -138,18 +151,20 @@ class GraspPlanner:
         least = self._robot.gripper.hand.fingers_m - _MARGIN_M
         return [box for box in thing.surface.boxes(without) if float(box.size_m[2]) > least]
 
-    def _first(self, thing: Thing, grasp: Grasp, plan: Callable[[Vector], _Planned]) -> _Planned:
+    def _first(self, thing: Thing, grasp: Grasp, tilts_rad: Sequence[float],
+               plan: Callable[[Vector], _Planned]) -> _Planned:
         """The first plan that works, of all ways to put the hand around a thing.
 
         Args:
             thing: what is taken.
             grasp: how.
+            tilts_rad: as in ``lift``.
             plan: of a path (K, N) straight up from the grasp.
         """
         others = self._in_the_way(thing, without=thing.cells)
         return first_that_works([
             functools.partial(self._lifted, self._leaning(grasp.pose, turn, tilt), others, plan)
-            for tilt in _TILTS_RAD for turn in (0.0, math.pi)], 'the place cannot be reached')
+            for tilt in tilts_rad for turn in (0.0, math.pi)], 'the place cannot be reached')
 
     def _lifted(self, low: Vector, others: Sequence[Box],
                 plan: Callable[[Vector], _Planned]) -> _Planned:
@@ -158,7 +173,7 @@ class GraspPlanner:
         Where there is no room, a smaller lift does not help.
         """
         wrong = UnreachableError('')
-        for part in _LIFTS:
+        for part in self.lifts:
             try:
                 return self._above(low, part * self._lift_m, others, plan)
             except NoRoomError:

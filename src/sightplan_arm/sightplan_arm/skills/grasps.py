@@ -30,6 +30,7 @@ from sightplan.model import param
 from sightplan_arm.config import GripperConfig
 from sightplan_arm.geometry import hand_down
 from sightplan_arm.hardware import Vector
+from sightplan_arm.skills.seen import axis_m
 from sightplan_arm.skills.surface import CELL_M, Mask, Surface
 
 _OFF_BALANCE, _OFF_POINTED = 6.0, 250.0  # what a metre beside the wanted place costs
@@ -106,8 +107,9 @@ def propose(surface: Surface, thing: Mask, gripper: GripperConfig, settings: Gra
         return []
     heights = np.nan_to_num(surface.top_m[rows, columns])
     places = surface.low_m + CELL_M * (np.column_stack([columns, rows]) + 0.5)
-    wanted = (np.average(places, axis=0, weights=np.maximum(heights, 1e-3)) if near_m is None
-              else np.asarray(near_m, np.float64)[:2])
+    wanted = axis_m(surface, thing) if near_m is None else np.asarray(near_m, np.float64)[:2]
+    if wanted is None:
+        wanted = np.average(places, axis=0, weights=np.maximum(heights, 1e-3))
     size = float(np.linalg.norm(np.ptp(places, axis=0))) + CELL_M
     found: list[Grasp] = []
     for turn in range(settings.turns):
@@ -225,7 +227,7 @@ class _Turned:
                 run = _Run(row, int(start), int(end), level, CELL_M * float(free))
                 if run.width_m <= widest and self._is_the_things(run):
                     yield run
-            level += 0.006 if tallest < 0.05 else 0.01
+            level += 0.006
 
     def _is_the_things(self, run: _Run) -> bool:
         """Whether a run belongs to the thing, and to nothing else.
@@ -258,7 +260,7 @@ class _Turned:
         too_deep = max(0.0, deep - settings.deep_m) / settings.deep_m
         tight = max(0.0, _EASY_M - spare) / _EASY_M
         hidden = self._hidden_part(run, spare + hand.finger_thickness_m)
-        return (shallow + 0.15 * too_deep + 0.6 * lean + 0.4 * taper + 0.15 * aside + 0.4 * tight
+        return (shallow + 0.15 * too_deep + 1.5 * lean + 0.4 * taper + 0.15 * aside + 0.4 * tight
                 + 0.35 * hidden + 0.25 * run.width_m / open_m)
 
     def _grasp(self, run: _Run, at: Vector, settings: GraspSettings, score: float) -> Grasp:

@@ -211,12 +211,12 @@ class MotionSequence:
         """
         self.along(phase, what, self._paths.straight(self.posture, pose))
 
-    def joints(self, phase: str, what: str, posture: Vector) -> None:
+    def joints(self, phase: str, what: str, posture: Vector, speed: float = 1.0) -> None:
         """Move all joints to a posture along a straight line in joint space."""
-        self.along(phase, what, joint_line(self.posture, posture))
+        self.along(phase, what, joint_line(self.posture, posture), speed)
 
     def out(self, phase: str, what: str, posture: Vector, blocks: Sequence[Obstacle],
-            room_m: float) -> None:
+            room_m: float, speed: float = 1.0) -> None:
         """To a posture above the table: at once if nothing is in the way, else via ``ready``.
 
         Raises:
@@ -224,13 +224,14 @@ class MotionSequence:
         """
         line = joint_line(self.posture, posture)
         if self._paths.is_clear(line, blocks, room_m):
-            self.along(phase, what, line)
+            self.along(phase, what, line, speed)
             return
         ready = self._paths.robot.arm.ready
-        self.joints(phase, 'to above the table', ready)
-        self.along(phase, what, self._paths.across(ready, posture))
+        self.joints(phase, 'to above the table', ready, speed)
+        self.along(phase, what, self._paths.across(ready, posture), speed)
 
-    def home(self, phase: str, blocks: Sequence[Obstacle], room_m: float) -> None:
+    def home(self, phase: str, blocks: Sequence[Obstacle], room_m: float,
+             speed: float = 1.0) -> None:
         """To ``park`` from above the table: at once if nothing is in the way, else via ``ready``.
 
         Raises:
@@ -238,8 +239,9 @@ class MotionSequence:
         """
         arm = self._paths.robot.arm
         if not self._paths.is_clear(joint_line(self.posture, arm.park), blocks, room_m):
-            self.along(phase, 'to above the table', self._paths.across(self.posture, arm.ready))
-        self.joints(phase, 'park', arm.park)
+            self.along(phase, 'to above the table', self._paths.across(self.posture, arm.ready),
+                       speed)
+        self.joints(phase, 'park', arm.park, speed)
 
 
 def turning_rad(motions: Iterable[Motion]) -> float:

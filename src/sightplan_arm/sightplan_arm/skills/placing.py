@@ -12,7 +12,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import cv2
 import numpy as np
@@ -33,7 +33,7 @@ from sightplan_arm.skills.motions import (
     first_that_works,
 )
 from sightplan_arm.skills.pointing import PointingSettings
-from sightplan_arm.skills.seen import Thing
+from sightplan_arm.skills.seen import Thing, axis_m, footprint
 from sightplan_arm.skills.solids import base_m, put_down, solids, thing_in_hand
 from sightplan_arm.skills.surface import CELL_M, RAISED_M, Heights, Mask, Surface
 from sightplan_arm.surroundings import Around
@@ -44,26 +44,28 @@ _Kind = TypeVar('_Kind', bound=np.generic)
 _MARGIN_M = 0.01  # below the hand's body, at its lowest
 _WALL_M = 0.03  # what is so much higher than the floor of a thing is a wall of it
 _NEAR_M = 0.045
-_ABOVE_M = 0.003  # between finger ends and what is under them
 _ROOM_M, _LEAST_M = 0.005, 0.003
-_LIFTS_M = (0.18, 0.14, 0.10)
+_ABOVE_M = 2 * _LEAST_M  # between the hand and what is under it, where heights are only seen
+_LIFTS_M = (0.18, 0.28, 0.14, 0.10)  # what is tall is carried higher over what is tall
 _TILTS_RAD = (0.0, 0.25, -0.2)
 _TILE_M = 0.015  # of obstacles: walls of drawers and boxes are near
 _SAME_M, _SAME_RAD = 0.015, 0.3
+_SLENDER = 4.0  # what is so many times as high as half its width falls over easily
+_TALL_FALL_M = 0.02  # the most that such a thing may fall
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceSettings(PointingSettings):
     """How places are chosen."""
 
-    around_m: float = param(0.07, 'How far from where it was pointed a thing may be put [m]',
+    around_m: float = param(0.14, 'How far from where it was pointed a thing may be put [m]',
                             low=0.01, high=0.3)
     on_table_m: float = param(0.05, 'The same on the bare table [m]', low=0.01, high=0.3)
     beside_m: float = param(0.008, 'Distance to what stands beside a thing that is put down [m]',
                             low=0.0, high=0.05)
     drop_m: float = param(0.003, 'Height above its place at which a thing is let go [m]',
                           low=0.0, high=0.02)
-    fall_m: float = param(0.09, 'The most that it may fall where walls are in the way of the hand '
+    fall_m: float = param(0.12, 'The most that it may fall where walls are in the way of the hand '
                           '[m]', low=0.0, high=0.3)
     release_m: float = param(0.024, 'How much the fingers open to let a thing go [m]', low=0.005,
                              high=0.08)
@@ -87,9 +89,7 @@ class Carried:
 
     def outline(self) -> Vector:
         """(N, 2) its cells, from the tip."""
-        rows, columns = np.nonzero(self.thing.cells)
-        places = self.thing.surface.low_m + CELL_M * (np.column_stack([columns, rows]) + 0.5)
-        return np.asarray(places - self.pose[:2, 3])
+        return np.asarray(footprint(self.thing)[0] - self.pose[:2, 3])
 
 
 def carried(thing: Thing, pose: Vector, width_m: float) -> Carried:
@@ -133,7 +133,7 @@ def propose_spots(surface: Surface, held: Carried, place_m: Vector, meant: Mask 
         most: number of proposals.
     """
     grids = _Heights(surface, place_m, meant, settings, held, gripper)
-    found = [spot for turn in range(16) for spot in grids.spots(math.pi * turn / 8)]
+    found = [spot for turn in grids.turns() for spot in grids.spots(turn)]
     found.sort(key=lambda spot: spot.cost)
     kept: list[Spot] = []
     for one in found:
@@ -153,7 +153,8 @@ class _Heights:
                  settings: PlaceSettings, held: Carried, gripper: GripperConfig) -> None:
         self._held, self._gripper, self._settings = held, gripper, settings
         self._outline = held.outline()
-        self._centre = held.thing.centre_m - held.pose[:2, 3]
+        axis = axis_m(held.thing.surface, held.thing.cells)
+        self._centre = (held.thing.centre_m if axis is None else axis) - held.pose[:2, 3]
         self._on_table = meant is None
         self._radius = settings.on_table_m if meant is None else settings.around_m
         reach = (float(np.linalg.norm(self._outline, axis=1).max()) + self._radius
@@ -168,15 +169,31 @@ class _Heights:
         self._depth = cv2.distanceTransform(
             np.pad(self._meant, 1).astype(np.uint8), cv2.DIST_L2, 5)[1:-1, 1:-1] * CELL_M
         self._half_m = 0.5 * float(min(cv2.minAreaRect(self._outline.astype(np.float32))[1]))
+        # What stands on a step of height u leans by about u over its width 2 r, and falls when the
+        # middle of its height has gone as far as r; a third of that, for it also swings.
+        slender = held.hang_m > _SLENDER * self._half_m
+        self._fall_m = min(settings.fall_m, _TALL_FALL_M) if slender else settings.fall_m
+        self._inner = (self._outline if slender or meant is None
+                       else _less_a_cell(self._outline))
+        self._step_m = (4.0 * self._half_m ** 2 / (3.0 * held.hang_m)) if slender else np.inf
         self._low = surface.low_m + CELL_M * (np.array([column, row]) - count)
         self._place = np.asarray(place_m)
+
+    def turns(self) -> list[float]:
+        """Turns of the hand to try: all around, and those along the sides of what is meant."""
+        turns = [math.pi * turn / 8 for turn in range(16)]
+        if not self._on_table and self._meant.any():
+            along = _side_rad(np.argwhere(self._meant)[:, ::-1]) - _side_rad(self._outline)
+            turns += [math.remainder(along + math.pi * quarter / 2, 2 * math.pi)
+                      for quarter in range(4)]
+        return turns
 
     def spots(self, turn: float) -> Iterator[Spot]:
         """Those with the hand turned so far."""
         s, hand = self._settings, self._gripper.hand
         cos, sin = math.cos(turn), math.sin(turn)
         spin = np.array([[cos, -sin], [sin, cos]])
-        outline, centre = self._outline @ spin.T, spin @ self._centre
+        outline, centre = self._inner @ spin.T, spin @ self._centre
         thing = _kernel(outline, s.beside_m if self._on_table else 0.0)
         support = cv2.dilate(self._top, thing) - 0.001
         mean = cv2.filter2D(self._top, -1, thing.astype(np.float32) / thing.sum(),
@@ -204,14 +221,15 @@ class _Heights:
         size = np.array(self._top.shape)[::-1]
         known = ((inside >= 0) & (inside < size)).all(axis=2)
         inside = np.clip(inside, 0, size - 1)
-        able = known & (off < self._radius) & (fall < s.fall_m)
+        able = known & (off < self._radius) & (fall < self._fall_m)
+        able &= support - mean < self._step_m
         able &= self._meant[inside[..., 1], inside[..., 0]]
         if self._on_table:
             able &= support < RAISED_M + 0.001
         turned = abs(math.remainder(turn, 2 * math.pi))
         over = np.zeros(off.shape) if self._on_table else np.maximum(
             0.0, self._half_m - self._depth[inside[..., 1], inside[..., 0]])
-        cost = (0.35 * off + 0.7 * np.maximum(0.0, support - self._level - 0.004)
+        cost = (0.35 * off + 1.0 * np.maximum(0.0, support - self._level - 0.004)
                 + 0.7 * np.maximum(0.0, support - mean - 0.003) + 2.0 * over + 0.6 * fall
                 + 0.003 * turned)
         cost = np.where(able, cost, np.inf)
@@ -222,6 +240,20 @@ class _Heights:
             yield Spot(np.array([*places[row, column], lowest[row, column]], np.float64), turn,
                        np.asarray(rests[row, column]), float(support[row, column]),
                        float(fall[row, column]), float(cost[row, column]))
+
+
+def _side_rad(points: NDArray[Any]) -> float:
+    """Direction of a side of the smallest rectangle around points (N, 2)."""
+    return math.radians(cv2.minAreaRect(points.astype(np.float32))[2])
+
+
+def _less_a_cell(points: Vector) -> Vector:
+    """Cells (N, 2) of a thing, narrower by one: those at its edges are half empty."""
+    (x, y), sides, angle = cv2.minAreaRect(points.astype(np.float32))
+    turn = math.radians(angle)
+    axes = np.array([[math.cos(turn), math.sin(turn)], [-math.sin(turn), math.cos(turn)]])
+    inner = np.maximum(1.0 - CELL_M / np.maximum(sides, CELL_M), 0.5)
+    return np.asarray((((points - (x, y)) @ axes.T) * inner) @ axes + (x, y))
 
 
 def room_at(surface: Surface, place_m: Vector, piece: Mask) -> Mask:
@@ -353,7 +385,7 @@ class PlacePlanner:
             UnreachableError: the arm cannot do it.
         """
         sequence = MotionSequence(self._paths, posture, around)
-        sequence.home('transfer', boxes, self._room(hang_m))
+        sequence.home('transfer', boxes, self._room(hang_m), self._slow)
         return self._checked(sequence.take())
 
     def place(self, surface: Surface, held: Carried, spot: Spot) -> PlaceMoves:
@@ -364,9 +396,11 @@ class PlacePlanner:
             UnreachableError: the arm cannot do it.
         """
         others = self._high(surface)
+        # What stands upright would lean with the hand.
+        tilts = _TILTS_RAD if axis_m(held.thing.surface, held.thing.cells) is None else (0.0,)
         return first_that_works([
             functools.partial(self._lowered, held, spot, others, tilt, lift)
-            for tilt in _TILTS_RAD for lift in _LIFTS_M], 'the place cannot be reached')
+            for tilt in tilts for lift in _LIFTS_M], 'the place cannot be reached')
 
     def _lowered(self, held: Carried, spot: Spot, others: Sequence[Box], tilt: float,
                  lift_m: float) -> PlaceMoves:
@@ -398,7 +432,7 @@ class PlacePlanner:
         sequence = MotionSequence(self._paths, self._robot.arm.park,
                                   Around(known, thing, held.width_m))
         sequence.out('transfer', 'with the thing to above its place', path[-1], others,
-                     self._room(held.hang_m))
+                     self._room(held.hang_m), self._slow)
         sequence.around = replace(sequence.around, touches=put_down(
             thing, self._paths.pose(path[0]), known, None))
         sequence.along('place', 'down with the thing', path[::-1], self._slow)
@@ -433,6 +467,8 @@ class FetchPlanner(GraspPlanner):
         robot, paths, check, lift_m, carry_speed, room_m: see ``GraspPlanner``.
         places: plans the way out of view.
     """
+
+    lifts: ClassVar[tuple[float, ...]] = (1.0, 1.6, 0.8, 0.6)  # higher over what is tall
 
     def __init__(self, robot: RobotConfig, paths: PathPlanner,
                  check: Callable[[JointTrajectory, Around], None], places: PlacePlanner, *,

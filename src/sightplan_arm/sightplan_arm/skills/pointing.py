@@ -31,7 +31,13 @@ from sightplan_arm.config import RobotConfig
 from sightplan_arm.hardware import Arm, Camera, Vector
 from sightplan_arm.skills import report as causes
 from sightplan_arm.skills.arm_use import ArmUse, read_settings
-from sightplan_arm.skills.grasp_paths import Carry, GraspPlanner, Moves
+from sightplan_arm.skills.grasp_paths import (
+    ASKEW_RAD,
+    STRAIGHT_RAD,
+    Carry,
+    GraspPlanner,
+    Moves,
+)
 from sightplan_arm.skills.grasps import Grasp, GraspSettings, propose
 from sightplan_arm.skills.motions import (
     Motion,
@@ -41,7 +47,14 @@ from sightplan_arm.skills.motions import (
     first_that_works,
 )
 from sightplan_arm.skills.report import Refused, SkillResult, Stopwatch
-from sightplan_arm.skills.seen import NothingThereError, Thing, find, find_again, is_gone
+from sightplan_arm.skills.seen import (
+    NothingThereError,
+    Thing,
+    axis_m,
+    find,
+    find_again,
+    is_gone,
+)
 from sightplan_arm.skills.solids import on_table
 from sightplan_arm.skills.surface import Mask, Surface, see_surface
 from sightplan_arm.surroundings import Solid
@@ -367,7 +380,8 @@ class PointingSkills(ArmUse):
         return way
 
     def _plan(self, thing: Thing, tried: Sequence[Grasp],
-              plan: Callable[[Thing, Grasp], _Planned], watch: Stopwatch) -> _Planned:
+              plan: Callable[[Thing, Grasp, Sequence[float]], _Planned],
+              watch: Stopwatch) -> _Planned:
         """What is to be done with the best grasp that the arm can carry out.
 
         Raises:
@@ -382,8 +396,9 @@ class PointingSkills(ArmUse):
                               f'between fingers that open to '
                               f'{1e3 * self._robot.gripper.open_m:.0f} mm, with room for them')
             try:
-                return first_that_works([functools.partial(plan, thing, grasp)
-                                         for grasp in found[:_PLANNED]], 'it cannot be taken')
+                return first_that_works([functools.partial(plan, thing, grasp, tilts)
+                                         for grasp, tilts in _ways(thing, found[:_PLANNED])],
+                                        'it cannot be taken')
             except UnreachableError as error:
                 cause = causes.NO_ROOM if isinstance(error, NoRoomError) else causes.UNREACHABLE
                 raise Refused(cause, str(error)) from error
@@ -409,6 +424,17 @@ class PointingSkills(ArmUse):
         self._open(watch)
         self._follow(moves.escape, watch)
         return causes.MISSED_GRASP, 'nothing is between the fingers'
+
+
+def _ways(thing: Thing, grasps: Sequence[Grasp]) -> list[tuple[Grasp, Sequence[float]]]:
+    """Grasps with tilts of the hand, in the order in which they are tried.
+
+    What stands upright is taken with the hand straight if any grasp allows that: it would lean
+    later, and turn in the fingers.
+    """
+    if axis_m(thing.surface, thing.cells) is None:
+        return [(grasp, (*STRAIGHT_RAD, *ASKEW_RAD)) for grasp in grasps]
+    return [(grasp, tilts) for tilts in (STRAIGHT_RAD, ASKEW_RAD) for grasp in grasps]
 
 
 def _as_name(label: str) -> str:

@@ -16,6 +16,7 @@ UNCHANGED_M = 0.010
 _STILL = 0.4  # part of a thing's cells; if more have not changed it is still there
 _SAME = 0.7  # and if so many have not, it did not move at all
 _FLAT_M = 0.010  # what is no higher may be hard to tell from the table in part
+_TOP = 0.85  # what is higher than this part of a thing's height is its top
 _TOUCHES_M = 0.014  # less than things are apart
 _STRAYED_M = 0.10  # so far may a thing have been pushed by a grasp that failed
 _STRAYED_RGB = 60.0
@@ -42,6 +43,34 @@ class Thing:
     centre_m: Vector
     rgb: Vector
     near_m: Vector | None = None
+
+
+def axis_m(surface: Surface, cells: Mask) -> Vector | None:
+    """(2,) the upright axis of a thing that is higher than it is wide; None: it is not.
+
+    Of the sides of such a thing the camera sees one, but its top as a whole: the axis goes through
+    the middle of the top.
+    """
+    rows, columns = np.nonzero(cells)
+    heights = np.nan_to_num(surface.top_m[rows, columns])
+    places = surface.low_m + CELL_M * (np.column_stack([columns, rows]) + 0.5)
+    wide = min(cv2.minAreaRect(places.astype(np.float32))[1]) + CELL_M
+    top = float(heights.max(initial=0.0))
+    return (np.asarray(places[heights > _TOP * top].mean(axis=0)) if top > wide else None)
+
+
+def footprint(thing: Thing) -> tuple[Vector, Vector]:
+    """(N, 2) middles of the cells that a thing takes up, and (N,) how high it is there [m].
+
+    What is higher than wide is taken to be alike on both sides of its axis.
+    """
+    rows, columns = np.nonzero(thing.cells)
+    places = thing.surface.low_m + CELL_M * (np.column_stack([columns, rows]) + 0.5)
+    heights = thing.surface.top_m[rows, columns].astype(np.float64)
+    axis = axis_m(thing.surface, thing.cells)
+    if axis is None:
+        return places, heights
+    return (np.concatenate([places, 2.0 * axis - places]), np.concatenate([heights, heights]))
 
 
 def find(surface: Surface, where: Region | Mask, part: bool = False) -> Thing:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import cv2
 import numpy as np
 
-from sightplan_arm.geometry import inverse, transform
+from sightplan_arm.geometry import inverse, make_pose, rotation_from_rpy, transform
 from sightplan_arm.hardware import Vector
 from sightplan_arm.perception import Cube
 from sightplan_arm.skills.clearance import Box, Obstacle
-from sightplan_arm.skills.seen import Thing
+from sightplan_arm.skills.seen import Thing, footprint
 from sightplan_arm.skills.surface import CELL_M, RAISED_M
 from sightplan_arm.surroundings import HAND, HELD, TABLE, Around, Solid, Touch
 
@@ -89,13 +91,17 @@ def thing_in_hand(thing: Thing, tip: Vector) -> Solid:
         tip: (4, 4) pose of the tip around it.
     """
     base = base_m(thing)
-    rows, columns = np.nonzero(thing.cells)
-    tops = np.nan_to_num(thing.surface.top_m[rows, columns].astype(np.float64), nan=base)
-    low = thing.surface.low_m + CELL_M * np.column_stack([columns, rows])
-    points = [np.column_stack([low + CELL_M * np.array(side), heights])
+    places, tops = footprint(thing)
+    tops = np.maximum(np.nan_to_num(tops, nan=base), base + CELL_M)
+    points = [np.column_stack([places + CELL_M * (np.array(side) - 0.5), heights])
               for side in itertools.product((0, 1), repeat=2)
-              for heights in (np.full(len(tops), base), np.maximum(tops, base + CELL_M))]
-    return Solid.around('the thing', transform(inverse(tip), np.concatenate(points)))
+              for heights in (np.full(len(tops), base), tops)]
+    # Upright, and turned with the hand: it stands so, also between fingers that come from aside.
+    across = tip[:3, 1]
+    yaw = rotation_from_rpy((0.0, 0.0, math.atan2(across[1], across[0])))
+    upright = Solid.around('the thing', np.concatenate(points) @ yaw)
+    pose = make_pose(yaw @ upright.pose[:3, 3], yaw)
+    return replace(upright, pose=inverse(tip) @ pose)
 
 
 def on_table(held: Solid, tip: Vector) -> Solid:

@@ -1,0 +1,118 @@
+"""Where things can be put down: from heights alone, over tables of boxes."""
+
+import math
+
+import numpy as np
+import pytest
+
+from boxes_double import BoxTable, box
+from sightplan.model import Form, Region
+from sightplan_arm.config import load_robot
+from sightplan_arm.geometry import hand_down, rotation_from_vector
+from sightplan_arm.kinematics import Kinematics
+from sightplan_arm.skills.placing import PlaceSettings, carried, propose_spots, room_at
+from sightplan_arm.skills.seen import axis_m, find, footprint
+from sightplan_arm.skills.solids import on_table, thing_in_hand
+from sightplan_arm.skills.surface import see_surface
+
+ROBOT = load_robot('panda_tabletop')
+KINEMATICS = Kinematics(ROBOT)
+BOTTLE, BAR, TRAY = (0.05, 0.05, 0.2), (0.16, 0.03, 0.03), (0.2, 0.18, 0.01)
+
+
+class Seen:
+    """What the camera sees of boxes a, b, ..., of which a is in the hand."""
+
+    def __init__(self, *boxes):
+        self.table = BoxTable(ROBOT, KINEMATICS, dict(zip('abcdefgh', boxes, strict=False)))
+        self.surface = see_surface(self.table.observe(), ROBOT.camera.pose, (0.42, 0.34))
+
+    def thing(self, name):
+        one = self.table.boxes[name]
+        x, y, z = one.centre_m
+        top = Region(Form.POINT, (self.table.unit((x, y, z + one.sides_m[2] / 2)),))
+        return find(self.surface, top)
+
+    def held(self, name='a', yaw=0.0):
+        """As it is in a hand over its middle, the finger ends 1 cm below its top."""
+        one = self.table.boxes[name]
+        tip = np.array([*one.centre_m[:2], one.sides_m[2] - 0.01
+                        + ROBOT.gripper.hand.below_tip_m])
+        return carried(self.thing(name), hand_down(tip, yaw), 0.03)
+
+    def spots(self, place, meant=None, **settings):
+        cells = None if meant is None else self.thing(meant).cells
+        return propose_spots(self.surface, self.held(), np.asarray(place), cells, ROBOT.gripper,
+                             PlaceSettings(**settings))
+
+
+def bottle(x=-0.25, y=-0.15):
+    return box('red', x, y, BOTTLE)
+
+
+def test_what_is_tall_never_stands_on_a_step():
+    plank = box('blue', 0.15, 0.0, (0.2, 0.03, 0.03))
+    assert Seen(bottle(), plank).spots((0.15, 0.0), meant='b') == []
+    low = Seen(box('red', -0.25, -0.15, (0.05, 0.05, 0.03)), plank)
+    assert low.spots((0.15, 0.0), meant='b')  # what is low may
+
+
+def test_what_is_tall_does_not_stand_on_other_tall_things():
+    posts = [box('green', 0.15 + dx, dy, (0.02, 0.02, 0.2))
+             for dx in (-0.025, 0.025) for dy in (-0.025, 0.025)]
+    seen = Seen(bottle(), box('blue', 0.15, 0.0, TRAY), *posts)
+    spots = seen.spots((0.15, 0.0), meant='b')
+    assert spots and all(spot.support_m < 0.02 for spot in spots)
+
+
+def test_a_free_place_farther_away_is_better_than_on_top_of_something():
+    wide = (0.36, 0.2, 0.01)
+    seen = Seen(bottle(), box('blue', 0.1, 0.0, wide), box('green', 0.02, 0.0, (0.1, 0.16, 0.1)))
+    best = seen.spots((0.02, 0.0), meant='b')[0]
+    assert best.rest_m[0] > 0.08 and best.support_m < 0.02
+
+
+@pytest.mark.parametrize('yaw_deg', [16.25, 38.75])
+def test_a_long_thing_is_turned_along_the_sides_of_a_narrow_place(yaw_deg):
+    # A room with walls, 9 mm longer than the bar at each end. Turns by
+    # 22.5 degrees alone would miss its direction by half of that.
+    deep, wide, wall = 0.178, 0.05, 0.012
+    yaw = math.radians(yaw_deg)
+    turn = np.array([[math.cos(yaw), -math.sin(yaw)], [math.sin(yaw), math.cos(yaw)]])
+    walls = [box('green', *(turn @ middle + (0.15, 0.0)), (*sides, 0.03), yaw_deg)
+             for middle, sides in (((0.0, (wide + wall) / 2), (deep, wall)),
+                                   ((0.0, -(wide + wall) / 2), (deep, wall)),
+                                   (((deep + wall) / 2, 0.0), (wall, wide + 2 * wall)),
+                                   ((-(deep + wall) / 2, 0.0), (wall, wide + 2 * wall)))]
+    floor = box('blue', 0.15, 0.0, (deep, wide, 0.01), yaw_deg)
+    seen = Seen(box('red', -0.2, -0.18, BAR, 50.0), floor, *walls)
+    room = room_at(seen.surface, np.array([0.15, 0.0]), seen.thing('b').cells)
+    best = propose_spots(seen.surface, seen.held(), np.array([0.15, 0.0]), room, ROBOT.gripper,
+                         PlaceSettings())[0]
+    assert best.support_m < 0.02
+    off = math.remainder(math.radians(50.0) + best.turn_rad - yaw, math.pi)
+    assert abs(off) < math.radians(8.0)
+
+
+def test_of_what_is_tall_both_sides_are_known_though_one_is_seen():
+    seen = Seen(bottle(0.1, 0.05), box('blue', -0.2, 0.0, BAR))
+    thing = seen.thing('a')
+    assert axis_m(seen.surface, thing.cells) == pytest.approx((0.1, 0.05), abs=0.004)
+    places, heights = footprint(thing)
+    assert places.mean(axis=0) == pytest.approx((0.1, 0.05), abs=0.004)
+    assert len(places) == len(heights)
+    lying = seen.thing('b')
+    assert axis_m(seen.surface, lying.cells) is None
+    assert len(footprint(lying)[0]) == lying.cells.sum()
+
+
+def test_what_stands_is_upright_between_fingers_that_come_from_aside():
+    seen = Seen(bottle(0.1, 0.05))
+    straight = hand_down((0.1, 0.05, 0.2), 0.3)
+    leaning = straight.copy()
+    leaning[:3, :3] = rotation_from_vector((0.25, 0.1, 0.0)) @ straight[:3, :3]
+    upright, found = (on_table(thing_in_hand(seen.thing('a'), tip), tip)
+                      for tip in (straight, leaning))
+    assert found.pose[2, 2] == pytest.approx(1.0)
+    assert found.size_m[2] == pytest.approx(0.2, abs=0.005)
+    assert found.pose[:3, 3] == pytest.approx(upright.pose[:3, 3], abs=0.005)
