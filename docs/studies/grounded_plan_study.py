@@ -49,7 +49,7 @@ from sightplan.vlm.backends._hashed_draws import uniform
 from sightplan.vlm.backends.noisy_locator import Backend, Settings
 from sightplan.vlm.detecting import DetectRequest
 from sightplan.vlm.locating import LocateRequest
-from sightplan_sim.tabletop.grounded_scenes import make_source
+from sightplan_sim.tabletop.grounded_scenes import make_source, true_thing
 from sightplan_sim.tabletop.meanings import Choice
 
 DOCUMENT = 'grounded_plan.md'
@@ -123,13 +123,8 @@ def cases(horizon: str, count: int, seed: int) -> list[Case]:
             table = tidy.arrangement.table
             opened = {name for one in table.things for name, out in dict(one.opened).items()
                       if out > 0}
-            kinds: list[tuple[str, str, bool | None]] = []
-            for piece in scene.pieces:
-                if piece.name.startswith('drawer'):
-                    level = 'top' if piece.name == 'drawer 1' else 'bottom'
-                    kinds.append((f'drawer:{level}', '', piece.name in opened))
-                else:
-                    kinds.append((piece.category, table.named(piece.name).thing.colour, None))
+            things = [true_thing(piece, table, opened) for piece in scene.pieces]
+            kinds = [(one.category, one.colour, one.opened) for one in things]
             task = next(one for one in scene.tasks if one.explicit)
             meant = next(one for one in tidy.tasks if one.explicit).meaning
             own = {name for reference in meant.references if reference.choice is not Choice.ALL

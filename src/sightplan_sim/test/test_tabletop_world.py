@@ -11,12 +11,15 @@ import pytest
 from sightplan.domains import load_domain
 from sightplan.model import (
     Action,
+    Atom,
     EpisodeSpec,
     FeedbackStatus,
     InputError,
     WorldError,
 )
 from sightplan.runs import RunSettings, run
+from sightplan_sim.tabletop.grounded_scenes import box_of
+from sightplan_sim.tabletop.tidy_problems import object_name
 from sightplan_sim.tabletop.world import BareTable, TabletopWorld, make_world
 
 
@@ -60,6 +63,40 @@ def test_an_action_without_a_place_is_rejected_and_nothing_moves(world) -> None:
     assert 'place in the picture' in feedback.message
     assert world.last_outcome() == 'illegal' and world.state() == one.problem.init
     np.testing.assert_allclose(world.arm.state().positions, before, atol=1e-3)
+
+
+def test_simulated_models_are_told_what_is_seen_now(world) -> None:
+    name = next(problem.name for problem in load_domain('tabletop').split_problems('medium')
+                if 'drawer_1' in problem.objects)
+    world.reset(spec('medium', name))
+    things = world.things_by_name()
+    image = world.observe().image
+    assert len(world.things()) == len(things)
+    assert all(thing.mask.shape == image.shape[:2] and thing.mask.any()
+               for thing in things.values())
+    shown = {object_name(name): thing for name, thing in things.items()}
+    open_now = {atom.args[0] for atom in world.state() if atom.predicate == 'open'}
+    drawers = {name: thing for name, thing in shown.items() if name.startswith('drawer')}
+    assert drawers and all(thing.opened is (name in open_now) and not thing.colour
+                           for name, thing in drawers.items())
+    movable = [atom.args[0] for atom in world.state() if atom.predicate in ('on', 'in')]
+    assert set(movable) <= set(shown)
+    assert all(name.startswith(shown[name].category) and shown[name].colour for name in movable)
+    # Two things have no pixel in common; a drawer's pixels are its cabinet's, too.
+    assert np.sum([shown[name].mask for name in movable], axis=0).max() == 1
+
+
+def test_what_is_in_the_hand_is_not_seen(world) -> None:
+    one = spec('short', 'short_0')
+    world.reset(one)
+    before = world.things_by_name()
+    goal = next(atom for literal in one.problem.goal if (atom := literal.atom).predicate
+                in ('on', 'in'))
+    name = next(name for name in before if object_name(name) == goal.args[0])
+    box = box_of(before[name].mask)
+    assert world.execute(Action('grasp', goal.args[:1], box)).message == ''
+    assert Atom('held', goal.args[:1]) in world.state()
+    assert name not in world.things_by_name()
 
 
 def test_a_problem_that_tells_no_scene_is_named(world) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import cv2
 import numpy as np
@@ -20,7 +20,7 @@ from sightplan.model.grounded_plan import (
     PlanUnit,
     UnitKind,
 )
-from sightplan.model.region import Form, Mask, Region
+from sightplan.model.region import Form, Mask, Region, TrueThing
 from sightplan.model.scene import Piece
 from sightplan_sim.closing import Closing
 from sightplan_sim.tabletop.arrangements import HORIZONS, NoRoomError, arrange
@@ -30,7 +30,7 @@ from sightplan_sim.tabletop.meshes import mesh_of
 from sightplan_sim.tabletop.packing import Destination
 from sightplan_sim.tabletop.references import arm_look
 from sightplan_sim.tabletop.render import Painter
-from sightplan_sim.tabletop.table import turned
+from sightplan_sim.tabletop.table import Table, turned
 from sightplan_sim.tabletop.tidy_problems import problem_of
 from sightplan_sim.tabletop.tidying import Tidying, tidying
 from sightplan_sim.tabletop.visible import Visible
@@ -176,6 +176,20 @@ def pieces(found: Tidying, visible: Visible) -> Iterator[Piece]:
     for place in found.arrangement.destinations.values():
         if place.part and (mask := mask_of(place, found, visible)).any():
             yield Piece(place.name, place.kind, mask)
+
+
+def true_thing(piece: Piece, table: Table, opened: Container[str]) -> TrueThing:
+    """What a piece of a table's picture really is.
+
+    Args:
+        piece: a thing or a drawer.
+        table: what is shown.
+        opened: names of the drawers that stand open.
+    """
+    if piece.category == 'drawer':
+        level = 'top' if piece.name == 'drawer 1' else 'bottom'
+        return TrueThing(piece.mask, f'drawer:{level}', opened=piece.name in opened)
+    return TrueThing(piece.mask, piece.category, table.named(piece.name).thing.colour)
 
 
 def mask_of(place: Destination, found: Tidying, visible: Visible) -> Mask:

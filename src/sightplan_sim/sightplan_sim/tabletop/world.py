@@ -32,6 +32,7 @@ from sightplan.model import (
     check_settings,
     param,
 )
+from sightplan.model.region import TrueThing
 from sightplan_arm.config import load_robot
 from sightplan_sim.arm.settings import refuse_without_arm
 from sightplan_sim.arm.world import ArmedWorld, ArmEpisode, robot_identity
@@ -41,9 +42,10 @@ from sightplan_sim.tabletop import arm_world, true_places
 from sightplan_sim.tabletop.arm_scene import TableArm, TableCamera, TableScene
 from sightplan_sim.tabletop.arrangements import HORIZONS
 from sightplan_sim.tabletop.cabinet import CABINET
-from sightplan_sim.tabletop.grounded_scenes import make_source
+from sightplan_sim.tabletop.grounded_scenes import make_source, pieces, true_thing
 from sightplan_sim.tabletop.holding import HAND, IN, ON, Holder, holders, opened
 from sightplan_sim.tabletop.tidy_problems import SURFACES, TABLE, object_name, problem_of
+from sightplan_sim.tabletop.visible import Visible
 
 if TYPE_CHECKING:
     from sightplan_sim.tabletop.tidying import Tidying
@@ -128,6 +130,27 @@ class TabletopWorld(ArmedWorld['_Episode']):
     def camera_info(self) -> CameraInfo:
         """Calibration of the camera: the same in every episode."""
         return self._scene.optics.info(FRAME_ID)
+
+    def things(self) -> tuple[TrueThing, ...]:
+        """All that is seen of things and drawers now: ground truth, for simulated models only.
+
+        Raises:
+            WorldError: there is no episode.
+        """
+        return tuple(self.things_by_name().values())
+
+    def things_by_name(self) -> dict[str, TrueThing]:
+        """Likewise, by the names of the scene."""
+        with self._lock:
+            episode = self._current()
+            table = episode.found.arrangement.table
+            shown = Visible(table, self._scene.shoot(self._table.poses()))
+            open_now = {atom.args[0] for atom in self._read_state(episode)
+                        if atom.predicate == 'open'}
+        opened = {name for name in episode.found.arrangement.destinations
+                  if object_name(name) in open_now}
+        return {piece.name: true_thing(piece, table, opened)
+                for piece in pieces(episode.found, shown) if piece.mask.any()}
 
     # --- inside -------------------------------------------------------------------------------
 

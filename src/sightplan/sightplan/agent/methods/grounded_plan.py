@@ -60,6 +60,8 @@ _SAME = 0.8
 else what is seen there is something else, and the robot is believed."""
 _MOVED = 0.6
 """A thing was found anew if its boxes overlap less than this."""
+_SURE = 0.5
+"""A thing is believed to be somewhere else only if it is seen there with this probability."""
 _GROWN = 0.15
 """A thing is in or on a place if its middle or its foot is in the place's box, grown by this."""
 _LEFT = 0.3
@@ -177,7 +179,9 @@ class Policy:
 
     def _look(self, context: Context, action: Action, feedback: Feedback) -> bool:
         """Update where things are; returns whether an action did what it should."""
-        found = matched(self._things, context.tell_apart(self._settings.looks_again).instances)
+        told = context.tell_apart(self._settings.looks_again).instances
+        found = {name: one for name, one in matched(self._things, told).items()
+                 if self._is_believed(name, one)}
         about, primitive = action.args[0], primitive_of(action)
         said_done = feedback.status is FeedbackStatus.EXECUTED and not feedback.message
         before = self._things[about].region
@@ -205,6 +209,12 @@ class Policy:
         opened = None if here is None else here.opened
         return (said_done or feedback.message == (ALREADY_OPEN if wanted else ALREADY_CLOSED)
                 or (opened is not None and (opened >= 0.5) is wanted))
+
+    def _is_believed(self, name: str, seen: Instance) -> bool:
+        """Whether a thing is taken to be where it was seen: where it was, or surely there."""
+        known = self._things[name]
+        return (box_iou(seen.region, known.region) >= _MOVED
+                or seen.categories.get(known.category, 0.0) >= _SURE)
 
     def _forget_what_left(self, found: Mapping[str, Instance], about: str) -> None:
         """What this stage put somewhere and is seen elsewhere now is not taken to be there."""

@@ -1,0 +1,206 @@
+"""Plans of ``decoupled`` and ours, carried out by the simulated arm, with equally bad eyes.
+
+Use::
+
+    python docs/studies/grounded_plan_arm_study.py run --horizon medium --out FILE.jsonl
+    python docs/studies/grounded_plan_arm_study.py summary FILE.jsonl ...
+
+Scenes, words and rates are those of ``grounded_plan_study.py compare``. ``decoupled`` has the
+perfect plan in words; each step is looked for in the picture of that moment, with the rate of hits
+with which it gets the published ARR, and carried out there; of several things that the words fit
+it means any. Ours is the method ``grounded_plan`` in the episode loop with the backend
+``noisy_locator`` at the same rate, which looks nine times at first and five times after each step.
+A scene is solved if the goal holds in the end; both begin with the same table. A file is gone on
+with where it ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from grounded_plan_study import BOX_IOU, CONFUSABLE, DOCUMENT, HORIZONS, REPEAT, Case, cases
+
+from sightplan.agent import make_policy, run_episode
+from sightplan.domains import load_domain
+from sightplan.grounding.backend_grounder import BackendGrounder
+from sightplan.metrics import wilson
+from sightplan.metrics.paired import mcnemar_exact
+from sightplan.model import (
+    Action,
+    EpisodeSpec,
+    Form,
+    Problem,
+    SightplanError,
+    Target,
+    TargetMasks,
+)
+from sightplan.model.grounded_plan import UnitKind
+from sightplan.planning.symbolic import FastDownwardPlanner
+from sightplan.vlm.backends._hashed_draws import uniform
+from sightplan.vlm.backends.noisy_locator import Backend, Settings
+from sightplan.vlm.locating import LocateRequest
+from sightplan_sim.tabletop.grounded_scenes import make_source
+from sightplan_sim.tabletop.tidy_problems import object_name
+from sightplan_sim.tabletop.world import TabletopWorld, make_world
+
+LOOKS, LOOKS_AGAIN = 9, 5
+WAYS = ('decoupled', 'ours')
+
+
+class Now:
+    """What ``noisy_locator`` is told: the picture of this moment."""
+
+    def __init__(self, world: TabletopWorld, case: Case) -> None:
+        self._world, self._case = world, case
+        self.step = 0
+
+    def masks(self, target: str) -> TargetMasks:
+        """Of one of the things that the words fit, and of all others."""
+        things = self._world.things_by_name()
+        fitting = [name for name in self._case.fitting[target] if name in things]
+        if not fitting:  # it is in the hand, or hidden
+            some = next(iter(things.values())).mask
+            return TargetMasks(some & False, tuple(one.mask for one in things.values()))
+        chosen = fitting[int(uniform(self._case.id, target, str(self.step)) * len(fitting))]
+        return TargetMasks(things[chosen].mask, tuple(
+            one.mask for name, one in things.items() if name != chosen))
+
+
+class _Silent:
+    def record(self, event: Any) -> None:
+        """Nothing is kept."""
+
+
+def decoupled(world: TabletopWorld, spec: EpisodeSpec, case: Case, hit: float) -> str:
+    """Carry out the true plan in words; returns what ended it early."""
+    world.reset(spec)
+    now = Now(world, case)
+    backend = Backend(_settings(hit), now)
+    units = [unit for block in case.task.blocks for unit in block.units]
+    for unit, (target, destination) in zip(units, case.words, strict=True):
+        names = tuple(map(object_name, filter(None, (unit.target, unit.destination))))
+        steps = ([('grasp', target, Form.BOX, names[:1]),
+                  ('place', destination, Form.POINT, names)]
+                 if unit.kind is UnitKind.PICK_PLACE else
+                 [(unit.kind.value, target, Form.BOX, names[:1])])
+        for name, text, form, args in steps:
+            now.step += 1
+            image = world.observe().image
+            assert image is not None
+            reply = backend.locate(LocateRequest(image, Target(text, form)))
+            world.execute(Action(name, args, reply.regions[0] if reply.regions else None))
+    return ''
+
+
+def ours(world: TabletopWorld, spec: EpisodeSpec, hit: float,
+         planner: FastDownwardPlanner) -> str:
+    """The method in the episode loop; returns how it ended."""
+    policy = make_policy('grounded_plan', {'looks': LOOKS, 'looks_again': LOOKS_AGAIN}, world)
+    grounder = BackendGrounder(Backend(_settings(hit), world))
+    ended = run_episode(spec, policy, world, grounder, planner, _Silent(),
+                        load_domain('tabletop'))
+    return f'{ended.reason}: {ended.message}'
+
+
+def _settings(hit: float) -> Settings:
+    return Settings(hit=hit, confusable=CONFUSABLE, repeat=REPEAT, box_iou=BOX_IOU)
+
+
+def measure(horizon: str, seeds: Sequence[int], hit: float, out: Path) -> None:
+    """Carry out both ways of each scene, one line a way."""
+    done = {(line['seed'], line['way']) for line in _lines(out)}
+    domain = load_domain('tabletop')
+    with (make_world(execution='arm') as world, make_source() as source,
+          FastDownwardPlanner() as planner):
+        assert isinstance(world, TabletopWorld)
+        for seed in seeds:
+            if all((seed, way) in done for way in WAYS):
+                continue
+            case, = cases(horizon, 1, seed)
+            problem = source.problem(domain, seed, horizon)
+            for way in WAYS:
+                if (seed, way) in done:
+                    continue
+                spec = EpisodeSpec(f'{problem.name}#0', _said(problem, case), 'grounded_plan',
+                                   horizon, seed, max_actions=4 * case.task.horizon)
+                started = time.process_time()
+                try:
+                    said = (decoupled(world, spec, case, hit) if way == 'decoupled'
+                            else ours(world, spec, hit, planner))
+                except SightplanError as error:  # the gate has stopped
+                    said = f'stopped: {error}'
+                solved = problem.goal_met(world.state())
+                with out.open('a', encoding='utf-8') as file:
+                    file.write(json.dumps({
+                        'seed': seed, 'horizon': horizon, 'way': way, 'hit': hit,
+                        'solved': solved, 'said': said,
+                        'cpu_seconds': round(time.process_time() - started, 1)}) + '\n')
+
+
+def _said(problem: Problem, case: Case) -> Problem:
+    """The problem with the instruction that both are given."""
+    return dataclasses.replace(problem, instruction=case.task.instruction)
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    return [json.loads(text) for text in path.read_text('utf-8').splitlines()]
+
+
+def table(files: Sequence[Path]) -> str:
+    """Executed success of both, paired."""
+    rows = ['| horizon | n | `decoupled` | ours | ours alone / `decoupled` alone, p |',
+            '|---|---|---|---|---|']
+    for path in files:
+        by_way: dict[str, Mapping[int, bool]] = {
+            way: {line['seed']: line['solved'] for line in _lines(path) if line['way'] == way}
+            for way in WAYS}
+        seeds = sorted(set(by_way['decoupled']) & set(by_way['ours']))
+        pairs = Counter((by_way['decoupled'][seed], by_way['ours'][seed]) for seed in seeds)
+        wins, losses = pairs[False, True], pairs[True, False]
+        cells = []
+        for way in WAYS:
+            right = sum(by_way[way][seed] for seed in seeds)
+            low, high = wilson(right, len(seeds))
+            cells.append(f'**{right / len(seeds):.3f}** ({low:.3f}-{high:.3f})')
+        rows.append(f'| {_lines(path)[0]["horizon"]} | {len(seeds)} | {cells[0]} | {cells[1]} '
+                    f'| {wins} / {losses}, p = {mcnemar_exact(wins, losses):.2g} |')
+    return '\n'.join(rows)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """See the module."""
+    parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n', 1)[0])
+    verbs = parser.add_subparsers(dest='verb', required=True)
+    one = verbs.add_parser('run')
+    one.add_argument('--horizon', choices=HORIZONS, default='medium')
+    one.add_argument('--count', type=int, default=200)
+    one.add_argument('--seed', type=int, default=50_000, help='first scene (default: 50000)')
+    one.add_argument('--hit', type=float, help='rate of hits (default: that of compare.json)')
+    one.add_argument('--out', type=Path, required=True, metavar='FILE.jsonl')
+    verbs.add_parser('summary').add_argument('files', type=Path, nargs='+')
+    given = parser.parse_args(argv)
+    if given.verb == 'summary':
+        print(table(given.files))
+        return 0
+    hit = given.hit
+    if hit is None:
+        compared = json.loads((Path(__file__).parents[1] / Path(DOCUMENT).stem
+                               / 'compare.json').read_text('utf-8'))
+        hit = next(cell['hit'] for cell in compared['cells'] if cell['horizon'] == given.horizon)
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    measure(given.horizon, range(given.seed, given.seed + given.count), hit, given.out)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
