@@ -1,5 +1,6 @@
 """Which bags are kept."""
 
+import errno
 import os
 import shutil
 import tempfile
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from sightplan.graphs.graph import find_graph
 from sightplan.model import InfrastructureError
+from sightplan.model.journal import StorageError
 from sightplan.records.bag import METADATA
 from sightplan.records.bag_policy import ALL, FAILED, KEEP, LAST, NONE, BagPolicy
 from sightplan.runs import RunSettings
@@ -134,6 +136,16 @@ def test_a_bag_that_is_a_link_is_left_alone(tmp_path):
         policy.committed(f'e{number}')
     assert there(tmp_path) == ['e2', 'link']
     assert (tmp_path / 'elsewhere' / 'bags' / 'real' / METADATA).is_file()
+
+
+def test_a_full_disk_ends_the_run_also_where_only_the_list_has_no_room(tmp_path, monkeypatch):
+    def full(path):
+        raise OSError(errno.ENOSPC, 'No space left on device')
+    write(tmp_path, 'e0', 0)
+    monkeypatch.setattr('sightplan.records.bag_policy.replacing', full)
+    with pytest.raises(StorageError, match=r'\.kept\.json.*make\s+room'):
+        BagPolicy(tmp_path, LAST, 1).committed('e0')
+    assert there(tmp_path) == ['e0']
 
 
 def test_a_damaged_list_of_what_is_not_to_be_removed_is_named(tmp_path):

@@ -195,7 +195,8 @@ def outcome(planned: Sequence[str], lines: Sequence[Mapping[str, Any]],
 
     Returns:
         plain JSON data; ``hundreds`` has the pace of each, ``broken`` the names of the bounds that
-        do not hold.
+        do not hold, ``too_short_for`` of those that nothing is known of: the longest session must
+        have WARM + PACE episodes for the memory, and 2 PACE for the pace.
     """
     from sightplan_nodes.log_files import LIMIT_BYTES
     scored = [line['id'] for line in lines if measures.scored(line)]
@@ -206,7 +207,8 @@ def outcome(planned: Sequence[str], lines: Sequence[Mapping[str, Any]],
         'sessions': len({sample.session for sample in samples})}
     longest = _longest(samples)
     if not longest:
-        return {**found, 'broken': ['episodes'] if found['lost'] else []}
+        return {**found, 'broken': ['episodes'] if found['lost'] else [],
+                'too_short_for': ['memory', 'pace']}
     last = longest[-1]
     warm = min(WARM, last.episodes // 2)
     memory = {node: {'after_warming_mib': _memory(longest, node, warm),
@@ -225,6 +227,8 @@ def outcome(planned: Sequence[str], lines: Sequence[Mapping[str, Any]],
         'disk': kept is None or last.bags <= kept,
         'logs': last.log_bytes <= 2 * LIMIT_BYTES * len(memory) * max(1, found['sessions']),
         'pace': ratios['episodes_per_cpu_s' if by_cpu else 'episodes_per_s'] >= LEAST_PACE}
+    short = [name for name, least in (('memory', WARM + PACE), ('pace', 2 * PACE))
+             if last.episodes < least]
     return {**found, 'session': {'episodes': last.episodes, 'seconds': round(last.seconds, 1),
                                  'warm_after': warm},
             'memory': memory, 'pace': pace, 'pace_ratio': ratios,
@@ -232,8 +236,8 @@ def outcome(planned: Sequence[str], lines: Sequence[Mapping[str, Any]],
                 0, last.episodes - PACE + 1, PACE)],
             'disk': {'bytes': last.disk_bytes, 'bag_bytes': last.bag_bytes, 'bags': last.bags,
                      'most_bag_bytes': max(sample.bag_bytes for sample in longest)},
-            'log_bytes': last.log_bytes, 'broken': [name for name, good in held.items()
-                                                    if not good]}
+            'log_bytes': last.log_bytes, 'too_short_for': short,
+            'broken': [name for name, good in held.items() if not good and name not in short]}
 
 
 def _longest(samples: Sequence[Sample]) -> list[Sample]:
@@ -279,6 +283,8 @@ def _print(result: Mapping[str, Any]) -> None:
         rows += [('disk', (f'{disk["bytes"] / 2**20:.1f} MiB, of which '
                            f'{disk["bag_bytes"] / 2**20:.1f} in {disk["bags"]} bags')),
                  ('logs', f'{result["log_bytes"]} bytes')]
+    if result['too_short_for']:
+        rows.append(('too short to judge', ', '.join(result['too_short_for'])))
     rows.append(('bounds broken', ', '.join(result['broken']) or 'none'))
     print_table(('', ''), rows)
 

@@ -80,7 +80,16 @@ def test_the_longest_session_counts():
 
 
 def test_nothing_was_measured():
-    assert outcome(IDS, [], [], kept=7)['broken'] == ['episodes']
+    found = outcome(IDS, [], [], kept=7)
+    assert found['broken'] == ['episodes'] and found['too_short_for'] == ['memory', 'pace']
+
+
+@pytest.mark.parametrize(('episodes', 'short'), [
+    (100, ['memory', 'pace']), (400, ['memory']), (1000, [])])
+def test_what_is_too_short_to_judge_is_said_and_not_judged(episodes, short):
+    bad = outcome(IDS, lines(), samples(0, episodes, growth=2.0, slow=2.0), kept=7)
+    assert bad['too_short_for'] == short
+    assert bad['broken'] == [name for name in ('memory', 'pace') if name not in short]
 
 
 def arguments(**values):

@@ -11,6 +11,7 @@ from typing import Any
 
 from sightplan.metrics import measures
 from sightplan.model import InfrastructureError
+from sightplan.model.journal import cannot_write
 from sightplan.model.whole_files import replacing
 from sightplan.records.bag import METADATA
 
@@ -109,8 +110,11 @@ class BagPolicy:
                 return frozenset(json.loads(path.read_text('utf-8')))
             there = sorted({one.name for one in self._folder.iterdir()
                             if not one.name.startswith('.')} - {first})
-            with replacing(path) as new:
-                new.write_text(json.dumps(there), 'utf-8')
+            try:
+                with replacing(path) as new:
+                    new.write_text(json.dumps(there), 'utf-8')
+            except OSError as error:
+                raise cannot_write(path, error) from error
             return frozenset(there)
         except (OSError, ValueError, TypeError) as error:
             raise InfrastructureError(
