@@ -180,9 +180,9 @@ class Policy:
     def _look(self, context: Context, action: Action, feedback: Feedback) -> bool:
         """Update where things are; returns whether an action did what it should."""
         told = context.tell_apart(self._settings.looks_again).instances
-        found = {name: one for name, one in matched(self._things, told).items()
-                 if self._is_believed(name, one)}
         about, primitive = action.args[0], primitive_of(action)
+        found = {name: one for name, one in matched(self._things, told).items()
+                 if name == about or self._is_believed(name, one)}
         said_done = feedback.status is FeedbackStatus.EXECUTED and not feedback.message
         before = self._things[about].region
         for name, one in found.items():
