@@ -21,18 +21,25 @@ import dataclasses
 import json
 import sys
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from grounded_plan_study import BOX_IOU, CONFUSABLE, DOCUMENT, HORIZONS, REPEAT, Case, cases
+from grounded_plan_study import (
+    BOX_IOU,
+    CONFUSABLE,
+    DOCUMENT,
+    HORIZONS,
+    REPEAT,
+    WAYS,
+    Case,
+    cases,
+    of_pairs,
+)
 
 from sightplan.agent import make_policy, run_episode
 from sightplan.domains import load_domain
 from sightplan.grounding.backend_grounder import BackendGrounder
-from sightplan.metrics import wilson
-from sightplan.metrics.paired import mcnemar_exact
 from sightplan.model import (
     Action,
     EpisodeSpec,
@@ -52,7 +59,6 @@ from sightplan_sim.tabletop.tidy_problems import object_name
 from sightplan_sim.tabletop.world import TabletopWorld, make_world
 
 LOOKS, LOOKS_AGAIN = 9, 5
-WAYS = ('decoupled', 'ours')
 
 
 class Now:
@@ -159,27 +165,6 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(text) for text in path.read_text('utf-8').splitlines()]
 
 
-def table(files: Sequence[Path]) -> str:
-    """Executed success of both, paired."""
-    rows = ['| horizon | n | `decoupled` | ours | ours alone / `decoupled` alone, p |',
-            '|---|---|---|---|---|']
-    for path in files:
-        by_way: dict[str, Mapping[int, bool]] = {
-            way: {line['seed']: line['solved'] for line in _lines(path) if line['way'] == way}
-            for way in WAYS}
-        seeds = sorted(set(by_way['decoupled']) & set(by_way['ours']))
-        pairs = Counter((by_way['decoupled'][seed], by_way['ours'][seed]) for seed in seeds)
-        wins, losses = pairs[False, True], pairs[True, False]
-        cells = []
-        for way in WAYS:
-            right = sum(by_way[way][seed] for seed in seeds)
-            low, high = wilson(right, len(seeds))
-            cells.append(f'**{right / len(seeds):.3f}** ({low:.3f}-{high:.3f})')
-        rows.append(f'| {_lines(path)[0]["horizon"]} | {len(seeds)} | {cells[0]} | {cells[1]} '
-                    f'| {wins} / {losses}, p = {mcnemar_exact(wins, losses):.2g} |')
-    return '\n'.join(rows)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """See the module."""
     parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n', 1)[0])
@@ -193,7 +178,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     verbs.add_parser('summary').add_argument('files', type=Path, nargs='+')
     given = parser.parse_args(argv)
     if given.verb == 'summary':
-        print(table(given.files))
+        print(of_pairs(given.files))
         return 0
     hit = given.hit
     if hit is None:

@@ -38,7 +38,14 @@ from sightplan.domains import load_domain
 from sightplan.grounding.instructions import instances_of, read_instruction, resolve
 from sightplan.metrics import wilson
 from sightplan.metrics.paired import mcnemar_exact
-from sightplan.model import Form, InputError, PlannerError, Target, TargetMasks
+from sightplan.model import (
+    Form,
+    InputError,
+    PlannerError,
+    StopReason,
+    Target,
+    TargetMasks,
+)
 from sightplan.model.grounded_plan import GroundedPlanTask, Primitive, UnitKind
 from sightplan.model.region import Mask, Region, TrueThing, box_iou
 from sightplan.planning.symbolic import FastDownwardPlanner
@@ -323,6 +330,48 @@ def of_episodes(folders: Iterable[Path]) -> str:
     return '\n'.join(rows)
 
 
+WAYS = ('decoupled', 'ours')
+
+
+def of_pairs(files: Iterable[Path]) -> str:
+    """Executed success of both, paired; lines of ``grounded_plan_arm_study.py``."""
+    heads = ('horizon', 'n', '`decoupled`', 'ours', 'only ours / only `decoupled`, p',
+             'found anew, done again', 'ours: the rest')
+    rows = [f'| {" | ".join(heads)} |', '|---' * len(heads) + '|']
+    for path in files:
+        lines = [json.loads(text) for text in path.read_text('utf-8').splitlines()]
+        by_way = {way: {line['seed']: line for line in lines if line['way'] == way}
+                  for way in WAYS}
+        base, mine = (by_way[way] for way in WAYS)
+        seeds = sorted(set(base) & set(mine))
+        cells = []
+        for way in WAYS:
+            right = sum(by_way[way][seed]['solved'] for seed in seeds)
+            low, high = wilson(right, len(seeds))
+            cells.append(f'**{right / len(seeds):.3f}** ({low:.3f}-{high:.3f})')
+        wins = sum(mine[seed]['solved'] and not base[seed]['solved'] for seed in seeds)
+        losses = sum(base[seed]['solved'] and not mine[seed]['solved'] for seed in seeds)
+        again = [found.groups() for seed in seeds if (found := re.search(
+            r'looking again: (\d+); steps repeated: (\d+)', mine[seed]['said']))]
+        rest = Counter(_how_ended(mine[seed]['said']) for seed in seeds
+                       if not mine[seed]['solved'])
+        rows.append(
+            f'| {lines[0]["horizon"]} | {len(seeds)} | {cells[0]} | {cells[1]} '
+            f'| {wins} / {losses}, p = {mcnemar_exact(wins, losses):.2g} '
+            f'| {sum(int(one) for one, _ in again)}, {sum(int(two) for _, two in again)} '
+            f'| {", ".join(f"{cause} {number}" for cause, number in rest.most_common())} |')
+    return '\n'.join(rows)
+
+
+def _how_ended(said: str) -> str:
+    """Why an episode ended that did not solve its scene."""
+    for reason, words in ((StopReason.PLAN_DONE, 'not noticed'), (StopReason.GAVE_UP, 'gave up'),
+                          (StopReason.ERROR, 'stopped by the gate')):
+        if said.startswith(f'{reason}:'):
+            return words
+    return 'stopped by the gate' if said.startswith('stopped') else 'budget'
+
+
 def of_arm(files: Iterable[Path]) -> str:
     """What the arm did, by action and horizon; lines of ``tabletop_arm_study.py``."""
     groups: dict[str, list[dict[str, Any]]] = {}
@@ -372,6 +421,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         compared = arguments.out / 'grounded_plan' / 'compare.json'
         if compared.is_file():
             made['compare'] = comparison(json.loads(compared.read_text('utf-8')))
+        executed = [path for horizon in HORIZONS if (path := (
+            arguments.out / 'grounded_plan' / 'executed' / f'{horizon}.jsonl')).is_file()]
+        if executed:
+            made['executed'] = of_pairs(executed)
         tried = sorted((arguments.out / 'grounded_plan').glob('*.jsonl'))
         if tried:
             made['arm'] = of_arm(tried)

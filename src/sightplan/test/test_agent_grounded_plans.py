@@ -6,9 +6,12 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from sightplan.agent.answerers import decoupled, grounded_plan, set_of_marks
-from sightplan.grounding.instructions import Instance
+from sightplan.agent.grounded_plans import staged
+from sightplan.grounding.instructions import Instance, Stage
+from sightplan.model import InputError
 from sightplan.model.region import Form, Region
 from sightplan.model.sample import Picture, Sample, SampleReply
 from sightplan.planning.symbolic import FastDownwardPlanner
@@ -165,3 +168,9 @@ def test_samples_without_an_instruction_are_asked() -> None:
         reply, = kind.Answerer(kind.Settings()).answer([plain], desk)
         assert reply.text == 'yes'
         assert desk.asked == [('a', 'ask')]
+
+
+def test_what_is_no_drawer_is_not_opened() -> None:
+    stage = Stage((('mug_1', 'tray_1'),), 'tray_1', False, 1.0)
+    with pytest.raises(InputError, match='tray_1 cannot be opened'):
+        staged((stage,), SEEN)

@@ -107,7 +107,8 @@ def staged(stages: Sequence[Stage], seen: Sequence[Instance]) -> Staged:
     """What stages want of the things that are seen, in the words of the domain.
 
     Raises:
-        InputError: something is to be put where nothing can be put.
+        InputError: something is to be put where nothing can be put, or what cannot be opened is
+            to be opened or closed.
     """
     types = {one.name: _TYPES.get(one.category, _THING) for one in seen}
     names = {name for stage in stages for pair in stage.placements for name in pair}
@@ -136,6 +137,8 @@ def _goal(stage: Stage, types: Mapping[str, str]) -> tuple[Literal, ...]:
             raise InputError(f'{thing} cannot be put in or on {place}')
         goal.append(Literal(Atom('on' if types[place] == _SURFACE else 'in', (thing, place))))
     if stage.drawer:
+        if types[stage.drawer] != DRAWER:
+            raise InputError(f'{stage.drawer} cannot be opened or closed')
         goal.append(Literal(Atom('open', (stage.drawer,)), not stage.closed))
     return tuple(goal)
 

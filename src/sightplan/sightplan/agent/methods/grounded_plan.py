@@ -60,8 +60,8 @@ _SAME = 0.8
 else what is seen there is something else, and the robot is believed."""
 _MOVED = 0.6
 """A thing was found anew if its boxes overlap less than this."""
-_SURE = 0.5
-"""A thing is believed to be somewhere else only if it is seen there with this probability."""
+_SURE = 0.8
+"""A thing is believed to be somewhere else if it is seen there with this probability, or twice."""
 _GROWN = 0.15
 """A thing is in or on a place if its middle or its foot is in the place's box, grown by this."""
 _LEFT = 0.3
@@ -101,6 +101,7 @@ class Policy:
         self._state: State = frozenset()
         self._plan: Plan = ()
         self._put: dict[str, Region] = {}
+        self._elsewhere: dict[str, Region] = {}
         self._failed: Counter[Action] = Counter()
         self._stage = self._moved = self._repeated = 0
 
@@ -112,7 +113,7 @@ class Policy:
     def begin(self, context: Context) -> Stop | None:
         """Tell things apart, read the instruction, and plan its first stage."""
         self._stage = self._moved = self._repeated = 0
-        self._plan, self._put, self._failed = (), {}, Counter()
+        self._plan, self._put, self._elsewhere, self._failed = (), {}, {}, Counter()
         observation = context.observe()
         aspect, instruction = _aspect(observation), context.problem.instruction
         by_model = self._settings.reader == BY_MODEL
@@ -211,10 +212,14 @@ class Policy:
                 or (opened is not None and (opened >= 0.5) is wanted))
 
     def _is_believed(self, name: str, seen: Instance) -> bool:
-        """Whether a thing is taken to be where it was seen: where it was, or surely there."""
-        known = self._things[name]
-        return (box_iou(seen.region, known.region) >= _MOVED
-                or seen.categories.get(known.category, 0.0) >= _SURE)
+        """Whether a thing is taken to be where it was seen: where it was, or surely elsewhere."""
+        known, before = self._things[name], self._elsewhere.pop(name, None)
+        if (box_iou(seen.region, known.region) >= _MOVED
+                or seen.categories.get(known.category, 0.0) >= _SURE
+                or (before is not None and box_iou(seen.region, before) >= _MOVED)):
+            return True
+        self._elsewhere[name] = seen.region
+        return False
 
     def _forget_what_left(self, found: Mapping[str, Instance], about: str) -> None:
         """What this stage put somewhere and is seen elsewhere now is not taken to be there."""
