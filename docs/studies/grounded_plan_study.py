@@ -336,7 +336,7 @@ WAYS = ('decoupled', 'ours')
 def of_pairs(files: Iterable[Path]) -> str:
     """Executed success of both, paired; lines of ``grounded_plan_arm_study.py``."""
     heads = ('horizon', 'n', '`decoupled`', 'ours', 'only ours / only `decoupled`, p',
-             'found anew, done again', 'ours: the rest')
+             'found anew, done again, found late', 'ours: the rest')
     rows = [f'| {" | ".join(heads)} |', '|---' * len(heads) + '|']
     for path in files:
         lines = [json.loads(text) for text in path.read_text('utf-8').splitlines()]
@@ -352,13 +352,14 @@ def of_pairs(files: Iterable[Path]) -> str:
         wins = sum(mine[seed]['solved'] and not base[seed]['solved'] for seed in seeds)
         losses = sum(base[seed]['solved'] and not mine[seed]['solved'] for seed in seeds)
         again = [found.groups() for seed in seeds if (found := re.search(
-            r'looking again: (\d+); steps repeated: (\d+)', mine[seed]['said']))]
+            r'looking again: (\d+); steps repeated: (\d+); things found late: (\d+)',
+            mine[seed]['said']))]
         rest = Counter(_how_ended(mine[seed]['said']) for seed in seeds
                        if not mine[seed]['solved'])
         rows.append(
             f'| {lines[0]["horizon"]} | {len(seeds)} | {cells[0]} | {cells[1]} '
             f'| {wins} / {losses}, p = {mcnemar_exact(wins, losses):.2g} '
-            f'| {sum(int(one) for one, _ in again)}, {sum(int(two) for _, two in again)} '
+            f'| {", ".join(str(sum(map(int, column))) for column in zip(*again, strict=True))} '
             f'| {", ".join(f"{cause} {number}" for cause, number in rest.most_common())} |')
     return '\n'.join(rows)
 

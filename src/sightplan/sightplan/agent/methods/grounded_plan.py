@@ -11,11 +11,10 @@ what is meant, it says so and moves nothing.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sightplan.agent.grounded_plans import (
     BY_MODEL,
@@ -62,6 +61,8 @@ _MOVED = 0.6
 """A thing was found anew if its boxes overlap less than this."""
 _SURE = 0.8
 """A thing is believed to be somewhere else if it is seen there with this probability, or twice."""
+_LATE = 0.5
+"""What was overlooked is believed to be there if it is seen with this probability."""
 _GROWN = 0.15
 """A thing is in or on a place if its middle or its foot is in the place's box, grown by this."""
 _LEFT = 0.3
@@ -102,8 +103,11 @@ class Policy:
         self._plan: Plan = ()
         self._put: dict[str, Region] = {}
         self._elsewhere: dict[str, Region] = {}
+        self._first: tuple[Instance, ...] = ()
+        self._slid: dict[str, Primitive] = {}
         self._failed: Counter[Action] = Counter()
-        self._stage = self._moved = self._repeated = 0
+        self._stage = self._moved = self._repeated = self._found_late = 0
+        self._aspect = 1.0
 
     @property
     def remaining(self) -> int:
@@ -113,7 +117,8 @@ class Policy:
     def begin(self, context: Context) -> Stop | None:
         """Tell things apart, read the instruction, and plan its first stage."""
         self._stage = self._moved = self._repeated = 0
-        self._plan, self._put, self._elsewhere, self._failed = (), {}, {}, Counter()
+        self._plan, self._put, self._elsewhere, self._slid = (), {}, {}, {}
+        self._failed, self._found_late = Counter(), 0
         observation = context.observe()
         aspect, instruction = _aspect(observation), context.problem.instruction
         by_model = self._settings.reader == BY_MODEL
@@ -130,6 +135,7 @@ class Policy:
             return Stop(StopReason.GAVE_UP, str(error))
         if unsure := _unsure(stages, self._settings.accept):
             return Stop(StopReason.GAVE_UP, unsure)
+        self._first, self._aspect = seen, aspect
         self._things = {one.name: one for one in seen}
         self._state = self._work.state
         return self._next_plan(context)
@@ -146,19 +152,22 @@ class Policy:
             found = context.plan(self._state, SEARCH)
             self._plan = found.plan or ()
             return without_plan(found)
+        if self._overlooked(context):
+            self._stage = 0
+            return self._next_plan(context)
         return Stop(StopReason.PLAN_DONE, f'places found anew by looking again: {self._moved}; '
-                    f'steps repeated: {self._repeated}')
+                    f'steps repeated: {self._repeated}; things found late: {self._found_late}')
 
     def decide(self, context: Context) -> Decision:
         """The next step, at its place as it was seen last."""
         action = self._plan[0]
         about = self._things[action.args[-1]]
         if primitive_of(action) is not Primitive.PLACE:
-            return Act(dataclasses.replace(action, region=place_of(action, about)))
+            return Act(replace(action, region=place_of(action, about)))
         goal = [literal.atom for literal in self._work.goals[self._stage]
                 if literal.atom.args[1:] == (about.name,)]
         number = sum(atom in self._state for atom in goal) + self._failed[action]
-        return Act(dataclasses.replace(action, region=spread(
+        return Act(replace(action, region=spread(
             about.region, number, max(len(goal), number + 1))))
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
@@ -190,7 +199,7 @@ class Policy:
             old = self._things[name]
             if name != about and box_iou(one.region, old.region) < _MOVED:
                 self._moved += 1
-            self._things[name] = dataclasses.replace(
+            self._things[name] = replace(
                 old, region=one.region,
                 opened=old.opened if one.opened is None else one.opened)
         here = found.get(about)
@@ -208,8 +217,48 @@ class Policy:
             return inside or (here is None and (said_done or feedback.message == NOTHING_HELD))
         wanted = primitive is Primitive.OPEN
         opened = None if here is None else here.opened
-        return (said_done or feedback.message == (ALREADY_OPEN if wanted else ALREADY_CLOSED)
-                or (opened is not None and (opened >= 0.5) is wanted))
+        # What the hand itself has slid the other way is not there already: that was another one.
+        already = (feedback.message == (ALREADY_OPEN if wanted else ALREADY_CLOSED)
+                   and self._slid.get(about, primitive) is primitive)
+        if said_done:
+            self._slid[about] = primitive
+        return said_done or already or (opened is not None and (opened >= 0.5) is wanted)
+
+    def _overlooked(self, context: Context) -> bool:
+        """Look as at first: is there anything that the instruction means, and nobody saw?
+
+        What is seen now and was not before is read into the instruction beside what was seen at
+        first, where it was then. Work goes on if that adds things to be moved; what was done stays
+        done.
+        """
+        if self._settings.reader == BY_MODEL:
+            return False
+        told = context.tell_apart(self._settings.looks).instances
+        known = {one.name for one in matched(self._things, told).values()}
+        new = tuple(replace(one, name=f'late_{one.name}') for one in told
+                    if one.name not in known
+                    and one.categories.get(one.category, 0.0) >= _LATE
+                    and not any(box_iou(one.region, other.region) >= _LEFT
+                                for other in (*self._things.values(), *self._first)))
+        if not new:
+            return False
+        try:
+            stages = resolve(read_instruction(context.problem.instruction),
+                             (*self._first, *new), self._aspect)
+            work = staged(stages, (*self._first, *new))
+        except InputError:
+            return False
+        if _unsure(stages, self._settings.accept):
+            return False
+        before = {literal.atom for goal in self._work.goals for literal in goal}
+        after = {literal.atom for goal in work.goals for literal in goal}
+        late = {atom.args[0] for atom in after - before}
+        if not before < after or not late <= {one.name for one in new}:
+            return False
+        self._found_late += len(late)
+        self._first, self._work = (*self._first, *new), work
+        self._things.update((one.name, one) for one in new)
+        return True
 
     def _is_believed(self, name: str, seen: Instance) -> bool:
         """Whether a thing is taken to be where it was seen: where it was, or surely elsewhere."""
