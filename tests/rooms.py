@@ -118,7 +118,8 @@ PACKAGES = {
     'sightplan_nodes': (
         ('sightplan', 'sightplan_arm', 'sightplan_sim', 'sightplan_interfaces'),
         ('numpy', 'yaml', 'rich', 'rclpy', 'action_msgs', 'builtin_interfaces', 'lifecycle_msgs',
-         'control_msgs', 'controller_manager_msgs', 'rcl_interfaces', 'rosgraph_msgs',
+         'control_msgs', 'controller_manager_msgs', 'diagnostic_msgs', 'rcl_interfaces',
+         'rosgraph_msgs',
          'sensor_msgs', 'std_msgs', 'std_srvs',
          'geometry_msgs', 'nav_msgs', 'trajectory_msgs', 'visualization_msgs',
          'unique_identifier_msgs', 'rosidl_runtime_py', 'ament_index_python'),

@@ -71,10 +71,11 @@ def each_service() -> list[tuple[str, str]]:
 @pytest.mark.parametrize('name', SETUPS)
 def test_compose_itself_reads_them_as_these_tests_do(name):
     compose = next((tool for tool in (['docker', 'compose'], ['docker-compose'])
-                    if shutil.which(tool[0]) and not subprocess.run(
-                        [*tool, 'version'], capture_output=True, check=False).returncode), None)
+                    if shutil.which(tool[0]) and subprocess.run(
+                        [*tool, 'version', '--short'], capture_output=True, text=True,
+                        check=False).stdout.lstrip('v').startswith('2.')), None)
     if compose is None:
-        pytest.skip('Docker Compose is not installed')
+        pytest.skip('Docker Compose 2 is not installed')
     files = [part for file in SETUPS[name] for part in ('-f', str(DOCKER / file))]
     done = subprocess.run(
         [*compose, *files, '--profile', '*', 'config', '--format', 'json'], text=True,
@@ -384,9 +385,10 @@ def test_hadolint_finds_nothing():
 def test_stages_are_of_this_file_or_pinned():
     defaults = dict(rest.partition('=')[::2] for keyword, rest in instructions()
                     if keyword == 'ARG')
-    for variant in ('cpu', 'cuda'):
+    bases = {}
+    for variant in ('cpu', 'cuda', 'debian'):
         values = {**defaults, 'VARIANT': variant}
-        known: set[str] = set()
+        known: dict[str, str] = {}  # base by stage
         for keyword, rest in instructions():
             if keyword != 'FROM':
                 continue
@@ -394,9 +396,31 @@ def test_stages_are_of_this_file_or_pinned():
             image = image.replace('${ROS_DIGEST:+@${ROS_DIGEST}}', '')
             for name, value in values.items():
                 image = image.replace(f'${{{name}}}', value)
-            assert image in known or re.fullmatch(r'ros:jazzy-[a-z-]+-noble', image), image
-            known.add(stage)
+            assert image in known or re.fullmatch(
+                r'ros:jazzy-[a-z-]+-noble|debian:12', image), image
+            known[stage] = known.get(image, image)
+        assert known['environment'] == known['runtime'], '.venv is of one system'
+        bases[variant] = known['runtime']
     assert stage == 'runtime', 'the last stage is what is built'
+    assert bases == {'cpu': defaults['ROS_IMAGE'], 'cuda': defaults['ROS_IMAGE'],
+                     'debian': defaults['DEBIAN_IMAGE']}
+
+
+def test_secrets_of_the_build_are_in_no_layer():
+    mounted = set(re.findall(r'--mount=type=(\S+)', dockerfile_text()))
+    assert mounted == {'secret,id=pip,target=/etc/pip.conf', 'secret,id=ca',
+                       'tmpfs,target=/dev/shm'}
+    for keyword, rest in instructions():
+        assert keyword not in ('COPY', 'ADD') or 'pip.conf' not in rest
+
+
+def test_the_base_without_a_registry_is_the_release_of_the_one_with():
+    text = (DOCKER / 'debian_base.sh').read_text()
+    assert os.access(DOCKER / 'debian_base.sh', os.X_OK)
+    assert 'DEBIAN_IMAGE=debian:12\n' in dockerfile_text() and ' bookworm ' in text
+    name, = re.findall(r'\$\{1:-(\S+)\}', text)
+    assert name in (DOCKER / 'example.env').read_text()
+    assert name in (ROOT / 'docs' / 'containers.md').read_text()
 
 
 def test_the_image_runs_as_nobody_in_particular():
@@ -459,19 +483,26 @@ CHECK = 'docker/enter.sh sightplan run --episodes 1 --out /tmp/check'
 HEALTH = 'docker/enter.sh python -m sightplan_nodes.health --help'
 RUN_WHERE = {
     # What the image's build and the image run, and where these very commands are tried.
-    'apt-get update': 'Ubuntu',
+    'apt-get update': 'Debian, Ubuntu',
     'apt-get install -y --no-install-recommends ros-jazzy-control-msgs': 'Ubuntu',
     'apt-get install -y --no-install-recommends cmake g++ git make '
     'python3-colcon-common-extensions python3-dev python3-venv': 'Ubuntu',
-    'rm -rf /var/lib/apt/lists/*': 'Ubuntu',
-    '. /opt/ros/jazzy/setup.sh': 'Ubuntu',
-    'useradd --system --uid 10001 --user-group --no-create-home --home-dir /tmp sightplan':
-        'Ubuntu',
-    'install -d -o sightplan -g sightplan /runs /models /state': 'Ubuntu',
+    'apt-get install -y --no-install-recommends python3': 'Debian',
+    'apt-get install -y --no-install-recommends libgomp1': 'Debian, Ubuntu',
+    'apt-get install -y --no-install-recommends g++ git make python3-dev python3-venv': 'Debian',
+    'rm -rf /var/lib/apt/lists/*': 'Debian',
+    'if [ -f /opt/ros/jazzy/setup.sh ]; then . /opt/ros/jazzy/setup.sh; fi': 'Debian, Ubuntu',
+    'groupadd --gid 10001 sightplan': 'Debian, Ubuntu',
+    'useradd --system --uid 10001 --gid 10001 --no-create-home --home-dir /tmp sightplan':
+        'Debian, Ubuntu',
+    'ln -s /runs runs': 'Debian, Ubuntu',
+    'install -d -o sightplan -g sightplan /runs /models /state': 'Debian, Ubuntu',
     'scripts/venv.sh': 'Makefile',
     'scripts/build.sh': 'Makefile',
+    'scripts/build.sh --packages-select sightplan_interfaces': 'Debian, Ubuntu',
     'make test': 'continuous integration',
     UNINSTALL: 'here',
+    'docker/enter.sh sightplan doctor': 'here',
     CHECK: 'here',
     HEALTH: 'here',
     'rm -r /tmp/check': 'here',
@@ -483,6 +514,7 @@ def test_every_command_of_the_dockerfile_is_accounted_for():
     found = set()
     for keyword, rest in instructions():
         if keyword == 'RUN':
+            rest = re.sub(r'--mount=\S+ ', '', rest)
             found |= {command.strip() for command in rest.split(' && ')}
         elif keyword == 'CMD':
             found.add(shlex.join(json.loads(rest)))

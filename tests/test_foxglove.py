@@ -22,9 +22,11 @@ PANELS = {
     # be shown there
     'Image': {'imageMode.imageTopic': 'sensor_msgs/msg/Image',
               'imageMode.calibrationTopic': 'sensor_msgs/msg/CameraInfo'},
+    'DiagnosticSummary': {'topicToRender': 'diagnostics'},
     'Indicator': {'path': 'value'}, 'Plot': {'paths[].value': 'number'},
     'RawMessages': {'topicPath': 'anything'}, 'StateTransitions': {'paths[].value': 'value'},
     'Tab': {}, 'Table': {'topicPath': 'array'}}
+DIAGNOSTICS = '/diagnostics'
 PATH = re.compile(r'(?P<topic>/[a-z_/]+)(?P<fields>(\.[a-z_]+(\[:\])?)*)\Z')
 
 
@@ -41,7 +43,7 @@ def values(config: Any, path: str) -> Iterator[str]:
 
 
 def shown(path: str) -> str:
-    """What a message path leads to: a type of messages, 'array', 'number' or 'text'.
+    """What a message path leads to: a type of messages, 'array', 'number', 'text', 'diagnostics'.
 
     Raises:
         AssertionError: there is no such topic or field.
@@ -49,6 +51,8 @@ def shown(path: str) -> str:
     match = PATH.match(path)
     assert match, f'{path} is not a message path'
     name = match['topic'].lstrip('/')
+    if path == DIAGNOSTICS:  # of nodes that run; no bag holds it
+        return 'diagnostics'
     assert name in topics.RECORDED, f'{path}: nothing is published or recorded there'
     kind: Any = topics.RECORDED[name]
     for part in filter(None, match['fields'].split('.')):

@@ -28,6 +28,20 @@ from sightplan.model import InfrastructureError, InputError
 
 LIMIT_S = 240.0
 
+HEARING = '''
+description: Two nodes that say whom they hear
+arguments: [{name: hears, type: str, default: all, description: Whether the first hears the other}]
+nodes:
+  - {package: p, executable: hears, name: first, restarts: MAY, parameters: {p: $(var hears)}}
+  - {package: p, executable: hears, name: last, parameters: {p: all}}
+'''
+IMPATIENT = '''
+import sys
+from sightplan.graphs import hearing
+from sightplan.cli import main
+hearing.LOST_S = 0.5
+sys.exit(main(sys.argv[1:]))
+'''
 GRAPH = '''
 description: Two nodes
 arguments:
@@ -36,7 +50,7 @@ nodes:
   - {package: p, executable: FIRST, name: first}
   - {package: p, executable: LAST, name: last, ends_graph: true, parameters: {text: $(var text)}}
 '''
-READY = '{setup}\nopen(__file__ + ".ready", "w").close()\nprint("waiting", flush=True)\n'
+READY = '{setup}\nprint("waiting", flush=True)\nopen(__file__ + ".ready", "w").close()\n'
 WAITS = f'import signal, sys, time\n{READY}time.sleep(600)\n'
 THE_OTHER_WAITS = ('import glob, os, time\n'
                    'while not glob.glob(os.path.dirname(__file__) + "/*.ready"):\n'
@@ -55,6 +69,17 @@ SCRIPTS = {
     'parent': WAITS.format(setup='import subprocess\nsubprocess.Popen([sys.executable, "-c", '
                                  '"import time; time.sleep(600)"])'),
     'dies': f'import os, signal\n{THE_OTHER_WAITS}os.kill(os.getpid(), signal.SIGKILL)\n',
+    'hears': 'import json, os, sys, time\nhears = sys.argv[-1].replace(chr(34), "")\n'
+             'mark = __file__ + ".deaf"\n'
+             'name = [w for w in sys.argv if w.startswith("__node")][0].partition(":=")[2]\n'
+             'deaf = name == "first" and hears != "p:=all"\n'
+             'if hears == "p:=later":\n'
+             '    deaf = deaf and not os.path.exists(mark)\n    open(mark, "a").write("x")\n'
+             'print("I am", name, os.getpid(), flush=True)\n'
+             'while True:\n    line = json.dumps({"node": name, "pid": os.getpid(), "hears": '
+             '[] if deaf else ["first", "last"]})\n'
+             '    os.write(int(os.environ["SIGHTPLAN_KEEPER_FD"]), line.encode() + b"\\n")\n'
+             '    time.sleep(0.05)\n',
     'environment': 'import json, os\nprint("ENV" + json.dumps(dict(os.environ)), flush=True)\n',
 }
 
@@ -181,6 +206,61 @@ def test_a_stubborn_node_is_killed(up) -> None:
     run = up('stubborn', 'says')
     assert run.wait() == 0
     assert 'first: not stopped yet; sending SIGKILL' in run.text
+
+
+@pytest.fixture
+def hearing(prefix: Path):
+    """Starts two nodes of which the first may be deaf, with little patience."""
+    running: list[Up] = []
+
+    def start(may: str, hears: str) -> Up:
+        run = Up.__new__(Up)
+        file, run.log = prefix.parent / 'hearing.yaml', prefix.parent / 'hearing.txt'
+        file.write_text(HEARING.replace('MAY', may))
+        with run.log.open('wb') as log:
+            run.process = subprocess.Popen(
+                [sys.executable, '-c', IMPATIENT, 'up', str(file), f'hears:={hears}'],
+                env={**os.environ, 'AMENT_PREFIX_PATH': str(prefix), 'ROS_DOMAIN_ID': '7',
+                     'ROS_AUTOMATIC_DISCOVERY_RANGE': 'OFF'},
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                start_new_session=True)
+        running.append(run)
+        return run
+    yield start
+    for run in running:
+        if run.process.poll() is None:
+            run.process.kill()
+            run.process.wait()
+        for pid in run.left():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_a_deaf_node_is_restarted_and_the_graph_goes_on(hearing) -> None:
+    run = hearing('true', 'later')
+    run.until('[first] I am', 2)
+    assert 'first does not hear last, for' in run.text
+    assert 'it is deaf; restarting it (1 of 3)' in run.text
+    time.sleep(1.5)
+    assert run.process.poll() is None and run.text.count('] I am') == 3, run.text
+    run.process.send_signal(signal.SIGINT)
+    assert run.wait() == 1
+
+
+def test_a_node_that_stays_deaf_ends_the_graph(hearing) -> None:
+    run = hearing('true', 'never')
+    assert run.wait() == 1
+    assert run.text.count('[first] I am') == 2
+    # That has not helped, so the other one, of as many, is next; and must not be restarted.
+    assert re.search(r'last is not heard by first, .* must not be restarted .*stopping the nodes, '
+                     r'the same command starts them again\n', run.text), run.text
+
+
+def test_a_deaf_node_that_must_not_be_restarted_ends_the_graph(hearing) -> None:
+    run = hearing('false', 'never')
+    assert run.wait() == 1
+    assert run.text.count('[first] I am') == 1
+    assert 'first does not hear last' in run.text and 'must not be restarted' in run.text
 
 
 def test_what_a_node_started_is_ended_too(up) -> None:

@@ -402,6 +402,7 @@ def add_parser(subparsers: Any) -> None:
         arm,
         gate,
         grounding,
+        hearing,
         pointing_grasps,
         robustness,
         safety,
@@ -427,7 +428,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('--no-ros', action='store_true', help='leave out what needs ROS')
     parts = parser.add_subparsers(metavar='', title='sub-commands')
     for module in (sweep, grounding, arm, pointing_grasps, gate, robustness, safety, soak,
-                   starts):
+                   hearing, starts):
         module.add_parser(parts)
 
 

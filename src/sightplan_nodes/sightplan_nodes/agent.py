@@ -46,6 +46,7 @@ from sightplan.model import (
 from sightplan.records import messages
 from sightplan_nodes import names
 from sightplan_nodes.conversions import MESSAGES
+from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.failures import error_from_text, fill_error, guarded
 from sightplan_nodes.goals import RESULT_KEPT_S, OneGoal
 from sightplan_nodes.heartbeats import Heartbeats
@@ -137,6 +138,13 @@ class AgentNode(Node):
         self._stop.set()
         self._worker.close(timeout_s=5.0)
         self._heartbeats.close()
+
+    def diagnose(self, diagnosis: Diagnosis) -> None:
+        """What it is at, and what it hears; contract in Diagnosis."""
+        handle = self._goal.handle
+        diagnosis.note(episode=None if handle is None else handle.request.episode_id,
+                       needs=self._needs, picture_s_ago=self._world.picture_age_s(),
+                       jobs_waiting=self._worker.waiting)
 
     def _cancelled(self) -> bool:
         """Whether the episode's client wants no more of it.

@@ -19,6 +19,7 @@ from sightplan_nodes import names
 from sightplan_nodes.arm_side import ArmSide
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.conversions import MESSAGES
+from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ros_arm import RosArm, RosCamera
 from sightplan_nodes.spin import main as run_main
@@ -88,6 +89,16 @@ class ArmBridge(WorldNode):
         self._closing = True
         self._side.close()
         self.worker.close(timeout_s=3.0)
+
+    def diagnose(self, diagnosis: Diagnosis) -> None:
+        """As in the base class, how the arm is, and what comes of its drivers."""
+        super().diagnose(diagnosis)
+        self._side.diagnose(diagnosis)
+        diagnosis.note(joint_states_s_ago=self._arm.state_age_s(),
+                       picture_s_ago=self._camera.image_age_s())
+        for missing in (self._arm.missing(), self._camera.missing()):
+            if missing:
+                diagnosis.warn(missing)
 
     def _choose_what_to_pass_on(self, robot: RobotConfig) -> None:
         """What to pass on: not what a driver publishes under our name already."""

@@ -48,6 +48,7 @@ from sightplan_arm.skills.pointing import make_skills as make_pointing_skills
 from sightplan_nodes import names, qos
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.conversions import MESSAGES
+from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.failures import error_text
 from sightplan_nodes.heartbeats import Beat, PaceBeat
 from sightplan_nodes.latch import Latch, latch_path
@@ -177,6 +178,7 @@ class ArmSide:
         self._clock: Callable[[], float] = time.monotonic
         self._unreachable: Callable[[], str] | None = None
         self._lacking: list[Guarantee] = []
+        self._assessed: tuple[Guarantee, ...] = ()
         self._guarantees_said = ''
         self._guarantees_pub = node.create_publisher(String, names.guarantees(name), qos.LATCHED)
         node.create_service(Trigger, names.arm_status(name), self._tell_guarantees,
@@ -323,6 +325,22 @@ class ArmSide:
         gate, _ = self._there()
         with _in_core_words():
             gate.end_episode()
+
+    def diagnose(self, diagnosis: Diagnosis) -> None:
+        """How the gate is, and which guarantees held a second ago; contract in Diagnosis."""
+        gate = self._gate
+        status = None if gate is None else gate.status()
+        diagnosis.note(robot=self.robot.name, hardware=self._hardware or 'in process',
+                       gate=None if status is None else status.state.name,
+                       **{f'guarantee_{one.name}': one.holds for one in self._assessed})
+        if status is not None and status.state is GateState.STOPPED:
+            diagnosis.error(f'the arm is stopped ({status.cause}): {status.message}; re-arm it: '
+                            f'{HOW_TO_REARM}')
+        elif status is not None and status.state is GateState.HOLDING:
+            diagnosis.warn(f'the arm holds ({status.cause}): {status.message}')
+        for one in self._lacking:
+            diagnosis.error(f'guarantee {one.name} does not hold: {one.said} (remedy: '
+                            f'{one.remedy})')
 
     def is_ready(self) -> bool:
         """Whether an episode was begun, and nothing has stopped or held the arm since."""
@@ -666,6 +684,7 @@ class ArmSide:
         if self._closing.is_set():
             return
         guarantees, gate = self._guarantees(), self._gate
+        self._assessed = guarantees
         missing = self._of_concern(guarantees)
         changed = [one.name for one in missing] != [one.name for one in self._lacking]
         self._lacking = missing

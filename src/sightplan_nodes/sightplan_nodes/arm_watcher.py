@@ -23,6 +23,7 @@ from sightplan_arm.config import RobotConfig, load_robot
 from sightplan_arm.gate_status import GateState
 from sightplan_nodes import names, qos
 from sightplan_nodes.conversions import MESSAGES
+from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.failures import error_text
 from sightplan_nodes.heartbeats import Beat, PaceBeat
 from sightplan_nodes.latch import keep_stop, latch_path
@@ -109,6 +110,18 @@ class ArmWatcher(Node):
         self._closing.set()
         self._thread.join(1.0)
         self._errands.close(0.1)
+
+    def diagnose(self, diagnosis: Diagnosis) -> None:
+        """Whether it can stop the arm, and has; contract in Diagnosis."""
+        status = self._shown
+        diagnosis.note(watches=self._settings.world, hardware=self._settings.hardware)
+        if status is None:
+            return
+        diagnosis.note(state=status.state.name, moving=status.moving)
+        if status.state is not GateState.ARMED and status.message:
+            diagnosis.error(f'{status.cause}: {status.message}')
+        for missing in status.missing:
+            diagnosis.warn(missing)
 
     def _hear(self, data: bytes) -> None:
         if self._pace is None:

@@ -33,6 +33,7 @@ from sightplan.vlm.recording import recorded
 from sightplan_nodes import conversions, qos
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.depth import DepthImages
+from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.failures import error_text
 from sightplan_nodes.heartbeats import Heartbeats
 from sightplan_nodes.memory import FreedMemory
@@ -206,6 +207,13 @@ class BackendNode(LifecycleNode):
         self._worker.close(timeout_s=1.0)
         self._heartbeats.close()
         self._forget()
+
+    def diagnose(self, diagnosis: Diagnosis) -> None:
+        """Which model is in use, and who waits for it; contract in Diagnosis."""
+        backend = self._backend
+        diagnosis.note(backend=self.settings.backend,
+                       model=None if backend is None else backend.model,
+                       episode=self._episode_id, jobs_waiting=self._worker.waiting)
 
     def _autostart(self) -> None:
         self._starter.cancel()

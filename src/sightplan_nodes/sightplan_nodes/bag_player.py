@@ -23,6 +23,7 @@ from sightplan.records.bag_reading import BagMessage, BagTopic, open_bag
 from sightplan.records.bag_schedule import CLOCK_TOPIC, Schedule, choose, offer
 from sightplan_nodes import qos
 from sightplan_nodes.conversions import MESSAGES
+from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.spin import main as run_main
 
@@ -126,6 +127,11 @@ class BagPlayer(Node):
             self._closing = True
             self._changed.notify_all()
         self._thread.join(2 * _ACKNOWLEDGED_S)
+
+    def diagnose(self, diagnosis: Diagnosis) -> None:
+        """What it plays; contract in Diagnosis."""
+        diagnosis.note(bag=self._bag.path, topics=len(self._by_topic),
+                       paused=self._schedule.paused)
 
     def _topics_there(self) -> str:
         return ', '.join(sorted(self._bag.topics)) or 'none'

@@ -1,4 +1,4 @@
-"""Clients and services that threads of ours wait for; rclpy's executor does not serve them.
+"""What threads of ours wait for, instead of rclpy's executor: clients, services, subscriptions.
 
 Each time rclpy's executor waits, it collects everything that its nodes wait for, which costs about
 a millisecond; and what it receives it has to hand to the thread that asked. That is too much for a
@@ -16,10 +16,11 @@ from rclpy.guard_condition import GuardCondition
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.service import Service
+from rclpy.subscription import Subscription
 
 
 class Beside(CallbackGroup):
-    """A callback group whose clients and services no executor serves."""
+    """A callback group whose clients, services and subscriptions no executor serves."""
 
     def can_execute(self, entity: Any) -> bool:
         """False: no executor may serve the entity."""
@@ -55,6 +56,32 @@ def take_reply(node: Node, client: Client, timeout_s: float) -> None:
     except KeyError:
         return  # nobody waits for it any more
     future.set_result(reply)
+
+
+def take_message(node: Node, subscription: Subscription, timeout_s: float) -> Any:
+    """Wait for one message.
+
+    Args:
+        node: owns the subscription.
+        subscription: in a group Beside.
+        timeout_s: wall-clock limit [s].
+
+    Returns:
+        the message; None: there was none in time.
+
+    Raises:
+        InvalidHandle: node or subscription was destroyed.
+        RCLError: the ROS context was shut down.
+    """
+    with subscription.handle, node.context.handle:
+        waiting = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
+        waiting.clear_entities()
+        waiting.add_subscription(subscription.handle)
+        waiting.wait(round(1e9 * timeout_s))
+        if not waiting.get_ready_entities('subscription'):
+            return None
+        taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
+    return None if taken is None else taken[0]
 
 
 def take_request(node: Node, service: Service, wake: GuardCondition,

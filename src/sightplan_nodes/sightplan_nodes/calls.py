@@ -36,6 +36,10 @@ on [s]."""
 _NO_PARAMETERS_S = 2.0
 """A server without services for parameters is taken to know this process after this time [s]."""
 
+_GONE_S = 0.3
+"""A server that is not there for so long while it is asked has ended: if it starts again, which
+takes longer, it does not know the request [s]."""
+
 _SHARED_S = 0.005
 """A thread looks after this time whether another one took its reply [s]."""
 _EXECUTOR_S = 10.0  # for the executor to make or destroy a client
@@ -135,11 +139,44 @@ def introduce(node: Node, server: str, timeout_s: float,
         run_in_executor(node, lambda: destroy(asking), _EXECUTOR_S)
 
 
+def _processes_of(node: Node, service: str) -> frozenset[bytes]:
+    """What tells the processes apart that serve a service; empty where the middleware is silent.
+
+    One that was killed is among them for some time, beside the one that was started again.
+
+    Args:
+        node: this node.
+        service: its name.
+    """
+    return frozenset(
+        bytes(end.endpoint_gid) for end in node.get_subscriptions_info_by_topic(
+            f'rq{node.resolve_service_name(service)}Request', no_mangle=True))
+
+
+class _Process:
+    """Whether the process that is asked has ended, also while the graph still has it.
+
+    Args:
+        found: what tells the processes apart that are on the graph.
+    """
+
+    def __init__(self, found: Callable[[], frozenset[bytes]]) -> None:
+        self._found, self._first, self._seen = found, found(), time.monotonic()
+
+    def ended(self) -> bool:
+        """Whether another process is there, or this one has not been for a while."""
+        now = self._found()
+        self._first = self._first or now
+        if self._first & now or not self._first:  # one that was killed before leaves late
+            self._seen = time.monotonic()
+        return not now <= self._first or time.monotonic() - self._seen > _GONE_S
+
+
 class _Client:
     """A service client whose replies are taken by the threads that wait for them."""
 
     def __init__(self, node: Node, srv_type: Any, name: str, server: str) -> None:
-        self._node, self._server, self._taking = node, server, threading.Lock()
+        self._node, self.server, self._taking = node, server, threading.Lock()
         self.client = node.create_client(srv_type, name, callback_group=Beside())
 
     def is_there(self) -> bool:
@@ -148,8 +185,17 @@ class _Client:
         Raises:
             InfrastructureError: this node was closed; names the server.
         """
-        with _naming(self._server):
+        with _naming(self.server):
             return bool(self.client.service_is_ready())
+
+    def processes(self) -> frozenset[bytes]:
+        """What tells the processes apart that serve it.
+
+        Raises:
+            InfrastructureError: this node was closed; names the server.
+        """
+        with _naming(self.server):
+            return _processes_of(self._node, self.client.srv_name)
 
     def ask(self, request: Any, end: float, cancelled: Callable[[], bool],
             again_s: float = math.inf) -> Any:
@@ -165,13 +211,15 @@ class _Client:
             the reply; None: there was none in time.
 
         Raises:
-            InfrastructureError: this node was closed; names the server.
+            InfrastructureError: this node was closed, or the server ended or was started again
+                and the request is not sent again; names the server.
         """
         futures: list[Future] = []
         send = -math.inf
+        process = None if math.isfinite(again_s) else _Process(self.processes)
         try:
             while True:
-                with _naming(self._server):
+                with _naming(self.server):
                     if (now := time.monotonic()) >= send:
                         futures.append(self.client.call_async(request))
                         send, again_s = now + again_s, 2 * again_s
@@ -181,6 +229,9 @@ class _Client:
                         return future.result()
                 if time.monotonic() >= end or cancelled():
                     return None
+                if process is not None and process.ended():
+                    raise InfrastructureError(f'{self.server} went away while it was asked '
+                                              f'{self.client.srv_name}')
         finally:
             for future in futures:
                 self.client.remove_pending_request(future)
@@ -200,9 +251,13 @@ class _Caller:
     def __init__(self, node: Node, name: str, server: str, kind: str) -> None:
         self.server = server
         self._node, self._name, self._kind = node, name, kind
-        self._introduced = False
+        self._introduced: frozenset[bytes] | None = None  # to which processes of the server
 
     def _is_there(self) -> bool:
+        raise NotImplementedError
+
+    def _processes(self) -> frozenset[bytes]:
+        """What tells the processes apart that serve it."""
         raise NotImplementedError
 
     def wait_until_there(self, timeout_s: float, cancelled: Callable[[], bool] = never) -> None:
@@ -215,7 +270,7 @@ class _Caller:
         """
         end = time.monotonic() + timeout_s
         while not self._is_there():
-            self._introduced = False  # the next one is another process, perhaps
+            self._introduced = None  # the next one is another process, perhaps
             self._check(cancelled)
             if time.monotonic() >= end:
                 raise DeadlineError(
@@ -232,11 +287,12 @@ class _Caller:
         """
         end = time.monotonic() + timeout_s
         self.wait_until_there(timeout_s, cancelled)
-        if not self._introduced:
+        now = self._processes()
+        if self._introduced != now:
             if not introduce(self._node, self.server, end - time.monotonic(), cancelled):
                 self._check(cancelled)
                 raise self._silent(timeout_s)
-            self._introduced = True
+            self._introduced = now
 
     def _check(self, cancelled: Callable[[], bool]) -> None:
         if cancelled():
@@ -281,6 +337,9 @@ class ServiceCaller(_Caller):
 
     def _is_there(self) -> bool:
         return self._asking.is_there()
+
+    def _processes(self) -> frozenset[bytes]:
+        return self._asking.processes()
 
     def __call__(self, request: Any, timeout_s: float,
                  cancelled: Callable[[], bool] = never) -> Any:
@@ -359,6 +418,10 @@ class ActionCaller(_Caller):
         with _naming(self.server):
             return bool(self._client.server_is_ready())
 
+    def _processes(self) -> frozenset[bytes]:
+        with _naming(self.server):
+            return _processes_of(self._node, f'{self._name}/_action/send_goal')
+
     def __call__(self, goal: Any, timeout_s: float, cancelled: Callable[[], bool] = never,
                  feedback: Callable[[Any], None] | None = None,
                  accept_timeout_s: float = 10.0, cancel_timeout_s: float = 5.0) -> Any:
@@ -376,9 +439,11 @@ class ActionCaller(_Caller):
         Raises:
             DeadlineError: a limit has passed; names the node.
             CancelledError: cancelled, and the server did not deliver a result any more.
+            InfrastructureError: the server ended, or was restarted, before the result.
             WorldError: the server refused the goal.
         """
         self._introduce(accept_timeout_s, cancelled)
+        process = _Process(self._processes)
         listener = None if feedback is None else lambda message: feedback(message.feedback)
         sending = run_in_executor(
             self._node, lambda: self._client.send_goal_async(goal, listener), accept_timeout_s,
@@ -393,8 +458,10 @@ class ActionCaller(_Caller):
         if not handle.accepted:
             raise WorldError(f'{self.server} refused a goal of {self._name}: it is busy')
         result = run_in_executor(self._node, handle.get_result_async, accept_timeout_s)
-        if not wait_for(result, timeout_s, cancelled):
+        if not wait_for(result, timeout_s, lambda: cancelled() or process.ended()):
             asked = cancelled()
+            if process.ended() and not asked:
+                raise InfrastructureError(f'{self.server} went away while it ran {self._name}')
             run_in_executor(self._node, handle.cancel_goal_async, cancel_timeout_s)
             if not wait_for(result, cancel_timeout_s, lambda: not self._is_there()):
                 if asked:

@@ -17,6 +17,7 @@ from sensor_msgs.msg import Image
 from sightplan.model import InputError
 from sightplan.records.messages import raw_stamp_ns
 from sightplan_nodes import conversions, names, qos
+from sightplan_nodes.failures import dropping
 
 _KEPT = 8
 _STAMP_BYTES = 12
@@ -47,7 +48,7 @@ class DepthImages:
         self._arrived = threading.Condition()
         self._kept: deque[_Kept] = deque(maxlen=_KEPT)
         self._subscription = node.create_subscription(
-            Image, topic, self.take, qos.SENSOR, raw=True,
+            Image, topic, dropping(node, topic, self.take), qos.SENSOR, raw=True,
             callback_group=ReentrantCallbackGroup())
 
     def close(self) -> None:

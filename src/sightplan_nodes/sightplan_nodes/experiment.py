@@ -49,6 +49,7 @@ from sightplan.model import (
     SightplanError,
     SpendingCapError,
     StoppedError,
+    Usage,
     param,
     settings_fields,
 )
@@ -69,6 +70,8 @@ from sightplan_nodes import names, qos
 from sightplan_nodes.agent import check_truth
 from sightplan_nodes.arm_side import ArmSettings
 from sightplan_nodes.calls import ActionCaller, ParameterReader, ServiceCaller
+from sightplan_nodes.conversions import MESSAGES
+from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.failures import BY_CODE, fill_error, guarded, raise_error
 from sightplan_nodes.goals import RESULT_KEPT_S, OneGoal
 from sightplan_nodes.options import parse_options
@@ -147,6 +150,8 @@ class ExperimentNode(Node):
         self._world = self._settings.world
         self._load_problem = ServiceCaller(self, LoadProblem, names.load_problem(self._world),
                                            self._world)
+        self._at, self._done, self._planned = '', 0, 0  # the run under way
+        self._recorder = ''  # process that records it
         self._arm: msg.ArmStatus | None = None  # the newest status, if an arm is the world
         self.create_subscription(msg.ArmStatus, names.arm_status(self._world), self._see_arm,
                                  qos.LATCHED, callback_group=group)
@@ -184,6 +189,10 @@ class ExperimentNode(Node):
             return
         self._stop.set()
         self._worker.close(timeout_s=6.0)
+
+    def diagnose(self, diagnosis: Diagnosis) -> None:
+        """How far the run is; contract in Diagnosis."""
+        diagnosis.note(episode=self._at, episodes_done=self._done, episodes_planned=self._planned)
 
     def _see_arm(self, status: msg.ArmStatus) -> None:
         self._arm = status
@@ -312,21 +321,34 @@ class ExperimentNode(Node):
                 identity(settings, plan.suite, plan.domain, plan.pairs, model)),
             session_json=json.dumps({**session(settings), 'graph': graph})),
             self._settings.call_timeout_s, self._cancelled)
-        for node in models:
-            self._carry_over[node].checked(
-                CarryOver.Request(out=reply.out, spent=reply.spent),
-                self._settings.call_timeout_s, self._cancelled)
-        folder = Path(reply.out)
+        self._recorder = self._process(names.EPISODE_RESULT)
+        folder, told = Path(reply.out), dict.fromkeys(models, '')
+
+        def carry_over() -> None:
+            """Tell models what the run has spent: also one that was started again meanwhile."""
+            for node in models:
+                process = self._process(names.SPENDING[node])
+                if told[node] and process in ('', told[node]):
+                    continue
+                self._carry_over[node].checked(CarryOver.Request(
+                    out=reply.out, spent=_spent(folder, reply.spent)),
+                    self._settings.call_timeout_s, self._cancelled)
+                told[node] = process or 'unknown'
+        carry_over()
         progress.started(folder, RunStore(folder).lines(), len(plan.items), plan.skipped)
+        self._done, self._planned = len(reply.committed), len(plan.items)
         broken: SightplanError | None = None
         begun = False
 
         def make(batch: Sequence[EpisodeSpec], _: Callable[[], bool]) -> Sequence[Line]:
             nonlocal broken, begun
             line: Line | None = None
+            self._at = batch[0].id
             try:
+                carry_over()
                 line, error = self._episode(batch[0], plan.domain, wait_for_arm=not begun)
                 begun = True
+                self._done += line is not None
             except SightplanError as stopped:
                 broken = stopped
             else:
@@ -342,6 +364,15 @@ class ExperimentNode(Node):
                  'interrupted': broken is not None,
                  'stopped_by': '' if broken is None or self._cancelled() else str(broken)}
         return self._finish(notes, broken)
+
+    def _process(self, topic: str) -> str:
+        """What tells the process of a node from one that is started later; '': unknown.
+
+        Args:
+            topic: that only this node publishes.
+        """
+        return ' '.join(sorted(bytes(end.endpoint_gid).hex() for end in
+                               self.get_publishers_info_by_topic(topic)))
 
     def _finish(self, notes: dict[str, Any], broken: SightplanError | None) -> Outcome:
         if self._stop.is_set():
@@ -484,8 +515,16 @@ class ExperimentNode(Node):
 
         Raises:
             DeadlineError: it did not come in time.
+            InfrastructureError: the recorder is not the one that opened the run: another one does
+                not know of it, and records elsewhere.
         """
         for _ in _ticks(self._settings.result_timeout_s, self._cancelled):
+            recorder = self._process(names.EPISODE_RESULT)
+            self._recorder = self._recorder or recorder
+            if recorder and recorder != self._recorder:  # unseen, it may come back
+                raise InfrastructureError(
+                    f'{names.METRICS_RECORDER} has ended, or was started again, since the run '
+                    f'began; {episode_id} is not recorded. The same command goes on')
             try:
                 result = self._results.get(timeout=0.1)
             except queue.Empty:
@@ -533,6 +572,15 @@ def _arm_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     defaults[ROBOT_HASH] = ''
     return {key: given[key] for key, default in defaults.items()
             if given.get(key, default) != default}
+
+
+def _spent(folder: Path, otherwise: msg.Usage) -> msg.Usage:
+    """What a run has spent, by its records; where these are on another machine, ``otherwise``."""
+    with contextlib.suppress(InputError):
+        spent = RunStore(folder).run_info().get('spent')
+        if spent is not None:
+            return MESSAGES.usage_to_msg(Usage(**spent))
+    return otherwise
 
 
 def _models(method: str) -> list[str]:

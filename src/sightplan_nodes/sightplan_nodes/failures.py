@@ -17,6 +17,7 @@ from sightplan import model
 from sightplan.model import InfrastructureError, SightplanError
 from sightplan.model.redaction import without_secrets
 from sightplan.records.messages import text
+from sightplan_nodes.diagnosis import LAST_ERROR
 
 NO_ERROR = 0
 
@@ -42,6 +43,7 @@ def fill_error(reply: Any, error: BaseException) -> Any:
     kind = type(error) if isinstance(error, SightplanError) else InfrastructureError
     reply.error_code = kind.code
     reply.error_msg = error_text(error)
+    LAST_ERROR.note(reply.error_msg)
     return reply
 
 
@@ -49,6 +51,28 @@ def error_text(error: BaseException) -> str:
     """What to say of an exception, without secrets; of one not expected also its type."""
     return without_secrets(text(str(error) if isinstance(error, SightplanError)
                                 else f'{type(error).__name__}: {error}'))
+
+
+def dropping(node: Node, topic: str, callback: Callable[..., Any]) -> Callable[..., None]:
+    """A subscription's callback that drops a message that cannot be taken, and logs it.
+
+    rclpy lets what leaves a callback end the node, and after a process was killed a message of 0
+    bytes may come.
+
+    Args:
+        node: logs what went wrong.
+        topic: for the log.
+        callback: takes messages.
+    """
+    def take(*arguments: Any) -> None:
+        try:
+            callback(*arguments)
+        except Exception as error:
+            node.get_logger().error(f'a message on {topic} is dropped: {error_text(error)}',
+                                    throttle_duration_sec=1.0)
+    # rclpy asks the signature whether the callback wants what is known of the message, too.
+    take.__signature__ = inspect.signature(callback)  # type: ignore[attr-defined]
+    return take
 
 
 def guarded(node: Node, reply_type: type,

@@ -1,9 +1,11 @@
 """Whether nodes are alive and ready: a command for healthchecks, with or without ros2cli.
 
     python -m sightplan_nodes.health grounder
+    python -m sightplan_nodes.health --hears
 
 A node is healthy when it is on the graph, answers a call (so its executor spins), is active if it
-is a lifecycle node, and offers the services that others need of it.
+is a lifecycle node, and offers the services that others need of it. ``--hears`` shows who hears
+whom, as all nodes say it every second.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,13 +31,16 @@ from rclpy.node import Node, NodeNameNonExistentError
 from rclpy.signals import SignalHandlerOptions
 from rclpy.validate_full_topic_name import validate_full_topic_name
 from sightplan_interfaces.action import ExecuteSkill, RunEpisode
+from sightplan_interfaces.msg import Heartbeat
 from sightplan_interfaces.srv import Ground, Plan, ProposePlan, ResetWorld, StartRun
 
+from sightplan.graphs.hearing import Hearing
 from sightplan.graphs.up import enclave_arguments
 from sightplan.model import DeadlineError, InfrastructureError, InputError, SightplanError
-from sightplan_nodes import names
+from sightplan_nodes import names, qos
 
 HEALTHY, UNHEALTHY, USAGE = 0, 1, 2
+_LISTEN_S = 4.0  # nodes that were there before are found within 3 s
 
 _LIFECYCLE = 'lifecycle_msgs/srv/GetState'
 _SERVICES: Mapping[str, Any] = {
@@ -51,6 +56,7 @@ _EXAMPLES = """examples:
   python -m sightplan_nodes.health sim_bridge agent --timeout 5 --json
   python -m sightplan_nodes.health /hardware/sim_bridge
   python -m sightplan_nodes.health --discovery
+  python -m sightplan_nodes.health --hears
 
 exit codes: 0 all are healthy; 1 one is not; 2 bad usage.
 """
@@ -231,6 +237,50 @@ def check_discovery(timeout_s: float) -> Health:
             context.try_shutdown()
 
 
+def listen(seconds: float, context: rclpy.context.Context | None = None,
+           ) -> dict[str, frozenset[str]]:
+    """Whom each node hears, as it says itself.
+
+    Args:
+        seconds: to listen [s]; each node says it once a second.
+        context: an initialised ROS context; None for the process's own.
+    """
+    node = Node(f'health_{os.getpid()}', context=context, enable_rosout=False,
+                start_parameter_services=False, use_global_arguments=False)
+    executor, hearing = SingleThreadedExecutor(context=node.context), Hearing()
+    executor.add_node(node)
+    node.create_subscription(Heartbeat, names.PRESENCE,
+                             lambda said: hearing.note(said.node, said.hears), qos.PRESENCE)
+    end = time.monotonic() + seconds
+    try:
+        while (left := end - time.monotonic()) > 0.0:
+            executor.spin_once(timeout_sec=left)
+        return dict(sorted(hearing.table().items()))
+    finally:
+        executor.remove_node(node)
+        executor.shutdown()
+        node.destroy_node()
+
+
+def who_hears_whom(table: Mapping[str, Collection[str]]) -> list[Health]:
+    """Which nodes hear all others that are there.
+
+    Args:
+        table: whom each node hears.
+    """
+    if not table:
+        return [Health('presence', False, 'no node says that it is there in ROS_DOMAIN_ID='
+                       f'{os.environ.get("ROS_DOMAIN_ID", "0")}')]
+    there = set(table).union(*table.values())
+    found = []
+    for node, hears in table.items():
+        missing = sorted(there - set(hears) - {node})
+        said = f'hears {", ".join(sorted(hears)) or "nobody"}'
+        found.append(Health(node, not missing, said if not missing else
+                            f'{said}; not {", ".join(missing)}'))
+    return found
+
+
 def _seconds(text: str) -> float:
     value = float(text)
     if not 0.0 < value <= 600.0:
@@ -248,19 +298,24 @@ def main(args: Sequence[str] | None = None) -> int:
     parser.add_argument('--discovery', action='store_true',
                         help='tell whether nodes find each other at all; of use where a discovery '
                              'server has to be there for that')
+    parser.add_argument('--hears', action='store_true',
+                        help='show which node hears which, and tell whether each hears all others')
     parser.add_argument('--timeout', type=_seconds, default=5.0, metavar='S',
                         help='limit in seconds for all of them together (default: 5)')
     parser.add_argument('--json', action='store_true',
                         help='the last line of standard output is one JSON object')
     arguments = parser.parse_args(args)
-    if not (arguments.nodes or arguments.discovery):
-        parser.error('name a node, or give --discovery')
+    if not (arguments.nodes or arguments.discovery or arguments.hears):
+        parser.error('name a node, or give --discovery or --hears')
     found = [check_discovery(arguments.timeout)] if arguments.discovery else []
     try:
-        if arguments.nodes:
+        if arguments.nodes or arguments.hears:
             rclpy.init(args=['--ros-args', *enclave_arguments('health', os.environ)],
                        signal_handler_options=SignalHandlerOptions.NO)
+        if arguments.nodes:
             found += check(arguments.nodes, arguments.timeout)
+        if arguments.hears:
+            found += who_hears_whom(listen(min(arguments.timeout, _LISTEN_S)))
     except InputError as error:
         sys.stderr.write(f'health: {error}\n')
         return USAGE

@@ -52,7 +52,10 @@ _PARAMETERS = tuple(f'~/{name}' for name in (
 _BARE = _all(Verb.PUBLISH, '/parameter_events') | _all(Verb.REPLY, '~/get_type_description')
 _NODE = _BARE | _all(Verb.PUBLISH, '/rosout') | _all(Verb.REPLY, *_PARAMETERS)
 """Of every node, by rclpy itself: log, parameters, types."""
-_LIFECYCLE = _NODE | _all(Verb.PUBLISH, '~/transition_event') | _all(Verb.REPLY, *(
+_KEPT = (_NODE | _all(Verb.PUBLISH, names.PRESENCE, names.DIAGNOSTICS)
+         | _all(Verb.SUBSCRIBE, names.PRESENCE))
+"""Of every node that ``spin.run`` runs."""
+_LIFECYCLE = _KEPT | _all(Verb.PUBLISH, '~/transition_event') | _all(Verb.REPLY, *(
     f'~/{name}' for name in ('change_state', 'get_state', 'get_available_states',
                              'get_available_transitions', 'get_transition_graph')))
 
@@ -74,7 +77,7 @@ def _introduces(*servers: str) -> dict[tuple[Verb, str], str]:
 
 def _world(node: str) -> dict[tuple[Verb, str], str]:
     """What ``WorldNode`` offers."""
-    return (_NODE
+    return (_KEPT
             | _all(Verb.PUBLISH, names.CAMERA_IMAGE, names.CAMERA_LABELLED, names.CAMERA_INFO,
                    names.CAMERA_DEPTH)
             | _all(Verb.REPLY, names.load_problem(node), names.reset(node), names.get_view(node))
@@ -155,7 +158,7 @@ def _arm_bridge(parameters: Values, values: Values) -> Interface:
 
 def _arm_watcher(parameters: Values, values: Values) -> Interface:
     world = str(parameters.get('world', names.ARM_BRIDGE))
-    found = (_NODE | _drivers(parameters)
+    found = (_KEPT | _drivers(parameters)
              | _all(Verb.PUBLISH, names.arm_status(names.ARM_WATCHER), names.HEARTBEAT)
              | _all(Verb.SUBSCRIBE, names.gate_heartbeat(world), names.arm_status(world))
              | _all(Verb.REPLY, names.rearm(names.ARM_WATCHER)))
@@ -201,12 +204,12 @@ def _path_critic(parameters: Values, values: Values) -> Interface:
 
 
 def _symbolic_planner(parameters: Values, values: Values) -> Interface:
-    return _NODE | _all(Verb.PUBLISH, names.HEARTBEAT) | _all(Verb.REPLY, '~/plan')
+    return _KEPT | _all(Verb.PUBLISH, names.HEARTBEAT) | _all(Verb.REPLY, '~/plan')
 
 
 def _agent(parameters: Values, values: Values) -> Interface:
     world = str(parameters.get('world', names.SIM_BRIDGE))
-    found = (_NODE | _all(Verb.PUBLISH, *topics.EVENTS, names.HEARTBEAT)
+    found = (_KEPT | _all(Verb.PUBLISH, *topics.EVENTS, names.HEARTBEAT)
              | _all(Verb.SUBSCRIBE, names.CAMERA_IMAGE, names.GOAL_IMAGE)
              | _all(Verb.SUBSCRIBE, names.CAMERA_LABELLED, when='while pictures have labels')
              | _all(Verb.REQUEST, names.reset(world), names.get_view(world), names.GROUND,
@@ -250,7 +253,7 @@ def _granted(values: Values) -> tuple[str, str]:
 
 
 def _metrics_recorder(parameters: Values, values: Values) -> Interface:
-    found = (_NODE | _all(Verb.PUBLISH, names.EPISODE_RESULT)
+    found = (_KEPT | _all(Verb.PUBLISH, names.EPISODE_RESULT)
              | _all(Verb.SUBSCRIBE, *topics.EVENTS, *names.SPENDING.values())
              | _all(Verb.REPLY, names.START_RUN, names.FINISH_RUN)
              | _all(Verb.REQUEST, *_truth(parameters)))
@@ -264,7 +267,7 @@ def _metrics_recorder(parameters: Values, values: Values) -> Interface:
 def _experiment(parameters: Values, values: Values) -> Interface:
     world = str(parameters.get('world', names.SIM_BRIDGE))
     models = names.GROUNDER, names.VLM_PLANNER
-    return (_NODE | _all(Verb.SUBSCRIBE, names.arm_status(world), names.EPISODE_RESULT)
+    return (_KEPT | _all(Verb.SUBSCRIBE, names.arm_status(world), names.EPISODE_RESULT)
             | _all(Verb.REQUEST, names.START_RUN, names.FINISH_RUN, names.load_problem(world),
                    names.GROUND, names.PROPOSE_PLAN, *(f'{node}/carry_over' for node in models))
             | _reads_parameters(world, names.SYMBOLIC_PLANNER, names.AGENT,
@@ -275,7 +278,7 @@ def _experiment(parameters: Values, values: Values) -> Interface:
 
 
 def _rerun_viewer(parameters: Values, values: Values) -> Interface:
-    return _NODE | _all(Verb.SUBSCRIBE, *topics.EVENTS, names.CAMERA_IMAGE,
+    return _KEPT | _all(Verb.SUBSCRIBE, *topics.EVENTS, names.CAMERA_IMAGE,
                         names.CAMERA_LABELLED)
 
 
@@ -292,7 +295,7 @@ def _bag_player(parameters: Values, values: Values) -> Interface:
                    if name.strip())
     played, _ = choose(open_bag(given), wanted, bool(parameters.get('truth', False)))
     clock = (CLOCK_TOPIC,) if parameters.get('clock_hz', 50.0) else ()
-    return (_NODE | _all(Verb.REPLY, '~/pause', '~/resume')
+    return (_KEPT | _all(Verb.REPLY, '~/pause', '~/resume')
             | _all(Verb.PUBLISH, *(name if name == CLOCK_TOPIC else name.lstrip('/')
                                    for name in (*played, *clock))))
 
@@ -331,7 +334,7 @@ OPERATOR_CONSOLE, GRASP, LIVE, HEALTH = 'operator_console', 'grasp', 'arm_live',
 
 def operator_console(world: str) -> Interface:
     """What the console of an arm's operator does; ``world`` moves the arm."""
-    return _absolute(_NODE | _all(Verb.SUBSCRIBE, names.arm_status(world))
+    return _absolute(_KEPT | _all(Verb.SUBSCRIBE, names.arm_status(world))
                      | _all(Verb.REQUEST, names.stop(world), names.rearm(world),
                             names.confirm(world)), '', OPERATOR_CONSOLE)
 
@@ -350,7 +353,7 @@ def live(world: str) -> Interface:
 
 def health(nodes: Sequence[NodeSpec]) -> Interface:
     """What the probe of some nodes does; its node has no log and no parameters."""
-    found = dict(_BARE)
+    found = _BARE | _all(Verb.SUBSCRIBE, names.PRESENCE, when='while it shows who hears whom')
     for node in nodes:
         prefix = f'/{node.namespace}' if node.namespace else ''
         asked = [f'/{node.full_name}/list_parameters']

@@ -47,7 +47,8 @@ from sightplan.runs.summary_process import summarise_apart, summarise_run
 from sightplan_nodes import names, qos
 from sightplan_nodes.calls import introduce
 from sightplan_nodes.conversions import MESSAGES
-from sightplan_nodes.failures import error_text
+from sightplan_nodes.diagnosis import Diagnosis
+from sightplan_nodes.failures import dropping, error_text
 from sightplan_nodes.memory import FreedMemory
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import RosTruth, TruthSettings
@@ -139,6 +140,10 @@ def subscribe_to_events(node: Node, submit: Callable[[Callable[[], None]], objec
                                  callback_group=ReentrantCallbackGroup())
 
 
+_MANY_JOBS = 500
+"""So many jobs of a recorder that wait are told of."""
+
+
 class _Spending:
     """What a run has spent on models: by earlier sessions, and as their nodes tell in this one.
 
@@ -163,6 +168,9 @@ class _Spending:
         usage = messages.usage_from_msg(message.usage)
         if message.out != str(self._store.folder) or usage is None:
             return
+        before = self._nodes.get(node)
+        if before is not None and usage.requests < before.requests:  # it was started again
+            self._earlier = before if self._earlier is None else self._earlier + before
         self._nodes[node] = usage
         self._store.note('spent', self.as_json())
 
@@ -269,7 +277,7 @@ class EpisodeRecording:
                 'images_missing': len({stamp_ns for _, stamp_ns in self._missing})}
 
     def discard(self) -> None:
-        """Remove the bag: the disk is full, and the episode will be done again."""
+        """Remove the bag: the episode will be done again."""
         if self._bag is not None:
             with contextlib.suppress(InfrastructureError):
                 self._bag.close()
@@ -334,6 +342,7 @@ class MetricsRecorder(Node):
         self._summary_due = 0.0  # by the monotonic clock [s]
         self._spending: _Spending | None = None
         self._current: EpisodeRecording | None = None
+        self._agent: frozenset[bytes] = frozenset()  # who published the beginning of it
         self._gap_since: float | None = None
         self._goal: tuple[bytes, int] | None = None  # picture of the goal of the episode to come
 
@@ -349,10 +358,11 @@ class MetricsRecorder(Node):
         self._cameras: dict[str, Subscription] = {}
         if self._settings.image_policy != NONE:
             self._cameras = {topic: self.create_subscription(
-                Image, topic, self._image_taker(topic), qos.SENSOR, raw=True,
-                callback_group=group) for topic in self._images}
-            self.create_subscription(CameraInfo, names.CAMERA_INFO, self._infos.add, qos.SENSOR,
-                                     raw=True, callback_group=group)
+                Image, topic, dropping(self, topic, self._image_taker(topic)), qos.SENSOR,
+                raw=True, callback_group=group) for topic in self._images}
+            self.create_subscription(
+                CameraInfo, names.CAMERA_INFO, dropping(self, names.CAMERA_INFO, self._infos.add),
+                qos.SENSOR, raw=True, callback_group=group)
             self.create_subscription(Image, names.GOAL_IMAGE, self._take_goal, qos.LATCHED,
                                      raw=True, callback_group=group)
         self.create_timer(0.5, lambda: self._submit(self._check_gap))
@@ -365,6 +375,16 @@ class MetricsRecorder(Node):
         self._submit(self._close_all)  # last: no request opens another run after it
         if not self._worker.close(timeout_s=8.0):
             self.get_logger().error('recording did not end in time')
+
+    def diagnose(self, diagnosis: Diagnosis) -> None:
+        """What is recorded, and how much waits for it; contract in Diagnosis."""
+        store, current, waiting = self._store, self._current, self._worker.waiting
+        diagnosis.note(run=None if store is None else store.folder,
+                       episode=None if current is None else current.episode_id,
+                       episodes_committed=len(self._committed), jobs_waiting=waiting)
+        if waiting > _MANY_JOBS:
+            diagnosis.warn(f'{waiting} messages wait to be recorded: the disk or this computer is '
+                           'too slow')
 
     def _check_closing(self) -> bool:
         if self._closing:
@@ -412,7 +432,10 @@ class MetricsRecorder(Node):
     def _start_run(self, request: StartRun.Request, response: StartRun.Response,
                    limit_s: float) -> None:
         if self._current is not None:
-            raise InputError(f'episode {self._current.episode_id} is under way')
+            agents = self._agents()
+            if agents and agents <= self._agent:  # one that was killed stays for a while
+                raise InputError(f'episode {self._current.episode_id} is under way')
+            self._forget('its agent has died')
         if self._store is not None:
             self._store.close()
             self._store = None
@@ -427,6 +450,19 @@ class MetricsRecorder(Node):
         response.out, response.committed = str(store.folder), sorted(done)
         assert self._spending is not None
         response.spent = MESSAGES.usage_to_msg(self._spending.total)
+
+    def _agents(self) -> frozenset[bytes]:
+        """What tells the processes of agents apart that are on the graph."""
+        return frozenset(bytes(end.endpoint_gid) for end in
+                         self.get_publishers_info_by_topic(topics.AGENT_EPISODE))
+
+    def _forget(self, why: str) -> None:
+        """Give up the episode under way."""
+        recording, self._current = self._current, None
+        assert recording is not None
+        self.get_logger().warning(f'{recording.episode_id}: {why}; not recorded')
+        self._reorder_buffer.finish(recording.episode_id)
+        recording.discard()
 
     def _wait_for_camera(self) -> None:
         """Give camera and recorder time to find each other.
@@ -461,6 +497,8 @@ class MetricsRecorder(Node):
                     limit_s: float) -> None:
         if self._store is None:
             raise InputError('no run is open')
+        if self._current is not None:
+            self._forget('the run was finished')
         store, self._store = self._store, None
         try:
             summary = self._summarise(store, json.loads(request.notes_json or '{}'), _SUMMARY_S)
@@ -523,6 +561,7 @@ class MetricsRecorder(Node):
         self._current = EpisodeRecording(self._store.folder / 'bags', arrival, self._truth,
                                          self._types, self._settings.compression, self._suite,
                                          self._policy)
+        self._agent = self._agents()
         self._record_goal()
         self._current.flush()
 

@@ -57,6 +57,9 @@ EPISODE_RESULT = f'{METRICS_RECORDER}/episode_result'
 HEARTBEAT = 'heartbeat'
 PACE = 'pace'
 """How far the time of simulated hardware may go (Heartbeat, its stamp), in its namespace."""
+PRESENCE = '/presence'
+"""Every node says every second that it is there, and whom it hears (Heartbeat)."""
+DIAGNOSTICS = '/diagnostics'
 JOINT_STATES = 'joint_states'
 SKILL_REPORT = 'skill_report'
 

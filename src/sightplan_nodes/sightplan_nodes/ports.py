@@ -7,6 +7,7 @@ then DeadlineError names the node that is silent.
 from __future__ import annotations
 
 import dataclasses
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -69,6 +70,7 @@ from sightplan_nodes.calls import (
     run_in_executor,
 )
 from sightplan_nodes.conversions import MESSAGES
+from sightplan_nodes.failures import dropping
 
 MODEL, READS_PROMPT = 'model', 'reads_prompt'
 """Read-only parameters of a node that has a model: its exact name, and whether its answers depend
@@ -108,6 +110,7 @@ class Camera:
         self._node, self._profile = node, profile
         self._arrived = threading.Condition()
         self._world = world
+        self._came_s = -math.inf
         self._subscription: Subscription | None = None
         self.topic = ''
         self._subscribe(topic)
@@ -126,17 +129,22 @@ class Camera:
             with self._arrived:
                 if topic == self.topic:  # else a late one of the topic before
                     self._data, self._stamp_ns = data, raw_stamp_ns(data)
+                    self._came_s = time.monotonic()
                     self._arrived.notify_all()
 
         with self._arrived:
             if topic == self.topic:
                 return  # by an earlier call that was given up
             old, self._subscription = self._subscription, self._node.create_subscription(
-                Image, topic, take, self._profile, raw=True,
+                Image, topic, dropping(self._node, topic, take), self._profile, raw=True,
                 callback_group=ReentrantCallbackGroup())
             self.topic, self._data, self._stamp_ns = topic, b'', -1
         if old is not None:
             self._node.destroy_subscription(old)
+
+    def age_s(self) -> float:
+        """How long ago the newest image came [s]; infinite before the first."""
+        return time.monotonic() - self._came_s
 
     def newest(self, not_before_ns: int, timeout_s: float,
                cancelled: Callable[[], bool] = never) -> Observation:
@@ -184,6 +192,10 @@ class RosWorld:
     def labelled(self) -> bool:
         """Whether the images come from the topic of pictures with labels."""
         return self._camera.topic == names.CAMERA_LABELLED
+
+    def picture_age_s(self) -> float:
+        """How long ago the newest picture came [s]; infinite before the first."""
+        return self._camera.age_s()
 
     def wait_until_there(self, timeout_s: float) -> None:
         """Wait for the world's node.

@@ -44,6 +44,17 @@ HEARTBEAT = QoSProfile(
 """Heartbeats. A lost one is followed by the next; one that is sent again late would make a dead
 node look alive. Depth: several nodes share the topic."""
 
+PRESENCE = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=100,
+    reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE)
+"""Who is there, from all nodes of a graph. As heartbeats; deep, so that all of a large graph fit
+in however late a node gets to them."""
+
+DIAGNOSTICS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=10,
+    reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
+"""As all publishers of /diagnostics, and who looks at it, expect."""
+
 NEWEST = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=1,
     reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)

@@ -26,7 +26,8 @@ from sightplan.records.messages import EventReader
 from sightplan.records.reorder_buffer import Arrival, ReorderBuffer
 from sightplan.report.rerun_log import TARGETS, RerunLog
 from sightplan_nodes import names, qos
-from sightplan_nodes.failures import error_text
+from sightplan_nodes.diagnosis import Diagnosis
+from sightplan_nodes.failures import dropping, error_text
 from sightplan_nodes.metrics_recorder import Ring, subscribe_to_events
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.spin import main as run_main
@@ -68,14 +69,18 @@ class RerunViewer(Node):
         group = ReentrantCallbackGroup()
         subscribe_to_events(self, self._worker.submit, self._take)
         for topic, ring in self._images.items():
-            self.create_subscription(Image, topic, ring.add, qos.SENSOR, raw=True,
-                                     callback_group=group)
+            self.create_subscription(Image, topic, dropping(self, topic, ring.add), qos.SENSOR,
+                                     raw=True, callback_group=group)
 
     def close(self) -> None:
         """Show what has come in, and finish."""
         self._worker.submit(self._log.close)
         if not self._worker.close(timeout_s=8.0):
             self.get_logger().warning('the recording could not be finished in time')
+
+    def diagnose(self, diagnosis: Diagnosis) -> None:
+        """Where it shows, and how much waits for it; contract in Diagnosis."""
+        diagnosis.note(target=self._settings.target, jobs_waiting=self._worker.waiting)
 
     # In the worker's thread.
 

@@ -41,6 +41,7 @@ from sightplan_arm.pace import Pace
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.arm_side import ArmSettings, ArmSide
 from sightplan_nodes.conversions import MESSAGES
+from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.failures import BY_CODE, fill_error, guarded
 from sightplan_nodes.memory import FreedMemory
 from sightplan_nodes.options import parse_options
@@ -301,6 +302,13 @@ class SimBridge(WorldNode):
             if close is not None:
                 self.worker.submit(close)
         self.worker.close()
+
+    def diagnose(self, diagnosis: Diagnosis) -> None:
+        """As in the base class, and how its arm is."""
+        super().diagnose(diagnosis)
+        diagnosis.note(world_s=self.now_ns() / 1e9)
+        if self._side is not None:
+            self._side.diagnose(diagnosis)
 
     def now_ns(self) -> int:
         """World time [ns]."""

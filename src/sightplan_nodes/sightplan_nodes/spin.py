@@ -28,6 +28,7 @@ from sightplan.model import SightplanError
 from sightplan.model.redaction import Formatter, without_secrets
 from sightplan.records.messages import text
 from sightplan_nodes.log_files import LogFile
+from sightplan_nodes.presence import Presence
 
 CLOSING_LIMIT_S = 10.0
 """After a stop request a node that has not ended by itself is ended [s]."""
@@ -118,6 +119,7 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
         signal.signal(number, stop)
     code = 0
     node: Node | None = None
+    presence: Presence | None = None
     try:
         rclpy.init(args=[sys.argv[0], *(sys.argv[1:] if args is None else args)],
                    signal_handler_options=SignalHandlerOptions.NO)
@@ -125,8 +127,9 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
         _wake_on_signal(executor.wake)
         node = make_node()
         executor.add_node(node)
+        presence = Presence(node)
         stop.spinning = True
-        code = _spin(node, executor, stop)
+        code = _spin(node, executor, stop, presence)
     except KeyboardInterrupt:
         pass
     except SightplanError as error:
@@ -137,12 +140,14 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
         signal.set_wakeup_fd(-1)
         if node is not None:
             _close(node, executor, stop.number)
+            if presence is not None:
+                presence.close()
             leave(node)
         rclpy.try_shutdown()
     return code
 
 
-def _spin(node: Node, executor: SingleThreadedExecutor, stop: _Stop) -> int:
+def _spin(node: Node, executor: SingleThreadedExecutor, stop: _Stop, presence: Presence) -> int:
     log = LogFile()
     while rclpy.ok() and not stop.requested:
         log.look()
@@ -150,6 +155,7 @@ def _spin(node: Node, executor: SingleThreadedExecutor, stop: _Stop) -> int:
             executor.spin_once(timeout_sec=0.5)
         except ExternalShutdownException:
             break
+        presence.turned()
         code = getattr(node, 'exit_code', None)
         if code is not None:
             return int(code)

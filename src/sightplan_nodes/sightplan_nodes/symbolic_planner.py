@@ -14,6 +14,7 @@ from sightplan.planning.own import OwnPlanner
 from sightplan.planning.symbolic import SEARCHES, FastDownwardPlanner, PlannerSettings
 from sightplan_nodes import names
 from sightplan_nodes.conversions import MESSAGES
+from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.heartbeats import Heartbeats
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.spin import main as run_main
@@ -67,6 +68,10 @@ class SymbolicPlannerNode(Node):
         self._service.close()
         self._worker.close(timeout_s=2.0)
         self._heartbeats.close()
+
+    def diagnose(self, diagnosis: Diagnosis) -> None:
+        """Who waits for a plan; contract in Diagnosis."""
+        diagnosis.note(jobs_waiting=self._worker.waiting)
 
     def _plan(self, request: Plan.Request, response: Plan.Response, limit_s: float) -> None:
         task = PlanningTask(request.domain_pddl, request.problem_pddl, request.search)

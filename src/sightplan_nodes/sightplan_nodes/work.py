@@ -116,6 +116,11 @@ class Worker:
                 self._jobs.put(function)
             return not self._ending
 
+    @property
+    def waiting(self) -> int:
+        """Number of jobs that wait for the one under way."""
+        return self._jobs.qsize()
+
     def close(self, timeout_s: float = 5.0) -> bool:
         """Do the jobs that wait, then end the thread; any thread may call this, also again.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
 from abc import abstractmethod
 from collections.abc import Callable
@@ -27,7 +26,8 @@ from sightplan.model import (
 from sightplan.records import messages
 from sightplan_nodes import names, qos
 from sightplan_nodes.conversions import MESSAGES
-from sightplan_nodes.failures import error_text, fill_error, guarded
+from sightplan_nodes.diagnosis import Diagnosis
+from sightplan_nodes.failures import dropping, fill_error, guarded
 from sightplan_nodes.goals import RESULT_KEPT_S, OneGoal
 from sightplan_nodes.work import Worker
 
@@ -101,6 +101,14 @@ class WorldNode(Node):
             self, kind, name, guarded(self, kind.Result, execute), callback_group=self.group,
             goal_callback=self._goal.accept, handle_accepted_callback=self._goal.take,
             cancel_callback=self._cancel, result_timeout=RESULT_KEPT_S))
+
+    def diagnose(self, diagnosis: Diagnosis) -> None:
+        """What the world shows and does; a subclass adds to it. Contract in Diagnosis."""
+        problem = self._problem
+        diagnosis.note(episode=None if problem is None else problem.episode_id,
+                       problem=None if problem is None else problem.problem,
+                       carries_out_a_goal=self._goal.handle is not None,
+                       jobs_waiting=self.worker.waiting)
 
     # What a subclass does.
 
@@ -181,16 +189,8 @@ class WorldNode(Node):
         What leaves a callback ends the node, and others' messages must not end what looks after
         an arm.
         """
-        def take(*arguments: Any) -> None:
-            try:
-                callback(*arguments)
-            except Exception as error:
-                self.get_logger().error(
-                    f'a message on {topic} is dropped: {error_text(error)}',
-                    throttle_duration_sec=1.0)
-        # rclpy asks the signature whether the callback wants what is known of the message, too.
-        take.__signature__ = inspect.signature(callback)  # type: ignore[attr-defined]
-        return super().create_subscription(msg_type, topic, take, qos_profile, **options)
+        return super().create_subscription(
+            msg_type, topic, dropping(self, topic, callback), qos_profile, **options)
 
     async def _load_problem(self, request: LoadProblem.Request,
                             response: LoadProblem.Response) -> LoadProblem.Response:

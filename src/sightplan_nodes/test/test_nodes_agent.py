@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
+import math
 import threading
 
 import numpy as np
@@ -441,6 +442,19 @@ def test_a_late_image_of_the_topic_before_is_not_looked_at() -> None:
             camera.newest(0, 0.05)
         camera._subscription.callback(serialize_message(image))
         assert camera.newest(0, 0.05).stamp_ns == 5
+
+
+def test_half_a_picture_is_dropped() -> None:
+    """One of 0 bytes may come after a process was killed; what leaves a callback ends the node."""
+    node = Node('viewer')
+    camera = Camera(node)
+    for data in (b'', b'\0\1\0\0rubbish'):
+        camera._subscription.callback(data)
+    assert camera.age_s() == math.inf
+    camera._subscription.callback(serialize_message(
+        MESSAGES.image_to_msg(np.zeros((2, 2, 3), np.uint8), 5)))
+    assert camera.newest(0, 0.05).stamp_ns == 5 and camera.age_s() < LIMIT_S
+    node.destroy_node()
 
 
 def test_a_topic_that_could_not_be_watched_is_tried_again() -> None:

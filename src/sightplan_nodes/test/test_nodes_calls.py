@@ -14,6 +14,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.service import Service
+from rclpy.task import Future
 from sightplan_interfaces.action import ExecuteSkill
 from std_srvs.srv import Trigger
 
@@ -94,6 +95,71 @@ def test_who_is_gone_and_comes_back_is_asked_anew(losses: Losses) -> None:
             with pytest.raises(DeadlineError, match='server is not there: no service'):
                 call(Trigger.Request(), 0.2)
     assert losses.lost == ['get_parameter_types'] * 2
+
+
+def test_who_was_killed_and_started_again_is_asked_anew(losses: Losses) -> None:
+    """The killed one is on the graph still, and nobody has seen that it was not there."""
+    client, killed = Node('client'), Server()
+    call = ServiceCaller(client, Trigger, SERVICE, 'server')
+    with spinning(client):
+        with spinning(killed):
+            assert call(Trigger.Request(), LIMIT_S).message == '1'
+            again = Server()
+        with spinning(again):
+            losses.left = {'get_parameter_types': 1}
+            assert call(Trigger.Request(), LIMIT_S).message == '1'
+    assert losses.lost == ['get_parameter_types'], 'it was introduced to the second one'
+
+
+def test_who_is_killed_while_it_is_asked_and_started_again_is_named_at_once() -> None:
+    client, killed = Node('client'), Server()
+    call = ServiceCaller(client, Trigger, SERVICE, 'server')
+    failed: list[Exception] = []
+    with spinning(client):
+        with spinning(killed):
+            assert call(Trigger.Request(), LIMIT_S).message == '1'
+            call._asking.client.call_async = lambda request: Future()  # it dies: nobody gets it
+
+            def ask() -> None:
+                try:
+                    call(Trigger.Request(), LIMIT_S)
+                except Exception as error:
+                    failed.append(error)
+            asking = threading.Thread(target=ask)
+            asking.start()
+            time.sleep(0.1)
+            again = Server()
+            asking.join(LIMIT_S)
+        again.destroy_node()
+    (error,) = failed
+    assert type(error) is InfrastructureError
+    assert str(error) == 'server went away while it was asked server/do'
+
+
+def test_who_goes_away_while_it_is_asked_is_named_at_once() -> None:
+    """Not after the limit: one that starts again does not know the request."""
+    server, client = Server(), Node('client')
+    call = ServiceCaller(client, Trigger, SERVICE, 'server')
+    failed: list[Exception] = []
+    with spinning(client):
+        with spinning(server):
+            assert call(Trigger.Request(), LIMIT_S).message == '1'
+
+        def ask() -> None:
+            try:
+                call(Trigger.Request(), LIMIT_S)
+            except Exception as error:
+                failed.append(error)
+        server = Server()  # nobody spins it: it hangs
+        call._introduced = call._processes()
+        asking = threading.Thread(target=ask)
+        asking.start()
+        eventually(lambda: len(call._asking.client._pending_requests) == 1, 'the request')
+        server.destroy_node()
+        asking.join(LIMIT_S)
+    (error,) = failed
+    assert type(error) is InfrastructureError, error
+    assert str(error) == 'server went away while it was asked server/do'
 
 
 def test_a_server_without_parameters_cannot_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,6 +255,56 @@ def test_a_goal_that_is_accepted_too_late_is_cancelled() -> None:
     thread.join()
     server.destroy_node()
     assert cancelled == [True]
+
+
+def test_a_goal_ends_when_the_process_that_took_it_was_killed_and_restarted(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    server, client = Node('server'), Node('client')
+    again: list[Node] = []
+    process = calls._Process
+
+    def restarted_after(found: Callable[[], frozenset[bytes]]) -> calls._Process:
+        eventually(found, 'the first process')
+        first = process(found)
+        again.append(Node('server'))  # the first one is on the graph still: it was killed
+        ActionServer(again[0], ExecuteSkill, 'act', lambda _: ExecuteSkill.Result())
+        return first
+    monkeypatch.setattr(calls, '_Process', restarted_after)
+    ActionServer(server, ExecuteSkill, 'act', lambda _: ExecuteSkill.Result(),
+                 handle_accepted_callback=lambda _: None)
+    call = ActionCaller(client, ExecuteSkill, 'act', 'server')
+    with spinning(server, client), pytest.raises(
+            InfrastructureError, match='server went away while it ran act'):
+        call(ExecuteSkill.Goal(), LIMIT_S)
+    again[0].destroy_node()
+
+
+def test_a_process_has_ended_when_it_is_gone_or_another_one_is_there(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    found: set[bytes] = set()
+    process = calls._Process(lambda: frozenset(found))
+    assert not process.ended(), 'not discovered yet'
+    found.add(b'first')
+    assert not process.ended()
+    found.add(b'second')
+    assert process.ended()
+    found.clear()
+    monkeypatch.setattr(calls, '_GONE_S', math.inf)
+    assert not process.ended()
+    monkeypatch.setattr(calls, '_GONE_S', -1.0)
+    assert process.ended()
+
+
+def test_one_that_was_killed_before_may_leave_the_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {b'killed', b'asked'}
+    process = calls._Process(lambda: frozenset(found))
+    monkeypatch.setattr(calls, '_GONE_S', 0.5)
+    found.remove(b'killed')
+    process._seen -= 1.0
+    assert not process.ended()
+    found.clear()
+    process._seen -= 1.0
+    assert process.ended()
 
 
 def test_a_call_of_a_closed_node_names_the_server() -> None:

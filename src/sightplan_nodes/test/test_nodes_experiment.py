@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rclpy.action import ActionServer, CancelResponse
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode, RunExperiment
@@ -182,6 +182,25 @@ def test_all_episodes_are_run_and_reported(made: Callable, capsys) -> None:
     assert 'episodes' in out.out
 
 
+def test_a_model_that_was_started_again_is_told_what_was_spent(made: Callable) -> None:
+    others = Others()
+    spending = [others.grounder.create_publisher(msg.Spending, '~/spending', qos.LATCHED)]
+
+    def load(request: LoadProblem.Request, response: LoadProblem.Response):
+        if len(others.loaded) == 1:  # in the second episode
+            others.grounder.destroy_publisher(spending[0])
+            spending[:] = [others.grounder.create_publisher(msg.Spending, '~/spending',
+                                                            qos.LATCHED)]
+        return others._load(request, response)
+    others.sim.destroy_service(next(s for s in others.sim.services
+                                    if s.srv_name.endswith('load_problem')))
+    others.sim.create_service(LoadProblem, '~/load_problem', load)
+    with made(others) as (node, _):
+        assert ended(node) == 0
+    assert [node for node, _, _ in others.carried] == ['grounder'] * 2
+    assert len({out for _, out, _ in others.carried}) == 1
+
+
 def test_the_record_holds_what_the_nodes_say(made: Callable) -> None:
     others = Others()
     with made(others) as (node, _):
@@ -282,6 +301,25 @@ def test_a_silent_recorder_is_named(made: Callable, capsys) -> None:
     with made(others, result_timeout_s=0.2) as (node, _):
         assert ended(node) == 1
     assert 'metrics_recorder did not commit' in capsys.readouterr().err
+
+
+def test_a_recorder_that_was_started_again_ends_the_run(made: Callable, capsys) -> None:
+    """It does not know of the run: what it records is elsewhere."""
+    others = Others()
+    others.silent = True
+    again = []
+
+    def restart(goal: object) -> object:
+        # The first one is on the graph still: it was killed.
+        again.append(others.sim.create_publisher(
+            msg.EpisodeResult, names.EPISODE_RESULT, qos.EVENTS))
+        return GoalResponse.ACCEPT
+    others.server.register_goal_callback(restart)
+    with made(others) as (node, _):
+        assert ended(node) == 1
+    said = capsys.readouterr().err
+    assert 'metrics_recorder has ended, or was started again' in said
+    assert len(others.goals) == 1
 
 
 def test_a_silent_agent_is_named(made: Callable, capsys) -> None:

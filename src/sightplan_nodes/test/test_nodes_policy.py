@@ -30,6 +30,7 @@ from sightplan_nodes.metrics_recorder import MetricsRecorder
 from sightplan_nodes.operator_console import Keys, OperatorConsole
 from sightplan_nodes.path_critic import PathCriticNode
 from sightplan_nodes.policy import policy_xml
+from sightplan_nodes.presence import Presence
 from sightplan_nodes.sim_bridge import SimBridge
 from sightplan_nodes.symbolic_planner import SymbolicPlannerNode
 from sightplan_nodes.vlm_planner import VlmPlannerNode
@@ -48,11 +49,18 @@ def really(node: Node) -> set[tuple[Verb, str]]:
             if '/_action/' not in what}
 
 
-def check(node: Node, declared: Interface) -> None:
-    """Nothing is missing, and nothing superfluous but what says when it is used."""
-    assert sorted(really(node) - set(declared)) == []
+def check(node: Node, declared: Interface, kept: bool = True) -> None:
+    """Nothing is missing, and nothing superfluous but what says when it is used.
+
+    ``kept``: whether ``spin.run`` runs it, which adds something.
+    """
+    presence = Presence(node, {}) if kept else None
+    found = really(node)
+    assert sorted(found - set(declared)) == []
     always = {part for part, when in declared.items() if not when}
-    assert sorted(always - really(node)) == []
+    assert sorted(always - found) == []
+    if presence is not None:
+        presence.close()
 
 
 def spec_of(executable: str, **given: object) -> NodeSpec:
@@ -136,9 +144,9 @@ def test_people_do_what_they_may_and_no_more() -> None:
     console = OperatorConsole(keys=Keys(reading), say=lambda line: None)
     client, live = GraspClient(), LiveClient()
     with os.fdopen(reading), spinning(console, client, live):
-        check(live, interfaces.live(names.ARM_BRIDGE))
+        check(live, interfaces.live(names.ARM_BRIDGE), kept=False)
         check(console, interfaces.operator_console(names.ARM_BRIDGE))
-        check(client, interfaces.grasp(names.ARM_BRIDGE))
+        check(client, interfaces.grasp(names.ARM_BRIDGE), kept=False)
         os.close(writing)
         eventually(lambda: console.exit_code == 0, 'the end of the input')
 
@@ -284,4 +292,6 @@ def test_a_simulated_arm_that_is_made_hears_what_it_may() -> None:
     node = SimBridge(parameter_overrides=parameters(**given))
     declared = interfaces.of_node(spec_of('sim_bridge', **given), {})
     with spinning(node):
+        presence = Presence(node, {})
         eventually(lambda: set(declared) == really(node), 'all that is declared')
+        presence.close()

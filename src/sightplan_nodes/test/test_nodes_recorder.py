@@ -315,6 +315,20 @@ def test_what_was_spent_is_kept_for_the_next_session(
         eventually(lambda: noted() == asdict(Usage(9, 81, 12, 3.0)), 'the second session')
 
 
+def test_a_model_that_was_started_again_has_spent_that_besides(bench: Callable) -> None:
+    def noted() -> dict | None:
+        return json.loads((b.out / 'run.json').read_text()).get('spent')
+
+    with bench() as b:
+        b.agent.start(b.out)
+        b.agent.spend(names.GROUNDER, b.out, Usage(5, 50, 6, 1.25))
+        eventually(lambda: noted() == asdict(Usage(5, 50, 6, 1.25)), 'the first')
+        for usage, total in ((Usage(), Usage(5, 50, 6, 1.25)),
+                             (Usage(2, 20, 4, 0.5), Usage(7, 70, 10, 1.75))):
+            b.agent.spend(names.GROUNDER, b.out, usage)
+            eventually(lambda t=total: noted() == asdict(t), 'the sum')
+
+
 def test_nobody_counted(bench: Callable) -> None:
     with bench() as b:
         b.agent.start(b.out)
@@ -567,6 +581,37 @@ def test_runs_are_opened_closed_and_resumed(bench: Callable) -> None:
         assert b.agent.start(b.out) == ['e/1']
         with pytest.raises(InputError, match='JSON'):
             raise_error(b.agent._start(StartRun.Request(), LIMIT_S), 'metrics_recorder')
+
+
+def test_an_episode_whose_agent_was_killed_does_not_keep_the_run_from_going_on(
+        bench: Callable) -> None:
+    with bench() as b:
+        b.agent.start(b.out)
+        b.begin('e/1')
+        eventually(lambda: b.recorder._current is not None, 'the episode')
+        with pytest.raises(InputError, match='e/1 is under way'):
+            b.agent.start(b.out)
+        again = b.world.create_publisher(  # the first one is on the graph still
+            msg.EpisodeEvent, names.AGENT_EPISODE, qos.EVENTS)
+        eventually(lambda: len(b.recorder._agents()) == 2, 'an agent that was started again')
+        assert b.agent.start(b.out) == []
+        assert not list((b.out / 'bags').iterdir())
+        assert measures.solved(b.episode()), 'it can be run again'
+        b.world.destroy_publisher(again)
+
+
+def test_an_episode_that_goes_on_after_its_run_was_finished_is_not_recorded(
+        bench: Callable) -> None:
+    """Nobody waited for its agent any more, which was paused, for example."""
+    with bench() as b:
+        b.agent.start(b.out)
+        b.begin('e/1')
+        eventually(lambda: b.recorder._current is not None, 'the episode')
+        assert b.agent.finish(interrupted=True)['episodes'] == 0
+        b.end(200)
+        assert b.agent.start(b.out) == []
+        assert measures.solved(b.episode('e/2'))
+        assert b.recorder.exit_code is None
 
 
 def test_no_request_comes_after_the_run_was_closed(bench: Callable) -> None:

@@ -143,6 +143,9 @@ class NodeSpec(Record):
             ``$(var argument)`` (it must be given), ``$(var argument) == value``, or a mapping of
             arguments to values.
         namespace: in which its names stand; '': none.
+        restarts: whether it may be restarted while the graph runs, if it is found to be deaf. Not
+            for one that moves something, or that holds what an episode or run needs: then the
+            graph ends.
     """
 
     package: str
@@ -153,6 +156,7 @@ class NodeSpec(Record):
     only_for: Literal['', 'needs_grounder', 'needs_planner', 'needs_visual_planner'] = ''
     only_if: tuple[Condition, ...] = ()
     namespace: str = ''
+    restarts: bool = False
 
     @pydantic.field_validator('only_if', mode='before')
     @classmethod

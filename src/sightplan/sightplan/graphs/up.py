@@ -2,13 +2,16 @@
 
 Each node is a process in a session of its own, so that a Ctrl-C in the terminal reaches ``up``
 alone, which then stops the nodes in a sensible order. When one node ends unasked the others are
-stopped too. No node outlives ``up``, however it ends: nodes ask the kernel to be told.
+stopped too. No node outlives ``up``, however it ends: nodes ask the kernel to be told. A node that
+no longer hears others that are there is restarted, where the graph file allows it (``restarts``);
+else the graph ends, and says which node it was.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 import json
 import os
 import random
@@ -23,9 +26,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import IO
+from typing import IO, Any
 
 from sightplan.graphs.graph import Graph, NodeSpec, Value, find_graph
+from sightplan.graphs.keeping import PIPE_VARIABLE, SILENT_S, Keeper, Pipe
 from sightplan.model import InfrastructureError, InputError, SightplanError, config_folders
 
 DONE, FAILED, USAGE = 0, 1, 2
@@ -207,8 +211,17 @@ class GraphEnd:
     ros_domain_id: int
 
 
-def run_graph(graph: Graph, values: Mapping[str, Value]) -> GraphEnd:
+def run_graph(graph: Graph, values: Mapping[str, Value], revive: bool = False,
+              tell: Callable[[dict[str, Any]], None] = lambda event: None) -> GraphEnd:
     """Start all nodes of a graph, wait for the first to end or a signal, and stop all.
+
+    Args:
+        graph: with the nodes that are wanted.
+        values: of its arguments.
+        revive: whether a node that was killed (SIGKILL) is started again; else the graph ends.
+        tell: is given what happens, for benches: ``started`` (node, pid), ``whole`` (all nodes
+            hear each other; again after each start), ``deaf`` (node, words, restart) and
+            ``ended`` (node, reason).
 
     Raises:
         InputError: an executable is not installed, or a variable of the environment is wrong.
@@ -216,8 +229,13 @@ def run_graph(graph: Graph, values: Mapping[str, Value]) -> GraphEnd:
     """
     with contextlib.ExitStack() as stack:
         environment = graph_environment(os.environ, stack)
-        run = _Run(graph, [command(node, values) for node in graph.nodes], environment)
+        keeper = Keeper({node.full_name: node.restarts for node in graph.nodes})
+        pipe = stack.enter_context(Pipe(keeper))
+        environment[PIPE_VARIABLE] = str(pipe.writing)
+        run = _Run(graph, [command(node, values) for node in graph.nodes], environment,
+                   keeper, pipe.writing, revive, tell)
         code = run.until_end()
+        tell({'event': 'ended', 'node': run.ended_by, 'reason': run.reason})
     return GraphEnd(code, run.ended_by, run.reason, int(environment[_DOMAIN]))
 
 
@@ -246,8 +264,12 @@ class _Run:
     """One run of a graph, from start to end."""
 
     def __init__(self, graph: Graph, commands: Sequence[Sequence[str]],
-                 environment: Mapping[str, str]) -> None:
+                 environment: Mapping[str, str], keeper: Keeper, pipe: int, revive: bool,
+                 tell: Callable[[dict[str, Any]], None]) -> None:
         self._graph, self._commands, self._environment = graph, commands, environment
+        self._keeper, self._pipe, self._revive, self._tell = keeper, pipe, revive, tell
+        self._whole = False
+        self._silent: set[str] = set()
         self._processes: list[_Process] = []
         self._wake = threading.Event()
         self._stop_signal = 0
@@ -284,23 +306,44 @@ class _Run:
         self._wake.set()
 
     def _start(self) -> None:
-        for index, (spec, arguments) in enumerate(
-                zip(self._graph.nodes, self._commands, strict=True)):
+        for index in range(len(self._graph.nodes)):
             if self._stop_signal:
                 return
-            try:
-                popen = subprocess.Popen(
-                    arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                    stderr=None if self._owns_terminal(spec) else subprocess.PIPE,
-                    env=dict(self._environment), start_new_session=True)
-            except OSError as error:
-                raise InfrastructureError(f'{spec.name} cannot be started: {error}') from error
-            process = _Process(spec, popen)
-            self._processes.append(process)
-            for stream, target in ((popen.stdout, sys.stdout), (popen.stderr, sys.stderr)):
-                if stream is not None:
-                    self._forward(process, stream, target, index)
-            threading.Thread(target=self._await, args=(popen,), daemon=True).start()
+            self._processes.append(self._started(index))
+
+    def _started(self, index: int) -> _Process:
+        """A node's process, started."""
+        spec = self._graph.nodes[index]
+        try:
+            popen = subprocess.Popen(
+                self._commands[index], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=None if self._owns_terminal(spec) else subprocess.PIPE,
+                env=dict(self._environment), start_new_session=True, pass_fds=(self._pipe,))
+        except OSError as error:
+            raise InfrastructureError(f'{spec.name} cannot be started: {error}') from error
+        process = _Process(spec, popen)
+        self._keeper.started(process.name, popen.pid)
+        self._whole = False
+        self._tell({'event': 'started', 'node': process.name, 'pid': popen.pid})
+        for stream, target in ((popen.stdout, sys.stdout), (popen.stderr, sys.stderr)):
+            if stream is not None:
+                self._forward(process, stream, target, index)
+        threading.Thread(target=self._await, args=(popen,), daemon=True).start()
+        return process
+
+    def _restart(self, index: int) -> None:
+        """End a node, if it has not ended, and whatever it started; start it again."""
+        process = self._processes[index]
+        for number, limit_s in ((signal.SIGTERM, _TURN_S), (signal.SIGKILL, _TURN_S)):
+            if process.alive():
+                process.signal(number)
+                _wait_for_end([process], limit_s)
+        process.signal(signal.SIGKILL)  # whatever is left of its group
+        process.popen.wait()
+        if process.popen.returncode == -signal.SIGKILL:
+            _clean_shared_memory()
+        if not self._stop_signal:
+            self._processes[index] = self._started(index)
 
     def _await(self, popen: subprocess.Popen[bytes]) -> None:
         popen.wait()
@@ -340,8 +383,11 @@ class _Run:
                 self.reason = f'stopped by {signal.Signals(self._stop_signal).name}'
                 self._say(f'{self.reason}; stopping the nodes')
                 return FAILED
-            for process in self._processes:
+            for index, process in enumerate(self._processes):
                 if process.alive():
+                    continue
+                if self._revive and process.popen.returncode == -signal.SIGKILL:
+                    self._restart(index)
                     continue
                 code = process.popen.returncode
                 self.ended_by, self.reason = process.name, describe_exit(code)
@@ -352,8 +398,32 @@ class _Run:
                 self._killed = self._killed or code == -signal.SIGKILL
                 self._say(f'{process.name} {self.reason}; stopping the other nodes')
                 return USAGE if code == USAGE else FAILED
+            if not self._keep():
+                return FAILED
             self._wake.wait(0.5)
             self._wake.clear()
+
+    def _keep(self) -> bool:
+        """Restart a node that is deaf; False: the graph has to end because of it."""
+        if not self._whole and self._keeper.whole():
+            self._whole = True
+            self._tell({'event': 'whole'})
+        silent = set(self._keeper.silent())
+        for name in sorted(silent - self._silent):
+            self._say(f'{name} has said nothing for {SILENT_S:.0f} s: it hangs, or this computer '
+                      'is too busy')
+        self._silent = silent
+        verdict = self._keeper.verdict()
+        if verdict is None:
+            return True
+        self._tell({'event': 'deaf', **dataclasses.asdict(verdict)})
+        if not verdict.restart:
+            self.ended_by, self.reason = verdict.node, verdict.words
+            self._say(f'{verdict.words}; stopping the nodes, the same command starts them again')
+            return False
+        self._say(verdict.words)
+        self._restart([process.name for process in self._processes].index(verdict.node))
+        return True
 
     def _stop_all(self, polite: int) -> None:
         """Ask the nodes to stop, last started first; insist where that does not help."""
@@ -373,12 +443,15 @@ class _Run:
 
 
 def run_beside(arguments: Sequence[str], choose: Callable[[Graph, Mapping[str, Value]], Graph],
-               ) -> int:
+               revive: bool = False,
+               tell: Callable[[dict[str, Any]], None] = lambda event: None) -> int:
     """Be ``sightplan up experiment`` as long as the process that started this one lives.
 
     Args:
         arguments: the id of that process, then the graph's arguments.
         choose: the part of the graph that is run with these values.
+        revive: see ``run_graph``.
+        tell: see ``run_graph``.
 
     Returns:
         the exit code: 2 for wrong arguments.
@@ -390,7 +463,7 @@ def run_beside(arguments: Sequence[str], choose: Callable[[Graph, Mapping[str, V
     try:
         graph = find_graph('experiment')
         values = graph.values(rest)
-        return run_graph(choose(graph, values), values).code
+        return run_graph(choose(graph, values), values, revive, tell).code
     except SightplanError as error:
         print(f'sightplan up: {error}', file=sys.stderr)
         return USAGE if isinstance(error, InputError) else 1

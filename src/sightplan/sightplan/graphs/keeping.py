@@ -1,0 +1,165 @@
+"""Keeps a graph whole: finds nodes that are deaf, by what all nodes say, and whom to restart.
+
+Nodes say it through a pipe of their launcher, besides in their heartbeats: the pipe is there
+whatever becomes of DDS. The launcher (``up``) restarts or ends; here it is decided.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sightplan.graphs import hearing
+from sightplan.graphs.hearing import Hearing, deaf, in_words
+
+PIPE_VARIABLE = 'SIGHTPLAN_KEEPER_FD'
+"""Tells a node the pipe (a file descriptor) into which it writes whom it hears."""
+RESTARTS = 3
+"""So often a node is restarted because it is deaf; then the graph ends."""
+SILENT_S = 30.0
+"""A node that says nothing for so long hangs, or gets no processor time [s]."""
+_LONGEST = 4096  # bytes of one message, which the kernel does not mix with others
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A node that is deaf, and what to do about it.
+
+    Attributes:
+        node: its full name.
+        words: what is lost.
+        restart: whether it is to be restarted; else the graph has to end.
+    """
+
+    node: str
+    words: str
+    restart: bool
+
+
+class Keeper:
+    """Compares what the nodes of a graph hear. Thread-safe."""
+
+    def __init__(self, may_restart: Mapping[str, bool],
+                 clock: Callable[[], float] = time.monotonic) -> None:
+        """Nobody has said anything.
+
+        Args:
+            may_restart: of each node, by its full name, whether it may be restarted.
+            clock: counts seconds.
+        """
+        self._may_restart = may_restart
+        self._lock = threading.Lock()
+        self._hearing = Hearing(clock)
+        self._pids: dict[str, int] = {}
+        self._restarted: Counter[str] = Counter()
+
+    def started(self, node: str, pid: int) -> None:
+        """A node was started, perhaps again: what was said before is of another process."""
+        with self._lock:
+            self._pids[node] = pid
+            self._hearing.forget(node)
+
+    def read(self, line: bytes) -> None:
+        """Take what a node has written.
+
+        What is no such thing, or of an earlier process, is dropped.
+        """
+        with contextlib.suppress(ValueError, TypeError, KeyError):
+            said = json.loads(line)
+            node, hears = said['node'], [str(name) for name in said['hears']]
+            with self._lock:
+                if self._pids.get(node) == said['pid']:
+                    self._hearing.note(node, hears)
+
+    def whole(self) -> bool:
+        """Whether all nodes have said whom they hear, and hear each other."""
+        with self._lock:
+            table = self._hearing.table()
+            return all(node in table and self._pids.keys() <= table[node] | {node}
+                       for node in self._pids)
+
+    def silent(self) -> list[str]:
+        """Nodes that said whom they hear, and have said nothing for SILENT_S."""
+        with self._lock:
+            return self._hearing.silent(SILENT_S)
+
+    def verdict(self) -> Verdict | None:
+        """The node that is deaf, if one is; one after another. A restart is counted here."""
+        with self._lock:
+            missing = [one for one in self._hearing.missing() if one.speaker in self._pids]
+            if not any(one.for_s >= hearing.LOST_S for one in missing):
+                return None
+            # What has been missing for less long, since a node started later, tells as well.
+            lost = [one for one in missing if one.for_s >= hearing.LOST_S / 2]
+            fixed = [name for name, may in self._may_restart.items() if not may]
+            node = deaf(lost, self._restarted, fixed)
+            words, count = in_words(node, lost), self._restarted[node]
+            if not self._may_restart.get(node, False):
+                return Verdict(node, f'{words}: it is deaf, and must not be restarted in a graph '
+                               'that runs', False)
+            if count >= RESTARTS:
+                return Verdict(node, f'{words}: it is deaf, and {count} restarts have not helped',
+                               False)
+            self._restarted[node] += 1
+            return Verdict(node, f'{words}: it is deaf; restarting it ({count + 1} of '
+                           f'{RESTARTS})', True)
+
+
+class Pipe:
+    """The pipe through which nodes tell a keeper; a thread reads it. Use as a context manager.
+
+    Attributes:
+        writing: file descriptor that nodes inherit.
+    """
+
+    def __init__(self, keeper: Keeper) -> None:
+        """Make it."""
+        self._keeper = keeper
+        self._reading, self.writing = os.pipe()
+        os.set_blocking(self.writing, False)  # a node must not wait for its launcher
+        threading.Thread(target=self._read, name='keeper', daemon=True).start()
+
+    def __enter__(self) -> Pipe:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.writing)  # the thread ends with the last node
+
+    def _read(self) -> None:
+        with open(self._reading, 'rb') as lines:
+            for line in lines:
+                self._keeper.read(line)
+
+
+def _is_pipe(descriptor: int) -> bool:
+    """Whether it is open and a pipe: of a process that did not inherit it it may be anything."""
+    try:
+        return stat.S_ISFIFO(os.fstat(descriptor).st_mode)
+    except OSError:
+        return False
+
+
+class Reporter:
+    """A node's side of the pipe; does nothing where there is none."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        """Find it in the environment."""
+        given = environ.get(PIPE_VARIABLE, '')
+        self._pipe = int(given) if given.isdecimal() and _is_pipe(int(given)) else None
+
+    def tell(self, node: str, hears: list[str]) -> None:
+        """Say whom a node of this process hears; what does not get through is dropped."""
+        if self._pipe is None:
+            return
+        line = json.dumps({'node': node, 'pid': os.getpid(), 'hears': hears}).encode() + b'\n'
+        if len(line) <= _LONGEST:
+            with contextlib.suppress(OSError):
+                os.write(self._pipe, line)
+

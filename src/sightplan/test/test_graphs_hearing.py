@@ -1,0 +1,269 @@
+"""Who is deaf, by what nodes say of whom they hear."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightplan.graphs.hearing import HEARD_S, LOST_S, Hearing, Lost, deaf, in_words
+from sightplan.graphs.keeping import PIPE_VARIABLE, RESTARTS, SILENT_S, Keeper, Pipe, Reporter
+
+NODES = ('agent', 'arm', 'eyes', 'planner', 'recorder')
+
+
+class Clock:
+    """A time that is set."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def say(take, clock: Clock, hears: dict[str, set[str]], seconds: float) -> None:
+    """All nodes say for so long whom they hear."""
+    for _ in range(round(seconds)):
+        clock.now += 1.0
+        for node, heard in hears.items():
+            take(node, heard)
+
+
+def all_hear(nodes=NODES) -> dict[str, set[str]]:
+    return {node: set(nodes) - {node} for node in nodes}
+
+
+def test_nobody_is_lost_where_all_hear_each_other() -> None:
+    clock = Clock()
+    hearing = Hearing(clock)
+    say(hearing.note, clock, all_hear(), 3 * LOST_S)
+    assert hearing.missing() == hearing.lost() == []
+    assert hearing.table() == all_hear()
+
+
+def test_who_is_not_heard_for_long_is_lost_and_found_again() -> None:
+    clock, hears = Clock(), all_hear()
+    hearing = Hearing(clock)
+    hears['eyes'].remove('agent')
+    say(hearing.note, clock, hears, LOST_S)
+    assert hearing.lost() == [] and hearing.missing() == [Lost('eyes', 'agent', LOST_S - 1)]
+    say(hearing.note, clock, hears, 2)
+    assert hearing.lost() == [Lost('eyes', 'agent', LOST_S + 1)]
+    assert str(hearing.lost()[0]) == 'eyes has not heard agent for 21 s'
+    say(hearing.note, clock, all_hear(), 1)
+    assert hearing.missing() == []
+    say(hearing.note, clock, hears, LOST_S)
+    assert hearing.lost() == [], 'counted from when it began again'
+
+
+def test_who_ended_or_hangs_is_not_lost() -> None:
+    clock, hears = Clock(), all_hear()
+    hearing = Hearing(clock)
+    say(hearing.note, clock, hears, 2)
+    without = all_hear(NODES[1:])
+    say(hearing.note, clock, without, 3 * LOST_S)
+    assert hearing.missing() == [] and set(hearing.table()) == set(NODES[1:])
+    assert hearing.silent(SILENT_S) == [NODES[0]]
+    hearing.forget(NODES[0])
+    assert hearing.silent(SILENT_S) == []
+
+
+def test_who_is_heard_by_one_is_there_for_all() -> None:
+    """As a node sees it that gets nothing of the one that it does not hear."""
+    clock = Clock()
+    hearing = Hearing(clock)
+    say(hearing.note, clock, {'me': {'other'}, 'other': {'me', 'third'}}, LOST_S + 2)
+    assert [(one.listener, one.speaker) for one in hearing.lost()] == [('me', 'third')]
+
+
+def test_a_node_that_starts_again_has_its_time() -> None:
+    clock, hears = Clock(), all_hear()
+    hearing = Hearing(clock)
+    hears['eyes'].clear()
+    say(hearing.note, clock, hears, LOST_S + 2)
+    assert len(hearing.lost()) == 4
+    hearing.forget('eyes')
+    assert hearing.missing() == []
+    say(hearing.note, clock, hears, LOST_S)
+    assert hearing.lost() == []
+
+
+def pairs_of(listener_deaf: str, nodes) -> list[Lost]:
+    return [Lost(listener_deaf, other, LOST_S) for other in nodes if other != listener_deaf]
+
+
+@given(st.permutations(NODES), st.integers(3, 5), st.booleans())
+def test_who_hears_nobody_or_is_heard_by_nobody_is_the_one(nodes, count, dumb) -> None:
+    nodes = nodes[:count]
+    lost = pairs_of(nodes[0], nodes)
+    if dumb:
+        lost = [Lost(one.speaker, one.listener, one.for_s) for one in lost]
+    assert deaf(lost) == nodes[0]
+    assert deaf(lost, dict.fromkeys(nodes, 2)) == nodes[0]
+
+
+@given(st.sets(st.tuples(st.sampled_from(NODES), st.sampled_from(NODES)).filter(
+    lambda pair: pair[0] != pair[1]), min_size=1),
+    st.dictionaries(st.sampled_from(NODES), st.integers(0, 3)), st.sets(st.sampled_from(NODES)))
+def test_restarting_one_after_another_leaves_nothing_lost(pairs, restarted, fixed) -> None:
+    left = [Lost(*pair, LOST_S) for pair in pairs]
+    for _ in NODES:
+        if not left:
+            break
+        node = deaf(left, restarted, fixed)
+        part = [one for one in left if node in (one.listener, one.speaker)]
+        assert part and all(len(part) >= sum(other in (one.listener, one.speaker) for one in left)
+                            for other in NODES)
+        assert node in in_words(node, part)
+        left = [one for one in left if one not in part]
+    assert not left
+
+
+def test_of_two_it_is_who_was_not_restarted_in_vain_then_who_may_be_then_who_hears_less() -> None:
+    lost = [Lost('eyes', 'agent', LOST_S)]
+    assert deaf(lost) == 'eyes'
+    assert deaf(lost, fixed=['eyes']) == 'agent'
+    assert deaf(lost, {'eyes': 1}) == 'agent'
+    assert deaf(lost, {'agent': 1}, fixed=['eyes']) == 'eyes', 'the other one was, in vain'
+
+
+def test_words() -> None:
+    lost = [Lost('eyes', 'agent', 25.0), Lost('eyes', 'arm', 30.0), Lost('arm', 'eyes', 21.0),
+            Lost('arm', 'agent', 40.0)]
+    assert in_words('eyes', lost) == (
+        'eyes does not hear agent, arm and is not heard by arm, for 21 s, though all of them are '
+        'there')
+
+
+# The keeper.
+
+def told(keeper: Keeper, pids: dict[str, int]):
+    """What nodes write into the pipe."""
+    return lambda node, hears: keeper.read(json.dumps(
+        {'node': node, 'pid': pids[node], 'hears': sorted(hears)}).encode())
+
+
+def kept(clock: Clock, **may: bool) -> tuple[Keeper, dict[str, int]]:
+    keeper = Keeper({node: may.get(node, True) for node in NODES}, clock)
+    pids = {node: number for number, node in enumerate(NODES, 1)}
+    for node, pid in pids.items():
+        keeper.started(node, pid)
+    return keeper, pids
+
+
+def test_a_keeper_restarts_a_deaf_node_and_gives_up_in_the_end() -> None:
+    clock, hears = Clock(), all_hear()
+    keeper, pids = kept(clock)
+    hears['eyes'].clear()
+    for number in range(1, RESTARTS + 1):
+        say(told(keeper, pids), clock, hears, LOST_S)
+        assert keeper.verdict() is None and not keeper.whole()
+        say(told(keeper, pids), clock, hears, 1)
+        verdict = keeper.verdict()
+        assert verdict and (verdict.node, verdict.restart) == ('eyes', True)
+        assert 'eyes does not hear agent, arm, planner, recorder, for 20 s' in verdict.words
+        assert verdict.words.endswith(f'restarting it ({number} of {RESTARTS})')
+        pids['eyes'] += 10
+        keeper.started('eyes', pids['eyes'])
+        assert keeper.verdict() is None
+    say(told(keeper, pids), clock, hears, LOST_S + 1)
+    verdict = keeper.verdict()
+    assert verdict and not verdict.restart
+    assert f'{RESTARTS} restarts have not helped' in verdict.words
+
+
+def test_what_is_missing_since_a_node_started_later_tells_as_well_who_is_deaf() -> None:
+    """By the first pair alone it might be the agent."""
+    clock, hears = Clock(), {'agent': {'eyes'}, 'eyes': set()}
+    keeper, pids = kept(clock, eyes=False)
+    say(told(keeper, pids), clock, hears, 5)
+    later = all_hear(('agent', 'arm', 'eyes', 'planner')) | {'eyes': set()}
+    say(told(keeper, pids), clock, later, LOST_S - 4)
+    verdict = keeper.verdict()
+    assert verdict and (verdict.node, verdict.restart) == ('eyes', False)
+    assert 'eyes does not hear agent, arm, planner' in verdict.words
+
+
+def test_a_keeper_is_content_with_a_whole_graph() -> None:
+    clock = Clock()
+    keeper, pids = kept(clock)
+    assert not keeper.whole(), 'nobody has said anything'
+    say(told(keeper, pids), clock, all_hear(), 1)
+    assert keeper.whole() and keeper.verdict() is None and keeper.silent() == []
+    clock.now += HEARD_S + 1
+    assert not keeper.whole()
+    clock.now += SILENT_S
+    assert keeper.silent() == sorted(NODES)
+
+
+def test_what_must_not_be_restarted_ends_the_graph() -> None:
+    clock, hears = Clock(), all_hear()
+    keeper, pids = kept(clock, arm=False)
+    hears['arm'].clear()
+    say(told(keeper, pids), clock, hears, LOST_S + 1)
+    verdict = keeper.verdict()
+    assert verdict and (verdict.node, verdict.restart) == ('arm', False)
+    assert 'must not be restarted' in verdict.words
+
+
+def test_where_an_arm_and_another_do_not_meet_the_other_is_restarted_first() -> None:
+    clock, hears = Clock(), all_hear()
+    keeper, pids = kept(clock, arm=False)
+    hears['arm'].remove('eyes')
+    say(told(keeper, pids), clock, hears, LOST_S + 1)
+    verdict = keeper.verdict()
+    assert verdict and (verdict.node, verdict.restart) == ('eyes', True)
+    keeper.started('eyes', pids['eyes'])
+    say(told(keeper, pids), clock, hears, LOST_S + 1)
+    verdict = keeper.verdict()
+    assert verdict and (verdict.node, verdict.restart) == ('arm', False)
+
+
+def test_who_is_no_node_of_the_graph_is_nothing_to_a_keeper() -> None:
+    clock, hears = Clock(), all_hear()
+    keeper, pids = kept(clock)
+    for node in ('agent', 'arm'):
+        hears[node].add('console')
+    say(told(keeper, pids), clock, hears, LOST_S + 5)
+    assert keeper.whole() and keeper.verdict() is None
+
+
+@pytest.mark.parametrize('line', [
+    b'', b'\n', b'{', b'[]', b'3', b'{"node": "eyes"}', b'{"node": [], "pid": 3, "hears": []}',
+    b'{"node": "eyes", "pid": 3, "hears": 7}', b'\xff\xfe',
+    b'{"node": "eyes", "pid": 99, "hears": ["agent", "arm", "planner", "recorder"]}'])
+def test_what_is_not_said_by_a_node_of_now_is_dropped(line: bytes) -> None:
+    clock, hears = Clock(), all_hear()
+    keeper, pids = kept(clock)
+    del hears['eyes']
+    say(told(keeper, pids), clock, hears, 1)
+    keeper.read(line)
+    assert not keeper.whole()
+
+
+def test_the_pipe() -> None:
+    keeper = Keeper({'eyes': True, 'agent': True})
+    for node in ('eyes', 'agent'):
+        keeper.started(node, os.getpid())
+    with Pipe(keeper) as pipe:
+        reporter = Reporter({PIPE_VARIABLE: str(pipe.writing)})
+        reporter.tell('eyes', ['agent'] * 2000)  # too long to be whole
+        reporter.tell('agent', ['eyes'])
+        while 'agent' not in keeper._hearing.table():
+            pass
+        assert not keeper.whole()
+        reporter.tell('eyes', ['agent'])
+        while not keeper.whole():
+            pass
+
+
+def test_without_a_pipe_nothing_is_told(tmp_path) -> None:
+    with open(tmp_path / 'file', 'w') as file:
+        for given in ('', 'x', '-1', '987654', str(file.fileno())):
+            Reporter({PIPE_VARIABLE: given}).tell('eyes', ['agent'])
+    assert (tmp_path / 'file').read_text() == ''
+    Reporter({}).tell('eyes', ['agent'])

@@ -1,0 +1,147 @@
+"""``sightplan bench hearing``: nodes of a graph are killed; does one go deaf unnoticed?
+
+One graph of an experiment stays up, kept by ``sightplan up``, which here starts a killed node
+again. Each trial kills (SIGKILL) one node at a random moment while pictures and heartbeats flow,
+and waits until all nodes hear each other again; ``up`` may have to find and restart a deaf one for
+that, or end the graph and name it. Then one episode is run over the graph, since hearing is for
+working. A trial in which neither happens within a limit is one in which somebody is silently deaf.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sightplan.commands.frame import DONE, FAILED, Result, add_command, print_table, stop_flag
+from sightplan.commands.progress import EpisodeBar
+from sightplan.model import InputError, user_path
+from sightplan.model.journal import Journal
+from sightplan.records.description import write_json
+from sightplan.records.provenance import provenance
+from sightplan_bench.output import count
+from sightplan_bench.safety import spread
+
+TRIALS, LOGS, RESULT = 'trials.jsonl', 'log', 'hearing.json'
+WHOLE, FIXED, ENDED, SILENT = 'whole', 'fixed', 'ended', 'silent'
+"""What becomes of a graph: all hear each other again; so, once a deaf node was restarted; it ended
+and named the node; none of that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One node killed.
+
+    Attributes:
+        number: from 0.
+        session: number of the graph, from 0.
+        node: that was killed.
+        outcome: WHOLE, FIXED, ENDED or SILENT.
+        seconds: from the kill to that.
+        said: by what keeps the graph, of deaf nodes and of the one with which it ended.
+        episode: '' if an episode over the graph afterwards went well, else what went wrong; None
+            if there was none.
+        load: of the machine, in the last minute.
+    """
+
+    number: int
+    session: int
+    node: str
+    outcome: str
+    seconds: float
+    said: Sequence[str]
+    episode: str | None
+    load: float
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan bench hearing``."""
+    parser = add_command(
+        subparsers, 'hearing', measure, 'kill nodes of a graph: does one go deaf unnoticed?',
+        'Kill (SIGKILL) nodes of a graph at random moments, have them started again, and see '
+        'whether all nodes hear each other again, or the deaf one is named. With the same --out '
+        'it goes on where it was.', exits='0 done; 1 a node stayed silently deaf, or it was '
+        'broken off; 2 bad usage')
+    parser.add_argument('--kills', type=count, default=1000, metavar='N',
+                        help='in all (default: %(default)s)')
+    parser.add_argument('--limit', type=float, default=180.0, metavar='S',
+                        help='for the graph to be whole again, or to end (default: %(default)s)')
+    parser.add_argument('--no-episodes', action='store_true',
+                        help='run no episode after each kill')
+    parser.add_argument('--seed', type=int, default=0, help='(default: %(default)s)')
+    parser.add_argument('--out', default='hearing', metavar='DIR',
+                        help='trials, logs and result (default: %(default)s)')
+
+
+def measure(arguments: argparse.Namespace) -> Result:
+    """Make the trials that are missing, and count all of them."""
+    from sightplan_bench.hearing_graph import NODES, HearingGraph
+    if arguments.limit <= 0.0:
+        raise InputError('--limit must be more than 0')
+    out = user_path(arguments.out)
+    (out / LOGS).mkdir(parents=True, exist_ok=True)
+    broken = ''
+    with stop_flag() as stop, Journal(out / TRIALS) as journal, EpisodeBar() as bar:
+        trials = read_trials(journal)
+        journal.open()
+        journal.lock()
+        bar.begin('kills', arguments.kills, len(trials))
+        while len(trials) < arguments.kills and not broken:
+            session = 1 + max((trial.session for trial in trials), default=-1)
+            with HearingGraph(out / LOGS, not arguments.no_episodes) as graph:
+                while len(trials) < arguments.kills and graph.runs and not broken:
+                    number = len(trials)
+                    chance = random.Random(f'{arguments.seed} {number}')
+                    trial = graph.trial(number, session, chance.choice(NODES),
+                                        chance.uniform(0.0, 1.0), arguments.limit)
+                    trials.append(trial)
+                    journal.append(dataclasses.asdict(trial))
+                    bar.stage('kills', len(trials), arguments.kills)
+                    broken = 'interrupted' if stop() else ''
+                    if trial.outcome == SILENT:
+                        break  # what comes after it would tell nothing
+    result = {**outcome(trials), 'broken_off': broken, 'machine': f'{os.cpu_count()} CPUs',
+              'provenance': provenance()}
+    write_json(out / RESULT, result)
+    _print(result)
+    return result, FAILED if broken or result['outcomes'].get(SILENT) else DONE
+
+
+def read_trials(journal: Journal) -> list[Trial]:
+    """The trials that were made.
+
+    Raises:
+        InputError: they cannot be read.
+    """
+    return [Trial(**line.data) for line in journal.read()]
+
+
+def outcome(trials: Sequence[Trial]) -> dict[str, Any]:
+    """All trials together, as plain JSON data."""
+    return {'n': len(trials), 'sessions': len({trial.session for trial in trials}),
+            'outcomes': dict(Counter(trial.outcome for trial in trials)),
+            'killed': dict(Counter(trial.node for trial in trials)),
+            'said': [{'number': trial.number, 'killed': trial.node, 'said': list(trial.said)}
+                     for trial in trials if trial.said],
+            'seconds': {kind: spread([trial.seconds for trial in trials if trial.outcome == kind],
+                                     2) for kind in (WHOLE, FIXED, ENDED)},
+            'episodes': sum(trial.episode is not None for trial in trials),
+            'episodes_failed': [{'number': trial.number, 'killed': trial.node,
+                                 'said': trial.episode} for trial in trials if trial.episode],
+            'load': spread([trial.load for trial in trials], 2)}
+
+
+def _print(result: Mapping[str, Any]) -> None:
+    outcomes, seconds = result['outcomes'], result['seconds']
+    print_table(('', ''), [
+        ('kills', f'{result["n"]} in {result["sessions"]} graphs'),
+        *((f'{kind}', f'{outcomes.get(kind, 0)}' + (
+            f', after {seconds[kind]["median"]} s, longest {seconds[kind]["max"]} s'
+            if seconds.get(kind, {}).get('n') else '')) for kind in (WHOLE, FIXED, ENDED, SILENT)),
+        ('episodes afterwards',
+         f'{result["episodes"]}, {len(result["episodes_failed"])} of them failed')])

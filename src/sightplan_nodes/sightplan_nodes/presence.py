@@ -1,0 +1,217 @@
+"""Each node says every second that it is there, whom it hears, and how it is.
+
+``spin.run`` adds this to every node. It works in a thread of its own, beside the executor: a node
+that is busy is there all the same, and one whose executor hangs can say so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.exceptions import InvalidHandle
+from rclpy.node import Node
+from sightplan_interfaces import msg
+
+from sightplan.graphs.hearing import HEARD_S, LOST_S, PERIOD_S, Hearing
+from sightplan.graphs.keeping import Reporter
+from sightplan.records import messages
+from sightplan_nodes import names, qos
+from sightplan_nodes.beside import Beside, take_message
+from sightplan_nodes.diagnosis import LAST_ERROR, Diagnosis
+from sightplan_nodes.failures import error_text
+
+BUSY_S = 5.0
+"""An executor that has not turned for so long answers nobody [s]; it turns twice a second."""
+_SLICE_S = 0.2  # the thread looks so often whether it is to end
+
+
+class Ears:
+    """Whom a node hears, and what is lost of it by what it and the others say.
+
+    Not thread-safe, and without ROS.
+
+    Attributes:
+        name: of the node, with its namespace.
+    """
+
+    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+        """Nobody was heard; ``clock`` counts seconds."""
+        self.name, self._clock = name, clock
+        self._heard_at: dict[str, float] = {}
+        self._hearing = Hearing(clock)
+        self._alone_since: float | None = None
+
+    def hear(self, node: str, hears: list[str]) -> None:
+        """Another node says that it is there, and whom it hears."""
+        if node != self.name:
+            self._heard_at[node] = self._clock()
+            self._hearing.note(node, hears)
+
+    def forget(self, node: str) -> None:
+        """Another node says that it ends."""
+        self._heard_at.pop(node, None)
+        self._hearing.forget(node)
+
+    def ages(self) -> dict[str, float]:
+        """Who is heard now, and how long ago last [s], by name."""
+        now = self._clock()
+        return {node: now - at for node, at in sorted(self._heard_at.items())
+                if now - at <= HEARD_S}
+
+    def complaints(self) -> list[str]:
+        """What is lost for good between this node and others, in words."""
+        ages, now = self.ages(), self._clock()
+        if ages or not self._heard_at:
+            self._alone_since = None
+        elif self._alone_since is None:
+            self._alone_since = now
+        if self._alone_since is not None and now - self._alone_since >= LOST_S:
+            heard = ', '.join(sorted(self._heard_at))
+            return [(f'hears nobody any more, and heard {heard}: all of them have died, or this '
+                     'node is deaf and has to be restarted')]
+        self._hearing.note(self.name, ages.keys())
+        found, table = [], self._hearing.table()
+        for one in self._hearing.lost():
+            if one.listener == self.name:
+                others = sorted(node for node, hears in table.items() if one.speaker in hears)
+                found.append(f'has not heard {one.speaker} for {one.for_s:.0f} s, which '
+                             f'{", ".join(others)} hears: restart this node, or {one.speaker}')
+            elif one.speaker == self.name:
+                found.append(f'{one.listener} has not heard this node for {one.for_s:.0f} s: '
+                             f'restart {one.listener}, or this node')
+        return found
+
+
+class Presence:
+    """A node's heartbeats on ``/presence``, and its status on ``/diagnostics``, once a second.
+
+    What is lost for good is logged as an error, once, and again when it has changed.
+    """
+
+    def __init__(self, node: Node, environ: Mapping[str, str] = os.environ) -> None:
+        """Begin.
+
+        Args:
+            node: whose they are. With a method ``diagnose`` it adds to its status, see Diagnosis.
+            environ: names the pipe to a launcher that keeps the graph, if there is one.
+        """
+        self._node = node
+        self.name = f'{node.get_namespace()}/{node.get_name()}'.lstrip('/')
+        self.ears = Ears(self.name)
+        self._reporter = Reporter(environ)
+        self._complained: set[str] = set()
+        self._began = self._turned_at = time.monotonic()
+        self._beat_pub = node.create_publisher(msg.Heartbeat, names.PRESENCE, qos.PRESENCE)
+        self._diagnostics_pub = node.create_publisher(
+            DiagnosticArray, names.DIAGNOSTICS, qos.DIAGNOSTICS)
+        self._subscription = node.create_subscription(
+            msg.Heartbeat, names.PRESENCE, _taken_by_the_thread, qos.PRESENCE,
+            callback_group=Beside())
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._live, name=f'presence of {self.name}',
+                                        daemon=True)
+        self._thread.start()
+
+    def turned(self) -> None:
+        """The executor has made a turn."""
+        self._turned_at = time.monotonic()
+
+    def close(self) -> None:
+        """Be there no more."""
+        self._closing.set()
+        self._thread.join(2.0)
+
+    def _live(self) -> None:
+        due = time.monotonic()
+        while not self._closing.is_set():
+            try:
+                left = due - time.monotonic()
+                if left <= 0.0:
+                    due = max(due, time.monotonic() - PERIOD_S) + PERIOD_S
+                    self._say()
+                else:
+                    heard = take_message(self._node, self._subscription, min(left, _SLICE_S))
+                    if heard is not None:
+                        self._hear(heard)
+            except InvalidHandle:
+                return  # the node was destroyed
+            except Exception as error:  # such as a message of 0 bytes, after a kill
+                if not self._node.context.ok():
+                    return
+                self._node.get_logger().error(f'presence: {error_text(error)}',
+                                              throttle_duration_sec=1.0)
+                self._closing.wait(_SLICE_S)
+        with contextlib.suppress(Exception):  # ROS may be shut down
+            self._beat_pub.publish(msg.Heartbeat(node=self.name))  # no stamp: the last one
+
+    def _hear(self, heard: msg.Heartbeat) -> None:
+        if messages.time_from_msg(heard.header.stamp):
+            self.ears.hear(heard.node, list(heard.hears))
+        else:
+            self.ears.forget(heard.node)
+
+    def _say(self) -> None:
+        ages = self.ears.ages()
+        stamp = self._node.get_clock().now().to_msg()
+        beat = msg.Heartbeat(node=self.name, hears=list(ages))
+        beat.header.stamp = stamp
+        self._beat_pub.publish(beat)
+        self._reporter.tell(self.name, list(ages))
+        complaints = self.ears.complaints()
+        self._complain(complaints)
+        array = DiagnosticArray(status=[self.diagnose(ages, complaints).status(self.name)])
+        array.header.stamp = stamp
+        self._diagnostics_pub.publish(array)
+
+    def _complain(self, complaints: list[str]) -> None:
+        about = {_without_numbers(one) for one in complaints}
+        if about - self._complained:
+            self._node.get_logger().error(messages.text('; '.join(complaints)))
+        elif self._complained and not about:
+            self._node.get_logger().info('hears and is heard again')
+        self._complained = about
+
+    def diagnose(self, ages: Mapping[str, float], complaints: list[str]) -> Diagnosis:
+        """How the node is.
+
+        Args:
+            ages: whom it hears, and how long ago last [s].
+            complaints: what is lost.
+        """
+        now, node = time.monotonic(), self._node
+        diagnosis = Diagnosis()
+        diagnosis.note(up_s=round(now - self._began), pid=os.getpid(),
+                       hears_s_ago={name: round(age, 1) for name, age in ages.items()})
+        for complaint in complaints:
+            diagnosis.error(complaint)
+        if now - self._turned_at > BUSY_S:
+            diagnosis.warn(f'answers nobody: a callback has taken {now - self._turned_at:.0f} s '
+                           'so far')
+        machine = getattr(node, '_state_machine', None)
+        if machine is not None:
+            state = machine.current_state[1]
+            diagnosis.note(lifecycle=state)
+            if state != 'active':
+                diagnosis.warn(f'is {state}, not active')
+        LAST_ERROR.add_to(diagnosis)
+        own = getattr(node, 'diagnose', None)
+        if own is not None:
+            try:
+                own(diagnosis)
+            except Exception as error:  # it must not end the heartbeats
+                diagnosis.warn(f'cannot say how it is: {error_text(error)}')
+        return diagnosis
+
+
+def _taken_by_the_thread(message: Any) -> None:
+    """The executor does not serve the subscription."""
+
+
+def _without_numbers(words: str) -> str:
+    return ''.join(letter for letter in words if not letter.isdigit())

@@ -1,0 +1,87 @@
+"""A node that hears no more is found in a graph that runs: restarted, or the graph ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from graph_testing import eventually
+
+from sightplan.model import config_files
+
+pytestmark = pytest.mark.slow
+
+DEAF = '''#!{python}
+"""The node, which in its first process (or in all) does not hear agent and experiment."""
+from pathlib import Path
+from sightplan_nodes import presence
+from sightplan_nodes.{node} import main
+mark = Path(__file__).with_suffix('.was_there')
+if {always} or not mark.exists():
+    mark.touch()
+    hear = presence.Ears.hear
+    presence.Ears.hear = lambda ears, node, hears: (
+        None if node in ('agent', 'experiment') else hear(ears, node, hears))
+main()
+'''
+
+
+def deaf_graph(folder: Path, node: str, always: bool, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The graph of an experiment with a node that is deaf; returns its file."""
+    programs = folder / 'prefix/lib/deaf'
+    programs.mkdir(parents=True)
+    program = programs / node
+    program.write_text(DEAF.format(python=sys.executable, node=node, always=always))
+    program.chmod(0o755)
+    graph = yaml.safe_load(config_files('graphs')['experiment'].read_text())
+    for spec in graph['nodes']:
+        if spec['name'] == node:
+            spec['package'] = 'deaf'
+    file = folder / 'deaf.yaml'
+    file.write_text(yaml.safe_dump(graph))
+    monkeypatch.setenv('AMENT_PREFIX_PATH',
+                       f'{folder / "prefix"}:{os.environ["AMENT_PREFIX_PATH"]}')
+    return str(file)
+
+
+def begin(start, file: str, out: Path):
+    return start(f'out:={out}', 'backend:=noisy_oracle', 'backend_options:=table=perfect',
+                 'method:=ground', 'split:=all', 'retry_errors:=true', graph_name=file, out=out)
+
+
+def test_a_deaf_node_is_restarted_and_the_run_goes_on(
+        start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = begin(start, deaf_graph(tmp_path, 'grounder', False, monkeypatch), tmp_path / 'run')
+    said = re.compile(r'sightplan up: grounder does not hear agent(?:, experiment)?, for \d+ s, '
+                      r'though all of them are there: it is deaf; restarting it \(1 of 3\)')
+    eventually(lambda: said.search(graph.text) or graph.process.poll() is not None,
+               'the restart')
+    assert said.search(graph.text), graph.text
+    assert graph.wait() == 0, graph.text
+    assert graph.text.count('is loaded (') == 2, 'one restart was enough'
+    lines = graph.lines()
+    assert len(lines) == len({line['id'] for line in lines}) == 75
+    broken = [line for line in lines if line['stop'] == 'error']
+    assert len(broken) <= 1, 'at most the episode under way is an error'
+    assert all(line['measures']['solved'] for line in lines if line not in broken)
+
+
+def test_a_deaf_recorder_ends_the_graph_which_goes_on_later(
+        start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = deaf_graph(tmp_path, 'metrics_recorder', False, monkeypatch)
+    graph = begin(start, file, tmp_path / 'run')
+    assert graph.wait() == 1
+    assert re.search(r'metrics_recorder does not hear agent(?:, experiment)?, for \d+ s.*must not '
+                     'be restarted in a graph that runs; stopping the nodes, the same command '
+                     'starts them again', graph.text), graph.text
+    done = [line for line in graph.lines() if line['stop'] != 'error']
+    assert done and len(graph.lines()) < 75
+    again = begin(start, file, tmp_path / 'run')
+    assert again.wait() == 0, again.text
+    lines = again.lines()
+    assert len(lines) == 75 and all(line['measures']['solved'] for line in lines)
+    assert [line for line in lines if line in done] == done, 'nothing finished is lost'
