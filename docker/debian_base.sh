@@ -7,9 +7,9 @@
 set -eu
 name=${1:-sightplan-base:debian12}
 folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+trap 'rm -rf --one-file-system "$folder"' EXIT
 trap 'exit 130' HUP INT TERM
 debootstrap --variant=minbase bookworm "$folder" ${2:+"$2"}
 rm -rf "$folder"/var/cache/apt/archives/*.deb "$folder"/var/lib/apt/lists/*
-tar -C "$folder" --numeric-owner -c . \
-  | docker import --change 'CMD ["bash"]' --change 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' - "$name"
+tar -C "$folder" --numeric-owner -c --exclude=./base.tar -f "$folder/base.tar" .
+docker import --change 'CMD ["bash"]' --change 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' "$folder/base.tar" "$name"

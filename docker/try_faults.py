@@ -67,8 +67,15 @@ def docker(*arguments: str, check: bool = True, environ: Mapping[str, str] | Non
 
 
 def process_id(container: str) -> int:
-    """The first process of a container, as the machine counts."""
-    return int(docker('inspect', '--format', '{{.State.Pid}}', container))
+    """The first process of a container, as the machine counts.
+
+    Raises:
+        RuntimeError: it does not run.
+    """
+    found = int(docker('inspect', '--format', '{{.State.Pid}}', container))
+    if found <= 0:  # to kill 0 would be to kill oneself
+        raise RuntimeError(f'{container} does not run')
+    return found
 
 
 @dataclass

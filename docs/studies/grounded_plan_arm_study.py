@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -150,7 +151,8 @@ def measure(horizon: str, seeds: Sequence[int], hit: float, out: Path) -> None:
                 with out.open('a', encoding='utf-8') as file:
                     file.write(json.dumps({
                         'seed': seed, 'horizon': horizon, 'way': way, 'hit': hit,
-                        'solved': not unmet, 'unmet': unmet, 'said': said,
+                        'solved': not unmet, 'unmet': unmet,
+                        'said': re.sub(r'/\S*/', '', said),
                         'cpu_seconds': round(time.process_time() - started, 1)}) + '\n')
 
 

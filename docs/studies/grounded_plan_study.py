@@ -336,7 +336,7 @@ WAYS = ('decoupled', 'ours')
 def of_pairs(files: Iterable[Path]) -> str:
     """Executed success of both, paired; lines of ``grounded_plan_arm_study.py``."""
     heads = ('horizon', 'n', '`decoupled`', 'ours', 'only ours / only `decoupled`, p',
-             'found anew, done again, found late', 'ours: the rest')
+             'of plans that ended: found anew, done again, found late', 'ours: the rest')
     rows = [f'| {" | ".join(heads)} |', '|---' * len(heads) + '|']
     for path in files:
         lines = [json.loads(text) for text in path.read_text('utf-8').splitlines()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 
 import pytest
 from hypothesis import given
@@ -245,6 +246,11 @@ def test_what_is_not_said_by_a_node_of_now_is_dropped(line: bytes) -> None:
     assert not keeper.whole()
 
 
+def has_said(keeper: Keeper, node: str) -> bool:
+    with keeper._lock:
+        return node in keeper._hearing.table()
+
+
 def test_the_pipe() -> None:
     keeper = Keeper({'eyes': True, 'agent': True})
     for node in ('eyes', 'agent'):
@@ -253,12 +259,12 @@ def test_the_pipe() -> None:
         reporter = Reporter({PIPE_VARIABLE: str(pipe.writing)})
         reporter.tell('eyes', ['agent'] * 2000)  # too long to be whole
         reporter.tell('agent', ['eyes'])
-        while 'agent' not in keeper._hearing.table():
-            pass
+        while not has_said(keeper, 'agent'):
+            time.sleep(0.01)
         assert not keeper.whole()
         reporter.tell('eyes', ['agent'])
         while not keeper.whole():
-            pass
+            time.sleep(0.01)
 
 
 def test_without_a_pipe_nothing_is_told(tmp_path) -> None:

@@ -126,6 +126,7 @@ class HearingGraph:
             limit_s: for the graph to be whole again, or to end.
         """
         time.sleep(pause_s)
+        self._catch_up()
         begun = time.monotonic()
         os.kill(self._pids[node], signal.SIGKILL)
         kind, deaf, named = self._until_whole(begun + limit_s)
@@ -137,6 +138,14 @@ class HearingGraph:
                    and kind in (WHOLE, FIXED) else None)
         return Trial(number, session, node, kind, round(seconds, 3), deaf, episode,
                      round(os.getloadavg()[0], 2))
+
+    def _catch_up(self) -> None:
+        """Take what was told since the graph was whole: a node may have been started again."""
+        with contextlib.suppress(queue.Empty):
+            while (event := self._events.get_nowait()) is not None:
+                if event['event'] == 'started':
+                    self._pids[event['node']] = event['pid']
+            self._events.put(None)
 
     def _until_whole(self, end: float) -> tuple[str, list[str], bool]:
         """Wait until all nodes hear each other, or the graph ends.

@@ -162,14 +162,18 @@ class _Process:
 
     def __init__(self, found: Callable[[], frozenset[bytes]]) -> None:
         self._found, self._first, self._seen = found, found(), time.monotonic()
+        self._alone, self._ended = self._seen, False
 
     def ended(self) -> bool:
-        """Whether another process is there, or this one has not been for a while."""
-        now = self._found()
+        """Whether another process is there, or this one is not, for a while; it stays so."""
+        now, at = self._found(), time.monotonic()
         self._first = self._first or now
         if self._first & now or not self._first:  # one that was killed before leaves late
-            self._seen = time.monotonic()
-        return not now <= self._first or time.monotonic() - self._seen > _GONE_S
+            self._seen = at
+        if now <= self._first:
+            self._alone = at
+        self._ended = self._ended or at - min(self._seen, self._alone) > _GONE_S
+        return self._ended
 
 
 class _Client:

@@ -330,9 +330,11 @@ class ExperimentNode(Node):
                 process = self._process(names.SPENDING[node])
                 if told[node] and process in ('', told[node]):
                     continue
+                # One that was started again may have a model to load first.
+                limit_s = (self._settings.startup_timeout_s if told[node]
+                           else self._settings.call_timeout_s)
                 self._carry_over[node].checked(CarryOver.Request(
-                    out=reply.out, spent=_spent(folder, reply.spent)),
-                    self._settings.call_timeout_s, self._cancelled)
+                    out=reply.out, spent=_spent(folder, reply.spent)), limit_s, self._cancelled)
                 told[node] = process or 'unknown'
         carry_over()
         progress.started(folder, RunStore(folder).lines(), len(plan.items), plan.skipped)
@@ -519,15 +521,17 @@ class ExperimentNode(Node):
                 not know of it, and records elsewhere.
         """
         for _ in _ticks(self._settings.result_timeout_s, self._cancelled):
-            recorder = self._process(names.EPISODE_RESULT)
-            self._recorder = self._recorder or recorder
-            if recorder and recorder != self._recorder:  # unseen, it may come back
-                raise InfrastructureError(
-                    f'{names.METRICS_RECORDER} has ended, or was started again, since the run '
-                    f'began; {episode_id} is not recorded. The same command goes on')
             try:
                 result = self._results.get(timeout=0.1)
             except queue.Empty:
+                recorders = set(self._process(names.EPISODE_RESULT).split())
+                self._recorder = self._recorder or ' '.join(recorders)
+                # Unseen, it may come back; one that was killed before leaves late.
+                if not recorders <= set(self._recorder.split()):
+                    raise InfrastructureError(
+                        f'{names.METRICS_RECORDER} has ended, or was started again, since the '
+                        f'run began; {episode_id} is not recorded. The same command goes on'
+                    ) from None
                 continue
             if result.episode_id == episode_id:
                 line: dict[str, Any] = json.loads(result.result_json)

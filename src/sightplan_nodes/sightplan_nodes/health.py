@@ -249,8 +249,13 @@ def listen(seconds: float, context: rclpy.context.Context | None = None,
                 start_parameter_services=False, use_global_arguments=False)
     executor, hearing = SingleThreadedExecutor(context=node.context), Hearing()
     executor.add_node(node)
-    node.create_subscription(Heartbeat, names.PRESENCE,
-                             lambda said: hearing.note(said.node, said.hears), qos.PRESENCE)
+
+    def hear(said: Heartbeat) -> None:
+        if said.header.stamp.sec or said.header.stamp.nanosec:
+            hearing.note(said.node, said.hears)
+        else:  # its last one
+            hearing.forget(said.node)
+    node.create_subscription(Heartbeat, names.PRESENCE, hear, qos.PRESENCE)
     end = time.monotonic() + seconds
     try:
         while (left := end - time.monotonic()) > 0.0:

@@ -135,10 +135,11 @@ class Presence:
                 if left <= 0.0:
                     due = max(due, time.monotonic() - PERIOD_S) + PERIOD_S
                     self._say()
-                else:
-                    heard = take_message(self._node, self._subscription, min(left, _SLICE_S))
-                    if heard is not None:
-                        self._hear(heard)
+                    left = 0.0  # what has come meanwhile is heard before the next one
+                while (heard := take_message(self._node, self._subscription,
+                                             min(left, _SLICE_S))) is not None:
+                    self._hear(heard)
+                    left = 0.0
             except InvalidHandle:
                 return  # the node was destroyed
             except Exception as error:  # such as a message of 0 bytes, after a kill

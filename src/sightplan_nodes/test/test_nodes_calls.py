@@ -279,15 +279,24 @@ def test_a_goal_ends_when_the_process_that_took_it_was_killed_and_restarted(
     again[0].destroy_node()
 
 
-def test_a_process_has_ended_when_it_is_gone_or_another_one_is_there(
-        monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_has_ended_when_another_one_is_there() -> None:
     found: set[bytes] = set()
     process = calls._Process(lambda: frozenset(found))
     assert not process.ended(), 'not discovered yet'
     found.add(b'first')
     assert not process.ended()
     found.add(b'second')
+    assert not process.ended(), 'it may be one that was killed before, and is told of late'
+    process._alone -= 1.0
     assert process.ended()
+    found.remove(b'second')
+    assert process.ended(), 'it stays so'
+
+
+def test_a_process_has_ended_when_it_is_not_there_for_a_while(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {b'first'}
+    process = calls._Process(lambda: frozenset(found))
     found.clear()
     monkeypatch.setattr(calls, '_GONE_S', math.inf)
     assert not process.ended()

@@ -23,7 +23,7 @@ from sightplan_arm.skills.motions import (
     PathPlanner,
     first_that_works,
 )
-from sightplan_arm.skills.seen import Thing
+from sightplan_arm.skills.seen import Thing, footprint
 from sightplan_arm.skills.solids import put_down, solids, thing_in_hand
 from sightplan_arm.skills.surface import CELL_M, Mask
 from sightplan_arm.surroundings import Around
@@ -308,7 +308,7 @@ def _check_way(thing: Thing, way: Sequence[Vector], low_m: float) -> None:
         NoRoomError: it would.
     """
     high: Mask = (np.nan_to_num(thing.surface.top_m) > low_m) & ~_grown(thing.cells)
-    rows, columns = np.nonzero(thing.cells)
+    columns, rows = np.floor((footprint(thing)[0] - thing.surface.low_m) / CELL_M).astype(int).T
     last = np.asarray(thing.centre_m)
     for point in way:
         length = float(np.linalg.norm(np.asarray(point) - last))

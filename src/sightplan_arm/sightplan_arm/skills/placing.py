@@ -33,8 +33,8 @@ from sightplan_arm.skills.motions import (
     first_that_works,
 )
 from sightplan_arm.skills.pointing import PointingSettings
-from sightplan_arm.skills.seen import Thing, axis_m, footprint
-from sightplan_arm.skills.solids import base_m, put_down, solids, thing_in_hand
+from sightplan_arm.skills.seen import Thing, axis_m, base_m, footprint, top_m
+from sightplan_arm.skills.solids import put_down, solids, thing_in_hand
 from sightplan_arm.skills.surface import CELL_M, RAISED_M, Heights, Mask, Surface
 from sightplan_arm.surroundings import Around
 from sightplan_arm.trajectories import UnreachableError
@@ -94,7 +94,8 @@ class Carried:
 
 def carried(thing: Thing, pose: Vector, width_m: float) -> Carried:
     """What is in the hand after the fingers closed around a thing at a pose of the tip."""
-    return Carried(thing, np.asarray(pose), float(pose[2, 3]) - base_m(thing), width_m)
+    base = base_m(thing.surface, thing.cells)
+    return Carried(thing, np.asarray(pose), float(pose[2, 3]) - base, width_m)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,11 +172,13 @@ class _Heights:
         self._half_m = 0.5 * float(min(cv2.minAreaRect(self._outline.astype(np.float32))[1]))
         # What stands on a step of height u leans by about u over its width 2 r, and falls when the
         # middle of its height has gone as far as r; a third of that, for it also swings.
-        slender = held.hang_m > _SLENDER * self._half_m
+        high_m = (top_m(held.thing.surface, held.thing.cells)
+                  - base_m(held.thing.surface, held.thing.cells))
+        slender = high_m > _SLENDER * self._half_m
         self._fall_m = min(settings.fall_m, _TALL_FALL_M) if slender else settings.fall_m
         self._inner = (self._outline if slender or meant is None
                        else _less_a_cell(self._outline))
-        self._step_m = (4.0 * self._half_m ** 2 / (3.0 * held.hang_m)) if slender else np.inf
+        self._step_m = 4.0 * self._half_m ** 2 / (3.0 * high_m) if slender else np.inf
         self._low = surface.low_m + CELL_M * (np.array([column, row]) - count)
         self._place = np.asarray(place_m)
 

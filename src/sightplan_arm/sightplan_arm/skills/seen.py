@@ -9,13 +9,14 @@ import numpy as np
 
 from sightplan.model import Form, InputError, Region
 from sightplan_arm.hardware import Vector
-from sightplan_arm.skills.surface import CELL_M, Mask, Surface
+from sightplan_arm.skills.surface import CELL_M, RAISED_M, Mask, Surface
 
 UNCHANGED_M = 0.010
 """Cells whose height changed by less have not changed; of low things by less yet."""
 _STILL = 0.4  # part of a thing's cells; if more have not changed it is still there
 _SAME = 0.7  # and if so many have not, it did not move at all
 _FLAT_M = 0.010  # what is no higher may be hard to tell from the table in part
+_AROUND_CELLS = 3  # the ring around a thing that tells what it stood on
 _TOP = 0.85  # what is higher than this part of a thing's height is its top
 _TOUCHES_M = 0.014  # less than things are apart
 _STRAYED_M = 0.10  # so far may a thing have been pushed by a grasp that failed
@@ -45,6 +46,22 @@ class Thing:
     near_m: Vector | None = None
 
 
+def base_m(surface: Surface, cells: Mask) -> float:
+    """Height of what a thing stands on, as far as it is seen around its cells; 0: the table."""
+    side = 2 * _AROUND_CELLS + 1
+    ring = (cv2.dilate(cells.astype(np.uint8), np.ones((side, side), np.uint8)) > 0) & ~cells
+    around = surface.top_m[ring & np.isfinite(surface.top_m)]
+    base = float(np.percentile(around, 30)) if len(around) else 0.0
+    return 0.0 if base < RAISED_M else max(0.0, min(base, top_m(surface, cells) - 0.005))
+
+
+def top_m(surface: Surface, cells: Mask) -> float:
+    """Height of a thing's top above the table; what a few cells show more is noise."""
+    heights = surface.top_m[cells]
+    heights = heights[np.isfinite(heights)]
+    return float(np.percentile(heights, 98)) if len(heights) else 0.0
+
+
 def axis_m(surface: Surface, cells: Mask) -> Vector | None:
     """(2,) the upright axis of a thing that is higher than it is wide; None: it is not.
 
@@ -52,11 +69,15 @@ def axis_m(surface: Surface, cells: Mask) -> Vector | None:
     the middle of the top.
     """
     rows, columns = np.nonzero(cells)
+    if not len(rows):
+        return None
     heights = np.nan_to_num(surface.top_m[rows, columns])
     places = surface.low_m + CELL_M * (np.column_stack([columns, rows]) + 0.5)
     wide = min(cv2.minAreaRect(places.astype(np.float32))[1]) + CELL_M
-    top = float(heights.max(initial=0.0))
-    return (np.asarray(places[heights > _TOP * top].mean(axis=0)) if top > wide else None)
+    base, top = base_m(surface, cells), top_m(surface, cells)
+    if top - base <= wide:
+        return None
+    return np.asarray(places[heights > base + _TOP * (top - base)].mean(axis=0))
 
 
 def footprint(thing: Thing) -> tuple[Vector, Vector]:

@@ -7,15 +7,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-import cv2
 import numpy as np
 
 from sightplan_arm.geometry import inverse, make_pose, rotation_from_rpy, transform
 from sightplan_arm.hardware import Vector
 from sightplan_arm.perception import Cube
 from sightplan_arm.skills.clearance import Box, Obstacle
-from sightplan_arm.skills.seen import Thing, footprint
-from sightplan_arm.skills.surface import CELL_M, RAISED_M
+from sightplan_arm.skills.seen import Thing, base_m, footprint
+from sightplan_arm.skills.surface import CELL_M
 from sightplan_arm.surroundings import HAND, HELD, TABLE, Around, Solid, Touch
 
 OVERLAP_M = 0.004
@@ -27,7 +26,6 @@ UNDER_M = 0.010
 BESIDE_M = 0.015
 """What is nearer than this to a thing, seen from above, was looked at cell by cell."""
 
-_AROUND_CELLS = 3  # the ring around a thing that tells what it stood on
 _CORNERS = np.array(list(itertools.product((-0.5, 0.5), repeat=3)))
 
 
@@ -71,18 +69,6 @@ def in_hand(name: str, parts: Sequence[Solid], tip: Vector) -> Solid:
         corners(part) for part in parts])))
 
 
-def base_m(thing: Thing) -> float:
-    """Height of what a thing stands on, as far as it is seen around it; 0: the table."""
-    own = thing.cells.astype(np.uint8)
-    side = 2 * _AROUND_CELLS + 1
-    ring = (cv2.dilate(own, np.ones((side, side), np.uint8)) > 0) & ~thing.cells
-    top = thing.surface.top_m
-    around = top[ring & np.isfinite(top)]
-    own_top = float(np.nanmax(np.where(thing.cells, top, np.float32(np.nan))))
-    base = float(np.percentile(around, 30)) if len(around) else 0.0
-    return 0.0 if base < RAISED_M else min(base, own_top - 0.005)
-
-
 def thing_in_hand(thing: Thing, tip: Vector) -> Solid:
     """A thing as it is seen, from what it stands on to its top, in the tip's frame.
 
@@ -90,7 +76,7 @@ def thing_in_hand(thing: Thing, tip: Vector) -> Solid:
         thing: as seen.
         tip: (4, 4) pose of the tip around it.
     """
-    base = base_m(thing)
+    base = base_m(thing.surface, thing.cells)
     places, tops = footprint(thing)
     tops = np.maximum(np.nan_to_num(tops, nan=base), base + CELL_M)
     points = [np.column_stack([places + CELL_M * (np.array(side) - 0.5), heights])

@@ -61,6 +61,8 @@ _MOVED = 0.6
 """A thing was found anew if its boxes overlap less than this."""
 _SURE = 0.8
 """A thing is believed to be somewhere else if it is seen there with this probability, or twice."""
+_ROUNDS = 3
+"""So often it is looked for what was overlooked."""
 _LATE = 0.5
 """What was overlooked is believed to be there if it is seen with this probability."""
 _GROWN = 0.15
@@ -77,7 +79,8 @@ class Settings:
 
     looks: int = param(5, 'how often the model is asked what is in the first picture, each time '
                        'in another view', low=1, high=9)
-    looks_again: int = param(1, 'likewise after each step', low=1, high=9)
+    looks_again: int = param(1, 'likewise after each step; a model that is always sure may be '
+                             'wrong, and needs several', low=1, high=9)
     accept: float = param(0.05, 'nothing is moved for a stage of the instruction whose things are '
                           'right with less than this probability (a model that reads it gives '
                           'none)', low=0.0, high=1.0)
@@ -107,7 +110,7 @@ class Policy:
         self._slid: dict[str, Primitive] = {}
         self._failed: Counter[Action] = Counter()
         self._stage = self._moved = self._repeated = self._found_late = 0
-        self._aspect = 1.0
+        self._aspect, self._rounds = 1.0, 0
 
     @property
     def remaining(self) -> int:
@@ -118,7 +121,7 @@ class Policy:
         """Tell things apart, read the instruction, and plan its first stage."""
         self._stage = self._moved = self._repeated = 0
         self._plan, self._put, self._elsewhere, self._slid = (), {}, {}, {}
-        self._failed, self._found_late = Counter(), 0
+        self._failed, self._found_late, self._rounds = Counter(), 0, 0
         observation = context.observe()
         aspect, instruction = _aspect(observation), context.problem.instruction
         by_model = self._settings.reader == BY_MODEL
@@ -152,8 +155,7 @@ class Policy:
             found = context.plan(self._state, SEARCH)
             self._plan = found.plan or ()
             return without_plan(found)
-        if self._overlooked(context):
-            self._stage = 0
+        if self._rounds < _ROUNDS and self._overlooked(context):
             return self._next_plan(context)
         return Stop(StopReason.PLAN_DONE, f'places found anew by looking again: {self._moved}; '
                     f'steps repeated: {self._repeated}; things found late: {self._found_late}')
@@ -228,18 +230,22 @@ class Policy:
         """Look as at first: is there anything that the instruction means, and nobody saw?
 
         What is seen now and was not before is read into the instruction beside what was seen at
-        first, where it was then. Work goes on if that adds things to be moved; what was done stays
-        done.
+        first, where it was then. Work goes on, from the first stage that it adds things to, if
+        nothing else is wanted than before.
         """
         if self._settings.reader == BY_MODEL:
             return False
         told = context.tell_apart(self._settings.looks).instances
         known = {one.name for one in matched(self._things, told).values()}
-        new = tuple(replace(one, name=f'late_{one.name}') for one in told
+        # Where something lay that was moved away, there may be what it hid.
+        taken = [*self._things.values(), *(
+            one for one in self._first
+            if box_iou(one.region, self._things[one.name].region) >= _MOVED)]
+        self._rounds += 1
+        new = tuple(replace(one, name=f'late{self._rounds}_{one.name}') for one in told
                     if one.name not in known
                     and one.categories.get(one.category, 0.0) >= _LATE
-                    and not any(box_iou(one.region, other.region) >= _LEFT
-                                for other in (*self._things.values(), *self._first)))
+                    and not any(box_iou(one.region, other.region) >= _LEFT for other in taken))
         if not new:
             return False
         try:
@@ -250,11 +256,18 @@ class Policy:
             return False
         if _unsure(stages, self._settings.accept):
             return False
-        before = {literal.atom for goal in self._work.goals for literal in goal}
-        after = {literal.atom for goal in work.goals for literal in goal}
-        late = {atom.args[0] for atom in after - before}
-        if not before < after or not late <= {one.name for one in new}:
+        if len(work.goals) != len(self._work.goals):
             return False
+        stages_with = [number for number, (goal, before) in enumerate(zip(
+            work.goals, self._work.goals, strict=True)) if set(goal) != set(before)]
+        added = {literal for goal in work.goals for literal in goal} - {
+            literal for goal in self._work.goals for literal in goal}
+        late = {literal.atom.args[0] for literal in added}
+        kept = all(set(before) <= set(goal) for goal, before in zip(
+            work.goals, self._work.goals, strict=True))
+        if not stages_with or not kept or not late <= {one.name for one in new}:
+            return False
+        self._stage = stages_with[0]
         self._found_late += len(late)
         self._first, self._work = (*self._first, *new), work
         self._things.update((one.name, one) for one in new)
