@@ -17,6 +17,7 @@ _STILL = 0.4  # part of a thing's cells; if more have not changed it is still th
 _SAME = 0.7  # and if so many have not, it did not move at all
 _FLAT_M = 0.010  # what is no higher may be hard to tell from the table in part
 _AROUND_CELLS = 3  # the ring around a thing that tells what it stood on
+_UPRIGHT = 1.3  # what is so many times as high as wide stands upright: cans and bottles, no balls
 _TOP = 0.85  # what is higher than this part of a thing's height is its top
 _TOUCHES_M = 0.014  # less than things are apart
 _STRAYED_M = 0.10  # so far may a thing have been pushed by a grasp that failed
@@ -63,7 +64,7 @@ def top_m(surface: Surface, cells: Mask) -> float:
 
 
 def axis_m(surface: Surface, cells: Mask) -> Vector | None:
-    """(2,) the upright axis of a thing that is higher than it is wide; None: it is not.
+    """(2,) the axis of a thing that stands upright, being higher than wide; None: it is not.
 
     Of the sides of such a thing the camera sees one, but its top as a whole: the axis goes through
     the middle of the top.
@@ -75,7 +76,7 @@ def axis_m(surface: Surface, cells: Mask) -> Vector | None:
     places = surface.low_m + CELL_M * (np.column_stack([columns, rows]) + 0.5)
     wide = min(cv2.minAreaRect(places.astype(np.float32))[1]) + CELL_M
     base, top = base_m(surface, cells), top_m(surface, cells)
-    if top - base <= wide:
+    if top - base <= _UPRIGHT * wide:
         return None
     return np.asarray(places[heights > base + _TOP * (top - base)].mean(axis=0))
 

@@ -24,10 +24,9 @@ class EventLoop:
         async def until_stopped() -> None:
             stop = asyncio.Event()
             ready.set_result((asyncio.get_running_loop(), stop))
-            await stop.wait()  # asyncio.run cancels what is under way then
+            await stop.wait()
 
-        thread = threading.Thread(target=lambda: asyncio.run(until_stopped()), name=name,
-                                  daemon=True)
+        thread = threading.Thread(target=lambda: _run(until_stopped()), name=name, daemon=True)
         thread.start()
         self._loop, stop = ready.result()
         self._finish = weakref.finalize(self, _stop, self._loop, stop, thread)
@@ -52,6 +51,26 @@ class EventLoop:
     def close(self) -> None:
         """Cancel what is running, and end the thread."""
         self._finish()
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine in a loop of its own, and cancel what is under way when it ends.
+
+    As ``asyncio.run``, but that starts a thread to end the loop's executor, which Python 3.12
+    refuses while the process ends.
+    """
+    loop = asyncio.new_event_loop()
+    try:
+        asyncio.set_event_loop(loop)
+        loop.run_until_complete(work)
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
 
 
 def _stop(loop: asyncio.AbstractEventLoop, stop: asyncio.Event, thread: threading.Thread) -> None:
