@@ -147,7 +147,7 @@ def test_wrong_values_are_named(start, arguments: tuple[str, ...], words: str) -
 @pytest.mark.slow
 def test_a_silent_node_is_named(start) -> None:
     """A node that hangs is not dead: only its deadline tells."""
-    graph = start('plan_timeout_s:=15')
+    graph = start('plan_timeout_s:=8')  # DDS takes a node for gone that is silent for 20 s
     graph.until_mid_episode()
     os.kill(graph.pid('symbolic_planner'), signal.SIGSTOP)
     pid = graph.pid('symbolic_planner')
