@@ -86,8 +86,8 @@ class _Silent:
         """Nothing is kept."""
 
 
-def decoupled(world: TabletopWorld, spec: EpisodeSpec, case: Case, hit: float) -> str:
-    """Carry out the true plan in words; returns what ended it early."""
+def decoupled(world: TabletopWorld, spec: EpisodeSpec, case: Case, hit: float) -> None:
+    """Carry out the true plan in words."""
     world.reset(spec)
     now = Now(world, case)
     backend = Backend(_settings(hit), now)
@@ -104,7 +104,6 @@ def decoupled(world: TabletopWorld, spec: EpisodeSpec, case: Case, hit: float) -
             assert image is not None
             reply = backend.locate(LocateRequest(image, Target(text, form)))
             world.execute(Action(name, args, reply.regions[0] if reply.regions else None))
-    return ''
 
 
 def ours(world: TabletopWorld, spec: EpisodeSpec, hit: float,
@@ -139,10 +138,12 @@ def measure(horizon: str, seeds: Sequence[int], hit: float, out: Path) -> None:
                     continue
                 spec = EpisodeSpec(f'{problem.name}#0', _said(problem, case), 'grounded_plan',
                                    horizon, seed, max_actions=4 * case.task.horizon)
-                started = time.process_time()
+                started, said = time.process_time(), ''
                 try:
-                    said = (decoupled(world, spec, case, hit) if way == 'decoupled'
-                            else ours(world, spec, hit, planner))
+                    if way == 'decoupled':
+                        decoupled(world, spec, case, hit)
+                    else:
+                        said = ours(world, spec, hit, planner)
                 except SightplanError as error:  # the gate has stopped
                     said = f'stopped: {error}'
                 state = world.state()

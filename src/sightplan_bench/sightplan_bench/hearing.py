@@ -80,7 +80,8 @@ def add_parser(subparsers: Any) -> None:
 
 def measure(arguments: argparse.Namespace) -> Result:
     """Make the trials that are missing, and count all of them."""
-    from sightplan_bench.hearing_graph import NODES, HearingGraph
+    from sightplan_bench.hearing_graph import HearingGraph
+    from sightplan_bench.kept_graph import NODES
     if arguments.limit <= 0.0:
         raise InputError('--limit must be more than 0')
     out = user_path(arguments.out)

@@ -12,7 +12,6 @@ import json
 import os
 import queue
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -25,18 +24,17 @@ from sightplan_interfaces.action import RunEpisode
 from sightplan_interfaces.srv import LoadProblem
 
 from sightplan.domains import load_domain
-from sightplan.graphs.up import graph_environment, run_beside
+from sightplan.graphs.up import run_beside
 from sightplan.model import EpisodeSpec, InfrastructureError, SightplanError
 from sightplan.records import messages
 from sightplan_bench.hearing import ENDED, FIXED, SILENT, WHOLE, Trial
+from sightplan_bench.kept_graph import NODES, environment, graph_process
 from sightplan_bench.ros import spinning_node
 from sightplan_nodes import names
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
 
-NODES = (names.METRICS_RECORDER, names.SIM_BRIDGE, names.GROUNDER, names.SYMBOLIC_PLANNER,
-         names.AGENT)
 _DOMAIN, _METHOD = 'blocksworld', 'ground'
-_START_S, _STOP_S, _EPISODE_S = 180.0, 60.0, 120.0
+_START_S, _EPISODE_S = 180.0, 120.0
 
 
 class _Driver(Node):
@@ -96,11 +94,7 @@ class HearingGraph:
 
     def __enter__(self) -> Self:
         with self._stack:
-            environment = {**graph_environment(os.environ, self._stack),
-                           'ROS_LOG_DIR': str(self._logs)}
-            before = {name: os.environ.get(name) for name in environment}
-            self._stack.callback(_set, before)
-            _set(environment)
+            self._stack.enter_context(environment(self._logs))
             self._up = self._stack.enter_context(self._graph())
             kind, _, _ = self._until_whole(time.monotonic() + _START_S)
             if kind != WHOLE:
@@ -179,40 +173,20 @@ class HearingGraph:
     def _graph(self) -> Any:
         """The process that starts, keeps and stops the nodes."""
         reading, writing = os.pipe()
-        with (self._logs / 'up.log').open('ab') as log:
-            process = subprocess.Popen(
-                [sys.executable, '-m', __name__, str(os.getpid()), str(writing),
-                 f'domain:={_DOMAIN}', f'method:={_METHOD}', 'backend:=noisy_oracle',
-                 'backend_options:=table=perfect', 'rate_hz:=30', 'bags:=none'],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                cwd=self._logs, pass_fds=(writing,))
+        arguments = [str(writing), f'domain:={_DOMAIN}', f'method:={_METHOD}',
+                     'backend:=noisy_oracle', 'backend_options:=table=perfect', 'rate_hz:=30',
+                     'bags:=none']
+        with graph_process(__name__, arguments, self._logs, cwd=self._logs,
+                           pass_fds=(writing,)) as process:
             os.close(writing)
             threading.Thread(target=self._read, args=(reading,), daemon=True).start()
-            try:
-                yield process
-            finally:
-                if process.poll() is None:
-                    process.send_signal(signal.SIGINT)
-                try:
-                    process.wait(_STOP_S)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
+            yield process
 
     def _read(self, pipe: int) -> None:
         with open(pipe, encoding='utf-8') as lines:
             for line in lines:
                 self._events.put(json.loads(line))
         self._events.put(None)
-
-
-def _set(environment: dict[str, Any]) -> None:
-    """Set variables of this process; None takes one away."""
-    for name, value in environment.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
 
 
 def main(arguments: list[str]) -> int:

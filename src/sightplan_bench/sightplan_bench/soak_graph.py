@@ -9,8 +9,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -22,16 +20,15 @@ from rclpy.parameter import Parameter
 from sightplan_interfaces.srv import FinishRun, StartRun
 
 from sightplan.domains import load_domain
-from sightplan.graphs.up import graph_environment, run_beside
+from sightplan.graphs.up import run_beside
 from sightplan.model import EpisodeSpec, InfrastructureError, SightplanError
+from sightplan_bench.kept_graph import NODES, environment, graph_process
 from sightplan_bench.ros import spinning_node
 from sightplan_bench.soak import LOGS, RUN, Sample, bag_count, folder_bytes, identity
 from sightplan_nodes import names
 from sightplan_nodes.experiment import ExperimentNode
 
-_NODES = (names.METRICS_RECORDER, names.SIM_BRIDGE, names.GROUNDER, names.SYMBOLIC_PLANNER,
-          names.AGENT)
-_START_S, _CALL_S, _FINISH_S, _STOP_S = 300.0, 60.0, 300.0, 60.0
+_START_S, _CALL_S, _FINISH_S = 300.0, 60.0, 300.0
 _TICKS_PER_S = os.sysconf('SC_CLK_TCK')
 _PAGE = os.sysconf('SC_PAGE_SIZE')
 
@@ -75,11 +72,10 @@ class SoakGraph:
 
     def __enter__(self) -> Self:
         with self._stack:
-            environment = graph_environment(os.environ, self._stack)
-            environment['ROS_LOG_DIR'] = str(self._out / LOGS)
-            self._stack.enter_context(_environment(environment))
+            self._stack.enter_context(environment(self._out / LOGS))
             (self._out / LOGS).mkdir(exist_ok=True)
-            self._up = self._stack.enter_context(self._graph())
+            self._up = self._stack.enter_context(graph_process(
+                __name__, self._graph(), self._out / LOGS))
             self._driver = self._stack.enter_context(spinning_node(_Driver))
             self.done = self._checked(lambda: self._driver.start(
                 self._out / RUN, identity(self._arguments)))
@@ -128,41 +124,12 @@ class SoakGraph:
                     f'{self._out / LOGS}/up.log') from error
             raise
 
-    @contextlib.contextmanager
-    def _graph(self) -> Any:
-        """The process that starts and stops the nodes."""
+    def _graph(self) -> list[str]:
+        """Arguments of the graph."""
         a = self._arguments
-        with (self._out / LOGS / 'up.log').open('ab') as log:
-            process = subprocess.Popen(
-                [sys.executable, '-m', __name__, str(os.getpid()), f'domain:={a.domains[0]}',
-                 f'method:={a.methods[-1]}', 'backend:=noisy_oracle',
-                 f'backend_options:=table={a.table}', f'seed:={a.seed}', f'bags:={a.bags}',
-                 f'bags_kept:={a.bags_kept}'],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-            try:
-                yield process
-            finally:
-                process.send_signal(signal.SIGINT)
-                try:
-                    process.wait(_STOP_S)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
-
-
-@contextlib.contextmanager
-def _environment(values: dict[str, str]) -> Any:
-    """Variables of this process, for as long as the context lasts."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        return [f'domain:={a.domains[0]}', f'method:={a.methods[-1]}', 'backend:=noisy_oracle',
+                f'backend_options:=table={a.table}', f'seed:={a.seed}', f'bags:={a.bags}',
+                f'bags_kept:={a.bags_kept}']
 
 
 class _Process:
@@ -213,7 +180,7 @@ def _used_by(processes: dict[int, _Process], pids: Sequence[int]) -> tuple[float
 
 def main(arguments: list[str]) -> int:
     """Run the nodes as long as the process with the given id lives; returns the exit code."""
-    return run_beside(arguments, lambda graph, values: graph.only(_NODES))
+    return run_beside(arguments, lambda graph, values: graph.only(NODES))
 
 
 if __name__ == '__main__':
