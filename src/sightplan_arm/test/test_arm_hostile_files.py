@@ -19,7 +19,8 @@ def test_too_deep_a_nesting_is_refused_with_the_name_of_the_file(tmp_path, read,
         read(path)
 
 
-@pytest.mark.parametrize('value', ['2026-99-99', '!!int x', '"\\U00110000"', '&a [*a]'])
+@pytest.mark.parametrize('value', ['2026-99-99', '!!int x', '"\\U00110000"', '&a [*a]',
+                                   f'[{"9" * 400}, 0, 320]'])
 def test_values_of_yaml_that_are_none_are_refused(tmp_path, value) -> None:
     path = tmp_path / 'camera.yaml'
     path.write_text(f'k: {value}\nwidth: 640\nheight: 480\n')

@@ -7,6 +7,7 @@ from boxes_double import box
 from drawer_double import DrawerTable, unit
 from sightplan.model import Action, FeedbackStatus, Form, InputError, Region
 from sightplan_arm.config import load_robot
+from sightplan_arm.geometry import inverse
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.skills import load_skills
 from sightplan_arm.skills.drawers import grip_pose, see_drawer
@@ -123,6 +124,39 @@ def test_what_has_no_room_stays_in_the_hand_and_can_be_put_back():
     assert len(bench.table.sent) == sent and bench.table.held[0] == 'a'
     assert bench.skills.put_back().report.cause == 'done'
     assert bench.table.boxes['a'].centre_m[:2] == pytest.approx((0.25, -0.15), abs=0.01)
+
+
+def test_a_hand_that_comes_upon_something_on_its_way_down_lets_go_there_and_leaves(monkeypatch):
+    """What the camera does not see: the hand cannot go lower than 8 mm above where it wants to."""
+    bench = bar_bench()
+    assert bench.skills.grasp_at(bench.around('a'), 'bar').report.cause == 'done'
+    command, stops = bench.table.command, bench.skills.carried.pose[2, 3] + 0.012 + 0.008
+
+    def blocked(trajectory):
+        command(trajectory)
+        ends = [KINEMATICS.fk(posture) for posture in trajectory.positions]
+        here = next((k for k, pose in enumerate(ends)
+                     if (inverse(ROBOT.table.pose) @ pose)[2, 3] < stops), None)
+        if bench.table.held is not None and here is not None:
+            bench.table.posture = trajectory.positions[max(0, here - 1)]
+
+    monkeypatch.setattr(bench.table, 'command', blocked)
+    report = bench.skills.place_at(bench.at(-0.25, -0.15, 0.012), 'tray').report
+    assert report.cause == 'done', report.message
+    lowered = [what for what in bench.gate.motions if what == 'down with the thing']
+    assert 1 < len(lowered) < 6, 'it goes on as long as nothing is in the way, and no longer'
+    assert bench.table.held is None and bench.skills.carried is None
+    assert np.allclose(bench.table.posture, ROBOT.arm.park, atol=1e-6)
+
+
+def test_what_hangs_low_is_carried_the_slower():
+    fastest = {}
+    for high_m in (0.05, 0.18):
+        bench = Bench(box('red', 0.25, -0.15, (0.04, 0.04, high_m)), verify=False)
+        assert bench.skills.grasp_at(bench.around('a'), 'it').report.cause == 'done'
+        home = bench.table.sent[-1]
+        fastest[high_m] = float(np.abs(home.velocities / ROBOT.arm.max_velocity).max())
+    assert fastest[0.18] < 0.8 * fastest[0.05]
 
 
 # --- open and close -----------------------------------------------------------------------------

@@ -9,6 +9,7 @@ metres.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -50,6 +51,8 @@ _LIFTS_M = (0.18, 0.28, 0.14, 0.10)  # what is tall is carried higher over what 
 _TILTS_RAD = (0.0, 0.25, -0.2)
 _TILE_M = 0.015  # of obstacles: walls of drawers and boxes are near
 _SAME_M, _SAME_RAD = 0.015, 0.3
+_HANGS_M = 0.10  # what hangs lower swings between the fingers, and is carried the slower for it
+_FELT_M, _PIECE_M = 0.018, 0.003  # the last of the way down, and how much of it is done at a time
 _SLENDER = 4.0  # what is so many times as high as half its width falls over easily
 _TALL_FALL_M = 0.02  # the most that such a thing may fall
 
@@ -344,14 +347,18 @@ class PlaceMoves:
     Attributes:
         spot: where.
         opening_m: to which the fingers open to let it go.
-        bring: to the place with the thing in the hand.
+        bring: to just above the place with the thing in the hand.
+        lower: the rest of the way down, piece by piece.
         leave: from there to where the camera sees everything.
+        way: (K, N) postures on the way up from the place, the lowest first.
     """
 
     spot: Spot
     opening_m: float
     bring: tuple[Motion, ...]
+    lower: tuple[Motion, ...]
     leave: tuple[Motion, ...]
+    way: Vector
 
 
 class PlacePlanner:
@@ -388,7 +395,7 @@ class PlacePlanner:
             UnreachableError: the arm cannot do it.
         """
         sequence = MotionSequence(self._paths, posture, around)
-        sequence.home('transfer', boxes, self._room(hang_m), self._slow)
+        sequence.home('transfer', boxes, self._room(hang_m), self._pace(hang_m))
         return self._checked(sequence.take())
 
     def place(self, surface: Surface, held: Carried, spot: Spot) -> PlaceMoves:
@@ -435,20 +442,55 @@ class PlacePlanner:
         sequence = MotionSequence(self._paths, self._robot.arm.park,
                                   Around(known, thing, held.width_m))
         sequence.out('transfer', 'with the thing to above its place', path[-1], others,
-                     self._room(held.hang_m), self._slow)
+                     self._room(held.hang_m), self._pace(held.hang_m))
         sequence.around = replace(sequence.around, touches=put_down(
             thing, self._paths.pose(path[0]), known, None))
-        sequence.along('place', 'down with the thing', path[::-1], self._slow)
+        felt = self._felt(path)
+        above = np.concatenate([felt[-1:], path[self._heights(path) > self._heights(felt)[-1]]])
+        sequence.along('place', 'down to above its place', above[::-1], self._slow)
         bring = sequence.take()
+        for here, below in itertools.pairwise(felt[::-1]):
+            sequence.along('place', 'down with the thing', np.stack([here, below]), self._slow)
+        lower = sequence.take()
+        way = np.concatenate([felt, above[1:]])
         sequence.around = Around(known, opening_m=opening)
-        sequence.along('retreat', 'up from the thing', path, self._slow)
+        sequence.along('retreat', 'up from the thing', way, self._slow)
         sequence.home('retreat', others, self._room_m)
-        moves = PlaceMoves(spot, opening, bring, sequence.take())
-        self._checked((*moves.bring, *moves.leave))
+        moves = PlaceMoves(spot, opening, bring, lower, sequence.take(), way)
+        self._checked((*moves.bring, *moves.lower, *moves.leave))
         return moves
+
+    def leave_from(self, moves: PlaceMoves, posture: Vector) -> tuple[Motion, ...]:
+        """The motions that leave a place where something was in the way of the hand.
+
+        Args:
+            moves: that put a thing down.
+            posture: in which the arm stands, on or beside the way down.
+        """
+        up, *home = moves.leave
+        higher = self._heights(moves.way) > self._heights(posture[None])[0] + _PIECE_M
+        sequence = MotionSequence(self._paths, posture, up.around)
+        sequence.along(up.phase, up.what, np.concatenate([posture[None], moves.way[higher]]),
+                       self._slow)
+        return (*sequence.take(), *home)
+
+    def _heights(self, path: Vector) -> Vector:
+        """(K,) of the tip along a path."""
+        return self._paths.kinematics.fk_many(path, (self._robot.tip_frame,))[:, 0, 2]
+
+    def _felt(self, path: Vector) -> Vector:
+        """(M, N) the lower end of a path up, in small steps."""
+        heights = self._heights(path)
+        reach = min(_FELT_M, float(heights[-1] - heights[0]) / 2)
+        wanted = heights[0] + np.linspace(0.0, reach, 1 + max(1, round(reach / _PIECE_M)))
+        return np.stack([np.interp(wanted, heights, joint) for joint in path.T], axis=1)
 
     def _room(self, hang_m: float) -> float:
         return self._room_m + max(0.0, hang_m - self._robot.gripper.hand.below_tip_m)
+
+    def _pace(self, hang_m: float) -> float:
+        """Part of the speed with a thing that hangs so far below the tip."""
+        return self._slow * _HANGS_M / max(hang_m, _HANGS_M)
 
     def _high(self, surface: Surface, without: Mask | None = None) -> list[Box]:
         least = self._robot.gripper.hand.fingers_m - _MARGIN_M

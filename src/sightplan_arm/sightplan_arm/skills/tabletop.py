@@ -91,6 +91,8 @@ class TabletopSettings(PlaceSettings):
                            'before [m]', low=0.0, high=0.05)
     lag_m: float = param(0.003, 'A hand that stays behind by this is stopped by something [m]',
                          low=0.0005, high=0.05)
+    touch_m: float = param(0.0015, 'A hand that stays above where it goes down to by this has put '
+                           'the thing on something [m]', low=0.0005, high=0.02)
     closed_m: float = param(0.012, 'A front that is out by no more is closed [m]', low=0.001,
                             high=0.05)
     moved: float = param(0.7, 'Fraction of a planned way that a drawer must have moved', low=0.1,
@@ -289,12 +291,14 @@ class TabletopSkills(PointingSkills):
             self._follow((motion,), watch)
             if not dry and self._opening() < _SOMETHING_M:
                 return self._lost('the fingers closed on the way: the thing is lost', watch)
+        touched = self._lower(moves.lower, dry, watch)
         with watch.phase('release'):
             self._gate.grip(moves.opening_m, self._robot.gripper.force_n, 'let the thing go')
             self._arm.wait(0.0 if dry else self._settle_s)
         if not dry:
             self.held = self.carried = None
-        self._follow(moves.leave, watch)
+        self._follow(moves.leave if not touched else self._places.leave_from(
+            moves, self._arm_state().positions), watch)
         if dry:
             return causes.DRY_RUN, 'dry run: the motions were planned, none was sent'
         self._park(watch)
@@ -304,6 +308,16 @@ class TabletopSkills(PointingSkills):
             there = _is_there(before, self._see(), moves.spot, held, meant)
         return (causes.DONE, '') if there else (
             causes.MISPLACED, 'it is not seen where it was put down')
+
+    def _lower(self, pieces: Sequence[Motion], dry: bool, watch: Stopwatch) -> bool:
+        """Go down piece by piece; returns whether something was in the way before the end."""
+        for motion in pieces:
+            self._follow((motion,), watch)
+            goal, here = (float(self._paths.pose(posture)[2, 3]) for posture in (
+                motion.trajectory.positions[-1], self._arm_state().positions))
+            if not dry and here - goal > self.tabletop.touch_m:
+                return True
+        return False
 
     def _put_back(self, action: Action, watch: Stopwatch) -> tuple[str, str]:
         """Put what is held down where it was taken."""

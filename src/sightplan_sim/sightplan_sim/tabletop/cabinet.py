@@ -8,7 +8,7 @@ of a chest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -102,6 +102,7 @@ class DrawerRoom:
         room: its floor; the height is that of its upper face.
         height_m: what is higher than this does not fit under what is above the drawer.
         slide: how it moves.
+        front_m: y of the cabinet's front, behind which the floor is covered.
     """
 
     part: str
@@ -109,6 +110,22 @@ class DrawerRoom:
     room: Room
     height_m: float
     slide: Slide
+    front_m: float
+
+    def uncovered(self, out: float) -> tuple[tuple[float, float], Room]:
+        """The part of the floor that is seen from above, with the drawer fully open.
+
+        Args:
+            out: as much of it as if the drawer were open by this part of its way.
+
+        Returns:
+            (x, y) of its middle in the cabinet's frame while the drawer is fully open; the part.
+        """
+        x, y = (at + way * self.slide.upper for at, way in zip(
+            self.centre_m, self.slide.axis[:2], strict=True))
+        rear = min(y + self.room.half_y, self.front_m - (1.0 - out) * self.slide.upper)
+        half = (rear - (y - self.room.half_y)) / 2
+        return (x, rear - half), replace(self.room, half_y=half)
 
 
 def drawer_rooms(thing: Thing) -> tuple[DrawerRoom, ...]:
@@ -134,7 +151,7 @@ def _rooms(size: Vec3) -> tuple[DrawerRoom, ...]:
         top = middle + h / 4 - (_WALL_M if middle > h / 2 else _WALL_M / 2)
         low = floor.at[2] + floor.size[2] / 2
         rooms.append(DrawerRoom(name, (0.0, (rear + front) / 2), Room(
-            half_x, (rear - front) / 2, low, round=False), top - low - _PLAY_M, slide))
+            half_x, (rear - front) / 2, low, round=False), top - low - _PLAY_M, slide, -y / 2))
     return tuple(rooms)
 
 

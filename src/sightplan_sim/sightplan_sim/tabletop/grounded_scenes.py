@@ -140,7 +140,8 @@ def make_source() -> GroundedTables:
 def is_clear(found: Tidying, visible: Visible) -> bool:
     """Whether enough of everything is seen, and no two things have nearly the same box.
 
-    Of drawers only those count that the tasks are about.
+    Of drawers only those count that the tasks are about. What the picture's edge cuts off is not
+    seen enough, however much of it is: nobody can tell where its middle is.
     """
     things = [one.name for one in found.arrangement.table.things]
     drawers = [found.arrangement.destinations[one.drawer] for one in found.arrangement.clauses
@@ -148,11 +149,19 @@ def is_clear(found: Tidying, visible: Visible) -> bool:
     if not (all(visible.shows_thing(name, LEAST_SEEN) for name in things)
             and all(_shows_front(one, found, visible) for one in drawers)):
         return False
-    boxes = [box_of(visible.thing(name)) for name in things
+    masks = [visible.thing(name) for name in things
              if found.arrangement.table.named(name).thing.category != CABINET]
-    boxes += [box_of(mask_of(one, found, visible)) for one in drawers]
+    masks += [mask_of(one, found, visible) for one in drawers]
+    if any(_is_cut_off(mask) for mask in masks):
+        return False
+    boxes = [box_of(mask) for mask in masks]
     return all(_overlap(one, other) <= MOST_ALIKE
                for one, other in itertools.combinations(boxes, 2))
+
+
+def _is_cut_off(mask: Mask) -> bool:
+    """Whether a mask reaches to an edge of the picture."""
+    return bool(mask[[0, -1]].any() or mask[:, [0, -1]].any())
 
 
 def _shows_front(drawer: Destination, found: Tidying, visible: Visible) -> bool:

@@ -1,7 +1,12 @@
-"""Whether things fit into a destination side by side, and where each may stand then."""
+"""Whether a hand can put things into a destination side by side, and where each may stand then.
+
+A drawer takes up what fits into the part of its floor that is not under the cabinet any more, for
+a hand comes from above.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +17,10 @@ from sightplan_sim.tabletop.table import footprint
 
 APART_M = 0.016
 """Between things in one destination, and for fingers."""
+EDGE_M = 0.008
+"""Between things and walls: cameras and hands err by some millimetres."""
+DRAWN_OUT = 0.9
+"""How far a drawer is open at least when something is put in, as a part of its way."""
 _MOUTH = 0.92
 _PLATE = 0.86
 """Parts of the radius of a bowl and of a plate that things may take up."""
@@ -71,12 +80,13 @@ def spots(destination: Destination, things: Sequence[tuple[str, Thing]]) -> list
     middle, height = (0.0, 0.0), math.inf
     if destination.part:
         drawer = next(one for one in drawer_rooms(thing) if one.part == destination.part)
-        room, height = drawer.room, drawer.height_m
-        middle = (drawer.centre_m[0] + drawer.slide.axis[0] * drawer.slide.upper,
-                  drawer.centre_m[1] + drawer.slide.axis[1] * drawer.slide.upper)
+        middle, room = drawer.uncovered(DRAWN_OUT)
+        height = drawer.height_m
     else:
         assert thing.room is not None
         room = thing.room
+    if not room.round:
+        room = dataclasses.replace(room, half_x=room.half_x - EDGE_M, half_y=room.half_y - EDGE_M)
     if any(one.size[2] > height for _, one in things):
         return None
     places = _in_circle(destination, room, things) if room.round else _in_rectangle(room, things)

@@ -2,21 +2,20 @@
   (:domain tabletop)
   (:objects
     table - surface
-    napkin_1 napkin_2 napkin_3 bottle_1 bottle_2 bottle_3 bottle_4 - thing
-    tray_1 - surface
+    spoon_1 spoon_2 - thing
+    crate_1 - container
+    ball_1 - thing
     bowl_1 - container
+    napkin_1 ball_2 - thing
     drawer_1 drawer_2 - drawer)
   (:init
-    (on napkin_1 table) (on napkin_2 table) (on napkin_3 table) (on bottle_1 table) (on bottle_2 table) (on bottle_3 table) (on bottle_4 table)
+    (on spoon_1 table) (on spoon_2 table) (on ball_1 table) (on napkin_1 table) (on ball_2 table)
     (clear drawer_1) (clear drawer_2)
     (handempty)
     (over drawer_1 drawer_2))
   (:goal (and
-    (in napkin_1 drawer_1)
-    (in napkin_2 drawer_1)
-    (in napkin_3 drawer_1)
-    (on bottle_1 tray_1)
-    (on bottle_2 tray_1)
-    (on bottle_3 tray_1)
-    (on bottle_4 tray_1)
-    (open drawer_1))))
+    (in spoon_1 crate_1)
+    (in spoon_2 crate_1)
+    (in ball_1 bowl_1)
+    (in napkin_1 drawer_2)
+    (not (open drawer_2)))))

@@ -2,20 +2,20 @@
   (:domain tabletop)
   (:objects
     table - surface
-    can_1 can_2 can_3 can_4 can_5 - thing
-    crate_1 - container
-    fork_1 fork_2 knife_1 - thing
+    bottle_1 bottle_2 bottle_3 bottle_4 bottle_5 - thing
     tray_1 - surface
-    ball_1 - thing)
+    ball_1 ball_2 ball_3 ball_4 ball_5 - thing
+    bowl_1 - container
+    ball_6 - thing)
   (:init
-    (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table) (on can_5 table) (on fork_1 table) (on fork_2 table) (on knife_1 table) (on ball_1 table)
+    (on bottle_1 table) (on bottle_2 table) (on bottle_3 table) (on bottle_4 table) (on bottle_5 table) (on ball_1 table) (on ball_2 table) (on ball_3 table) (on ball_4 table) (on ball_5 table) (on ball_6 table)
     (handempty))
   (:goal (and
-    (in can_1 crate_1)
-    (in can_2 crate_1)
-    (in can_3 crate_1)
-    (in can_4 crate_1)
-    (in can_5 crate_1)
-    (on fork_1 tray_1)
-    (on fork_2 tray_1)
-    (on knife_1 tray_1))))
+    (on bottle_1 tray_1)
+    (on bottle_2 tray_1)
+    (on bottle_3 tray_1)
+    (on bottle_4 tray_1)
+    (on bottle_5 tray_1)
+    (in ball_1 bowl_1)
+    (in ball_4 bowl_1)
+    (in ball_5 bowl_1))))

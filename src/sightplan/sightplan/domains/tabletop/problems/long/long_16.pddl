@@ -2,20 +2,18 @@
   (:domain tabletop)
   (:objects
     table - surface
-    ball_1 ball_2 ball_3 ball_4 knife_1 knife_2 knife_3 knife_4 - thing
+    screwdriver_1 screwdriver_2 - thing
     tray_1 - surface
-    knife_5 - thing
-    drawer_1 drawer_2 - drawer)
+    apple_1 apple_2 apple_3 apple_4 apple_5 - thing
+    tray_2 - surface
+    box_1 screwdriver_3 - thing)
   (:init
-    (on ball_1 table) (on ball_2 table) (on ball_3 table) (on ball_4 table) (on knife_1 table) (on knife_2 table) (on knife_3 table) (on knife_4 table) (on knife_5 table)
-    (clear drawer_1) (clear drawer_2)
-    (handempty)
-    (over drawer_1 drawer_2))
+    (on screwdriver_1 table) (on screwdriver_2 table) (on apple_1 table) (on apple_2 table) (on apple_3 table) (on apple_4 table) (on apple_5 table) (on box_1 table) (on screwdriver_3 table)
+    (handempty))
   (:goal (and
-    (in ball_1 drawer_2)
-    (in ball_2 drawer_2)
-    (in ball_4 drawer_2)
-    (on knife_1 tray_1)
-    (on knife_2 tray_1)
-    (on knife_3 tray_1)
-    (open drawer_2))))
+    (on screwdriver_1 tray_1)
+    (on screwdriver_2 tray_1)
+    (on apple_2 tray_2)
+    (on apple_3 tray_2)
+    (on apple_4 tray_2)
+    (on apple_5 tray_2))))

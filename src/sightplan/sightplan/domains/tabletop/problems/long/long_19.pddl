@@ -2,21 +2,19 @@
   (:domain tabletop)
   (:objects
     table - surface
-    screwdriver_1 screwdriver_2 screwdriver_3 screwdriver_4 screwdriver_5 ball_1 ball_2 ball_3 ball_4 ball_5 - thing
-    drawer_1 drawer_2 - drawer)
+    ball_1 ball_2 ball_3 - thing
+    bowl_1 - container
+    can_1 can_2 can_3 can_4 - thing
+    tray_1 - surface
+    can_5 spoon_1 - thing)
   (:init
-    (on screwdriver_1 table) (on screwdriver_2 table) (on screwdriver_3 table) (on screwdriver_4 table) (on screwdriver_5 table) (on ball_1 table) (on ball_2 table) (on ball_3 table) (on ball_4 table) (on ball_5 table)
-    (clear drawer_1) (clear drawer_2)
-    (handempty)
-    (over drawer_1 drawer_2))
+    (on ball_1 table) (on ball_2 table) (on ball_3 table) (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table) (on can_5 table) (on spoon_1 table)
+    (handempty))
   (:goal (and
-    (in screwdriver_2 drawer_1)
-    (in screwdriver_3 drawer_1)
-    (in screwdriver_4 drawer_1)
-    (in screwdriver_5 drawer_1)
-    (in ball_1 drawer_2)
-    (in ball_2 drawer_2)
-    (in ball_3 drawer_2)
-    (in ball_4 drawer_2)
-    (not (open drawer_1))
-    (not (open drawer_2)))))
+    (in ball_1 bowl_1)
+    (in ball_2 bowl_1)
+    (in ball_3 bowl_1)
+    (on can_1 tray_1)
+    (on can_2 tray_1)
+    (on can_3 tray_1)
+    (on can_4 tray_1))))

@@ -2,21 +2,17 @@
   (:domain tabletop)
   (:objects
     table - surface
-    apple_1 apple_2 apple_3 apple_4 apple_5 apple_6 - thing
+    jar_1 jar_2 jar_3 jar_4 jar_5 - thing
     tray_1 - surface
-    screwdriver_1 screwdriver_2 can_1 - thing
-    drawer_1 drawer_2 - drawer)
+    apple_1 banana_1 - thing
+    crate_1 - container
+    hammer_1 - thing)
   (:init
-    (on apple_1 table) (on apple_2 table) (on apple_3 table) (on apple_4 table) (on apple_5 table) (on apple_6 table) (on screwdriver_1 table) (on screwdriver_2 table) (on can_1 table)
-    (clear drawer_1) (clear drawer_2)
-    (handempty)
-    (over drawer_1 drawer_2))
+    (on jar_1 table) (on jar_2 table) (on jar_3 table) (on jar_4 table) (on jar_5 table) (on apple_1 table) (on banana_1 table) (on hammer_1 table)
+    (handempty))
   (:goal (and
-    (on apple_2 tray_1)
-    (on apple_3 tray_1)
-    (on apple_4 tray_1)
-    (on apple_5 tray_1)
-    (on apple_6 tray_1)
-    (in screwdriver_1 drawer_2)
-    (in screwdriver_2 drawer_2)
-    (not (open drawer_2)))))
+    (on jar_3 tray_1)
+    (on jar_4 tray_1)
+    (on jar_5 tray_1)
+    (in apple_1 crate_1)
+    (in banana_1 crate_1))))

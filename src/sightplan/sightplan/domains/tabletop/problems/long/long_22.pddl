@@ -4,20 +4,20 @@
     table - surface
     hammer_1 - thing
     crate_1 - container
-    apple_1 apple_2 apple_3 apple_4 apple_5 apple_6 - thing
-    tray_1 - surface
-    cup_1 cup_2 cup_3 cup_4 - thing
-    tray_2 - surface)
+    ball_1 ball_2 ball_3 ball_4 ball_5 ball_6 - thing
+    crate_2 - container
+    can_1 can_2 can_3 can_4 - thing
+    tray_1 - surface)
   (:init
-    (on hammer_1 table) (on apple_1 table) (on apple_2 table) (on apple_3 table) (on apple_4 table) (on apple_5 table) (on apple_6 table) (on cup_1 table) (on cup_2 table) (on cup_3 table) (on cup_4 table)
+    (on hammer_1 table) (on ball_1 table) (on ball_2 table) (on ball_3 table) (on ball_4 table) (on ball_5 table) (on ball_6 table) (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table)
     (handempty))
   (:goal (and
     (in hammer_1 crate_1)
-    (on apple_2 tray_1)
-    (on apple_3 tray_1)
-    (on apple_4 tray_1)
-    (on apple_5 tray_1)
-    (on apple_6 tray_1)
-    (on cup_2 tray_2)
-    (on cup_3 tray_2)
-    (on cup_4 tray_2))))
+    (in ball_2 crate_2)
+    (in ball_3 crate_2)
+    (in ball_4 crate_2)
+    (in ball_5 crate_2)
+    (in ball_6 crate_2)
+    (on can_2 tray_1)
+    (on can_3 tray_1)
+    (on can_4 tray_1))))

@@ -2,23 +2,20 @@
   (:domain tabletop)
   (:objects
     table - surface
-    box_1 box_2 box_3 box_4 - thing
+    bottle_1 bottle_2 bottle_3 bottle_4 bottle_5 - thing
     tray_1 - surface
-    screwdriver_1 screwdriver_2 screwdriver_3 screwdriver_4 screwdriver_5 - thing
-    bowl_1 - container
+    napkin_1 napkin_2 napkin_3 napkin_4 - thing
     drawer_1 drawer_2 - drawer)
   (:init
-    (on box_1 table) (on box_2 table) (on box_3 table) (on box_4 table) (on screwdriver_1 table) (on screwdriver_2 table) (on screwdriver_3 table) (on screwdriver_4 table) (on screwdriver_5 table)
+    (on bottle_1 table) (on bottle_2 table) (on bottle_3 table) (on bottle_4 table) (on bottle_5 table) (on napkin_1 table) (on napkin_2 table) (on napkin_3 table) (on napkin_4 table)
     (clear drawer_1) (clear drawer_2)
     (handempty)
     (over drawer_1 drawer_2))
   (:goal (and
-    (on box_1 tray_1)
-    (on box_2 tray_1)
-    (on box_3 tray_1)
-    (on box_4 tray_1)
-    (in screwdriver_2 drawer_2)
-    (in screwdriver_3 drawer_2)
-    (in screwdriver_4 drawer_2)
-    (in screwdriver_5 drawer_2)
-    (not (open drawer_2)))))
+    (on bottle_1 tray_1)
+    (on bottle_2 tray_1)
+    (on bottle_3 tray_1)
+    (on bottle_4 tray_1)
+    (on bottle_5 tray_1)
+    (in napkin_3 drawer_1)
+    (open drawer_1))))

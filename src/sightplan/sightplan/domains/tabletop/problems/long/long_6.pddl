@@ -2,19 +2,22 @@
   (:domain tabletop)
   (:objects
     table - surface
-    apple_1 apple_2 - thing
+    ball_1 ball_2 ball_3 ball_4 ball_5 ball_6 - thing
     crate_1 - container
-    screwdriver_1 screwdriver_2 screwdriver_3 cup_1 - thing
+    napkin_1 napkin_2 napkin_3 - thing
+    plate_1 - surface
     drawer_1 drawer_2 - drawer)
   (:init
-    (on apple_1 table) (on apple_2 table) (on screwdriver_1 table) (on screwdriver_2 table) (on screwdriver_3 table) (on cup_1 table)
+    (on ball_1 table) (on ball_2 table) (on ball_3 table) (on ball_4 table) (on ball_5 table) (on ball_6 table) (on napkin_1 table) (on napkin_2 table) (on napkin_3 table)
     (clear drawer_1) (clear drawer_2)
     (handempty)
     (over drawer_1 drawer_2))
   (:goal (and
-    (in apple_1 crate_1)
-    (in apple_2 crate_1)
-    (in screwdriver_1 drawer_1)
-    (in screwdriver_2 drawer_1)
-    (in screwdriver_3 drawer_1)
-    (open drawer_1))))
+    (in ball_2 crate_1)
+    (in ball_3 crate_1)
+    (in ball_4 crate_1)
+    (in ball_5 crate_1)
+    (in ball_6 crate_1)
+    (in napkin_1 drawer_2)
+    (in napkin_2 drawer_2)
+    (not (open drawer_2)))))

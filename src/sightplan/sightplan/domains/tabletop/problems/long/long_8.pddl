@@ -2,18 +2,18 @@
   (:domain tabletop)
   (:objects
     table - surface
-    can_1 can_2 can_3 banana_1 - thing
+    cup_1 cup_2 cup_3 cup_4 - thing
     tray_1 - surface
-    ball_1 ball_2 ball_3 ball_4 - thing
-    bowl_1 - container
-    can_4 - thing)
+    apple_1 apple_2 apple_3 - thing
+    plate_1 - surface
+    can_1 can_2 - thing)
   (:init
-    (on can_1 table) (on can_2 table) (on can_3 table) (on banana_1 table) (on ball_1 table) (on ball_2 table) (on ball_3 table) (on ball_4 table) (on can_4 table)
+    (on cup_1 table) (on cup_2 table) (on cup_3 table) (on cup_4 table) (on apple_1 table) (on apple_2 table) (on apple_3 table) (on can_1 table) (on can_2 table)
     (handempty))
   (:goal (and
-    (on can_1 tray_1)
-    (on can_2 tray_1)
-    (on can_3 tray_1)
-    (on banana_1 tray_1)
-    (in ball_1 bowl_1)
-    (in ball_3 bowl_1))))
+    (on cup_1 tray_1)
+    (on cup_2 tray_1)
+    (on cup_3 tray_1)
+    (on cup_4 tray_1)
+    (on apple_2 plate_1)
+    (on apple_3 plate_1))))

@@ -2,18 +2,16 @@
   (:domain tabletop)
   (:objects
     table - surface
-    spoon_1 - thing
-    tray_1 - surface
-    ball_1 - thing
-    bowl_1 - container
-    cup_1 cup_2 cup_3 cup_4 - thing
+    screwdriver_1 screwdriver_2 screwdriver_3 screwdriver_4 - thing
     crate_1 - container
-    ball_2 - thing)
+    drawer_1 drawer_2 - drawer)
   (:init
-    (on spoon_1 table) (on ball_1 table) (on cup_1 table) (on cup_2 table) (on cup_3 table) (on cup_4 table) (on ball_2 table)
-    (handempty))
+    (on screwdriver_1 table) (on screwdriver_2 table) (on screwdriver_3 table) (on screwdriver_4 table)
+    (clear drawer_1) (clear drawer_2)
+    (handempty)
+    (over drawer_1 drawer_2))
   (:goal (and
-    (on spoon_1 tray_1)
-    (in ball_1 bowl_1)
-    (in cup_2 crate_1)
-    (in cup_4 crate_1))))
+    (in screwdriver_1 drawer_2)
+    (in screwdriver_2 drawer_2)
+    (in screwdriver_3 drawer_2)
+    (not (open drawer_2)))))

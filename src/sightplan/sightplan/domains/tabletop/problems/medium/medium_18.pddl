@@ -4,10 +4,10 @@
     table - surface
     cup_1 banana_1 can_1 - thing
     crate_1 - container
-    knife_1 knife_2 cup_2 cup_3 - thing
+    can_2 apple_1 - thing
     drawer_1 drawer_2 - drawer)
   (:init
-    (on cup_1 table) (on banana_1 table) (on can_1 table) (on knife_1 table) (on knife_2 table) (on cup_2 table) (on cup_3 table)
+    (on cup_1 table) (on banana_1 table) (on can_1 table) (on can_2 table) (on apple_1 table)
     (clear drawer_1) (clear drawer_2)
     (handempty)
     (over drawer_1 drawer_2))

@@ -2,14 +2,14 @@
   (:domain tabletop)
   (:objects
     table - surface
-    cup_1 cup_2 cup_3 cup_4 - thing
-    tray_1 - surface
-    jar_1 - thing)
+    ball_1 ball_2 ball_3 ball_4 ball_5 - thing
+    crate_1 - container
+    plate_1 - surface)
   (:init
-    (on cup_1 table) (on cup_2 table) (on cup_3 table) (on cup_4 table) (on jar_1 table)
+    (on ball_1 table) (on ball_2 table) (on ball_3 table) (on ball_4 table) (on ball_5 table)
     (handempty))
   (:goal (and
-    (on cup_1 tray_1)
-    (on cup_2 tray_1)
-    (on cup_3 tray_1)
-    (on cup_4 tray_1))))
+    (in ball_1 crate_1)
+    (in ball_3 crate_1)
+    (in ball_4 crate_1)
+    (in ball_5 crate_1))))

@@ -2,15 +2,14 @@
   (:domain tabletop)
   (:objects
     table - surface
-    ball_1 ball_2 ball_3 bottle_1 bottle_2 - thing
-    drawer_1 drawer_2 - drawer)
+    apple_1 apple_2 apple_3 apple_4 - thing
+    tray_1 - surface
+    napkin_1 - thing)
   (:init
-    (on ball_1 table) (on ball_2 table) (on ball_3 table) (on bottle_1 table) (on bottle_2 table)
-    (clear drawer_1) (clear drawer_2)
-    (handempty)
-    (over drawer_1 drawer_2))
+    (on apple_1 table) (on apple_2 table) (on apple_3 table) (on apple_4 table) (on napkin_1 table)
+    (handempty))
   (:goal (and
-    (in ball_1 drawer_1)
-    (in ball_2 drawer_1)
-    (in ball_3 drawer_1)
-    (not (open drawer_1)))))
+    (on apple_1 tray_1)
+    (on apple_2 tray_1)
+    (on apple_3 tray_1)
+    (on apple_4 tray_1))))

@@ -4,9 +4,9 @@
     table - surface
     hammer_1 screwdriver_1 - thing
     crate_1 - container
-    jar_1 jar_2 jar_3 - thing)
+    banana_1 cup_1 apple_1 - thing)
   (:init
-    (on hammer_1 table) (on screwdriver_1 table) (on jar_1 table) (on jar_2 table) (on jar_3 table)
+    (on hammer_1 table) (on screwdriver_1 table) (on banana_1 table) (on cup_1 table) (on apple_1 table)
     (handempty))
   (:goal (and
     (in hammer_1 crate_1)
