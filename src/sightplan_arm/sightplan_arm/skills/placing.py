@@ -49,7 +49,9 @@ _ROOM_M, _LEAST_M = 0.005, 0.003
 _ABOVE_M = 2 * _LEAST_M  # between the hand and what is under it, where heights are only seen
 _LIFTS_M = (0.18, 0.28, 0.14, 0.10)  # what is tall is carried higher over what is tall
 _TILTS_RAD = (0.0, 0.25, -0.2)
-_TILE_M = 0.015  # of obstacles: walls of drawers and boxes are near
+_TILE_M = 0.008  # of obstacles: walls of drawers and boxes are near
+_ROOMY = (1.0, 0.5, 0.0)  # how much of the wanted room there is to be around a thing
+_CLOSE = 0.012  # what it costs if there is none
 _SAME_M, _SAME_RAD = 0.015, 0.3
 _HANGS_M = 0.10  # what hangs lower swings between the fingers, and is carried the slower for it
 _FELT_M, _PIECE_M = 0.018, 0.003  # the last of the way down, and how much of it is done at a time
@@ -72,6 +74,8 @@ class PlaceSettings(PointingSettings):
                           '[m]', low=0.0, high=0.3)
     release_m: float = param(0.024, 'How much the fingers open to let a thing go [m]', low=0.005,
                              high=0.08)
+    least_release_m: float = param(0.012, 'The same where things are too close for that [m]',
+                                   low=0.005, high=0.08)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +115,7 @@ class Spot:
         rest_m: (2,) where the thing's middle will be.
         support_m: height of what it will stand on.
         fall_m: how far it falls.
+        opening_m: to which the fingers open to let it go.
         cost: the lower, the better.
     """
 
@@ -119,6 +124,7 @@ class Spot:
     rest_m: Vector
     support_m: float
     fall_m: float
+    opening_m: float
     cost: float
 
 
@@ -137,7 +143,8 @@ def propose_spots(surface: Surface, held: Carried, place_m: Vector, meant: Mask 
         most: number of proposals.
     """
     grids = _Heights(surface, place_m, meant, settings, held, gripper)
-    found = [spot for turn in grids.turns() for spot in grids.spots(turn)]
+    found = [spot for turn in grids.turns() for part in _ROOMY
+             for spot in grids.spots(turn, part)]
     found.sort(key=lambda spot: spot.cost)
     kept: list[Spot] = []
     for one in found:
@@ -194,19 +201,26 @@ class _Heights:
                       for quarter in range(4)]
         return turns
 
-    def spots(self, turn: float) -> Iterator[Spot]:
-        """Those with the hand turned so far."""
+    def spots(self, turn: float, roomy: float) -> Iterator[Spot]:
+        """Those with the hand turned so far.
+
+        Args:
+            turn: about the vertical.
+            roomy: how much of the room beside a thing and for the fingers there is to be, from 0
+                to 1.
+        """
         s, hand = self._settings, self._gripper.hand
         cos, sin = math.cos(turn), math.sin(turn)
         spin = np.array([[cos, -sin], [sin, cos]])
         outline, centre = self._inner @ spin.T, spin @ self._centre
-        thing = _kernel(outline, s.beside_m if self._on_table else 0.0)
+        thing = _kernel(outline, s.beside_m if self._on_table else roomy * s.beside_m)
+        opening = min(self._gripper.open_m, self._held.width_m + s.least_release_m + roomy * (
+            s.release_m - s.least_release_m))
         support = cv2.dilate(self._top, thing) - 0.001
         mean = cv2.filter2D(self._top, -1, thing.astype(np.float32) / thing.sum(),
                             borderType=cv2.BORDER_REPLICATE)
         opens = spin @ self._held.pose[:2, 1]
         opens = opens / max(float(np.linalg.norm(opens)), 1e-6)
-        opening = min(self._held.width_m + s.release_m, self._gripper.open_m)
         fingers = np.zeros(self._top.shape, np.float32)
         for side in (-1.0, 1.0):
             middle = side * (opening + hand.finger_thickness_m) / 2 * opens
@@ -237,7 +251,7 @@ class _Heights:
             0.0, self._half_m - self._depth[inside[..., 1], inside[..., 0]])
         cost = (0.35 * off + 1.0 * np.maximum(0.0, support - self._level - 0.004)
                 + 0.7 * np.maximum(0.0, support - mean - 0.003) + 2.0 * over + 0.6 * fall
-                + 0.003 * turned)
+                + 0.003 * turned + _CLOSE * (1.0 - roomy))
         cost = np.where(able, cost, np.inf)
         order = np.argsort(cost, axis=None)[:400:20]
         for row, column in zip(*np.unravel_index(order, cost.shape), strict=True):
@@ -245,7 +259,7 @@ class _Heights:
                 return
             yield Spot(np.array([*places[row, column], lowest[row, column]], np.float64), turn,
                        np.asarray(rests[row, column]), float(support[row, column]),
-                       float(fall[row, column]), float(cost[row, column]))
+                       float(fall[row, column]), opening, float(cost[row, column]))
 
 
 def _side_rad(points: NDArray[Any]) -> float:
@@ -346,7 +360,6 @@ class PlaceMoves:
 
     Attributes:
         spot: where.
-        opening_m: to which the fingers open to let it go.
         bring: to just above the place with the thing in the hand.
         lower: the rest of the way down, piece by piece.
         leave: from there to where the camera sees everything.
@@ -354,7 +367,6 @@ class PlaceMoves:
     """
 
     spot: Spot
-    opening_m: float
     bring: tuple[Motion, ...]
     lower: tuple[Motion, ...]
     leave: tuple[Motion, ...]
@@ -438,7 +450,6 @@ class PlacePlanner:
               path: Vector) -> PlaceMoves:
         known = solids(others, self._robot.table.block_m)
         thing = thing_in_hand(held.thing, held.pose)
-        opening = min(held.width_m + self._settings.release_m, self._robot.gripper.open_m)
         sequence = MotionSequence(self._paths, self._robot.arm.park,
                                   Around(known, thing, held.width_m))
         sequence.out('transfer', 'with the thing to above its place', path[-1], others,
@@ -453,10 +464,10 @@ class PlacePlanner:
             sequence.along('place', 'down with the thing', np.stack([here, below]), self._slow)
         lower = sequence.take()
         way = np.concatenate([felt, above[1:]])
-        sequence.around = Around(known, opening_m=opening)
+        sequence.around = Around(known, opening_m=spot.opening_m)
         sequence.along('retreat', 'up from the thing', way, self._slow)
         sequence.home('retreat', others, self._room_m)
-        moves = PlaceMoves(spot, opening, bring, lower, sequence.take(), way)
+        moves = PlaceMoves(spot, bring, lower, sequence.take(), way)
         self._checked((*moves.bring, *moves.lower, *moves.leave))
         return moves
 

@@ -293,7 +293,8 @@ class TabletopSkills(PointingSkills):
                 return self._lost('the fingers closed on the way: the thing is lost', watch)
         touched = self._lower(moves.lower, dry, watch)
         with watch.phase('release'):
-            self._gate.grip(moves.opening_m, self._robot.gripper.force_n, 'let the thing go')
+            self._gate.grip(moves.spot.opening_m, self._robot.gripper.force_n,
+                            'let the thing go')
             self._arm.wait(0.0 if dry else self._settle_s)
         if not dry:
             self.held = self.carried = None
@@ -326,8 +327,9 @@ class TabletopSkills(PointingSkills):
             return super()._put_back(action, watch)
         with watch.phase('perceive'):
             before = self._see()
+        opening = min(held.width_m + self.tabletop.release_m, self._robot.gripper.open_m)
         spot = Spot(held.pose[:3, 3] + (0.0, 0.0, self.tabletop.drop_m), 0.0,
-                    held.thing.centre_m, float(held.pose[2, 3]) - held.hang_m, 0.0, 0.0)
+                    held.thing.centre_m, float(held.pose[2, 3]) - held.hang_m, 0.0, opening, 0.0)
         with watch.phase('plan'):
             moves = self._first_place(before, held, (spot,))
         with self._gate.skill(str(action)):

@@ -15,8 +15,8 @@ from sightplan_sim.tabletop.cabinet import CABINET, drawer_rooms
 from sightplan_sim.tabletop.shapes import Room, Thing
 from sightplan_sim.tabletop.table import footprint
 
-APART_M = 0.016
-"""Between things in one destination, and for fingers."""
+APART_M = 0.026
+"""Between things in one destination: for a finger that is 18 mm thick, and opens."""
 EDGE_M = 0.008
 """Between things and walls: cameras and hands err by some millimetres."""
 DRAWN_OUT = 0.9

@@ -2,20 +2,21 @@
   (:domain tabletop)
   (:objects
     table - surface
-    bottle_1 bottle_2 bottle_3 bottle_4 bottle_5 - thing
+    banana_1 banana_2 - thing
+    crate_1 - container
+    bottle_1 can_1 - thing
     tray_1 - surface
-    ball_1 ball_2 ball_3 ball_4 ball_5 - thing
-    bowl_1 - container
-    ball_6 - thing)
+    ball_1 ball_2 ball_3 fork_1 - thing
+    drawer_1 drawer_2 - drawer)
   (:init
-    (on bottle_1 table) (on bottle_2 table) (on bottle_3 table) (on bottle_4 table) (on bottle_5 table) (on ball_1 table) (on ball_2 table) (on ball_3 table) (on ball_4 table) (on ball_5 table) (on ball_6 table)
-    (handempty))
+    (on banana_1 table) (on banana_2 table) (on bottle_1 table) (on can_1 table) (on ball_1 table) (on ball_2 table) (on ball_3 table) (on fork_1 table)
+    (clear drawer_1) (clear drawer_2)
+    (handempty)
+    (over drawer_1 drawer_2))
   (:goal (and
+    (in banana_1 crate_1)
     (on bottle_1 tray_1)
-    (on bottle_2 tray_1)
-    (on bottle_3 tray_1)
-    (on bottle_4 tray_1)
-    (on bottle_5 tray_1)
-    (in ball_1 bowl_1)
-    (in ball_4 bowl_1)
-    (in ball_5 bowl_1))))
+    (on can_1 tray_1)
+    (in ball_2 drawer_1)
+    (in ball_3 drawer_1)
+    (not (open drawer_1)))))

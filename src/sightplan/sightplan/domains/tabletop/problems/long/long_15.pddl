@@ -6,9 +6,9 @@
     bowl_1 - container
     can_1 can_2 can_3 can_4 - thing
     tray_1 - surface
-    bottle_1 can_5 - thing)
+    banana_1 - thing)
   (:init
-    (on apple_1 table) (on apple_2 table) (on apple_3 table) (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table) (on bottle_1 table) (on can_5 table)
+    (on apple_1 table) (on apple_2 table) (on apple_3 table) (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table) (on banana_1 table)
     (handempty))
   (:goal (and
     (in apple_3 bowl_1)

@@ -4,10 +4,10 @@
     table - surface
     ball_1 can_1 can_2 can_3 can_4 - thing
     crate_1 - container
-    ball_2 banana_1 - thing
+    screwdriver_1 - thing
     drawer_1 drawer_2 - drawer)
   (:init
-    (on ball_1 table) (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table) (on ball_2 table) (on banana_1 table)
+    (on ball_1 table) (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table) (on screwdriver_1 table)
     (clear drawer_1) (clear drawer_2)
     (handempty)
     (over drawer_1 drawer_2))

@@ -2,23 +2,21 @@
   (:domain tabletop)
   (:objects
     table - surface
-    napkin_1 mug_1 mug_2 mug_3 - thing
-    plate_1 - surface
-    apple_1 apple_2 apple_3 apple_4 apple_5 - thing
-    tray_1 - surface
-    mug_4 - thing
+    ball_1 ball_2 ball_3 - thing
+    bowl_1 - container
+    bottle_1 bottle_2 bottle_3 bottle_4 - thing
+    tray_1 plate_1 - surface
     drawer_1 drawer_2 - drawer)
   (:init
-    (on napkin_1 table) (on mug_1 table) (on mug_2 table) (on mug_3 table) (on apple_1 table) (on apple_2 table) (on apple_3 table) (on apple_4 table) (on apple_5 table) (on mug_4 table)
+    (on ball_1 table) (on ball_2 table) (on ball_3 table) (on bottle_1 table) (on bottle_2 table) (on bottle_3 table) (on bottle_4 table)
     (clear drawer_1) (clear drawer_2)
     (handempty)
     (over drawer_1 drawer_2))
   (:goal (and
-    (in napkin_1 drawer_2)
-    (on mug_1 plate_1)
-    (on apple_1 tray_1)
-    (on apple_2 tray_1)
-    (on apple_3 tray_1)
-    (on apple_4 tray_1)
-    (on apple_5 tray_1)
-    (not (open drawer_2)))))
+    (in ball_1 bowl_1)
+    (in ball_2 bowl_1)
+    (in ball_3 bowl_1)
+    (on bottle_1 tray_1)
+    (on bottle_2 tray_1)
+    (on bottle_3 tray_1)
+    (on bottle_4 tray_1))))

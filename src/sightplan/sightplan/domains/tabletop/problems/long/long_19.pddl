@@ -2,19 +2,18 @@
   (:domain tabletop)
   (:objects
     table - surface
-    ball_1 ball_2 ball_3 - thing
-    bowl_1 - container
-    can_1 can_2 can_3 can_4 - thing
+    ball_1 bottle_1 bottle_2 bottle_3 bottle_4 - thing
     tray_1 - surface
-    can_5 spoon_1 - thing)
+    ball_2 - thing
+    drawer_1 drawer_2 - drawer)
   (:init
-    (on ball_1 table) (on ball_2 table) (on ball_3 table) (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table) (on can_5 table) (on spoon_1 table)
-    (handempty))
+    (on ball_1 table) (on bottle_1 table) (on bottle_2 table) (on bottle_3 table) (on bottle_4 table) (on ball_2 table)
+    (clear drawer_1) (clear drawer_2)
+    (handempty)
+    (over drawer_1 drawer_2))
   (:goal (and
-    (in ball_1 bowl_1)
-    (in ball_2 bowl_1)
-    (in ball_3 bowl_1)
-    (on can_1 tray_1)
-    (on can_2 tray_1)
-    (on can_3 tray_1)
-    (on can_4 tray_1))))
+    (in ball_1 drawer_1)
+    (on bottle_2 tray_1)
+    (on bottle_3 tray_1)
+    (on bottle_4 tray_1)
+    (not (open drawer_1)))))

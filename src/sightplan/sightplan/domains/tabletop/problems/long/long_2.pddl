@@ -2,17 +2,21 @@
   (:domain tabletop)
   (:objects
     table - surface
-    jar_1 jar_2 jar_3 jar_4 jar_5 - thing
+    can_1 can_2 can_3 can_4 can_5 can_6 - thing
     tray_1 - surface
-    apple_1 banana_1 - thing
-    crate_1 - container
-    hammer_1 - thing)
+    ball_1 ball_2 bottle_1 - thing
+    drawer_1 drawer_2 - drawer)
   (:init
-    (on jar_1 table) (on jar_2 table) (on jar_3 table) (on jar_4 table) (on jar_5 table) (on apple_1 table) (on banana_1 table) (on hammer_1 table)
-    (handempty))
+    (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table) (on can_5 table) (on can_6 table) (on ball_1 table) (on ball_2 table) (on bottle_1 table)
+    (clear drawer_1) (clear drawer_2)
+    (handempty)
+    (over drawer_1 drawer_2))
   (:goal (and
-    (on jar_3 tray_1)
-    (on jar_4 tray_1)
-    (on jar_5 tray_1)
-    (in apple_1 crate_1)
-    (in banana_1 crate_1))))
+    (on can_2 tray_1)
+    (on can_3 tray_1)
+    (on can_4 tray_1)
+    (on can_5 tray_1)
+    (on can_6 tray_1)
+    (in ball_1 drawer_2)
+    (in ball_2 drawer_2)
+    (not (open drawer_2)))))

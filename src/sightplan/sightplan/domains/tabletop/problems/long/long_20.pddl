@@ -2,20 +2,22 @@
   (:domain tabletop)
   (:objects
     table - surface
-    can_1 can_2 can_3 can_4 - thing
+    box_1 box_2 box_3 box_4 - thing
     tray_1 - surface
-    bottle_1 bottle_2 bottle_3 bottle_4 bottle_5 - thing
-    tray_2 - surface
-    bottle_6 - thing)
+    ball_1 ball_2 - thing
+    plate_1 - surface
+    napkin_1 - thing
+    drawer_1 drawer_2 - drawer)
   (:init
-    (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table) (on bottle_1 table) (on bottle_2 table) (on bottle_3 table) (on bottle_4 table) (on bottle_5 table) (on bottle_6 table)
-    (handempty))
+    (on box_1 table) (on box_2 table) (on box_3 table) (on box_4 table) (on ball_1 table) (on ball_2 table) (on napkin_1 table)
+    (clear drawer_1) (clear drawer_2)
+    (handempty)
+    (over drawer_1 drawer_2))
   (:goal (and
-    (on can_2 tray_1)
-    (on can_3 tray_1)
-    (on can_4 tray_1)
-    (on bottle_1 tray_2)
-    (on bottle_2 tray_2)
-    (on bottle_3 tray_2)
-    (on bottle_4 tray_2)
-    (on bottle_5 tray_2))))
+    (on box_1 tray_1)
+    (on box_2 tray_1)
+    (on box_3 tray_1)
+    (on box_4 tray_1)
+    (in ball_1 drawer_2)
+    (in ball_2 drawer_2)
+    (not (open drawer_2)))))

@@ -2,20 +2,20 @@
   (:domain tabletop)
   (:objects
     table - surface
-    can_1 can_2 can_3 can_4 - thing
-    crate_1 - container
-    ball_1 ball_2 can_5 bottle_1 - thing
+    can_1 can_2 can_3 can_4 can_5 - thing
+    tray_1 - surface
+    ball_1 ball_2 ball_3 can_6 - thing
     drawer_1 drawer_2 - drawer)
   (:init
-    (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table) (on ball_1 table) (on ball_2 table) (on can_5 table) (on bottle_1 table)
+    (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table) (on can_5 table) (on ball_1 table) (on ball_2 table) (on ball_3 table) (on can_6 table)
     (clear drawer_1) (clear drawer_2)
     (handempty)
     (over drawer_1 drawer_2))
   (:goal (and
-    (in can_1 crate_1)
-    (in can_2 crate_1)
-    (in can_3 crate_1)
-    (in can_4 crate_1)
-    (in ball_1 drawer_1)
+    (on can_1 tray_1)
+    (on can_2 tray_1)
+    (on can_3 tray_1)
+    (on can_5 tray_1)
     (in ball_2 drawer_1)
+    (in ball_3 drawer_1)
     (not (open drawer_1)))))

@@ -2,20 +2,20 @@
   (:domain tabletop)
   (:objects
     table - surface
-    can_1 can_2 can_3 can_4 can_5 can_6 - thing
-    tray_1 - surface
-    napkin_1 box_1 box_2 - thing
+    ball_1 ball_2 cup_1 cup_2 - thing
+    plate_1 - surface
+    napkin_1 napkin_2 napkin_3 cup_3 ball_3 - thing
     drawer_1 drawer_2 - drawer)
   (:init
-    (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table) (on can_5 table) (on can_6 table) (on napkin_1 table) (on box_1 table) (on box_2 table)
+    (on ball_1 table) (on ball_2 table) (on cup_1 table) (on cup_2 table) (on napkin_1 table) (on napkin_2 table) (on napkin_3 table) (on cup_3 table) (on ball_3 table)
     (clear drawer_1) (clear drawer_2)
     (handempty)
     (over drawer_1 drawer_2))
   (:goal (and
-    (on can_2 tray_1)
-    (on can_3 tray_1)
-    (on can_4 tray_1)
-    (on can_5 tray_1)
-    (on can_6 tray_1)
-    (in napkin_1 drawer_2)
+    (in ball_1 drawer_1)
+    (in ball_2 drawer_1)
+    (on cup_1 plate_1)
+    (on cup_2 plate_1)
+    (in napkin_2 drawer_2)
+    (not (open drawer_1))
     (not (open drawer_2)))))

@@ -2,20 +2,22 @@
   (:domain tabletop)
   (:objects
     table - surface
-    bottle_1 bottle_2 bottle_3 bottle_4 bottle_5 - thing
+    apple_1 - thing
+    bowl_1 - container
+    can_1 can_2 can_3 can_4 can_5 - thing
     tray_1 - surface
-    napkin_1 napkin_2 napkin_3 napkin_4 - thing
-    drawer_1 drawer_2 - drawer)
+    screwdriver_1 screwdriver_2 screwdriver_3 screwdriver_4 - thing
+    tray_2 - surface
+    spoon_1 - thing)
   (:init
-    (on bottle_1 table) (on bottle_2 table) (on bottle_3 table) (on bottle_4 table) (on bottle_5 table) (on napkin_1 table) (on napkin_2 table) (on napkin_3 table) (on napkin_4 table)
-    (clear drawer_1) (clear drawer_2)
-    (handempty)
-    (over drawer_1 drawer_2))
+    (on apple_1 table) (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table) (on can_5 table) (on screwdriver_1 table) (on screwdriver_2 table) (on screwdriver_3 table) (on screwdriver_4 table) (on spoon_1 table)
+    (handempty))
   (:goal (and
-    (on bottle_1 tray_1)
-    (on bottle_2 tray_1)
-    (on bottle_3 tray_1)
-    (on bottle_4 tray_1)
-    (on bottle_5 tray_1)
-    (in napkin_3 drawer_1)
-    (open drawer_1))))
+    (in apple_1 bowl_1)
+    (on can_2 tray_1)
+    (on can_3 tray_1)
+    (on can_4 tray_1)
+    (on can_5 tray_1)
+    (on screwdriver_1 tray_2)
+    (on screwdriver_2 tray_2)
+    (on screwdriver_3 tray_2))))

@@ -2,21 +2,19 @@
   (:domain tabletop)
   (:objects
     table - surface
-    ball_1 ball_2 ball_3 ball_4 ball_5 - thing
-    crate_1 - container
-    can_1 can_2 can_3 can_4 - thing
-    crate_2 - container
-    ball_6 - thing)
+    fork_1 fork_2 fork_3 fork_4 - thing
+    tray_1 - surface
+    screwdriver_1 screwdriver_2 screwdriver_3 - thing
+    drawer_1 drawer_2 - drawer)
   (:init
-    (on ball_1 table) (on ball_2 table) (on ball_3 table) (on ball_4 table) (on ball_5 table) (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table) (on ball_6 table)
-    (handempty))
+    (on fork_1 table) (on fork_2 table) (on fork_3 table) (on fork_4 table) (on screwdriver_1 table) (on screwdriver_2 table) (on screwdriver_3 table)
+    (clear drawer_1) (clear drawer_2)
+    (handempty)
+    (over drawer_1 drawer_2))
   (:goal (and
-    (in ball_1 crate_1)
-    (in ball_2 crate_1)
-    (in ball_3 crate_1)
-    (in ball_4 crate_1)
-    (in ball_5 crate_1)
-    (in can_1 crate_2)
-    (in can_2 crate_2)
-    (in can_3 crate_2)
-    (in can_4 crate_2))))
+    (on fork_2 tray_1)
+    (on fork_3 tray_1)
+    (on fork_4 tray_1)
+    (in screwdriver_1 drawer_2)
+    (in screwdriver_2 drawer_2)
+    (not (open drawer_2)))))

@@ -2,14 +2,17 @@
   (:domain tabletop)
   (:objects
     table - surface
-    box_1 box_2 box_3 box_4 box_5 - thing
+    can_1 can_2 can_3 can_4 - thing
     tray_1 - surface
-    box_6 box_7 - thing)
+    ball_1 spoon_1 can_5 - thing
+    drawer_1 drawer_2 - drawer)
   (:init
-    (on box_1 table) (on box_2 table) (on box_3 table) (on box_4 table) (on box_5 table) (on box_6 table) (on box_7 table)
-    (handempty))
+    (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table) (on ball_1 table) (on spoon_1 table) (on can_5 table)
+    (clear drawer_1) (clear drawer_2)
+    (handempty)
+    (over drawer_1 drawer_2))
   (:goal (and
-    (on box_1 tray_1)
-    (on box_3 tray_1)
-    (on box_4 tray_1)
-    (on box_5 tray_1))))
+    (on can_1 tray_1)
+    (on can_2 tray_1)
+    (on can_3 tray_1)
+    (on can_4 tray_1))))

@@ -2,16 +2,18 @@
   (:domain tabletop)
   (:objects
     table - surface
-    screwdriver_1 screwdriver_2 screwdriver_3 screwdriver_4 - thing
+    spoon_1 - thing
+    tray_1 - surface
+    apple_1 apple_2 - thing
     crate_1 - container
-    drawer_1 drawer_2 - drawer)
+    hammer_1 screwdriver_1 - thing
+    crate_2 - container
+    spoon_2 spoon_3 apple_3 - thing)
   (:init
-    (on screwdriver_1 table) (on screwdriver_2 table) (on screwdriver_3 table) (on screwdriver_4 table)
-    (clear drawer_1) (clear drawer_2)
-    (handempty)
-    (over drawer_1 drawer_2))
+    (on spoon_1 table) (on apple_1 table) (on apple_2 table) (on hammer_1 table) (on screwdriver_1 table) (on spoon_2 table) (on spoon_3 table) (on apple_3 table)
+    (handempty))
   (:goal (and
-    (in screwdriver_1 drawer_2)
-    (in screwdriver_2 drawer_2)
-    (in screwdriver_3 drawer_2)
-    (not (open drawer_2)))))
+    (on spoon_1 tray_1)
+    (in apple_1 crate_1)
+    (in hammer_1 crate_2)
+    (in screwdriver_1 crate_2))))

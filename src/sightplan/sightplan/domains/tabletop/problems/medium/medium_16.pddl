@@ -2,17 +2,17 @@
   (:domain tabletop)
   (:objects
     table - surface
-    can_1 can_2 can_3 can_4 - thing
-    crate_1 - container
-    plate_1 - surface
+    box_1 box_2 box_3 box_4 box_5 - thing
+    tray_1 - surface
+    bowl_1 - container
     drawer_1 drawer_2 - drawer)
   (:init
-    (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table)
+    (on box_1 table) (on box_2 table) (on box_3 table) (on box_4 table) (on box_5 table)
     (clear drawer_1) (clear drawer_2)
     (handempty)
     (over drawer_1 drawer_2))
   (:goal (and
-    (in can_1 crate_1)
-    (in can_2 crate_1)
-    (in can_3 crate_1)
-    (in can_4 crate_1))))
+    (on box_1 tray_1)
+    (on box_2 tray_1)
+    (on box_3 tray_1)
+    (on box_4 tray_1))))

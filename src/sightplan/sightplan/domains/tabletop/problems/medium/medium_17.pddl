@@ -6,14 +6,15 @@
     plate_1 - surface
     ball_1 ball_2 - thing
     bowl_1 - container
-    banana_1 banana_2 - thing
-    crate_1 - container
-    bottle_1 - thing)
+    box_1 - thing
+    tray_1 - surface
+    ball_3 cup_3 - thing
+    tray_2 - surface)
   (:init
-    (on cup_1 table) (on cup_2 table) (on ball_1 table) (on ball_2 table) (on banana_1 table) (on banana_2 table) (on bottle_1 table)
+    (on cup_1 table) (on cup_2 table) (on ball_1 table) (on ball_2 table) (on box_1 table) (on ball_3 table) (on cup_3 table)
     (handempty))
   (:goal (and
     (on cup_2 plate_1)
     (in ball_1 bowl_1)
     (in ball_2 bowl_1)
-    (in banana_1 crate_1))))
+    (on box_1 tray_1))))

@@ -3,10 +3,9 @@
   (:objects
     table - surface
     can_1 can_2 can_3 can_4 - thing
-    tray_1 - surface
-    can_5 - thing)
+    tray_1 tray_2 - surface)
   (:init
-    (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table) (on can_5 table)
+    (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table)
     (handempty))
   (:goal (and
     (on can_1 tray_1)

@@ -2,14 +2,14 @@
   (:domain tabletop)
   (:objects
     table - surface
-    ball_1 ball_2 ball_3 ball_4 ball_5 - thing
-    crate_1 - container
-    plate_1 - surface)
+    can_1 can_2 can_3 can_4 can_5 - thing
+    tray_1 - surface
+    cup_1 cup_2 can_6 can_7 - thing)
   (:init
-    (on ball_1 table) (on ball_2 table) (on ball_3 table) (on ball_4 table) (on ball_5 table)
+    (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table) (on can_5 table) (on cup_1 table) (on cup_2 table) (on can_6 table) (on can_7 table)
     (handempty))
   (:goal (and
-    (in ball_1 crate_1)
-    (in ball_3 crate_1)
-    (in ball_4 crate_1)
-    (in ball_5 crate_1))))
+    (on can_1 tray_1)
+    (on can_2 tray_1)
+    (on can_3 tray_1)
+    (on can_5 tray_1))))

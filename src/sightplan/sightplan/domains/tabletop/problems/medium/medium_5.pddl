@@ -2,14 +2,14 @@
   (:domain tabletop)
   (:objects
     table - surface
-    apple_1 apple_2 apple_3 apple_4 - thing
+    can_1 can_2 can_3 can_4 - thing
     tray_1 - surface
-    napkin_1 - thing)
+    box_1 box_2 - thing)
   (:init
-    (on apple_1 table) (on apple_2 table) (on apple_3 table) (on apple_4 table) (on napkin_1 table)
+    (on can_1 table) (on can_2 table) (on can_3 table) (on can_4 table) (on box_1 table) (on box_2 table)
     (handempty))
   (:goal (and
-    (on apple_1 tray_1)
-    (on apple_2 tray_1)
-    (on apple_3 tray_1)
-    (on apple_4 tray_1))))
+    (on can_1 tray_1)
+    (on can_2 tray_1)
+    (on can_3 tray_1)
+    (on can_4 tray_1))))

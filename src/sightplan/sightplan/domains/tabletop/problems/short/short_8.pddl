@@ -2,12 +2,12 @@
   (:domain tabletop)
   (:objects
     table - surface
-    hammer_1 screwdriver_1 - thing
-    crate_1 - container
-    banana_1 cup_1 apple_1 - thing)
+    apple_1 apple_2 - thing
+    bowl_1 - container
+    spoon_1 spoon_2 apple_3 - thing)
   (:init
-    (on hammer_1 table) (on screwdriver_1 table) (on banana_1 table) (on cup_1 table) (on apple_1 table)
+    (on apple_1 table) (on apple_2 table) (on spoon_1 table) (on spoon_2 table) (on apple_3 table)
     (handempty))
   (:goal (and
-    (in hammer_1 crate_1)
-    (in screwdriver_1 crate_1))))
+    (in apple_1 bowl_1)
+    (in apple_2 bowl_1))))
