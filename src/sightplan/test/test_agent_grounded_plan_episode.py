@@ -13,10 +13,10 @@ import pytest
 
 from doubles import EventList
 from sightplan.agent import make_policy, run_episode
-from sightplan.agent.methods.grounded_plan import is_inside, spread
+from sightplan.agent.methods.grounded_plan import is_inside, room_in, spread
 from sightplan.domains import load_domain
-from sightplan.grounding.instructions import matched
 from sightplan.model import (
+    HAND_FULL,
     NOTHING_HELD,
     Action,
     Atom,
@@ -169,9 +169,9 @@ def test_both_mugs_and_nothing_else_come_to_the_tray(planner) -> None:
     assert ended.reason is StopReason.PLAN_DONE and boxes.on_tray() == {'a', 'b'}
     assert [action.name for action in boxes.sent] == ['grasp', 'place-on'] * 2
     assert all(action.region is not None for action in boxes.sent)
-    assert boxes.looks == [5, 1, 1, 1, 1, 5]
+    assert boxes.looks == [5, 1, 1, 1, 5]
     told = [event for event in events.events if isinstance(event, ToldApart)]
-    assert len(told) == 6 and told[0].model == 'eyes' and len(told[0].instances) == 4
+    assert len(told) == 5 and told[0].model == 'eyes' and len(told[0].instances) == 4
 
 
 def test_names_and_goal_of_the_problem_stay_unknown(planner) -> None:
@@ -222,8 +222,8 @@ def test_what_was_overlooked_at_first_is_done_in_the_end(planner, overlooked, su
     assert [action.name for action in boxes.sent] == ['grasp', 'place-on'] * len(moved)
 
 
-@pytest.mark.parametrize(('sure', 'times', 'grasps'), [(0.6, 1, 2), (0.9, 1, 3), (0.6, 2, 3)])
-def test_what_is_seen_elsewhere_is_believed_if_it_is_sure_or_seen_twice(
+@pytest.mark.parametrize(('sure', 'times', 'grasps'), [(0.9, 2, 3), (0.9, 1, 2), (0.4, 2, 2)])
+def test_what_most_looks_see_elsewhere_is_believed_until_the_next_picture(
         planner, sure, times, grasps) -> None:
     class Ghosts(Boxes):
         def tell_apart(self, *args, **kwargs):
@@ -263,6 +263,45 @@ def test_a_thing_that_was_dropped_is_fetched(planner) -> None:
     assert [action.name for action in boxes.sent].count('grasp') == 3
 
 
+def test_what_is_in_the_hand_though_it_looks_otherwise_is_put_down(planner) -> None:
+    """The eyes still see it where it was; the hand says that it is full."""
+    class Lingers(Boxes):
+        def tell_apart(self, *args, **kwargs):
+            told = super().tell_apart(*args, **kwargs)
+            if len(self.looks) != 2:
+                return told
+            still = Instance('ghost', self.box(self.hand), {'mug': 1.0}, {'red': 1.0})
+            return SeenThings((*told.instances, still))
+
+        def execute(self, action):
+            if action.name == 'grasp' and self.hand:
+                self.sent.append(action)
+                return Feedback(FeedbackStatus.EXECUTED, HAND_FULL, self.now)
+            return super().execute(action)
+
+    boxes = Lingers()
+    ended, _ = play(boxes, planner)
+    assert ended.reason is StopReason.PLAN_DONE and boxes.on_tray() == {'a', 'b'}
+    assert [action.name for action in boxes.sent] == [
+        'grasp', 'grasp', 'place-on', 'grasp', 'place-on']
+
+
+@pytest.mark.parametrize(('accept', 'moved'), [(0.0, {'a', 'b'}), (0.05, set())])
+def test_what_is_clear_is_done_first_where_nobody_minds(planner, accept, moved) -> None:
+    """Of two mugs one is seen at first: the other one is, once there are more pictures."""
+    boxes = Overlooks('b')
+    ended, _ = play(boxes, planner, accept=accept)
+    assert boxes.on_tray() == moved
+    assert ended.reason is (StopReason.PLAN_DONE if moved else StopReason.GAVE_UP)
+
+
+def test_what_stays_unclear_is_said_in_the_end(planner) -> None:
+    ended, _ = play(boxes := Boxes(), planner, 'Put the apple and the three mugs on the tray.',
+                    accept=0.0)
+    assert ended.reason is StopReason.GAVE_UP and '2 mug seen' in ended.message
+    assert boxes.on_tray() == {'a', 'b', 'c'}
+
+
 def test_what_is_pushed_off_its_place_later_is_put_there_again(planner) -> None:
     boxes = Boxes(pushes=True)
     ended, _ = play(boxes, planner)
@@ -279,6 +318,13 @@ def test_what_goes_to_one_place_is_spread_over_it(count: int) -> None:
     assert [y for _, y in points] == sorted((y for _, y in points), reverse=True)
     if count == 1:
         assert points == [pytest.approx((0.4, 0.3))]
+
+
+def test_things_go_into_a_drawer_above_its_front() -> None:
+    drawer = Region(Form.BOX, ((0.2, 0.1), (0.6, 0.5)))
+    points = [spread(room_in(drawer, 'drawer'), number, 4).centre for number in range(4)]
+    assert all(0.1 < y < 0.34 for _, y in points)
+    assert room_in(drawer, 'surface') == drawer
 
 
 def test_a_tall_thing_at_the_back_of_a_tray_is_on_it_by_its_foot() -> None:
@@ -340,18 +386,6 @@ def test_other_methods_cannot_take_their_own_objects() -> None:
     ended = run_episode(EpisodeSpec('e', problem(), 'taking'), Taking(), Boxes(), Boxes(), None,
                         EventList(), load_domain('tabletop'))
     assert ended.reason is StopReason.ERROR and 'reads_instruction' in ended.message
-
-
-def test_things_are_matched_one_to_one_by_kind_and_place() -> None:
-    def thing(name: str, x: float, kind: str = 'mug') -> Instance:
-        return Instance(name, Region(Form.BOX, ((x, 0.1), (x + 0.1, 0.2))), {kind: 1.0}, {})
-
-    known = {one.name: one for one in (thing('mug_1', 0.1), thing('mug_2', 0.4),
-                                       thing('can_1', 0.7, 'can'))}
-    seen = (thing('x', 0.42), thing('y', 0.12), thing('z', 0.71))
-    found = matched(known, seen)
-    assert {name: one.name for name, one in found.items()} == {'mug_1': 'y', 'mug_2': 'x'}
-    assert matched(known, ()) == {} == matched({}, seen)
 
 
 def test_steps_are_numbered_and_have_places(planner) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sightplan.agent.answerers import decoupled, grounded_plan, set_of_marks
-from sightplan.agent.grounded_plans import staged
+from sightplan.agent.grounded_plans import believed, staged
 from sightplan.grounding.instructions import Instance, Stage
 from sightplan.model import InputError
 from sightplan.model.region import Form, Region
@@ -174,3 +174,26 @@ def test_what_is_no_drawer_is_not_opened() -> None:
     stage = Stage((('mug_1', 'tray_1'),), 'tray_1', False, 1.0)
     with pytest.raises(InputError, match='tray_1 cannot be opened'):
         staged((stage,), SEEN)
+
+
+def test_what_is_spoken_of_as_a_place_is_one() -> None:
+    """Three looks say tray, four spoon; what is opened is a drawer, whatever else it may be."""
+    unsure = Instance('spoon_1', box(0.6), {'spoon': 0.5, 'tray': 0.3}, {})
+    drawer = Instance('tray_2', box(0.8), {'tray': 0.5, 'drawer:top': 0.3}, {}, 0.0)
+    ghost = Instance('drawer_top_1', box(0.0), {'drawer:top': 0.2}, {}, 1.0)
+    stages = (Stage((('mug_1', 'spoon_1'), ('mug_2', 'tray_2')), 'tray_2', True, 1.0),)
+    seen = (*SEEN[:2], unsure, drawer, ghost)
+    with pytest.raises(InputError, match='cannot be put'):
+        staged(stages, seen)
+    work = staged(stages, believed(seen, stages))
+    assert work.objects == {'mug_1': 'thing', 'mug_2': 'thing', 'spoon_1': 'surface',
+                            'tray_2': 'drawer'}
+
+
+def test_what_is_known_of_drawers_goes_before_what_is_seen_or_told() -> None:
+    drawer = Instance('drawer_top_1', box(0.8), {'drawer:top': 1.0}, {}, 0.9)
+    stages = (Stage((), 'drawer_top_1', True, 1.0, was_open=True),)
+    opened = {known: {atom.predicate for atom in staged(
+        stages, (drawer,), {} if known is None else {'drawer_top_1': known}).state}
+        for known in (None, False)}
+    assert 'open' in opened[None] and 'open' not in opened[False]

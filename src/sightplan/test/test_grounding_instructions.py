@@ -20,6 +20,7 @@ from sightplan.grounding.instructions import (
     UnreadError,
     UnresolvedError,
     Wish,
+    clear_part,
     instances_of,
     read_instruction,
     resolve,
@@ -230,3 +231,17 @@ def test_goals_that_make_no_sense_are_refused(plan) -> None:
     with pytest.raises(InputError, match='tray_1 cannot be put'):
         grounded_steps([Stage((('tray_1', 'mug_1'),), '', False, 1.0)], SCENE,
                        load_domain('tabletop'), plan)
+
+
+@pytest.mark.parametrize(('text', 'placements'), [
+    ('Put all mugs on the tray.', {'mug_1', 'mug_3'}),
+    ('Put the three mugs on the tray.', {'mug_1', 'mug_3'}),
+    ('Put the leftmost mug on the tray.', set()),
+    ('Put the blue mug on the tray.', {'mug_3'}),
+    ('Put the apple in the bowl and the blue mug on the tray.', {'mug_3'})])
+def test_the_clear_part_leaves_out_what_is_unsure(text: str, placements: set[str]) -> None:
+    """One of three mugs may be something else: no choice among them is clear."""
+    seen = tuple(thing(one.name, 'red', 0.3, sure=0.6) if one.name == 'mug_2' else one
+                 for one in SCENE)
+    stage, = clear_part(read_instruction(text), seen)
+    assert {name for name, _ in stage.placements} == placements

@@ -10,7 +10,7 @@ model of language, or by a vision-language model, which is shown the things by n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sightplan.domains import Domain
 from sightplan.grounding.instructions import DRAWER, Stage
@@ -103,8 +103,14 @@ class Staged:
     goals: tuple[tuple[Literal, ...], ...]
 
 
-def staged(stages: Sequence[Stage], seen: Sequence[Instance]) -> Staged:
+def staged(stages: Sequence[Stage], seen: Sequence[Instance],
+           known_open: Mapping[str, bool] | None = None) -> Staged:
     """What stages want of the things that are seen, in the words of the domain.
+
+    Args:
+        stages: each is to hold before the next one is begun.
+        seen: all instances in the picture.
+        known_open: drawers of which it is known whether they stand open.
 
     Raises:
         InputError: something is to be put where nothing can be put, or what cannot be opened is
@@ -120,6 +126,8 @@ def staged(stages: Sequence[Stage], seen: Sequence[Instance]) -> Staged:
     drawers = [one for one in seen if types[one.name] == DRAWER]
     opened = {one.name for one in drawers if (
         (one.opened or 0.0) >= 0.5 if told.get(one.name) is None else told[one.name])}
+    opened = {one.name for one in drawers
+              if (known_open or {}).get(one.name, one.name in opened)}
     over = [(upper.name, lower.name) for upper in drawers for lower in drawers
             if (upper.category, lower.category) == (f'{DRAWER}:top', f'{DRAWER}:bottom')]
     hung = {lower for upper, lower in over if upper in opened}
@@ -128,6 +136,26 @@ def staged(stages: Sequence[Stage], seen: Sequence[Instance]) -> Staged:
     state |= {Atom('clear', (one.name,)) for one in drawers if one.name not in hung}
     return Staged({name: types[name] for name in sorted(names)}, frozenset(state),
                   tuple(_goal(stage, types) for stage in stages))
+
+
+def believed(seen: Sequence[Instance], stages: Sequence[Stage]) -> tuple[Instance, ...]:
+    """What is there, where stages are right about what they are about.
+
+    What they use as a place is the likeliest place, and a drawer if they open or close it: whoever
+    speaks of one knows of one. What they do not speak of and is more likely nothing is left out.
+    """
+    drawers = {stage.drawer for stage in stages}
+    places = {place for stage in stages for _, place in stage.placements}
+    things = {thing for stage in stages for thing, _ in stage.placements}
+    found = []
+    for one in seen:
+        kinds = [kind for kind in one.categories if one.name in drawers | places
+                 and _TYPES.get(kind) in ((DRAWER,) if one.name in drawers else _TYPES.values())]
+        if kinds:
+            found.append(replace(one, categories={kind: one.categories[kind] for kind in kinds}))
+        elif one.name in things | drawers | places or sum(one.categories.values()) >= 0.5:
+            found.append(one)
+    return tuple(found)
 
 
 def _goal(stage: Stage, types: Mapping[str, str]) -> tuple[Literal, ...]:

@@ -7,6 +7,7 @@ from sightplan.model.belief import Belief
 from sightplan.model.episode import (
     ALREADY_CLOSED,
     ALREADY_OPEN,
+    HAND_FULL,
     NOTHING_HELD,
     Asked,
     BeliefUpdated,
@@ -89,7 +90,7 @@ from sightplan.model.symbols import Action, Atom, Literal, Plan, State
 from sightplan.model.usage import Usage, used_between
 
 __all__ = [
-    'ALREADY_CLOSED', 'ALREADY_OPEN', 'BARE', 'GOAL_NS', 'NOTHING_HELD', 'Action',
+    'ALREADY_CLOSED', 'ALREADY_OPEN', 'BARE', 'GOAL_NS', 'HAND_FULL', 'NOTHING_HELD', 'Action',
     'Alteration', 'Answer', 'AskPurpose', 'Asked',
     'Atom', 'BackendError', 'Belief', 'BeliefUpdated', 'CancelledError', 'Clock', 'DeadlineError',
     'DetailSource', 'DomainError', 'EpisodeEnded', 'EpisodeEvent', 'EpisodeSpec',

@@ -53,6 +53,8 @@ class FeedbackStatus(enum.Enum):
 
 NOTHING_HELD = 'nothing is held'
 """Message of an arm's feedback that is to put something down and holds nothing."""
+HAND_FULL = 'something is in the hand: put it back first'
+"""That of one that is to take something and holds something already."""
 ALREADY_OPEN, ALREADY_CLOSED = 'it is open', 'it is closed'
 """Those of one that is to open or close what is so already."""
 

@@ -121,11 +121,21 @@ class DetectReply:
     unread: str = ''
 
 
+def same_place(one: Region, category: str, other: Region, other_category: str) -> bool:
+    """Whether two boxes are of the same thing, by where they are.
+
+    A drawer that is pulled out may fill half of the box of its cabinet, and is not the cabinet.
+    """
+    kinds = {category.partition(':')[0], other_category.partition(':')[0]}
+    return kinds != {CABINET, DRAWER} and box_iou(one, other) >= SAME
+
+
 def apart(found: Iterable[Detection]) -> tuple[Detection, ...]:
     """Of detections in the same place the first one."""
     kept: list[Detection] = []
     for one in found:
-        if all(box_iou(one.region, other.region) < SAME for other in kept):
+        if not any(same_place(one.region, one.category, other.region, other.category)
+                   for other in kept):
             kept.append(one)
     return tuple(kept)
 

@@ -3,9 +3,10 @@
 The policy is given an instruction in words and nothing else. All things in the picture are told
 apart, the instruction becomes goals over these instances (``sightplan.agent.grounded_plans`` tells
 who reads it), and a planner plans stage by stage. Each step is sent with the place of its
-instance; what goes to one place is spread over it. After each step the policy looks again. Where a
-thing is not where it was, the next step goes to where it is seen now; what did not come about, or
-does not hold any more within its stage, is planned for and done again. Where it is not sure enough
+instance; what goes to one place is spread over it. After each step the policy looks again, and
+remembers (``Memory``): where things are and what they are is told by all pictures together. By
+that the instruction is read anew; what of a stage is clear is done before the rest. What did not
+come about, or does not hold any more, is planned for and done again. Where it is not sure enough
 what is meant, it says so and moves nothing.
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sightplan.agent.grounded_plans import (
@@ -23,14 +24,17 @@ from sightplan.agent.grounded_plans import (
     SEARCH,
     TRIES,
     Staged,
+    believed,
     place_of,
     primitive_of,
     staged,
 )
 from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
 from sightplan.grounding.instructions import (
+    DRAWER,
+    Memory,
     Stage,
-    matched,
+    clear_part,
     read_goal,
     read_instruction,
     resolve,
@@ -38,6 +42,7 @@ from sightplan.grounding.instructions import (
 from sightplan.model import (
     ALREADY_CLOSED,
     ALREADY_OPEN,
+    HAND_FULL,
     NOTHING_HELD,
     Action,
     Atom,
@@ -45,6 +50,7 @@ from sightplan.model import (
     FeedbackStatus,
     InputError,
     Instance,
+    Literal,
     Observation,
     Plan,
     State,
@@ -59,16 +65,13 @@ _SAME = 0.8
 else what is seen there is something else, and the robot is believed."""
 _MOVED = 0.6
 """A thing was found anew if its boxes overlap less than this."""
-_SURE = 0.8
-"""A thing is believed to be somewhere else if it is seen there with this probability, or twice."""
-_ROUNDS = 3
-"""So often it is looked for what was overlooked."""
-_LATE = 0.5
-"""What was overlooked is believed to be there if it is seen with this probability."""
 _GROWN = 0.15
 """A thing is in or on a place if its middle or its foot is in the place's box, grown by this."""
-_LEFT = 0.3
-"""What was put somewhere has left it if its box overlaps less than this with what it was then."""
+_INSIDE = (0.12, 0.6)
+"""Of an open drawer's box, as a camera sees it from above its front, this part of its height is
+its inside; below is the front itself (15 open drawers of drawn tables)."""
+_UNKNOWN: tuple[Literal, ...] = (Literal(Atom('unread', ())),)
+"""Goal of a stage that nobody knows."""
 _SPREAD = 0.55
 """Things that go to one place are spread over the middle of its box, this part of it."""
 
@@ -101,16 +104,14 @@ class Policy:
         """Keep how instructions are carried out."""
         self._settings = settings
         self._work = Staged({}, frozenset(), ())
-        self._things: dict[str, Instance] = {}
+        self._memory = Memory((), 1)
         self._state: State = frozenset()
         self._plan: Plan = ()
-        self._put: dict[str, Region] = {}
-        self._elsewhere: dict[str, Region] = {}
-        self._first: tuple[Instance, ...] = ()
         self._slid: dict[str, Primitive] = {}
         self._failed: Counter[Action] = Counter()
-        self._stage = self._moved = self._repeated = self._found_late = 0
-        self._aspect, self._rounds = 1.0, 0
+        self._tried: Counter[str] = Counter()
+        self._stage = self._moved = self._repeated = self._late = 0
+        self._aspect, self._unread = 1.0, ''
 
     @property
     def remaining(self) -> int:
@@ -119,34 +120,72 @@ class Policy:
 
     def begin(self, context: Context) -> Stop | None:
         """Tell things apart, read the instruction, and plan its first stage."""
-        self._stage = self._moved = self._repeated = 0
-        self._plan, self._put, self._elsewhere, self._slid = (), {}, {}, {}
-        self._failed, self._found_late, self._rounds = Counter(), 0, 0
+        self._stage = self._moved = self._repeated = self._late = 0
+        self._plan, self._slid, self._failed, self._tried = (), {}, Counter(), Counter()
         observation = context.observe()
-        aspect, instruction = _aspect(observation), context.problem.instruction
+        self._aspect, instruction = _aspect(observation), context.problem.instruction
         by_model = self._settings.reader == BY_MODEL
         told = context.tell_apart(self._settings.looks, observation,
                                   instruction if by_model else '', self._settings.proposals)
         if told.unread:
             return Stop(StopReason.GAVE_UP, told.unread)
-        seen = told.instances
+        self._memory = Memory(told.instances, self._settings.looks)
+        self._work, self._state, self._unread = Staged({}, frozenset(), ()), frozenset(), ''
         try:
-            stages = (read_goal(told.goal, seen) if by_model else
-                      resolve(read_instruction(instruction), seen, aspect))
-            self._work = staged(stages, seen)
+            if by_model:
+                stages = read_goal(told.goal, told.instances)
+                self._work = staged(stages, told.instances)
+            else:
+                stages, self._work, self._unread = self._read(instruction)
         except InputError as error:
             return Stop(StopReason.GAVE_UP, str(error))
+        if self._unread and self._settings.accept > 0:
+            return Stop(StopReason.GAVE_UP, self._unread)
         if unsure := _unsure(stages, self._settings.accept):
             return Stop(StopReason.GAVE_UP, unsure)
-        self._first, self._aspect = seen, aspect
-        self._things = {one.name: one for one in seen}
         self._state = self._work.state
         return self._next_plan(context)
+
+    def _read(self, instruction: str) -> tuple[tuple[Stage, ...], Staged, str]:
+        """What the instruction means, by all that was seen so far.
+
+        Each stage becomes two: what of it is clear, and then all. So more pictures have been seen
+        when it is decided what the rest is. What cannot be told at all is wanted as it was read
+        before; the last of what is returned then says why.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        wishes, seen = read_instruction(instruction), self._memory.as_at_first()
+        old = self._work
+        known = {name: Atom('open', (name,)) in self._state
+                 for name, kind in old.objects.items() if kind == DRAWER}
+        stages = clear_part(wishes, seen, self._aspect)
+        clear = staged(stages, believed(seen, stages), known)
+        try:
+            stages = resolve(wishes, seen, self._aspect)
+            full, unread = staged(stages, believed(seen, stages), known), ''
+        except InputError as error:
+            stages, unread = (), str(error)
+            agree = all(old.objects.get(name, kind) == kind
+                        for name, kind in clear.objects.items())
+            full = replace(clear, objects={**old.objects, **clear.objects},
+                           goals=old.goals[1::2] if old.goals and agree else
+                           tuple(_UNKNOWN for _ in wishes))
+        goals = list[tuple[Literal, ...]]()
+        for sure, whole in zip(clear.goals, full.goals, strict=True):
+            part = tuple(one for one in sure if one.atom.predicate != 'open')
+            same = set(part) == {one for one in whole if one.atom.predicate != 'open'}
+            goals += [whole if same else part, whole]
+        return stages, replace(full, objects={**clear.objects, **full.objects},
+                               goals=tuple(goals)), unread
 
     def _next_plan(self, context: Context) -> Stop | None:
         """Plan for the first stage that is not reached yet."""
         while self._stage < len(self._work.goals):
             goal = self._work.goals[self._stage]
+            if goal == _UNKNOWN:
+                return Stop(StopReason.GAVE_UP, self._unread)
             if all((literal.atom in self._state) is literal.positive for literal in goal):
                 self._stage += 1
                 continue
@@ -155,68 +194,80 @@ class Policy:
             found = context.plan(self._state, SEARCH)
             self._plan = found.plan or ()
             return without_plan(found)
-        if self._rounds < _ROUNDS and self._overlooked(context):
-            return self._next_plan(context)
         return Stop(StopReason.PLAN_DONE, f'places found anew by looking again: {self._moved}; '
-                    f'steps repeated: {self._repeated}; things found late: {self._found_late}')
+                    f'steps repeated: {self._repeated}; things found late: {self._late}')
 
     def decide(self, context: Context) -> Decision:
         """The next step, at its place as it was seen last."""
         action = self._plan[0]
-        about = self._things[action.args[-1]]
+        about = self._memory[action.args[-1]]
         if primitive_of(action) is not Primitive.PLACE:
             return Act(replace(action, region=place_of(action, about)))
         goal = [literal.atom for literal in self._work.goals[self._stage]
                 if literal.atom.args[1:] == (about.name,)]
-        number = sum(atom in self._state for atom in goal) + self._failed[action]
+        number = self._tried[about.name]  # nothing is put upon what may lie there already
         return Act(replace(action, region=spread(
-            about.region, number, max(len(goal), number + 1))))
+            room_in(about.region, self._work.objects[about.name]), number,
+            max(len(goal), number + 1))))
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
-        """Look again: is it as it should be, and where is everything now?"""
+        """Look again: is it as it should be, where is everything now, and what is meant?"""
+        if primitive_of(action) is Primitive.PLACE:
+            self._tried[action.args[-1]] += 1
         done = self._look(context, action, feedback)
         if done:
             self._state = context.model.apply(action, self._state)
             self._plan = self._plan[1:]
-            if self._plan:
-                context.believe(self._state)
-                return None
-            return self._next_plan(context)
-        self._failed[action] += 1
-        self._repeated += 1
-        if self._failed[action] >= self._settings.tries:
-            return Stop(StopReason.GAVE_UP, f'{action} failed {self._failed[action]} times: '
-                        f'{feedback.message or "it is not seen to be done"}')
+        else:
+            self._failed[action] += 1
+            self._repeated += 1
+            if self._failed[action] >= self._settings.tries:
+                return Stop(StopReason.GAVE_UP, f'{action} failed {self._failed[action]} times: '
+                            f'{feedback.message or "it is not seen to be done"}')
+            self._plan = ()
+        if self._reread(context):
+            self._plan = ()
+        if self._plan:
+            context.believe(self._state)
+            return None
         return self._next_plan(context)
 
     def _look(self, context: Context, action: Action, feedback: Feedback) -> bool:
         """Update where things are; returns whether an action did what it should."""
-        told = context.tell_apart(self._settings.looks_again).instances
+        looks = (self._settings.looks_again if len(self._plan) > 1 else
+                 self._settings.looks)  # it is decided anew what is left to do
         about, primitive = action.args[0], primitive_of(action)
-        found = {name: one for name, one in matched(self._things, told).items()
-                 if name == about or self._is_believed(name, one)}
         said_done = feedback.status is FeedbackStatus.EXECUTED and not feedback.message
-        before = self._things[about].region
-        for name, one in found.items():
-            old = self._things[name]
-            if name != about and box_iou(one.region, old.region) < _MOVED:
-                self._moved += 1
-            self._things[name] = replace(
-                old, region=one.region,
-                opened=old.opened if one.opened is None else one.opened)
+        inside = {atom.args[0]: atom.args[1] for atom in self._state
+                  if atom.predicate in ('on', 'in')}
+        shut = {name for name, kind in self._work.objects.items()
+                if kind == DRAWER and Atom('open', (name,)) not in self._state
+                and name not in action.args}
+        before = {name: self._memory[name].region for name in self._work.objects}
+        if primitive is Primitive.PLACE and action.region is not None:
+            self._memory.put(about, _around(action.region, before[about]))
+        found = self._memory.look(
+            context.tell_apart(looks).instances, looks,
+            {about} | {thing for thing, place in inside.items() if place == about},
+            {thing for thing, place in inside.items() if place in shut},
+            lifted=about if primitive is Primitive.GRASP and said_done else '',
+            filled=[before[place] for place in {*inside.values(), *action.args[1:]}])
+        elsewhere = {name for name in {*found} & {*before} - {about}
+                     if inside.get(name) != about
+                     and box_iou(self._memory[name].region, before[name]) < _MOVED}
+        self._moved += len(elsewhere)
+        for thing in elsewhere & set(inside):  # nobody took it out, and there it is
+            place = inside[thing]
+            if not is_inside(self._memory[thing].region, self._memory[place].region):
+                self._state -= {Atom(kind, (thing, place)) for kind in ('on', 'in')}
+                self._repeated += 1
+                self._plan = self._plan[:1]  # the rest is planned anew
         here = found.get(about)
-        self._forget_what_left(found, about)
         if primitive is Primitive.GRASP:
-            return said_done and (here is None or box_iou(here.region, before) < _SAME)
+            return feedback.message == HAND_FULL or (said_done and (
+                here is None or box_iou(here.region, before[about]) < _SAME))
         if primitive is Primitive.PLACE:
-            inside = here is not None and is_inside(here.region,
-                                                    self._things[action.args[-1]].region)
-            if here is not None and inside:
-                self._put[about] = here.region
-            elif here is not None:  # it lies somewhere else: it is in the hand no more
-                self._state = (self._state - {Atom('held', (about,))}) | {Atom('handempty')}
-            # Of what is neither in the hand nor seen elsewhere nothing better is known.
-            return inside or (here is None and (said_done or feedback.message == NOTHING_HELD))
+            return self._is_put(action, here, feedback, said_done)
         wanted = primitive is Primitive.OPEN
         opened = None if here is None else here.opened
         # What the hand itself has slid the other way is not there already: that was another one.
@@ -226,76 +277,61 @@ class Policy:
             self._slid[about] = primitive
         return said_done or already or (opened is not None and (opened >= 0.5) is wanted)
 
-    def _overlooked(self, context: Context) -> bool:
-        """Look as at first: is there anything that the instruction means, and nobody saw?
-
-        What is seen now and was not before is read into the instruction beside what was seen at
-        first, where it was then. Work goes on, from the first stage that it adds things to, if
-        nothing else is wanted than before.
-        """
-        if self._settings.reader == BY_MODEL:
-            return False
-        told = context.tell_apart(self._settings.looks).instances
-        known = {one.name for one in matched(self._things, told).values()}
-        # Where something lay that was moved away, there may be what it hid.
-        taken = [*self._things.values(), *(
-            one for one in self._first
-            if box_iou(one.region, self._things[one.name].region) >= _MOVED)]
-        self._rounds += 1
-        new = tuple(replace(one, name=f'late{self._rounds}_{one.name}') for one in told
-                    if one.name not in known
-                    and one.categories.get(one.category, 0.0) >= _LATE
-                    and not any(box_iou(one.region, other.region) >= _LEFT for other in taken))
-        if not new:
-            return False
-        try:
-            stages = resolve(read_instruction(context.problem.instruction),
-                             (*self._first, *new), self._aspect)
-            work = staged(stages, (*self._first, *new))
-        except InputError:
-            return False
-        if _unsure(stages, self._settings.accept):
-            return False
-        if len(work.goals) != len(self._work.goals):
-            return False
-        stages_with = [number for number, (goal, before) in enumerate(zip(
-            work.goals, self._work.goals, strict=True)) if set(goal) != set(before)]
-        added = {literal for goal in work.goals for literal in goal} - {
-            literal for goal in self._work.goals for literal in goal}
-        late = {literal.atom.args[0] for literal in added}
-        kept = all(set(before) <= set(goal) for goal, before in zip(
-            work.goals, self._work.goals, strict=True))
-        if not stages_with or not kept or not late <= {one.name for one in new}:
-            return False
-        self._stage = stages_with[0]
-        self._found_late += len(late)
-        self._first, self._work = (*self._first, *new), work
-        self._things.update((one.name, one) for one in new)
-        return True
-
-    def _is_believed(self, name: str, seen: Instance) -> bool:
-        """Whether a thing is taken to be where it was seen: where it was, or surely elsewhere."""
-        known, before = self._things[name], self._elsewhere.pop(name, None)
-        if (box_iou(seen.region, known.region) >= _MOVED
-                or seen.categories.get(known.category, 0.0) >= _SURE
-                or (before is not None and box_iou(seen.region, before) >= _MOVED)):
+    def _is_put(self, action: Action, here: Instance | None, feedback: Feedback,
+                said_done: bool) -> bool:
+        """Whether what was placed is in or on its place."""
+        about, place = action.args
+        if here is None:  # of what is neither in the hand nor seen elsewhere nothing is known
+            return said_done or feedback.message == NOTHING_HELD
+        if is_inside(here.region, self._memory[place].region):
             return True
-        self._elsewhere[name] = seen.region
+        # It lies somewhere else: it is in the hand no more.
+        self._state = (self._state - {Atom('held', (about,))}) | {Atom('handempty')}
         return False
 
-    def _forget_what_left(self, found: Mapping[str, Instance], about: str) -> None:
-        """What this stage put somewhere and is seen elsewhere now is not taken to be there."""
-        wanted = {literal.atom for literal in self._work.goals[self._stage]}
-        for atom in self._state & wanted:
-            if atom.predicate not in ('on', 'in') or atom.args[0] == about:
-                continue
-            thing, place = atom.args
-            now, then = found.get(thing), self._put.get(thing)
-            if (now is not None and then is not None and box_iou(now.region, then) < _LEFT
-                    and not is_inside(now.region, self._things[place].region)):
-                self._state -= {atom}
-                self._repeated += 1
-                self._plan = self._plan[:1]  # the rest is planned anew
+    def _reread(self, context: Context) -> bool:
+        """Read the instruction by all that was seen; returns whether it means anything else now.
+
+        What is in the hand goes to where it was to go first. What was put somewhere stays there.
+        """
+        if self._settings.reader == BY_MODEL or Atom('handempty') not in self._state:
+            return False
+        stages, work, unread = self._read(context.problem.instruction)
+        before = self._work.goals, self._state
+        own = {name for atom in self._state if atom.predicate in ('in', 'on')
+               for name in atom.args}
+        if any(work.objects.get(name, self._work.objects[name]) != self._work.objects[name]
+               for name in own) or _unsure(stages, self._settings.accept):
+            return False
+        self._unread = unread
+        self._late += len({literal.atom.args[:1] for goal in work.goals for literal in goal} - {
+            literal.atom.args[:1] for goal in self._work.goals for literal in goal})
+        self._work = replace(work, objects={
+            **{name: kind for name, kind in self._work.objects.items() if name in own},
+            **work.objects})
+        self._state = work.state | {atom for atom in self._state
+                                    if atom.predicate in ('in', 'on')}
+        self._stage = min([self._stage, *(
+            number for number, goal in enumerate(work.goals)
+            if any(literal.atom.predicate in ('on', 'in') and literal.atom not in self._state
+                   for literal in goal))])
+        return (self._work.goals, self._state) != before
+
+
+def _around(point: Region, box: Region) -> Region:
+    """A box as large as another one, around a point."""
+    (x, y), ((left, top), (right, bottom)) = point.centre, box.points
+    wide, high = (right - left) / 2, (bottom - top) / 2
+    return Region(Form.BOX, ((x - wide, y - high), (x + wide, y + high)))
+
+
+def room_in(place: Region, kind: str) -> Region:
+    """The part of a place's box where things can be put: of a drawer, that above its front."""
+    if kind != DRAWER:
+        return place
+    (left, top), (right, bottom) = place.points
+    high = bottom - top
+    return Region(Form.BOX, ((left, top + _INSIDE[0] * high), (right, top + _INSIDE[1] * high)))
 
 
 def spread(place: Region, number: int, count: int) -> Region:

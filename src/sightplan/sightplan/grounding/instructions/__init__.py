@@ -9,12 +9,13 @@ and they are checked (``read_goal``).
 from sightplan.grounding.instructions.instances import (
     Stage,
     UnresolvedError,
+    clear_part,
     instances_of,
     resolve,
 )
 from sightplan.grounding.instructions.proposals import content, propose_goal, read_goal
 from sightplan.grounding.instructions.reader import UnreadError, read_instruction
-from sightplan.grounding.instructions.tracking import matched
+from sightplan.grounding.instructions.tracking import Memory, matched
 from sightplan.grounding.instructions.wishes import (
     Choice,
     Place,
@@ -25,7 +26,7 @@ from sightplan.model import Instance
 from sightplan.vlm.detecting import DRAWER
 
 __all__ = [
-    'DRAWER', 'Choice', 'Instance', 'Place', 'Stage', 'Things', 'UnreadError', 'UnresolvedError',
-    'Wish', 'content', 'instances_of', 'matched', 'propose_goal', 'read_goal',
-    'read_instruction', 'resolve',
+    'DRAWER', 'Choice', 'Instance', 'Memory', 'Place', 'Stage', 'Things', 'UnreadError',
+    'UnresolvedError', 'Wish', 'clear_part', 'content', 'instances_of', 'matched', 'propose_goal',
+    'read_goal', 'read_instruction', 'resolve',
 ]

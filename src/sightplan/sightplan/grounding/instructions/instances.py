@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from sightplan.grounding.instructions.wishes import Choice, Place, Things, Wish
 from sightplan.model import InputError, Instance
 from sightplan.model.region import box_iou
-from sightplan.vlm.detecting import DRAWER, SAME, Detection, DetectReply
+from sightplan.vlm.detecting import DRAWER, Detection, DetectReply, same_place
 
 ACCEPT = 0.5
 """From this probability on a thing counts as described, where no number is said."""
+CLEAR = 0.9
+"""What fits a description with less is not clear."""
 SLANT = 0.75
 """Height over width, in a picture, of a square on a table that a camera looks down on by 50
 degrees: what lies behind something is further away than it looks."""
@@ -62,8 +64,10 @@ def instances_of(replies: Iterable[DetectReply]) -> tuple[Instance, ...]:
     for reply in usable:
         free = list(groups)
         for found in reply.detections:
-            group = max(free, key=lambda one: box_iou(one[0].region, found.region), default=None)
-            if group is None or box_iou(group[0].region, found.region) < SAME:
+            group = max((one for one in free if same_place(
+                one[0].region, one[0].category, found.region, found.category)),
+                key=lambda one: box_iou(one[0].region, found.region), default=None)
+            if group is None:
                 groups.append([found])
                 continue
             group.append(found)
@@ -141,6 +145,26 @@ def resolve(wishes: Sequence[Wish], seen: Sequence[Instance],
     return tuple(scene.stage(wish) for wish in wishes)
 
 
+def clear_part(wishes: Sequence[Wish], seen: Sequence[Instance],
+              aspect: float = ASPECT) -> tuple[Stage, ...]:
+    """What of each wish is clear by what is seen, however little that is.
+
+    A place is clear if it fits its description with ``CLEAR``; of a description that means all
+    things of a kind, each thing that does; of one that chooses among things, only if all that it
+    chooses among do.
+
+    Args:
+        wishes: as the instruction has them, stage by stage.
+        seen: all things in the picture.
+        aspect: width over height of the picture.
+
+    Returns:
+        As many stages as there are wishes; what is not clear is missing.
+    """
+    scene = _Scene(wishes, seen, aspect)
+    return tuple(scene.clear_part(wish) for wish in wishes)
+
+
 _Words = tuple[tuple[str, ...], str]
 """Categories and colour of a description."""
 
@@ -170,6 +194,36 @@ class _Scene:
             return Stage(tuple(placements), '', False, chance)
         drawer, sure = self._place(wish.drawer)
         return Stage(tuple(placements), drawer.name, wish.closed, chance * sure, wish.was_open)
+
+    def clear_part(self, wish: Wish) -> Stage:
+        """What of the wish is clear."""
+        placements: list[tuple[str, str]] = []
+        taken: dict[str, _Words] = {}
+        for things, place in wish.goods:
+            try:
+                where, sure = self._place(place)
+                meant = self._clear(things, taken) if sure >= CLEAR else []
+            except UnresolvedError:
+                continue
+            taken |= {one.name: (things.categories, things.colour) for one in meant}
+            placements += [(one.name, where.name) for one in meant if one is not where]
+        try:
+            drawer = self._place(wish.drawer)[0].name if wish.drawer is not None else ''
+        except UnresolvedError:
+            drawer = ''
+        return Stage(tuple(placements), drawer, wish.closed, None, wish.was_open)
+
+    def _clear(self, things: Things, taken: Mapping[str, _Words]) -> list[Instance]:
+        """What a description means, as far as that is clear."""
+        words = things.categories, things.colour
+        if things.choice is not Choice.ALL:
+            found, _ = self._fitting(things, taken)
+            clear = all(_fit(one, *words) >= CLEAR for one in found)
+            return self._meant(things, taken)[0] if clear else []
+        fitting = sorted((one for one in self._seen if _fit(one, *words) >= CLEAR
+                          and taken.get(one.name, words) == words),
+                         key=lambda one: -_fit(one, *words))
+        return fitting[:self._totals.get(words)]
 
     def _place(self, place: Place) -> tuple[Instance, float]:
         kinds = ([f'{DRAWER}:{place.level}'] if place.kind == DRAWER and place.level else
