@@ -1,5 +1,7 @@
 """Reading yes/no replies."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,6 +82,26 @@ def test_no_yes_and_no_no_is_swallowed_by_unknown(text):
         assert not {'yes', 'no'} & set(decided.split())
     if text.split()[:1] in (['yes'], ['no']) and '<' not in text:
         assert said in (Verdict(text.split()[0]), UNPARSED)
+
+
+PIECES = ['yes', 'no', 'unknown', 'or', 'and', '/', '|', ',', ' ', '\n', '-', '_', 'the', '=', "'"]
+
+
+@given(st.sampled_from(['yes', 'no']), st.lists(st.sampled_from(PIECES), max_size=7).map(''.join))
+def test_an_alternative_makes_an_answer_none(word, rest):
+    word_alone = re.match(r"(?![\w'’]|-\w)", rest)
+    alternative = re.match(r'\W*(?:/|\||,?\s*\b(?:or|and)\b)\W*(?:yes|no|unknown)\b', rest)
+    verdict = Verdict(word) if word_alone and not alternative else UNPARSED
+    assert parse_yes_no(word + rest) is verdict
+
+
+@pytest.mark.parametrize(('text', 'verdict'), [
+    ('no' + '=' * 500_000 + '\t' * 500_000, NO), ('[' * 1_000_000, UNPARSED),
+    ('no' + ' ' * 500_000 + 'or' + ',' * 500_000 + 'yes', UNPARSED),
+    ('it is ' + ' ' * 1_000_000, UNPARSED), ('<answer>' + ' ' * 1_000_000, UNPARSED)])
+def test_reading_a_long_reply_takes_no_longer_than_its_length(text, verdict):
+    """What takes the square of the length does not end within a test's time."""
+    assert parse_yes_no(text) is verdict
 
 
 @given(st.text(max_size=60))

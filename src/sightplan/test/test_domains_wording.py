@@ -97,7 +97,7 @@ def test_goals_of_one_or_two_facts_and_denied_ones() -> None:
 
 
 def test_a_goal_fact_without_wording_is_told() -> None:
-    with pytest.raises(InputError, match='no wording for leftof'):
+    with pytest.raises(InputError, match='p: goal: leftof c1,c2: no wording for leftof'):
         goal_text('leftof c1,c2')
 
 

@@ -291,6 +291,8 @@ def test_literals_are_read_with_any_spacing_and_case() -> None:
     assert parse_literal('dark()') == parse_literal('dark') == RuleLiteral(Pattern('dark', ()))
     for text in ('', 'in(?x', 'in ?x', 'in(?x,)', 'in(?)', '* = ?x', 'in(x y)', '?x', 'not'):
         assert parse_literal(text) is None or text == 'not', text
+    for text in ('=' * 200_000 + ' x y', '?a == ?b', '= ?b', '?a = ?b ?c', 'p(?a = ?b)'):
+        assert parse_literal(text) is None
 
 
 # ------------------------------------------------------------------------------ blocksworld

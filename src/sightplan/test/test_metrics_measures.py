@@ -81,7 +81,8 @@ def test_a_statistic_is_of_all_items_and_not_a_mean_of_theirs():
     lines = [line('a', right=1.0, asked=1.0), line('b', right=0.0, asked=9.0)]
     assert aggregate(lines, accuracy).value == pytest.approx(.1)
     assert aggregate([line('a', right=0.0, asked=0.0)], accuracy).value is None  # undefined
-    assert aggregate([line('a', steps=1.0)], accuracy).value is None  # there are no such columns
+    for there in ({'steps': 1.0}, {'right': 1.0}, {'asked': 1.0}):  # a column is missing
+        assert aggregate([line('a', **there)], accuracy).value is None
 
 
 def test_the_bootstrap_is_that_of_drawing_clusters_with_replacement():

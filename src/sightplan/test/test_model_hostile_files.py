@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import pickle
 import struct
 import zipfile
@@ -13,8 +15,9 @@ import pytest
 
 from sightplan.model import InputError, excerpt
 from sightplan.model.array_files import load_array, load_arrays
+from sightplan.model.json_text import DECODER, load_json
 from sightplan.model.picture_files import MOST_PIXELS, picture_size
-from sightplan.model.reading import Record, read_data, validated
+from sightplan.model.reading import Record, read_data, read_file, validated
 from sightplan.vlm.backends._depth_files import read_depth
 from sightplan.vlm.backends._images import encode, read_image
 
@@ -74,13 +77,30 @@ def test_data_that_hold_themselves_or_are_too_deep_are_refused() -> None:
             validated(_Pair, data, 'f.yaml')
 
 
-@pytest.mark.parametrize('text', ['[' * 100_000, '{"a":' * 100_000, '9' * 5000, ''])
+@pytest.mark.parametrize('text', ['[' * 100_000, '{"a":' * 100_000, ''])
 def test_json_that_cannot_be_read_names_its_file(tmp_path: Path, text: str) -> None:
     path = tmp_path / 'a.json'
     path.write_text(text)
     with pytest.raises(InputError, match=r'a\.json') as error:
         read_data(path)
     assert len(str(error.value)) < 1000
+
+
+def test_json_is_read_as_python_reads_it_but_for_endless_integers() -> None:
+    for text in ('{"a": [1, -2.5, "x", null, true]}', '1e999', '9' * 100, '"\\ud800"'):
+        for given in (text, text.encode(), text.encode('utf-16')):
+            assert load_json(given) == json.loads(given)
+    assert DECODER.raw_decode('[1] and more') == ([1], 3)
+    for digits, value in ((400, -math.inf), (5000, -math.inf), (200, -1e200)):
+        assert load_json(f'{{"a": [-1{"0" * digits}]}}') == {'a': [value]}
+
+
+@pytest.mark.parametrize('digits', [101, 400, 5000])
+def test_an_endless_integer_is_refused_by_field(tmp_path: Path, digits: int) -> None:
+    path = tmp_path / 'a.json'
+    path.write_text(f'{{"first": {"9" * digits}}}')
+    with pytest.raises(InputError, match=r'a\.json: first = '):
+        read_file(_Pair, path)
 
 
 # ---------------------------------------------------------------------------------------- pictures
@@ -103,6 +123,7 @@ def test_the_size_of_pictures_that_are_whole(kind: str) -> None:
     b'', b'x', png(0, 5), png(2**31, 2**31), png(MOST_PIXELS, 2), b'\xff\xd8',
     b'\xff\xd8\xff\xe0\0\0',
     b'\xff\xd8' + b'\xff\xe0\0\2' * 1000, b'P5 99999 99999 255\n', b'BM', b'P5 ' + b'1' * 500,
+    b'P6' + b' ' * 4000 + b'x', b'P6' + b'#\n' * 2000 + b'1' + b' ' * 90 + b'x',
     b'BM' + bytes(16) + struct.pack('<ii', -5, 5), b'GIF89a' + bytes(99)])
 def test_pictures_that_claim_too_much_or_are_none_are_refused(content: bytes) -> None:
     with pytest.raises(ValueError, match=r'.'):

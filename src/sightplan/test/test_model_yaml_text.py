@@ -9,7 +9,13 @@ import yaml
 
 from sightplan.model import InputError
 from sightplan.model.reading import read_data
-from sightplan.model.yaml_text import DEEPEST, load_first, load_yaml
+from sightplan.model.yaml_text import (
+    DEEPEST,
+    MOST_VALUES,
+    compose_yaml,
+    load_first,
+    load_yaml,
+)
 from sightplan.records.bag_reading import read_metadata
 from sightplan.sweeps.cells import read_sweep
 
@@ -51,6 +57,38 @@ def test_values_that_are_none_are_errors_of_yaml(value: str) -> None:
     for load in (load_yaml, load_first):
         with pytest.raises(yaml.YAMLError):
             load(f'a: {value}')
+
+
+def test_nodes_are_composed_or_the_text_is_no_yaml() -> None:
+    node = compose_yaml('a: on\nb: 2\n')
+    assert isinstance(node, yaml.MappingNode)
+    assert [key.start_mark.line for key, _ in node.value] == [0, 1]
+    assert compose_yaml('') is None
+    for text in ('a: "\\U00110000"', 'a: [', '[' * 1000):
+        with pytest.raises(yaml.YAMLError):
+            compose_yaml(text)
+
+
+@pytest.mark.parametrize('value', [
+    '9' * 101, f'-{"9" * 400}', f'0x{"f" * 400}', f'!!int "{"1" * 101}"', f'! {"1" * 101}',
+    '59:' * 200 + '59', f'0b{"1" * 2000}'])
+def test_integers_that_no_float_can_hold_are_refused(value: str) -> None:
+    for load in (load_yaml, load_first, compose_yaml):
+        with pytest.raises(yaml.YAMLError, match=r'line 2: an integer of \d+ digits'):
+            load(f'a: 1\nb: {value}\n')
+
+
+@pytest.mark.parametrize(('text', 'value'), [
+    ('9' * 100, int('9' * 100)), (f'"{"9" * 400}"', '9' * 400), ('a' * 400, 'a' * 400),
+    (f'0.{"1" * 400}', float(f'0.{"1" * 400}'))])
+def test_long_texts_and_floats_are_read(text: str, value: object) -> None:
+    assert load_yaml(f'a: {text}') == {'a': value}
+
+
+def test_more_values_than_are_read_in_a_second_are_refused() -> None:
+    assert len(load_yaml(f'[{"1," * 1000}]')) == 1000
+    with pytest.raises(yaml.YAMLError, match=f'more than {MOST_VALUES} values'):
+        load_yaml(f'[{"1," * MOST_VALUES}]')
 
 
 def test_what_people_write_is_read() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import random
@@ -307,6 +308,22 @@ def test_a_damaged_batch_is_asked_again(sources, tmp_path):
         assert {key: [a.verdict for a in answers] for key, answers in done.items()} == {
             key: [a.verdict for a in answers] for key, answers in whole.items()
             if key not in lost}
+
+
+@pytest.mark.parametrize('wrong', [
+    {'number': '0'}, {'number': -1}, {'of': 1.0}, {'attempt': None}, {'batch': True}])
+def test_a_line_of_a_replay_has_numbers_where_they_belong(tmp_path, wrong):
+    entry = {'bag': 'b', 'episode': 'e', 'attempt': 0, 'batch': 0, 'number': 0, 'of': 1,
+             'atom': 'on r,g', 'answer': 'yes'}
+    for lines, good in (([entry], True), ([{**entry, **wrong}, entry], False)):
+        (tmp_path / 'answers.jsonl').write_text(''.join(json.dumps(line) + '\n' for line in lines))
+        (tmp_path / 'replay.json').write_text(
+            json.dumps({'format': 3, 'identity': {}, 'sessions': []}))
+        with AnswersStore(tmp_path) as store, (
+                contextlib.nullcontext() if good else pytest.raises(
+                    InputError, match=r'answers\.jsonl:1: is not an answer of a replay')):
+            assert len(store.open({})) == 1
+            assert store.update_truths({('b', 'e', 0, 0): (True,)}) == 1
 
 
 def test_another_replay_is_not_taken_up(sources, tmp_path):

@@ -42,6 +42,15 @@ def memory(monkeypatch):
     monkeypatch.setattr(symbolic, 'FastDownwardPlanner', lambda settings=None: SearchPlanner())
 
 
+@pytest.mark.parametrize('text', [
+    '{base: {method: 5}, axes: {seed: [0]}}', '{base: {backend: true}, axes: {seed: [0]}}',
+    '{base: {method: [ground]}, axes: {seed: [0]}}', '{base: {}, cells: [{method: {a: 1}}]}',
+    '{base: {}, axes: {backend: [null]}}'])
+def test_a_method_or_backend_that_is_no_text_is_refused(text):
+    with pytest.raises(InputError, match=r'test\.yaml: (method|backend) = .* must be a name'):
+        sweep_of(text)
+
+
 class PromptEngine(InsideEngine):
     """Every batch is over before anybody looks, as on a machine that is busy otherwise."""
 

@@ -9,6 +9,7 @@ import datetime
 import email.utils
 import json
 import logging
+import math
 import os
 import random
 import signal
@@ -123,6 +124,14 @@ def test_probabilities_are_summed_over_all_spellings(make: Any) -> None:
     body = server.bodies[0]
     assert body['logprobs'] is True and body['top_logprobs'] == 20
     assert body['temperature'] == 0 and body['max_tokens'] == 4 and 'seed' not in body
+
+
+def test_a_logarithm_that_no_float_can_hold_is_read(make: Any) -> None:
+    body = json.dumps(chat('Yes', logprobs=[('Yes', {'Yes': 0.5})]).body)
+    body = body.replace(str(math.log(0.5)), '-' + '9' * 400)
+    with FakeServer(in_turn(Reply(body.encode()))) as server:
+        [reply] = make(server).answer(questions(1))
+    assert (reply.text, reply.p_yes) == ('Yes', 0.0)
 
 
 @pytest.mark.parametrize('offered', [True, False])

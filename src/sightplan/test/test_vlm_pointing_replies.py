@@ -209,6 +209,7 @@ def test_not_there(text: str, form: Form) -> None:
     ('<point x="left" y="2"/>', Form.POINT, PERCENT, "'left' where a number"),
     ('<point x="nan" y="2"/>', Form.POINT, PERCENT, "'nan' where a number"),
     ('<point alt="mug"/>', Form.POINT, PERCENT, 'without coordinates'),
+    (f'<point {"a" * 90_000}/>', Form.POINT, PERCENT, 'without coordinates'),
     ('<points coords="1 1 250"/>', Form.POINTS, PERMILLE, 'coords are not'),
     ('<points coords="1"/>', Form.POINTS, PERMILLE, 'coords are not'),
     ('<points coords=""/>', Form.POINTS, PERMILLE, 'without coordinates'),

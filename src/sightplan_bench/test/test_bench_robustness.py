@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import time
 from pathlib import Path
 
@@ -69,6 +70,25 @@ def test_one_seed_spoils_an_input_the_same_way(form):
     assert tuple(inputs[:4]) == good
     assert inputs != [make_input([reader], 2, number)[1].content for number in range(60)]
     assert len({*inputs}) > 30 and max(map(len, inputs)) <= mutations.MOST_BYTES
+
+
+@pytest.mark.parametrize('data', [
+    b'x' * 60_000, b'\x89MCAP0\r\n\x01' + (50_000).to_bytes(8, 'little') + bytes(50_010)])
+def test_no_change_makes_more_than_a_few_times_the_largest_input(monkeypatch, data):
+    monkeypatch.setattr(mutations, 'MOST_BYTES', 1 << 16)
+    changes = {change for changes in mutations.FORMS.values() for change in changes}
+    for change in changes - {mutations.png_bomb}:  # which takes nothing of the input, but long
+        for seed in range(60):
+            made = change(random.Random(seed), data, data)
+            assert len(made) <= 4 * mutations.MOST_BYTES + (4 << 20), change.__name__
+
+
+def test_what_is_found_in_large_inputs_is_not_kept():
+    found = []
+    keeping = mutations._kept(2)(lambda data, sign: found.append(len(data)) or len(found))
+    assert [keeping(b'x', 1), keeping(b'x', 1), keeping(b'x', 2)] == [1, 1, 2]
+    large = bytes(mutations._KEPT_BYTES + 1)
+    assert [keeping(large, 1), keeping(large, 1)] == [3, 4]
 
 
 # ------------------------------------------------------------------------------------- workers

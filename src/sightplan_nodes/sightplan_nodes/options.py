@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from sightplan.commands.frame import read_options
 from sightplan.model import InputError
+from sightplan.model.json_text import load_json
 
 
 def parse_options(text: str, source: str, settings: type | None = None) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def parse_options(text: str, source: str, settings: type | None = None) -> dict[
         pairs = [pair.strip() for pair in text.split(',') if pair.strip()]
         return read_options(pairs, settings, source)
     try:
-        options = json.loads(text)
+        options = load_json(text)
     except ValueError as error:
         raise InputError(f'{source} is not JSON: {error}') from None  # nor told: it may hold a key
     return dict(options)

@@ -291,8 +291,8 @@ def test_everything_is_seen_from_both_cameras(scenes):
                     rows, columns = np.nonzero(visible.thing(one.name))
                     height, width = visible.frame.things.shape
                     assert one.thing.category == CABINET or (
-                        0 < rows.min() and rows.max() < height - 1
-                        and 0 < columns.min() and columns.max() < width - 1), 'cut off'
+                        rows.min() > 0 and rows.max() < height - 1
+                        and columns.min() > 0 and columns.max() < width - 1), 'cut off'
                 again = [grounded(task, tidy, visible, 'pair') for task in tidy.tasks]
                 for task in again:
                     for one, other in itertools.combinations(

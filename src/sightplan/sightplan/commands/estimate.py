@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from sightplan.commands.frame import (
 )
 from sightplan.commands.progress import EpisodeBar
 from sightplan.model import Atom, DomainError, InputError, Problem, check_settings, user_path
+from sightplan.model.json_text import load_json
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain
@@ -161,7 +161,7 @@ def _read_case(line: bytes, where: str, problem: str | None, folder: Path) -> _C
         folder: where a problem's file is looked for first.
     """
     try:
-        case = json.loads(line)
+        case = load_json(line)
     except (ValueError, RecursionError) as error:
         return InputError(f'{where}: is not JSON ({error}); write one object a line')
     try:

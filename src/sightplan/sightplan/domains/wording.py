@@ -197,11 +197,18 @@ class Wording:
         return Question(atom, self.fill(self._questions, atom))
 
     def goal_text(self, problem: Problem) -> str:
-        """The goal in words: one sentence for each object with goal facts, in object order."""
+        """The goal in words: one sentence for each object with goal facts, in object order.
+
+        Raises:
+            InputError: there are no words for a goal fact; names the problem's file.
+        """
         goal, sentences = self._goal, []
         for name in (*problem.objects, *self._schema.constants):
-            facts = [self.fill(self._facts[literal.positive], literal.atom)
-                     for literal in problem.goal if literal.atom.args[:1] == (name,)]
+            try:
+                facts = [self.fill(self._facts[literal.positive], literal.atom)
+                         for literal in problem.goal if literal.atom.args[:1] == (name,)]
+            except InputError as error:
+                raise InputError(f'{problem.source or problem.name}: goal: {error}') from error
             if facts:
                 kind = problem.objects.get(name) or self._schema.constants[name]
                 joined = goal.separator.join(facts[:-1])

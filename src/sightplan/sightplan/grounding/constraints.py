@@ -38,7 +38,7 @@ from sightplan.domains.problem_files import read_text
 from sightplan.domains.schema import OBJECT, Pattern, Same, Schema
 from sightplan.grounding.theory import Acyclic, Clause, GroundLiteral, Group, Theory
 from sightplan.model import Atom, DomainError
-from sightplan.model.yaml_text import checked
+from sightplan.model.yaml_text import compose_yaml
 
 FILE = 'constraints.yaml'
 """Name of the file in a domain's folder."""
@@ -49,7 +49,7 @@ _KEYS = ('name', 'violation_rate', 'if', *_FORMS)
 _NAME = r'[a-z0-9][a-z0-9_.-]*'
 _TERM = re.compile(rf'(?:\?{_NAME}|{_NAME}|\*)\Z')
 _ATOM = re.compile(rf'({_NAME})\s*(?:\((.*)\))?\Z')
-_EQUALITY = re.compile(r'(\S+?)\s*(!?=)\s*(\S+)\Z')
+_EQUALITY = re.compile(r'([^\s=!]+)\s*(!?=)\s*([^\s=!]+)\Z')
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +204,7 @@ def parse_constraints(text: str, schema: Schema, source: str) -> Constraints:
 @functools.lru_cache(maxsize=16)
 def _composed(text: str) -> yaml.Node | None:
     """The nodes of a text, which many runs in a process read again; composing takes long."""
-    node: yaml.Node | None = yaml.compose(checked(text), Loader=yaml.SafeLoader)
-    return node
+    return compose_yaml(text)
 
 
 class _Reader:

@@ -18,9 +18,9 @@ from sightplan.vlm.replies import after_thoughts
 Parser = Callable[[str], Verdict]
 
 _OPEN, _CLOSE = '<answer>', '</answer>'
-_LEADING = re.compile(r'[^\w<]*(yes|no)(?![\w\'’]|-\w)', re.UNICODE)
-_EMPTY = re.compile(r'<answer>\s*</answer>')
-_OTHER = re.compile(r'\W*(?:/|\||,?\s*\b(?:or|and)\b)\W*(?:yes|no|unknown)\b')
+_LEADING = re.compile(r'[^\w<]*+(yes|no)(?![\w\'’]|-\w)', re.UNICODE)
+_EMPTY = re.compile(r'<answer>\s*+</answer>')
+_OTHER = re.compile(r'(\W*+)((?:or|and)\b\W*+)?(?:yes|no|unknown)\b')
 _APOSTROPHE = "['’]?"
 _I = r'(?:(?:i|we|you|one)\s+)?'
 _IT_IS = rf'(?:(?:(?:it|this|that)\s+is|it{_APOSTROPHE}s|i\s+am|i{_APOSTROPHE}m)\s+)?'
@@ -33,7 +33,7 @@ _NOT_KNOWING = '|'.join((
     rf'{_IT_IS}not\s+(?:sure|clear|certain|known)',
     rf'{_IT_IS}impossible\s+to\s+(?:tell|say|determine|judge)',
     r'(?:not\s+enough|insufficient)\s+information'))
-_UNKNOWN = re.compile(rf"[^\w<]*(?:{_NOT_KNOWING})(?![\w'’]|-\w)", re.UNICODE)
+_UNKNOWN = re.compile(rf"[^\w<]*+(?:{_NOT_KNOWING})(?![\w'’]|-\w)", re.UNICODE)
 _EITHER = re.compile(r'\b(?:yes|no)\b')
 
 
@@ -79,7 +79,8 @@ def parse_yes_no(text: str) -> Verdict:
     if match is None:
         unknown = _UNKNOWN.match(folded) and not _EITHER.search(folded)
         return Verdict.UNKNOWN if unknown else Verdict.UNPARSED
-    if _OTHER.match(folded, match.end()):
+    other = _OTHER.match(folded, match.end())
+    if other is not None and (other[2] or '/' in other[1] or '|' in other[1]):
         return Verdict.UNPARSED
     return Verdict.YES if match.group(1) == 'yes' else Verdict.NO
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from sightplan.model import InputError, SightplanError
+from sightplan.model.json_text import load_json
 
 HOST = '127.0.0.1'
 MOST_BYTES = 4096
@@ -244,7 +245,7 @@ class PageHandler(BaseHTTPRequestHandler):
                                f'a label has at most {MOST_BYTES} bytes')
         data = self.rfile.read(int(length))
         try:
-            return json.loads(data)
+            return load_json(data)
         except (ValueError, RecursionError) as error:
             raise RefusedError(HTTPStatus.BAD_REQUEST, f'is not JSON ({error})') from error
 

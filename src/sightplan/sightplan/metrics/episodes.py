@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from sightplan.metrics.measures import (
     MEAN,
     STATISTIC,
@@ -21,10 +19,8 @@ from sightplan.model import AskPurpose
 
 
 def ratio_of(part: str, whole: str) -> Statistic:
-    """The statistic: sum of one column over the sum of another, NaN if that is 0 or not there."""
+    """The statistic: sum of one column over the sum of another, NaN if that is 0."""
     def statistic(columns: Columns, weights: Floats) -> Floats:
-        if whole not in columns:
-            return np.full(len(weights), np.nan)
         return ratio(total(columns[part], weights), total(columns[whole], weights))
     return statistic
 

@@ -29,7 +29,8 @@ Columns = Mapping[str, Floats]
 """Measure to values, (N,) each, NaN where not scored."""
 Statistic = Callable[[Columns, Floats], Floats]
 """Of columns, (N,) each, and weights, (R, N), how often each item counts in each of R resamples:
-one number for each resample, (R,), NaN where it is undefined."""
+one number for each resample, (R,), NaN where it is undefined. A KeyError of a column that no line
+has says that it is undefined, too."""
 
 _AT_ONCE = 4_000_000  # weights, 32 MB
 
@@ -122,7 +123,10 @@ def aggregate(lines: Sequence[Mapping[str, Any]], measure: Measure,
     if not n:
         return Aggregate(None, None, None, 0, 0)
     statistic = measure.statistic or mean_of(measure.name)
-    value = float(statistic(values, np.ones((1, n)))[0])
+    try:
+        value = float(statistic(values, np.ones((1, n)))[0])
+    except KeyError:  # of a column that no line has
+        value = float('nan')
     if np.isnan(value):
         return Aggregate(None, None, None, n, distinct)
     if measure.kind == FRACTION:

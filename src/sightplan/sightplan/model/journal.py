@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from sightplan.model.errors import InfrastructureError, InputError
+from sightplan.model.json_text import load_json
 from sightplan.model.whole_files import replacing
 
 STORAGE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
@@ -102,7 +103,7 @@ def parse(raw: bytes, name: str, *, start: int = 0, above: int = 0, strict: bool
         text = piece.removeprefix(_BOM) if not at else piece
         if text.strip():
             try:
-                data = json.loads(text)
+                data = load_json(text)
             except (ValueError, RecursionError) as error:
                 if not strict and number == last and _truncated(text, number == len(pieces)):
                     return Content(lines, raw[at - start:], at)

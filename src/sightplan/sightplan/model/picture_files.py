@@ -9,7 +9,7 @@ MOST_PIXELS = 100_000_000
 """Of a picture that is read."""
 
 _PNG, _JPEG, _BMP = b'\x89PNG\r\n\x1a\n', b'\xff\xd8', b'BM'
-_PNM = re.compile(rb'P[1-6](?:\s+|#[^\n]*\n)+(\d{1,9})(?:\s+|#[^\n]*\n)+(\d{1,9})')
+_PNM = re.compile(rb'P[1-6](?:\s|#[^\n]*\n)+(\d{1,9})(?:\s|#[^\n]*\n)+(\d{1,9})')
 _NO_FRAME = (0xC4, 0xC8, 0xCC)
 """Of the markers C0 to CF of a JPEG those that begin no frame."""
 

@@ -11,6 +11,7 @@ import pydantic
 import yaml
 
 from sightplan.model.errors import InputError, excerpt
+from sightplan.model.json_text import load_json
 from sightplan.model.yaml_text import load_yaml
 
 _MOST_NAMED, _MOST_WORDS = 10, 500
@@ -42,7 +43,7 @@ def read_data(path: Path) -> Any:
     """
     try:
         text = path.read_text('utf-8')
-        return json.loads(text) if path.suffix == '.json' else load_yaml(text)
+        return load_json(text) if path.suffix == '.json' else load_yaml(text)
     except OSError as error:
         raise InputError(f'{path}: cannot be read ({error.strerror or error})') from error
     except (ValueError, RecursionError, yaml.YAMLError) as error:

@@ -14,7 +14,7 @@ INSTEAD = '[key]'
 SHORTEST_SECRET = 8
 """Characters; shorter ones stand for "no key", and may be words of answers."""
 PREFIXED = re.compile(
-    r'(?<![A-Za-z0-9])(?:(?:sk|pk|nvapi|glpat)-[A-Za-z0-9_-]*(?=\d|[A-Z])[\w-]{6,}'
+    r'(?<![A-Za-z0-9])(?:(?:sk|pk|nvapi|glpat)-[A-Za-z0-9_-]{0,200}(?=\d|[A-Z])[\w-]{6,}'
     r'|(?:xai|pplx)-[A-Za-z0-9]{16,}'
     r'|(?:gsk|hf|csk|r8|fw|ghp|gho)_(?=[A-Za-z]*\d|[a-z]*[A-Z])[A-Za-z0-9]{8,}'
     r'|AIza[\w-]{8,}|AKIA[A-Z0-9]{12,}|eyJ[\w-]{10,}\.)')

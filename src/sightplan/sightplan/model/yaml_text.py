@@ -3,20 +3,28 @@
 PyYAML's composers recurse: the fast one ends the process at some ten thousand levels, the other
 one with a RecursionError. Aliases can stand for each other, so that a few lines are billions of
 values. Its parsers of events do neither, so both are checked with these before. What its
-constructors raise for values that are none, such as the date 2026-99-99, is an error of YAML, too.
+constructors raise for values that are none, such as the date 2026-99-99, is an error of YAML, too,
+and so is an integer that no float can hold.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import yaml
 
+from sightplan.model.json_text import MOST_DIGITS
+
 DEEPEST = 100
 """Levels of nesting that are read; no file here has as many as ten."""
+MOST_VALUES = 200_000
+"""In a text: reading them takes a second; JSON, which is read faster, is for what is larger."""
 MOST_REPEATED = 100_000
 """Values and characters that aliases may repeat, all together."""
 
+_LONG_INTEGER = re.compile(r'[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*(?::[0-9_]+)*)')
+_INT = 'tag:yaml.org,2002:int'
 _NO_VALUE = (ValueError, ArithmeticError, TypeError, AttributeError, LookupError, RecursionError)
 
 
@@ -34,6 +42,22 @@ def load_yaml(source: Any, loader: Any = yaml.CSafeLoader) -> Any:
     text = checked(source)
     try:
         return yaml.load(text, loader)  # noqa: S506 - a safe one
+    except yaml.YAMLError:
+        raise
+    except _NO_VALUE as error:
+        raise _no_value(error) from error
+
+
+def compose_yaml(source: Any) -> yaml.Node | None:
+    """The nodes of a YAML text, which know their lines; None of an empty one.
+
+    Raises:
+        yaml.YAMLError: see ``load_yaml``.
+    """
+    text = checked(source)
+    try:
+        node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+        return node
     except yaml.YAMLError:
         raise
     except _NO_VALUE as error:
@@ -65,12 +89,13 @@ def checked(source: Any) -> Any:
 
     Raises:
         yaml.YAMLError: it is nested more than DEEPEST levels deep, an alias stands in what it
-            stands for, or aliases repeat more than MOST_REPEATED values and characters.
+            stands for, aliases repeat more than MOST_REPEATED values and characters, it holds
+            more than MOST_VALUES values, or an integer has more than MOST_DIGITS digits.
     """
     text = source.read() if hasattr(source, 'read') else source
     known: dict[str, int] = {}  # anchors, and how much stands for each
     opened: list[tuple[str | None, int]] = []  # collections: anchor, how much came before
-    much = repeated = 0
+    much = repeated = values = 0
     events = yaml.parse(text, Loader=yaml.CSafeLoader)
     while True:
         try:
@@ -79,6 +104,10 @@ def checked(source: Any) -> Any:
             return text
         if event is None:
             return text
+        values += isinstance(event, yaml.NodeEvent)
+        if values > MOST_VALUES:
+            raise yaml.YAMLError(f'{_line(event)}: more than {MOST_VALUES} values (split it, or '
+                                 'write JSON where that is read, too)')
         if isinstance(event, yaml.CollectionStartEvent):
             opened.append((event.anchor, much))
             if len(opened) > DEEPEST:
@@ -89,6 +118,10 @@ def checked(source: Any) -> Any:
             if anchor is not None:
                 known[anchor] = much - before
         elif isinstance(event, yaml.ScalarEvent):
+            if len(event.value) > MOST_DIGITS and _is_integer(event):
+                raise yaml.YAMLError(f'{_line(event)}: an integer of {len(event.value)} digits; '
+                                     f'write one of at most {MOST_DIGITS}, or quote what is meant '
+                                     'as a text')
             own = 1 + len(event.value)
             much += own
             if event.anchor is not None:
@@ -103,6 +136,12 @@ def checked(source: Any) -> Any:
             if repeated > MOST_REPEATED:
                 raise yaml.YAMLError(f'{_line(event)}: aliases repeat more than {MOST_REPEATED} '
                                      'values and characters')
+
+
+def _is_integer(event: yaml.ScalarEvent) -> bool:
+    """Whether YAML makes an integer of a scalar."""
+    return event.tag == _INT or (event.implicit[0]
+                                 and _LONG_INTEGER.fullmatch(event.value) is not None)
 
 
 def _line(event: Any) -> str:

@@ -286,7 +286,8 @@ def _strict(text: str) -> str:
     """A mixture of JSON and Python as JSON: quotes, constants, commas before a closing bracket."""
     tokens: list[str] = []
     position = depth = 0
-    while text[position:].strip():
+    text = text.rstrip()
+    while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
             raise _FormError('an unknown character')

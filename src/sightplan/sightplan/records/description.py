@@ -9,6 +9,7 @@ from typing import Any
 
 from sightplan.model import InputError
 from sightplan.model.journal import StorageError
+from sightplan.model.json_text import load_json
 from sightplan.model.whole_files import replacing
 
 FORMAT = 3
@@ -30,7 +31,7 @@ class Description:
         """
         path = self._path
         try:
-            info = json.loads(path.read_text('utf-8'))
+            info = load_json(path.read_text('utf-8'))
         except (FileNotFoundError, NotADirectoryError) as error:
             raise InputError(f'{path}: is missing; {path.parent} holds no {self._what}') from error
         except OSError as error:

@@ -72,6 +72,7 @@ from sightplan.model import (
     Usage,
     Verdict,
 )
+from sightplan.model.json_text import load_json
 from sightplan.records import topics
 from sightplan.records.bag import MessageTypes
 from sightplan.records.truth import TruthReply
@@ -470,7 +471,7 @@ def ended_from_msg(message: Any) -> EpisodeEnded:
     try:
         reason = StopReason(message.stop_reason)
         timings = {str(stage): float(seconds) for stage, seconds
-                   in json.loads(message.timings_json or '{}').items()}
+                   in load_json(message.timings_json or '{}').items()}
     except (ValueError, TypeError, AttributeError) as error:
         raise InputError(f'end of episode {message.episode_id}: {error}') from error
     return EpisodeEnded(reason, message.message, int(message.steps), int(message.remaining),

@@ -196,8 +196,8 @@ def _batches(lines: Sequence[Line]) -> tuple[dict[Key, tuple[Answer, ...]], int]
         try:
             key = _key(entry)
             answer = parse_answer(entry, where)
-            place, of = int(entry['number']), int(entry['of'])
-        except (TypeError, KeyError, ValueError, OverflowError) as error:
+            place, of = _count(entry, 'number'), _count(entry, 'of')
+        except (KeyError, ValueError) as error:
             raise InputError(f'{where}: is not an answer of a replay; remove the lines from '
                              f'there on by hand') from error
         if place != len(batch):
@@ -210,4 +210,12 @@ def _batches(lines: Sequence[Line]) -> tuple[dict[Key, tuple[Answer, ...]], int]
 
 
 def _key(entry: Mapping[str, Any]) -> Key:
-    return (str(entry['bag']), str(entry['episode']), int(entry['attempt']), int(entry['batch']))
+    return (str(entry['bag']), str(entry['episode']), _count(entry, 'attempt'),
+            _count(entry, 'batch'))
+
+
+def _count(entry: Mapping[str, Any], name: str) -> int:
+    value = entry[name]
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f'{name} is no number')
+    return value

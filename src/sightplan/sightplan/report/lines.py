@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -10,6 +9,7 @@ import pydantic
 from pydantic import Field
 
 from sightplan.metrics.scorer import BELIEF_BINS
+from sightplan.model.json_text import load_json
 
 EPISODE, SAMPLE = 'episode', 'sample'
 """Kinds of items."""
@@ -242,7 +242,7 @@ def wrong_field(kind: type[Shape], data: object) -> str:
 def read_line(text: bytes) -> tuple[Mapping[str, Any], str]:
     """A line of results, and what keeps it from being one ('' for nothing)."""
     try:
-        line = json.loads(text)
+        line = load_json(text)
     except (ValueError, RecursionError):
         return {}, NOT_JSON
     sample = isinstance(line, dict) and line.get('kind') == SAMPLE

@@ -7,7 +7,6 @@ from the run alone: other runs of a report change what groups are called, not wh
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from typing import Any
 
 from sightplan.metrics import measures
 from sightplan.model import InputError, user_path
+from sightplan.model.json_text import load_json
 from sightplan.records import RunStore
 from sightplan.records.answers_log import NAME as ANSWERS
 from sightplan.report import conditions
@@ -175,7 +175,7 @@ class RunResults(Named):
             with (self.folder / ANSWERS).open(encoding='utf-8', errors='replace') as file:
                 for text in file:
                     try:
-                        entry = json.loads(text)
+                        entry = load_json(text)
                     except (ValueError, RecursionError):
                         continue
                     if (isinstance(entry, dict) and 'atom' in entry
@@ -528,7 +528,7 @@ class _Reader:
     def _cells(self, index: Path) -> list[dict[str, Any]] | None:
         """The cells of an index, without those that lie elsewhere; None if it is damaged."""
         try:
-            content = json.loads(index.read_text('utf-8'))
+            content = load_json(index.read_text('utf-8'))
             wrong = wrong_field(Index, content)
         except (OSError, ValueError, RecursionError) as error:
             wrong = f'{type(error).__name__}: {error}'

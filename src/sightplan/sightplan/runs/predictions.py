@@ -6,7 +6,6 @@ reply, optionally with ``p_yes`` and ``p_no``; of an episode it is the list of i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +18,7 @@ from sightplan.metrics.episodes import episode_measures
 from sightplan.metrics.measures import aggregates
 from sightplan.metrics.scorer import Details
 from sightplan.model import Action, FeedbackStatus, InputError, Problem
+from sightplan.model.json_text import load_json
 from sightplan.model.reading import Record, validated
 from sightplan.model.sample import SampleReply
 from sightplan.runs.samples import load_samples, score_reply
@@ -182,7 +182,7 @@ def _read(kind: Any, path: Path, known: Mapping[str, Any], data: Path) -> dict[s
 
 def _json(where: str, line: str) -> Any:
     try:
-        return json.loads(line)
+        return load_json(line)
     except (ValueError, RecursionError) as error:
         raise InputError(f'{where}: is not JSON ({error}); write one object a line, such as '
                          '{"id": "...", "answer": "..."}') from error

@@ -33,7 +33,7 @@ from sightplan.agent import (
     prompt_name,
 )
 from sightplan.domains import load_domain
-from sightplan.model import InputError, Privileged, settings_fields
+from sightplan.model import InputError, Privileged, excerpt, settings_fields
 from sightplan.model.reading import Record, read_data, validated
 from sightplan.model.yaml_text import load_yaml
 from sightplan.runs import (
@@ -332,6 +332,7 @@ def parse_sweep(data: Any, name: str, source: str,
     for labels, fields in itertools.chain(
             _product(base, axes) if axes else (),
             *(_extra(base, fields) for fields in file.cells)):
+        _check_names(fields, source)
         words = _words(fields)
         labels, fields = _in_words(labels, words), _in_words(fields, words)
         if any(_matches(_in_words(item, words), labels, fields) for item in file.exclude):
@@ -344,6 +345,14 @@ def parse_sweep(data: Any, name: str, source: str,
         raise InputError(f'{source}: there is not one cell; give axes or cells')
     every = tuple(cells.values())
     return Sweep(file.name or name, every, source, every, int(file.max_tokens), file.max_cost_usd)
+
+
+def _check_names(fields: Fields, source: str) -> None:
+    """The names by which everything else is looked up are texts."""
+    for key in ('method', 'backend'):
+        if not isinstance(value := fields.get(key, ''), str):
+            raise InputError(f'{source}: {key} = {excerpt(repr(value))} must be a name; write it '
+                             f'as a text, in quotes')
 
 
 def _words(fields: Fields) -> dict[str, tuple[str, str]]:

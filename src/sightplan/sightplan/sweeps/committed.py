@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 
 from sightplan.metrics import measures
 from sightplan.model import InputError, Usage
+from sightplan.model.json_text import load_json
 from sightplan.records import RunStore
 from sightplan.records.description import write_json
 from sightplan.runs import canonical_summary, ordered, specify
@@ -83,7 +83,7 @@ class Committed:
         self._file = info.st_ino, known + len(whole)
         for line in whole.splitlines():
             with suppress(ValueError, KeyError, TypeError):
-                self.entries.append(_entry(json.loads(line)))
+                self.entries.append(_entry(load_json(line)))
 
     def _read_spent(self) -> None:
         """What a backend with caps says, which knows also what no line says."""
@@ -179,7 +179,7 @@ def leftovers(sweep: Sweep, out: Path) -> list[str]:
     for path in sorted(out.expanduser().glob('*.sweep.json')):
         if path.name != _index_name(sweep):
             with suppress(OSError, ValueError, KeyError, TypeError):
-                known |= {cell['dir'] for cell in json.loads(path.read_text('utf-8'))['cells']}
+                known |= {cell['dir'] for cell in load_json(path.read_text('utf-8'))['cells']}
     return [path.parent.name for path in sorted(out.expanduser().glob('*/run.json'))
             if path.parent.name not in known]
 

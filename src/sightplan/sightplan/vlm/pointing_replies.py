@@ -49,7 +49,7 @@ _FENCE = re.compile(r'```[\w+-]*(.*?)(?:```|\Z)', re.DOTALL)
 _BETWEEN = re.compile(r'[\s,;]*')
 _TAG = re.compile(r'<points?\b([^<>]*)>(?:([^<>]*)</points?>)?', re.IGNORECASE)
 _CUT_TAG = re.compile(r'<points?\b[^<>]*\Z', re.IGNORECASE)
-_ATTRIBUTE = re.compile(r"""([A-Za-z_]\w*)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_ATTRIBUTE = re.compile(r"""(?<!\w)([A-Za-z_]\w*)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _AXIS = re.compile(r'([xy])(\d{0,4})\Z')
 _NUMBER = re.compile(r'[-+]?(?:\d++(?:\.\d*+)?|\.\d++)\Z')
 

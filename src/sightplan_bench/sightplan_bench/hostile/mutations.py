@@ -11,7 +11,7 @@ import re
 import struct
 import zlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import yaml
 
@@ -21,7 +21,9 @@ Change = Callable[[random.Random, bytes, bytes], bytes]
 """Spoils an input; may take parts of another one."""
 
 MOST_BYTES = 4 << 20
-"""No spoilt input is larger."""
+"""No spoilt input is larger; what a change makes is at most a few times as large."""
+_KEPT_BYTES = 1 << 16
+"""Inputs for which what is found in them is kept: good ones, which are spoilt again and again."""
 
 DEEP = 100_000
 _NUMBERS = (b'1e999', b'-1e999', b'NaN', b'nan', b'Infinity', b'-inf', b'9' * 400, b'9' * 5000,
@@ -107,6 +109,22 @@ def _times(wanted: int, size: int) -> int:
     return min(wanted, 1 + MOST_BYTES // max(1, size))
 
 
+P = ParamSpec('P')
+T = TypeVar('T')
+
+
+def _kept(most: int) -> Callable[[Callable[Concatenate[bytes, P], T]],
+                                 Callable[Concatenate[bytes, P], T]]:
+    """Keep what a function found in the last inputs, but for large ones."""
+    def keeping(find: Callable[Concatenate[bytes, P], T]) -> Callable[Concatenate[bytes, P], T]:
+        cached: Any = functools.lru_cache(maxsize=most)(find)
+
+        def found(data: bytes, /, *args: P.args, **more: P.kwargs) -> T:
+            return (find if len(data) > _KEPT_BYTES else cached)(data, *args, **more)
+        return found
+    return keeping
+
+
 def empty(rng: random.Random, data: bytes, other: bytes) -> bytes:
     """Nothing, or next to nothing."""
     return rng.choice((b'', b'', b'\0', b' ', b'\n', b'\0' * 10_000, b'\n' * 10_000))
@@ -159,7 +177,7 @@ def lines(rng: random.Random, data: bytes, other: bytes) -> bytes:
     if what == 0:
         del parts[at]
     elif what == 1:
-        parts[at:at] = [parts[at]] * rng.choice((1, 10, 1000))
+        parts[at:at] = [parts[at]] * _times(rng.choice((1, 10, 1000)), len(parts[at]))
     elif what == 2:
         rng.shuffle(parts)
     elif what == 3:
@@ -270,7 +288,7 @@ def _json(tree: Any, rng: random.Random) -> bytes:
 _Dumper = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 
 
-@functools.lru_cache(maxsize=1024)
+@_kept(256)
 def _tree(data: bytes, form: str) -> Any:
     """The content of a good input; None where it has none."""
     try:
@@ -365,7 +383,7 @@ def _many_objects(rng: random.Random) -> bytes:
     return f'(:objects {names} - {rng.choice(("block", "object", "movable", "piece"))})'.encode()
 
 
-@functools.lru_cache(maxsize=256)
+@_kept(256)
 def _groups(data: bytes) -> tuple[tuple[int, int], ...]:
     """Beginning and end of each group."""
     found, opened = [], []
@@ -474,7 +492,7 @@ def mcap_record(rng: random.Random, data: bytes, other: bytes) -> bytes:
     if what == 0:
         return data[:start] + data[end:]
     if what == 1:
-        return data[:end] + record * rng.choice((1, 1000)) + data[end:]
+        return data[:end] + record * _times(rng.choice((1, 1000)), len(record)) + data[end:]
     if what == 2:
         at, _ = rng.choice(found)
         return data[:at] + record + data[at:]
@@ -484,7 +502,7 @@ def mcap_record(rng: random.Random, data: bytes, other: bytes) -> bytes:
     return data[:start + 9] + lie(rng, record[9:], other) + data[end:]
 
 
-@functools.lru_cache(maxsize=64)
+@_kept(64)
 def _records(data: bytes) -> tuple[tuple[int, int], ...]:
     found, at = [], 8
     while data[:5] == b'\x89MCAP' and at + 9 <= len(data) - 8:

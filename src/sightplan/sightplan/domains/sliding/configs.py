@@ -8,7 +8,6 @@ pieces must make out of each other's way: (c1 - sum of Manhattan distances) / 2.
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections.abc import Mapping, Sequence
@@ -34,6 +33,7 @@ from sightplan.domains.sliding.boards import (
     solvable,
 )
 from sightplan.model import InputError, ProblemError
+from sightplan.model.json_text import load_json
 from sightplan.model.reading import Record, validated
 
 SEQUENCES = ('shortest_move_sequence', 'random_valid_move_sequence',
@@ -181,7 +181,7 @@ def parse_config(text: str, where: str) -> Config:
         ProblemError: it cannot be used; names file, field and remedy.
     """
     try:
-        data = json.loads(text)
+        data = load_json(text)
     except (ValueError, RecursionError) as error:
         raise ProblemError(f'{where}: is not JSON: {error} (correct the syntax)') from error
     if not isinstance(data, dict):

@@ -20,6 +20,7 @@ from typing import Any
 
 from sightplan.model import Region
 from sightplan.model.grounded_plan import Primitive, UnitKind
+from sightplan.model.json_text import DECODER
 from sightplan.model.region import Form
 from sightplan.model.sample import Sample
 from sightplan.runs.suite import Unread
@@ -41,7 +42,6 @@ _MOST_LETTERS = 1_000_000
 _MOST_FAILURES = 1000
 """Of attempts to read JSON in one reply; nothing is read after that."""
 _STARTS = re.compile(r'\[\s*\{|\{\s*"')
-_DECODER = json.JSONDecoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def _contents(text: str) -> Iterator[Any]:
     at = 0
     while (match := _STARTS.search(text, at)) is not None:
         try:
-            content, at = _DECODER.raw_decode(text, match.start())
+            content, at = DECODER.raw_decode(text, match.start())
         except (ValueError, RecursionError) as error:
             at, broken, failures = match.start() + 1, broken or not steps, failures + 1
             if isinstance(error, RecursionError) or failures > _MOST_FAILURES:

@@ -28,6 +28,7 @@ from sightplan.model.grounded_plan import (
     PlanUnit,
     UnitKind,
 )
+from sightplan.model.json_text import load_json
 from sightplan.model.reading import Record, validated
 from sightplan.suites.grounded_plan.coordinates import (
     Box,
@@ -269,7 +270,7 @@ def entries_of(path: Path) -> Entries:
 
 def _json(content: bytes) -> tuple[Any, str]:
     try:
-        return json.loads(content.decode()), ''
+        return load_json(content.decode()), ''
     except (ValueError, RecursionError) as error:
         return None, f'is not JSON ({error}); write one object a line'
 

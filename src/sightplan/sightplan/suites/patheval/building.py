@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.model import InputError
+from sightplan.model.json_text import load_json
 from sightplan.model.whole_files import replacing
 from sightplan.paths.descriptors import NAMES, Descriptors, describe_all
 from sightplan.paths.generator import FAMILIES, VARIANTS, generate_map
@@ -269,7 +270,7 @@ def read_file(path: Path) -> list[Chosen]:
             text = packed.read(MOST_BYTES + 1)
         if len(text) > MOST_BYTES:
             raise ValueError(f'it unpacks to more than {MOST_BYTES} bytes')
-        content: dict[str, Any] = json.loads(text)
+        content: dict[str, Any] = load_json(text)
         maps = [ObstacleMap(one['name'], tuple(map(_points, one['polygons'])))
                 for one in content['maps']]
         pairs = [PathPair(maps[one['map']], one['number'], _two(map(_points, one['paths'])),

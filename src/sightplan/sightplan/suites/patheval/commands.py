@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, print_table
 from sightplan.model import InputError, check_settings, user_path
+from sightplan.model.json_text import load_json
 
 if TYPE_CHECKING:
     from sightplan.paths.descriptors import Descriptors
@@ -105,11 +106,9 @@ def _described(file: Path) -> Descriptors:
     Raises:
         InputError: it cannot be read, or a value is missing or wrong; names file and key.
     """
-    import json
-
     from sightplan.paths.descriptors import Descriptors
     try:
-        content = json.loads(file.read_text('utf-8'))
+        content = load_json(file.read_text('utf-8'))
     except OSError as error:
         raise InputError(f'{file}: cannot be read ({error.strerror})') from error
     except (ValueError, RecursionError) as error:

@@ -21,6 +21,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 
 from sightplan.model import InputError
+from sightplan.model.json_text import load_json
 from sightplan.paths.maps import ObstacleMap, Polygon
 from sightplan.paths.path_files import PathRun, read_path_runs
 from sightplan.suites.patheval import building, official, segments
@@ -88,7 +89,7 @@ def _begin(out: Path, wanted: dict[str, object]) -> None:
     """Make the folder, or see that it is an unfinished one for the same arguments."""
     note = out / UNFINISHED
     try:
-        begun = json.loads(note.read_text('utf-8'))
+        begun = load_json(note.read_text('utf-8'))
     except FileNotFoundError:
         official.check_empty(out)
         try:

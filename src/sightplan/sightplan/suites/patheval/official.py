@@ -22,6 +22,7 @@ from typing import Any, Literal
 import pydantic
 
 from sightplan.model import InputError
+from sightplan.model.json_text import load_json
 from sightplan.model.reading import Record, validated
 from sightplan.model.whole_files import replacing
 from sightplan.paths.descriptors import Descriptors
@@ -249,7 +250,7 @@ class _Reader:
     def read(self, path: Path) -> None:
         """Read one file; what cannot be used is noted."""
         try:
-            content = json.loads(path.read_text('utf-8'))
+            content = load_json(path.read_text('utf-8'))
         except (OSError, ValueError, RecursionError) as error:
             self.skipped.append(_reason(path, error))
             self.seen += 1
@@ -373,7 +374,7 @@ def read_segments(folder: Path) -> tuple[list[SegmentPair], list[Skipped]]:
     if not path.is_file():
         return [], []
     try:
-        content = json.loads(path.read_text('utf-8'))
+        content = load_json(path.read_text('utf-8'))
         if not isinstance(content, list):
             raise ValueError('must hold a list of pairs')
     except (OSError, ValueError, RecursionError) as error:

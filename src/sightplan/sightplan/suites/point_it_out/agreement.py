@@ -12,7 +12,6 @@ rating of the same trace by the same rater takes the place of the earlier one.
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ import pydantic
 
 from sightplan.metrics.intervals import wilson
 from sightplan.model import InputError
+from sightplan.model.json_text import load_json
 from sightplan.model.reading import Record, validated
 
 RATERS, ALIKE = 5, 4
@@ -207,7 +207,7 @@ def _lines(path: Path) -> Iterable[tuple[str, Any]]:
         if line.strip():
             where = f'{path}:{number}'
             try:
-                yield where, json.loads(line.decode())
+                yield where, load_json(line.decode())
             except (ValueError, RecursionError) as error:
                 raise InputError(f'{where}: is not JSON ({error}); correct or remove the line'
                                  ) from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan.model.json_text import DECODER
 from sightplan.runs.samples import suite_prompt
 from sightplan.runs.suite import Suite, Unread
 from sightplan.suites.point_it_out.agreement import Preference, Rating, Ratings
@@ -168,11 +168,11 @@ def _better(value: Any) -> Better:
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
     """The outermost JSON objects in a text."""
-    decoder, place = json.JSONDecoder(), 0
+    place = 0
     text = text[:_MOST_CHARS]
     while (place := text.find('{', place)) >= 0:
         try:
-            found, place = decoder.raw_decode(text, place)
+            found, place = DECODER.raw_decode(text, place)
         except (ValueError, RecursionError):
             place += 1
         else:

@@ -27,6 +27,7 @@ import pydantic
 from numpy.typing import NDArray
 
 from sightplan.model import InputError
+from sightplan.model.json_text import load_json
 from sightplan.model.reading import validated
 from sightplan.model.region import Mask, Point
 from sightplan.model.scene import PointingScene
@@ -305,7 +306,7 @@ class _Reader:
 
     def _entries(self, path: Path) -> list[Any]:
         try:
-            content = json.loads(path.read_bytes())
+            content = load_json(path.read_bytes())
         except OSError as error:
             self.skipped.append(Skipped('', str(path), f'cannot be read ({error.strerror})'))
             return []

@@ -18,6 +18,7 @@ import pydantic
 
 from sightplan.metrics.measures import aggregates
 from sightplan.model import Form, InputError, Region
+from sightplan.model.json_text import load_json
 from sightplan.model.reading import Record, validated
 from sightplan.suites.point_it_out import scoring
 from sightplan.suites.point_it_out.official import TRACES, Dataset, Item
@@ -210,7 +211,7 @@ def _lines(path: Path) -> Iterator[tuple[str, Any, str]]:
             continue
         where = f'{path}:{number}'
         try:
-            yield where, json.loads(line.decode()), ''
+            yield where, load_json(line.decode()), ''
         except (ValueError, RecursionError) as error:
             yield where, None, f'is not JSON ({error})'
 

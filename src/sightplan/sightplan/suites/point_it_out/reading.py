@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sightplan.model import Form, InputError, Region
+from sightplan.model.json_text import load_json
 from sightplan.model.region import Point
 from sightplan.model.sample import Sample
 from sightplan.runs.suite import Unread
@@ -29,7 +30,7 @@ def read(text: str, item: Sample) -> list[dict[str, Any]]:
         Unread: it is no such list, or its places cannot be what was asked for.
     """
     try:
-        content = json.loads(text)
+        content = load_json(text)
     except (ValueError, RecursionError) as error:
         raise Unread('empty reply' if not text.strip() else
                      f'no JSON list of regions ({str(error)[:80]})') from error

@@ -31,6 +31,7 @@ from sightplan.model import (
     param,
     user_path,
 )
+from sightplan.model.json_text import load_json
 from sightplan.model.reading import Record, validated
 from sightplan.model.sample import Picture, Sample
 from sightplan.runs.samples import KnownState, Samples
@@ -233,7 +234,7 @@ def _lines(folder: Path) -> Iterator[tuple[str, Row | None, str]]:
     for number, line in enumerate(text.splitlines(), start=1):
         where = f'{path}:{number}'
         try:
-            row = validated(Row, json.loads(line), where)
+            row = validated(Row, load_json(line), where)
             _check_row(row, where)
             if row.id in seen:
                 raise InputError(f'{where}: id = {row.id!r} is there twice; give each sample its '

@@ -15,7 +15,6 @@ import asyncio
 import email.utils
 import enum
 import itertools
-import json
 import logging
 import os
 import random
@@ -33,6 +32,7 @@ from sightplan.model import (
     SpendingCapError,
     Usage,
 )
+from sightplan.model.json_text import load_json
 from sightplan.model.redaction import SHORTEST_SECRET, without_secrets
 from sightplan.vlm import _secrets
 
@@ -348,7 +348,7 @@ class Server:
         try:
             async with asyncio.timeout(self._timeout_s):
                 raw = await self._client.models.with_raw_response.list()
-            names = [entry['id'] for entry in json.loads(raw.http_response.content)['data']]
+            names = [entry['id'] for entry in load_json(raw.http_response.content)['data']]
         except (self._openai.OpenAIError, TimeoutError, ValueError, LookupError, TypeError):
             return []
         return [self.redact(str(name)) for name in names]
@@ -408,7 +408,7 @@ class Server:
 
     def _parsed(self, content: bytes) -> dict[str, Any] | Failure:
         try:
-            reply = json.loads(content)
+            reply = load_json(content)
         except (ValueError, RecursionError):
             start = content[:80].decode('utf-8', 'replace')
             return Failure(Kind.NONSENSE, self._redact_error(f'no JSON: {start!r}'))

@@ -20,7 +20,6 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import functools
-import json
 import logging
 import math
 import os
@@ -39,6 +38,7 @@ from sightplan.model import (
     param,
     settings_fields,
 )
+from sightplan.model.json_text import load_json
 from sightplan.model.redaction import SHORTEST_SECRET, environment_secrets
 from sightplan.vlm import _secrets
 from sightplan.vlm.api import Part, TextReply, TextRequest, YesNoReply, YesNoRequest
@@ -734,7 +734,7 @@ def _is_secret(value: object, key: str) -> bool:
     data = value
     if isinstance(value, str):
         with contextlib.suppress(ValueError, RecursionError):
-            data = json.loads(value)
+            data = load_json(value)
     if _secrets.secret_field(data):
         return True
     secrets = [*environment_secrets(), *([key] if len(key) >= SHORTEST_SECRET else [])]
@@ -746,7 +746,7 @@ def _extra_body(text: str) -> dict[str, Any]:
     if not text:
         return {}
     try:
-        extra = json.loads(text)
+        extra = load_json(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f'backend openai: extra_body is no JSON ({error})') from error
     if not isinstance(extra, dict) or set(extra) & set(_OURS):

@@ -1,0 +1,35 @@
+"""Reading JSON that anybody may have written: no integer of it is too large to be a float.
+
+Python's integers have no bound, and one that is too large for a float raises an OverflowError
+wherever it becomes one. JSON knows only numbers: what has more digits than anybody counts with is
+a float from the beginning, infinite if need be, as 1e999 is, and refused where a finite number or
+an integer is needed.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+MOST_DIGITS = 100
+"""Of an integer in JSON or YAML."""
+
+
+def load_json(text: str | bytes) -> Any:
+    """The data of a JSON text; integers of more than MOST_DIGITS characters are floats.
+
+    Raises:
+        ValueError: it is no JSON.
+        RecursionError: it is nested too deeply.
+    """
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text), 'surrogatepass')
+    return DECODER.decode(text)
+
+
+def _integer(text: str) -> int | float:
+    return int(text) if len(text) <= MOST_DIGITS else float(text)
+
+
+DECODER = json.JSONDecoder(parse_int=_integer)
+"""Reads JSON as ``load_json`` does, also within a text (``raw_decode``)."""
