@@ -12,7 +12,8 @@ and points come from the truth about what is seen in the current picture; nothin
 Drawers: a cabinet of a drawn size, place and turn, one of its drawers drawn out by a random part;
 the skill gets the box of the drawer. An opening is right if the drawer is out by at least ``OPEN``
 afterwards, a closing if by at most ``CLOSED``. Scenes: the plan of the task is carried out step by
-step; a scene is right if every thing is where the plan puts it and every drawer is as the plan
+step, what may come in any order from back to front, for what stands in front hides what is behind;
+a scene is right if every thing is where the plan puts it and every drawer is as the plan
 leaves it. A file is gone on with where it ends.
 """
 
@@ -39,7 +40,7 @@ from sightplan_sim.tabletop.cabinet import DRAWERS
 from sightplan_sim.tabletop.catalogue import colours_of, make_thing
 from sightplan_sim.tabletop.draw import Draw
 from sightplan_sim.tabletop.grounded_scenes import make_source
-from sightplan_sim.tabletop.meanings import NamedUnit
+from sightplan_sim.tabletop.meanings import NamedBlock, NamedUnit
 from sightplan_sim.tabletop.shapes import Placed, Pose
 from sightplan_sim.tabletop.table import Table, sample_table
 from sightplan_sim.tabletop.tidying import Tidying
@@ -94,7 +95,7 @@ def try_scene(world: TabletopTaskWorld, found: Tidying, seed: int, horizon: str)
     """Carry out the right plan of a scene."""
     world.reset(found.arrangement.table)
     steps, started, cpu = [], world.arm.now_s(), time.process_time()
-    units = [unit for block in found.tasks[0].blocks for unit in block.units]
+    units = [unit for block in found.tasks[0].blocks for unit in _from_the_back(found, block)]
     for unit in units:
         for name, report in _carry_out(world, found, unit):
             steps.append([name, unit.target, unit.destination, report.cause, report.message])
@@ -107,6 +108,13 @@ def try_scene(world: TabletopTaskWorld, found: Tidying, seed: int, horizon: str)
             'cause': '' if not wrong else failed[0][0] + ': ' + failed[0][3] if failed
             else 'not noticed', 'seconds': round(world.arm.now_s() - started, 1),
             'cpu_seconds': round(time.process_time() - cpu, 1)}
+
+
+def _from_the_back(found: Tidying, block: NamedBlock) -> list[NamedUnit]:
+    """Units in an order that their block allows."""
+    if not block.unordered:
+        return list(block.units)
+    return sorted(block.units, key=lambda unit: -found.spot_pose(unit.target).position[1])
 
 
 def _carry_out(world: TabletopTaskWorld, found: Tidying,

@@ -51,7 +51,8 @@ _LIFTS_M = (0.18, 0.28, 0.14, 0.10)  # what is tall is carried higher over what 
 _TILTS_RAD = (0.0, 0.25, -0.2)
 _TILE_M = 0.008  # of obstacles: walls of drawers and boxes are near
 _ROOMY = (1.0, 0.5, 0.0)  # how much of the wanted room there is to be around a thing
-_CLOSE = 0.012  # what it costs if there is none
+_CLOSE, _STANDS_CLOSE = 0.03, 0.005  # what it costs if there is none: what lies may get jammed
+_ON_TOP, _FLOOR_M = 4.0, 0.008  # what a metre above the floor costs, and how far it may slope
 _SAME_M, _SAME_RAD = 0.015, 0.3
 _HANGS_M = 0.10  # what hangs lower swings between the fingers, and is carried the slower for it
 _FELT_M, _PIECE_M = 0.018, 0.003  # the last of the way down, and how much of it is done at a time
@@ -72,7 +73,7 @@ class PlaceSettings(PointingSettings):
                           low=0.0, high=0.02)
     fall_m: float = param(0.12, 'The most that it may fall where walls are in the way of the hand '
                           '[m]', low=0.0, high=0.3)
-    release_m: float = param(0.024, 'How much the fingers open to let a thing go [m]', low=0.005,
+    release_m: float = param(0.04, 'How much the fingers open to let a thing go [m]', low=0.005,
                              high=0.08)
     least_release_m: float = param(0.012, 'The same where things are too close for that [m]',
                                    low=0.005, high=0.08)
@@ -188,6 +189,8 @@ class _Heights:
         self._fall_m = min(settings.fall_m, _TALL_FALL_M) if slender else settings.fall_m
         self._inner = (self._outline if slender or meant is None
                        else _less_a_cell(self._outline))
+        self._close = _STANDS_CLOSE if slender else _CLOSE
+        self._highest_m = self._level + _FLOOR_M if slender and meant is not None else np.inf
         self._step_m = 4.0 * self._half_m ** 2 / (3.0 * high_m) if slender else np.inf
         self._low = surface.low_m + CELL_M * (np.array([column, row]) - count)
         self._place = np.asarray(place_m)
@@ -242,16 +245,16 @@ class _Heights:
         known = ((inside >= 0) & (inside < size)).all(axis=2)
         inside = np.clip(inside, 0, size - 1)
         able = known & (off < self._radius) & (fall < self._fall_m)
-        able &= support - mean < self._step_m
+        able &= (support - mean < self._step_m) & (support < self._highest_m)
         able &= self._meant[inside[..., 1], inside[..., 0]]
         if self._on_table:
             able &= support < RAISED_M + 0.001
         turned = abs(math.remainder(turn, 2 * math.pi))
         over = np.zeros(off.shape) if self._on_table else np.maximum(
             0.0, self._half_m - self._depth[inside[..., 1], inside[..., 0]])
-        cost = (0.35 * off + 1.0 * np.maximum(0.0, support - self._level - 0.004)
+        cost = (0.35 * off + _ON_TOP * np.maximum(0.0, support - self._level - 0.5 * _FLOOR_M)
                 + 0.7 * np.maximum(0.0, support - mean - 0.003) + 2.0 * over + 0.6 * fall
-                + 0.003 * turned + _CLOSE * (1.0 - roomy))
+                + 0.003 * turned + self._close * (1.0 - roomy))
         cost = np.where(able, cost, np.inf)
         order = np.argsort(cost, axis=None)[:400:20]
         for row, column in zip(*np.unravel_index(order, cost.shape), strict=True):
