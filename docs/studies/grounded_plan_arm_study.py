@@ -8,7 +8,8 @@ Use::
 Scenes, words and rates are those of ``grounded_plan_study.py compare``. ``decoupled`` has the
 perfect plan in words; each step is looked for in the picture of that moment, with the rate of hits
 with which it gets the published ARR, and carried out there; of several things that the words fit
-it means any. Ours is the method ``grounded_plan`` in the episode loop with the backend
+it means any. What goes to one place is spread over it, and goes into a drawer above its front, as
+ours does it. Ours is the method ``grounded_plan`` in the episode loop with the backend
 ``noisy_locator`` at the same rate, which looks nine times at first and five times after each step.
 Neither refuses a plan for being unsure of it (``accept`` 0). A scene is solved if the goal holds
 in the end; both begin with the same table. A file is gone on with where it ends.
@@ -22,6 +23,7 @@ import json
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -39,8 +41,10 @@ from grounded_plan_study import (
 )
 
 from sightplan.agent import make_policy, run_episode
+from sightplan.agent.methods.grounded_plan import room_in, spread
 from sightplan.domains import load_domain
 from sightplan.grounding.backend_grounder import BackendGrounder
+from sightplan.grounding.instructions import DRAWER
 from sightplan.model import (
     Action,
     EpisodeSpec,
@@ -92,18 +96,24 @@ def decoupled(world: TabletopWorld, spec: EpisodeSpec, case: Case, hit: float) -
     now = Now(world, case)
     backend = Backend(_settings(hit), now)
     units = [unit for block in case.task.blocks for unit in block.units]
+    all_to = Counter(unit.destination for unit in units)
+    put: Counter[str] = Counter()
     for unit, (target, destination) in zip(units, case.words, strict=True):
         names = tuple(map(object_name, filter(None, (unit.target, unit.destination))))
-        steps = ([('grasp', target, Form.BOX, names[:1]),
-                  ('place', destination, Form.POINT, names)]
-                 if unit.kind is UnitKind.PICK_PLACE else
-                 [(unit.kind.value, target, Form.BOX, names[:1])])
-        for name, text, form, args in steps:
+        steps = ([('grasp', target, names[:1]), ('place', destination, names)]
+                 if unit.kind is UnitKind.PICK_PLACE else [(unit.kind.value, target, names[:1])])
+        for name, text, args in steps:
             now.step += 1
             image = world.observe().image
             assert image is not None
-            reply = backend.locate(LocateRequest(image, Target(text, form)))
-            world.execute(Action(name, args, reply.regions[0] if reply.regions else None))
+            reply = backend.locate(LocateRequest(image, Target(text, Form.BOX)))
+            region = reply.regions[0] if reply.regions else None
+            if name == 'place' and region is not None:
+                kind = DRAWER if args[1].startswith(DRAWER) else ''
+                region = spread(room_in(region, kind), put[unit.destination],
+                                all_to[unit.destination])
+                put[unit.destination] += 1
+            world.execute(Action(name, args, region))
 
 
 def ours(world: TabletopWorld, spec: EpisodeSpec, hit: float,

@@ -315,7 +315,7 @@ def test_what_goes_to_one_place_is_spread_over_it(count: int) -> None:
     points = [spread(place, number, count).centre for number in range(count)]
     assert len(set(points)) == count
     assert all(0.2 < x < 0.6 and 0.1 < y < 0.5 for x, y in points)
-    assert [y for _, y in points] == sorted((y for _, y in points), reverse=True)
+    assert [y for _, y in points] == sorted(y for _, y in points), 'the back first'
     if count == 1:
         assert points == [pytest.approx((0.4, 0.3))]
 

@@ -54,6 +54,7 @@ _AROUND_M = 0.30  # what is farther from a handle is not in the way of the hand
 _LOW_M = 0.030  # nor is what is lower
 _RETREAT_M = 0.12
 _ROOM_M, _LEAST_M = 0.006, 0.003
+_TILE_M = 0.01  # of obstacles: other fronts and handles are near
 _PIECE_M = 0.012  # a drawer is moved by so much at a time
 _SPARE_M = 0.012
 _ROUNDS = 200
@@ -348,7 +349,7 @@ def obstacles(drawer: Drawer) -> list[Box]:
     own = ((np.abs(along) < drawer.half_m + 0.012) & (before > -drawer.opened_m - 0.002)
            & (before < _HANDLE_M[1]))
     at = drawer.at_m if drawer.handle_m is None else drawer.handle_m[:2]
-    boxes = [box for box in surface.boxes(without=own) if box.size_m[2] > _LOW_M
+    boxes = [box for box in surface.boxes(own, _TILE_M) if box.size_m[2] > _LOW_M
              and float(np.linalg.norm(box.centre_m[:2] - at)) < _AROUND_M]
     return boxes + _others_before(drawer)
 

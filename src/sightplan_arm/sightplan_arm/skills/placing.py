@@ -75,8 +75,8 @@ class PlaceSettings(PointingSettings):
                           '[m]', low=0.0, high=0.3)
     release_m: float = param(0.04, 'How much the fingers open to let a thing go [m]', low=0.005,
                              high=0.08)
-    least_release_m: float = param(0.012, 'The same where things are too close for that [m]',
-                                   low=0.005, high=0.08)
+    least_release_m: float = param(0.006, 'The same where things are too close for that [m]',
+                                   low=0.002, high=0.08)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,8 +187,7 @@ class _Heights:
                   - base_m(held.thing.surface, held.thing.cells))
         slender = high_m > _SLENDER * self._half_m
         self._fall_m = min(settings.fall_m, _TALL_FALL_M) if slender else settings.fall_m
-        self._inner = (self._outline if slender or meant is None
-                       else _less_a_cell(self._outline))
+        self._inner = self._outline if meant is None else _less_a_cell(self._outline)
         self._close = _STANDS_CLOSE if slender else _CLOSE
         self._highest_m = self._level + _FLOOR_M if slender and meant is not None else np.inf
         self._step_m = 4.0 * self._half_m ** 2 / (3.0 * high_m) if slender else np.inf
@@ -225,10 +224,11 @@ class _Heights:
         opens = spin @ self._held.pose[:2, 1]
         opens = opens / max(float(np.linalg.norm(opens)), 1e-6)
         fingers = np.zeros(self._top.shape, np.float32)
+        near, far = self._held.width_m / 2, opening / 2 + hand.finger_thickness_m  # as they open
         for side in (-1.0, 1.0):
-            middle = side * (opening + hand.finger_thickness_m) / 2 * opens
             fingers = np.maximum(fingers, cv2.dilate(self._top, _kernel(_rectangle(
-                middle, opens, hand.finger_thickness_m / 2, hand.finger_half_width_m), 0.0)))
+                side * (near + far) / 2 * opens, opens, (far - near) / 2,
+                hand.finger_half_width_m), 0.0)))
         body = cv2.dilate(self._top, _kernel(_rectangle(
             np.zeros(2), opens, hand.half_length_m, hand.half_width_m), 0.0))
         tip = support + self._held.hang_m + s.drop_m

@@ -99,7 +99,8 @@ def find(surface: Surface, where: Region | Mask, part: bool = False) -> Thing:
     """What a region, or some pixels, show.
 
     A point, or the start of a trace, means all that hangs together there, seen from above; a box
-    means what is in it of the piece that shows most. Pixels mean just what they show, and, if that
+    means what is in it of the piece that fits it best: it may also show a part of something that
+    is larger and stands before. Pixels mean just what they show, and, if that
     is flat, what it hangs on.
 
     Args:
@@ -160,9 +161,14 @@ def _pixels(surface: Surface, region: Region) -> Mask:
     inside = np.zeros(surface.shape, bool)
     inside[max(0, y1):max(0, y2 + 1), max(0, x1):max(0, x2 + 1)] = True
     labels = surface.labels.ravel()[surface.cells[inside & surface.raised]]
-    labels = labels[labels > 0]
-    return (surface.pixels_of(int(np.bincount(labels).argmax())) & inside if len(labels)
-            else np.zeros(surface.shape, bool))
+    labels, shown = np.unique(labels[labels > 0], return_counts=True)
+    best, most = np.zeros(surface.shape, bool), 0.0
+    for label, count in zip(labels.tolist(), shown.tolist(), strict=True):
+        piece = surface.pixels_of(label)
+        fits = count / (shown.sum() + (piece & ~inside).sum())  # intersection over union
+        if fits > most:
+            best, most = piece & inside, fits
+    return best
 
 
 def _thing(surface: Surface, pixels: Mask, near_m: Vector | None = None) -> Thing:

@@ -337,7 +337,7 @@ def room_in(place: Region, kind: str) -> Region:
 def spread(place: Region, number: int, count: int) -> Region:
     """Where in a place's box the next thing is put, so that all have room: a point.
 
-    What is nearest to the camera is filled first: the arm comes from the other side.
+    What is farthest from the camera is filled first, for what stands in front hides it.
 
     Args:
         place: its box.
@@ -349,7 +349,7 @@ def spread(place: Region, number: int, count: int) -> Region:
     rows = math.ceil(max(1, count) / columns)
     row, column = divmod(number % (rows * columns), columns)
     across = ((column + 0.5) / columns - 0.5) * _SPREAD + 0.5
-    down = (0.5 - (row + 0.5) / rows) * _SPREAD + 0.5
+    down = ((row + 0.5) / rows - 0.5) * _SPREAD + 0.5
     return Region(Form.POINT, ((left + across * (right - left), top + down * (bottom - top)),))
 
 
