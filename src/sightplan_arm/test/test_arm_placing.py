@@ -94,6 +94,35 @@ def test_a_long_thing_is_turned_along_the_sides_of_a_narrow_place(yaw_deg):
     assert abs(off) < math.radians(8.0)
 
 
+def test_the_fingers_open_wide_where_there_is_room_and_little_where_there_is_none():
+    tray = box('blue', 0.1, 0.0, (0.3, 0.2, 0.01))
+    free = Seen(bottle(), tray).spots((0.1, 0.0), meant='b')[0]
+    assert free.opening_m == pytest.approx(0.03 + PlaceSettings().release_m)
+    # Between these the bottle has 20 mm to three sides, and they are higher.
+    walls = [box('green', 0.1 + dx, dy, (0.02, 0.1, 0.23) if dx else (0.1, 0.02, 0.23))
+             for dx, dy in ((-0.055, 0.0), (0.055, 0.0), (0.0, 0.055))]
+    tight = Seen(bottle(), tray, *walls).spots((0.1, 0.0), meant='b')
+    near = [one for one in tight if np.linalg.norm(one.rest_m - (0.1, 0.0)) < 0.01]
+    assert near and all(one.opening_m < free.opening_m - 0.01 for one in near)
+
+
+def test_what_is_tall_never_stands_above_the_floor_of_its_place():
+    tray, step = box('blue', 0.1, 0.0, (0.3, 0.2, 0.01)), box('green', 0.1, 0.0, (0.1, 0.1, 0.03))
+    spots = Seen(bottle(), tray, step).spots((0.1, 0.0), meant='b')
+    assert spots and all(spot.support_m < 0.02 for spot in spots)
+
+
+def test_a_box_means_what_fits_it_and_not_a_part_of_something_larger_before_it():
+    seen = Seen(box('red', 0.1, 0.05, (0.12, 0.02, 0.02)), box('blue', 0.13, -0.02, BOTTLE))
+    low, high = (seen.table.unit(corner) for corner in ((0.03, 0.06, 0.02), (0.16, 0.035, 0.0)))
+    found = find(seen.surface, Region(Form.BOX, (low, high)))
+    pixels = seen.surface.pixels_of(int(seen.surface.labels[seen.thing('b').cells].max()))
+    height, width = seen.surface.shape
+    (x1, y1), (x2, y2) = Region(Form.BOX, (low, high)).pixels(width, height)
+    assert pixels[y1:y2 + 1, x1:x2 + 1].sum() > 0.25 * (y2 - y1) * (x2 - x1), 'it hides a part'
+    assert found.rgb[0] > 2 * found.rgb[2], 'the red one'
+
+
 def test_of_what_is_tall_both_sides_are_known_though_one_is_seen():
     seen = Seen(bottle(0.1, 0.05), box('blue', -0.2, 0.0, BAR))
     thing = seen.thing('a')

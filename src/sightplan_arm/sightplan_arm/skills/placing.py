@@ -219,8 +219,8 @@ class _Heights:
         opening = min(self._gripper.open_m, self._held.width_m + s.least_release_m + roomy * (
             s.release_m - s.least_release_m))
         support = cv2.dilate(self._top, thing) - 0.001
-        mean = cv2.filter2D(self._top, -1, thing.astype(np.float32) / thing.sum(),
-                            borderType=cv2.BORDER_REPLICATE)
+        whole = _kernel(self._outline @ spin.T, 0.0).astype(np.float32)
+        mean = cv2.filter2D(self._top, -1, whole / whole.sum(), borderType=cv2.BORDER_REPLICATE)
         opens = spin @ self._held.pose[:2, 1]
         opens = opens / max(float(np.linalg.norm(opens)), 1e-6)
         fingers = np.zeros(self._top.shape, np.float32)
