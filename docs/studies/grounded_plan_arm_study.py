@@ -10,7 +10,8 @@ perfect plan in words; each step is looked for in the picture of that moment, wi
 with which it gets the published ARR, and carried out there; of several things that the words fit
 it means any. What goes to one place is spread over it, and goes into a drawer above its front, as
 ours does it. Ours is the method ``grounded_plan`` in the episode loop with the backend
-``noisy_locator`` at the same rate, which looks nine times at first and five times after each step.
+``noisy_locator`` at the same rate, which looks nine times at first and where a part of the work is
+done, and five times after each other step.
 Neither refuses a plan for being unsure of it (``accept`` 0). A scene is solved if the goal holds
 in the end; both begin with the same table. A file is gone on with where it ends.
 """
@@ -39,6 +40,7 @@ from grounded_plan_study import (
     cases,
     of_pairs,
 )
+from study_document import commit
 
 from sightplan.agent import make_policy, run_episode
 from sightplan.agent.methods.grounded_plan import room_in, spread
@@ -162,6 +164,7 @@ def measure(horizon: str, seeds: Sequence[int], hit: float, out: Path) -> None:
                 with out.open('a', encoding='utf-8') as file:
                     file.write(json.dumps({
                         'seed': seed, 'horizon': horizon, 'way': way, 'hit': hit,
+                        'commit': commit(),
                         'solved': not unmet, 'unmet': unmet,
                         'said': re.sub(r'/\S*/', '', said),
                         'cpu_seconds': round(time.process_time() - started, 1)}) + '\n')

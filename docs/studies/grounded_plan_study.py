@@ -21,7 +21,6 @@ import argparse
 import json
 import math
 import re
-import subprocess
 import sys
 import zlib
 from collections import Counter
@@ -31,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from study_document import rewrite, store
+from study_document import commit, rewrite, store
 
 from sightplan.agent.grounded_plans import grounded_steps
 from sightplan.domains import load_domain
@@ -253,9 +252,7 @@ def compare(count: int, seed: int) -> dict[str, Any]:
                     'hit': round(hit, 4), 'wins': wins, 'losses': losses,
                     'p': mcnemar_exact(wins, losses), 'published_arr': row.value})
                 _say(json.dumps(cells[-1]))
-    commit = subprocess.run(['git', 'rev-parse', '--short=12', 'HEAD'], capture_output=True,
-                            text=True, check=False).stdout.strip()
-    return {'system': SYSTEM, 'seed': seed, 'commit': commit, 'box_iou': BOX_IOU,
+    return {'system': SYSTEM, 'seed': seed, 'commit': commit(), 'box_iou': BOX_IOU,
             'repeat': REPEAT, 'confusable': CONFUSABLE, 'cells': cells}
 
 

@@ -7,12 +7,19 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from sightplan.model import InputError
 
 _BLOCK = re.compile(r'(<!-- table (\S+) -->\n).*?(<!-- end -->)', re.DOTALL)
+
+
+def commit() -> str:
+    """Of the checkout that measures; '' where there is none."""
+    return subprocess.run(['git', 'rev-parse', '--short=12', 'HEAD'], capture_output=True,
+                          text=True, check=False, cwd=Path(__file__).parent).stdout.strip()
 
 
 def store(path: Path, measured: object) -> None:

@@ -174,6 +174,49 @@ def test_both_mugs_and_nothing_else_come_to_the_tray(planner) -> None:
     assert len(told) == 5 and told[0].model == 'eyes' and len(told[0].instances) == 4
 
 
+def test_what_a_later_stage_moves_on_is_not_brought_back(planner, monkeypatch) -> None:
+    monkeypatch.setitem(TABLE, 'p', (0.92, 'plate'))
+    boxes = Boxes()
+    ended, _ = play(boxes, planner, 'First put the apple on the tray. '
+                                    'Then put the apple on the plate.')
+    assert ended.reason is StopReason.PLAN_DONE
+    assert [action.name for action in boxes.sent] == ['grasp', 'place-on'] * 2
+    assert box_iou(boxes.box('c'), boxes.box('p')) > 0.5
+
+
+def test_a_picture_of_which_nothing_is_told_says_nothing(planner) -> None:
+    class Blinks(Boxes):
+        def tell_apart(self, *args, **kwargs):
+            told = super().tell_apart(*args, **kwargs)
+            return told if len(self.looks) in (1, 5) else SeenThings(unread='no reply')
+
+    boxes = Blinks()
+    ended, _ = play(boxes, planner)
+    assert ended.reason is StopReason.PLAN_DONE and boxes.on_tray() == {'a', 'b'}
+    assert len(boxes.sent) == 4
+
+
+def test_a_full_hand_holds_what_was_taken_last_and_nothing_else(planner) -> None:
+    class Full(Boxes):
+        def execute(self, action):
+            if action.name == 'grasp' and not self.sent:
+                self.sent.append(action)
+                self.now += 1
+                return Feedback(FeedbackStatus.EXECUTED, HAND_FULL, self.now)
+            return super().execute(action)
+
+    boxes = Full()
+    ended, _ = play(boxes, planner)
+    assert [action.name for action in boxes.sent[:2]] == ['grasp', 'grasp'], 'it took nothing yet'
+    assert ended.reason is StopReason.PLAN_DONE and boxes.on_tray() == {'a', 'b'}
+
+
+def test_one_look_is_enough_for_eyes_that_are_sure(planner) -> None:
+    boxes = Boxes(unsure=0.9)
+    ended, _ = play(boxes, planner, looks=1)
+    assert ended.reason is StopReason.PLAN_DONE and boxes.on_tray() == {'a', 'b'}
+
+
 def test_names_and_goal_of_the_problem_stay_unknown(planner) -> None:
     """Neither objects nor goal reach the policy: it works, and names things by itself."""
     boxes = Boxes()

@@ -21,6 +21,7 @@ from types import FrameType
 from typing import Any, TextIO
 
 from sightplan.model import InfrastructureError, InputError, SightplanError, settings_fields
+from sightplan.model.json_text import load_json
 from sightplan.model.redaction import Formatter, without_secrets
 
 DONE, FAILED, USAGE = 0, 1, 2
@@ -194,7 +195,7 @@ def read_options(pairs: Sequence[str], settings: type | None, flag: str) -> dict
             raise InputError(f'{flag} {pair!r} must have the form KEY=VALUE')
         if settings is None:
             try:
-                options[key] = json.loads(text)
+                options[key] = load_json(text)
             except ValueError:
                 options[key] = text
             continue

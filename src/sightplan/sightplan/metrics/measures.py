@@ -100,6 +100,17 @@ def columns(lines: Iterable[Mapping[str, Any]], names: Iterable[str]) -> dict[
             for name in names}
 
 
+class _MissingColumnError(KeyError):
+    """A column that no line has."""
+
+
+class _Columns(dict[str, NDArray[np.float64]]):
+    """Columns by name; those that no line has are missing."""
+
+    def __missing__(self, name: str) -> NDArray[np.float64]:
+        raise _MissingColumnError(name)
+
+
 def aggregate(lines: Sequence[Mapping[str, Any]], measure: Measure,
               resamples: int = RESAMPLES, seed: int = SEED) -> Aggregate:
     """One measure over lines of results.
@@ -124,8 +135,8 @@ def aggregate(lines: Sequence[Mapping[str, Any]], measure: Measure,
         return Aggregate(None, None, None, 0, 0)
     statistic = measure.statistic or mean_of(measure.name)
     try:
-        value = float(statistic(values, np.ones((1, n)))[0])
-    except KeyError:  # of a column that no line has
+        value = float(statistic(_Columns(values), np.ones((1, n)))[0])
+    except _MissingColumnError:
         value = float('nan')
     if np.isnan(value):
         return Aggregate(None, None, None, n, distinct)

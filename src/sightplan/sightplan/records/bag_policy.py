@@ -12,6 +12,7 @@ from typing import Any
 from sightplan.metrics import measures
 from sightplan.model import InfrastructureError
 from sightplan.model.journal import cannot_write
+from sightplan.model.json_text import load_json
 from sightplan.model.whole_files import replacing
 from sightplan.records.bag import METADATA
 
@@ -107,7 +108,7 @@ class BagPolicy:
         path = self._folder / _SPARED
         try:
             if path.exists():
-                return frozenset(json.loads(path.read_text('utf-8')))
+                return frozenset(load_json(path.read_text('utf-8')))
             there = sorted({one.name for one in self._folder.iterdir()
                             if not one.name.startswith('.')} - {first})
             try:

@@ -76,7 +76,7 @@ class PlaceSettings(PointingSettings):
     release_m: float = param(0.04, 'How much the fingers open to let a thing go [m]', low=0.005,
                              high=0.08)
     least_release_m: float = param(0.006, 'The same where things are too close for that [m]',
-                                   low=0.002, high=0.08)
+                                   low=0.004, high=0.08)
 
 
 @dataclass(frozen=True, eq=False)
@@ -483,6 +483,7 @@ class PlacePlanner:
         """
         up, *home = moves.leave
         higher = self._heights(moves.way) > self._heights(posture[None])[0] + _PIECE_M
+        higher[-1] = True
         sequence = MotionSequence(self._paths, posture, up.around)
         sequence.along(up.phase, up.what, np.concatenate([posture[None], moves.way[higher]]),
                        self._slow)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from sightplan.model import (
+    HAND_FULL,
     Action,
     Feedback,
     FeedbackStatus,
@@ -347,7 +348,7 @@ class PointingSkills(ArmUse):
         """Check that the hand is empty, and park; returns the gate's epoch."""
         epoch = self._gate.epoch
         if self.held is not None:
-            raise Refused(causes.OCCUPIED, 'something is in the hand: put it back first')
+            raise Refused(causes.OCCUPIED, HAND_FULL)
         try:
             self._check_fingers(_SOMETHING_M)
         except WorldError as error:

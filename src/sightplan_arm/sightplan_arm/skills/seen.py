@@ -22,6 +22,7 @@ _TOP = 0.85  # what is higher than this part of a thing's height is its top
 _TOUCHES_M = 0.014  # less than things are apart
 _STRAYED_M = 0.10  # so far may a thing have been pushed by a grasp that failed
 _STRAYED_RGB = 60.0
+_LEAST_PART = 0.05  # of what a box shows: what is less is noise
 
 
 class NothingThereError(Exception):
@@ -160,15 +161,22 @@ def _pixels(surface: Surface, region: Region) -> Mask:
     (x1, y1), (x2, y2) = region.pixels(width, height)
     inside = np.zeros(surface.shape, bool)
     inside[max(0, y1):max(0, y2 + 1), max(0, x1):max(0, x2 + 1)] = True
+    label = label_in(surface, inside)
+    return surface.pixels_of(label) & inside if label else inside & False
+
+
+def label_in(surface: Surface, inside: Mask) -> int:
+    """The piece that the pixels (H, W) of a box fit best; 0: they show none.
+
+    By intersection over union: a box may also show a part of something that is larger and stands
+    before what is meant.
+    """
     labels = surface.labels.ravel()[surface.cells[inside & surface.raised]]
     labels, shown = np.unique(labels[labels > 0], return_counts=True)
-    best, most = np.zeros(surface.shape, bool), 0.0
-    for label, count in zip(labels.tolist(), shown.tolist(), strict=True):
-        piece = surface.pixels_of(label)
-        fits = count / (shown.sum() + (piece & ~inside).sum())  # intersection over union
-        if fits > most:
-            best, most = piece & inside, fits
-    return best
+    found = [(count / (shown.sum() + (surface.pixels_of(label) & ~inside).sum()), label)
+             for label, count in zip(labels.tolist(), shown.tolist(), strict=True)
+             if count >= _LEAST_PART * shown.sum()]
+    return int(max(found)[1]) if found else 0
 
 
 def _thing(surface: Surface, pixels: Mask, near_m: Vector | None = None) -> Thing:

@@ -6,7 +6,8 @@ drawer by its handle and pulls along the normal of its front, ``close`` pushes i
 longer moves. Every action begins and ends with the arm parked, so that the picture before and
 after it shows everything. The picture's depth alone says what is where; everything is planned
 before anything moves, every motion passes the gate, and what became of it is judged by fingers,
-joints and camera.
+joints and camera. Of a thing that is put down the last of the way is felt: where something is in
+the way of the hand it lets go there, and leaves straight up.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ from sightplan_arm.skills.placing import (
 )
 from sightplan_arm.skills.pointing import Held, PointingSkills
 from sightplan_arm.skills.report import Refused, SkillResult, Stopwatch
-from sightplan_arm.skills.seen import NothingThereError, Thing, find, is_gone
+from sightplan_arm.skills.seen import NothingThereError, Thing, find, is_gone, label_in
 from sightplan_arm.skills.surface import CELL_M, Mask, Surface
 from sightplan_arm.trajectories import UnreachableError
 
@@ -292,6 +293,8 @@ class TabletopSkills(PointingSkills):
             if not dry and self._opening() < _SOMETHING_M:
                 return self._lost('the fingers closed on the way: the thing is lost', watch)
         touched = self._lower(moves.lower, dry, watch)
+        if not dry and self._opening() < _SOMETHING_M:
+            return self._lost('the fingers closed on the way down: the thing is lost', watch)
         with watch.phase('release'):
             self._gate.grip(moves.spot.opening_m, self._robot.gripper.force_n,
                             'let the thing go')
@@ -311,14 +314,22 @@ class TabletopSkills(PointingSkills):
             causes.MISPLACED, 'it is not seen where it was put down')
 
     def _lower(self, pieces: Sequence[Motion], dry: bool, watch: Stopwatch) -> bool:
-        """Go down piece by piece; returns whether something was in the way before the end."""
+        """Go down piece by piece; returns whether something was in the way before the end.
+
+        That is what makes the hand stay behind by more than it does in the air.
+        """
+        usual = 0.0 if dry or not pieces else self._above(pieces[0].trajectory.positions[0])
         for motion in pieces:
             self._follow((motion,), watch)
-            goal, here = (float(self._paths.pose(posture)[2, 3]) for posture in (
-                motion.trajectory.positions[-1], self._arm_state().positions))
-            if not dry and here - goal > self.tabletop.touch_m:
+            above = self._above(motion.trajectory.positions[-1])
+            if not dry and above - usual > self.tabletop.touch_m:
                 return True
         return False
+
+    def _above(self, posture: Vector) -> float:
+        """How much higher the tip is than in a posture [m]."""
+        return float(self._paths.pose(self._arm_state().positions)[2, 3]
+                     - self._paths.pose(posture)[2, 3])
 
     def _put_back(self, action: Action, watch: Stopwatch) -> tuple[str, str]:
         """Put what is held down where it was taken."""
@@ -471,8 +482,7 @@ def _of_a_box(surface: Surface, where: Region | Mask) -> Region | Mask:
     raised = inside & surface.raised
     if not raised.any() or raised.sum() < (1.0 - _BARE) * inside.sum():
         return where
-    labels = surface.labels.ravel()[surface.cells[raised]]
-    label = int(np.bincount(labels).argmax())
+    label = label_in(surface, inside)
     if not label:
         return where
     piece = surface.pixels_of(label)

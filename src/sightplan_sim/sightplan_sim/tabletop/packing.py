@@ -16,7 +16,8 @@ from sightplan_sim.tabletop.shapes import Room, Thing
 from sightplan_sim.tabletop.table import footprint
 
 APART_M = 0.026
-"""Between things in one destination: for a finger that is 18 mm thick, and opens."""
+"""Between things in rows: for a finger that is 18 mm thick, and opens. In a ring each thing has
+free sides, and half of that is enough."""
 EDGE_M = 0.008
 """Between things and walls: cameras and hands err by some millimetres."""
 DRAWN_OUT = 0.9

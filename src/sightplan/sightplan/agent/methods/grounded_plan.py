@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sightplan.agent.grounded_plans import (
@@ -82,8 +82,8 @@ class Settings:
 
     looks: int = param(5, 'how often the model is asked what is in the first picture, each time '
                        'in another view', low=1, high=9)
-    looks_again: int = param(1, 'likewise after each step; a model that is always sure may be '
-                             'wrong, and needs several', low=1, high=9)
+    looks_again: int = param(1, 'likewise after a step that is not the last of a part; a model '
+                             'that is always sure may be wrong, and needs several', low=1, high=9)
     accept: float = param(0.05, 'nothing is moved for a stage of the instruction whose things are '
                           'right with less than this probability (a model that reads it gives '
                           'none)', low=0.0, high=1.0)
@@ -111,7 +111,7 @@ class Policy:
         self._failed: Counter[Action] = Counter()
         self._tried: Counter[str] = Counter()
         self._stage = self._moved = self._repeated = self._late = 0
-        self._aspect, self._unread = 1.0, ''
+        self._aspect, self._unread, self._taken = 1.0, '', ''
 
     @property
     def remaining(self) -> int:
@@ -122,6 +122,7 @@ class Policy:
         """Tell things apart, read the instruction, and plan its first stage."""
         self._stage = self._moved = self._repeated = self._late = 0
         self._plan, self._slid, self._failed, self._tried = (), {}, Counter(), Counter()
+        self._taken = ''
         observation = context.observe()
         self._aspect, instruction = _aspect(observation), context.problem.instruction
         by_model = self._settings.reader == BY_MODEL
@@ -203,12 +204,12 @@ class Policy:
         about = self._memory[action.args[-1]]
         if primitive_of(action) is not Primitive.PLACE:
             return Act(replace(action, region=place_of(action, about)))
-        goal = [literal.atom for literal in self._work.goals[self._stage]
-                if literal.atom.args[1:] == (about.name,)]
+        goes = {literal.atom.args[0] for goal in self._work.goals for literal in goal
+                if literal.atom.args[1:] == (about.name,)}
         number = self._tried[about.name]  # nothing is put upon what may lie there already
         return Act(replace(action, region=spread(
             room_in(about.region, self._work.objects[about.name]), number,
-            max(len(goal), number + 1))))
+            max(len(goes), number + 1))))
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
         """Look again: is it as it should be, where is everything now, and what is meant?"""
@@ -242,12 +243,13 @@ class Policy:
                   if atom.predicate in ('on', 'in')}
         shut = {name for name, kind in self._work.objects.items()
                 if kind == DRAWER and Atom('open', (name,)) not in self._state
-                and name not in action.args}
+                and (name not in action.args or (primitive is Primitive.CLOSE and said_done))}
         before = {name: self._memory[name].region for name in self._work.objects}
         if primitive is Primitive.PLACE and action.region is not None:
             self._memory.put(about, _around(action.region, before[about]))
-        found = self._memory.look(
-            context.tell_apart(looks).instances, looks,
+        seen = context.tell_apart(looks)
+        found = {} if seen.unread else self._memory.look(
+            seen.instances, looks,
             {about} | {thing for thing, place in inside.items() if place == about},
             {thing for thing, place in inside.items() if place in shut},
             lifted=about if primitive is Primitive.GRASP and said_done else '',
@@ -264,8 +266,10 @@ class Policy:
                 self._plan = self._plan[:1]  # the rest is planned anew
         here = found.get(about)
         if primitive is Primitive.GRASP:
-            return feedback.message == HAND_FULL or (said_done and (
-                here is None or box_iou(here.region, before[about]) < _SAME))
+            if said_done:
+                self._taken = about
+            return ((feedback.message == HAND_FULL and self._taken == about) or (said_done and (
+                here is None or box_iou(here.region, before[about]) < _SAME)))
         if primitive is Primitive.PLACE:
             return self._is_put(action, here, feedback, said_done)
         wanted = primitive is Primitive.OPEN
@@ -296,7 +300,10 @@ class Policy:
         """
         if self._settings.reader == BY_MODEL or Atom('handempty') not in self._state:
             return False
-        stages, work, unread = self._read(context.problem.instruction)
+        try:
+            stages, work, unread = self._read(context.problem.instruction)
+        except InputError:  # what is seen now makes no sense of it: what it meant before holds
+            return False
         before = self._work.goals, self._state
         own = {name for atom in self._state if atom.predicate in ('in', 'on')
                for name in atom.args}
@@ -304,8 +311,8 @@ class Policy:
                for name in own) or _unsure(stages, self._settings.accept):
             return False
         self._unread = unread
-        self._late += len({literal.atom.args[:1] for goal in work.goals for literal in goal} - {
-            literal.atom.args[:1] for goal in self._work.goals for literal in goal})
+        self._late += len({name for name in _placed(work.goals) - _placed(self._work.goals)
+                           if self._memory.is_late(name)})
         self._work = replace(work, objects={
             **{name: kind for name, kind in self._work.objects.items() if name in own},
             **work.objects})
@@ -314,8 +321,15 @@ class Policy:
         self._stage = min([self._stage, *(
             number for number, goal in enumerate(work.goals)
             if any(literal.atom.predicate in ('on', 'in') and literal.atom not in self._state
+                   and literal.atom.args[0] not in _placed(work.goals[number + 1:])
                    for literal in goal))])
         return (self._work.goals, self._state) != before
+
+
+def _placed(goals: Iterable[Iterable[Literal]]) -> set[str]:
+    """Things that goals put somewhere."""
+    return {literal.atom.args[0] for goal in goals for literal in goal
+            if literal.atom.predicate in ('on', 'in')}
 
 
 def _around(point: Region, box: Region) -> Region:

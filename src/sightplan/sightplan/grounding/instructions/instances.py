@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -207,10 +208,11 @@ class _Scene:
                 continue
             taken |= {one.name: (things.categories, things.colour) for one in meant}
             placements += [(one.name, where.name) for one in meant if one is not where]
-        try:
-            drawer = self._place(wish.drawer)[0].name if wish.drawer is not None else ''
-        except UnresolvedError:
-            drawer = ''
+        drawer = ''
+        if wish.drawer is not None:
+            with contextlib.suppress(UnresolvedError):
+                one, sure = self._place(wish.drawer)
+                drawer = one.name if sure >= CLEAR else ''
         return Stage(tuple(placements), drawer, wish.closed, None, wish.was_open)
 
     def _clear(self, things: Things, taken: Mapping[str, _Words]) -> list[Instance]:

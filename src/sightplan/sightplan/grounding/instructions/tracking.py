@@ -41,6 +41,7 @@ class _Known:
         boxes: how many boxes the last one is the mean of.
         moved: whether it was touched.
         lost: whether it was touched and not seen since.
+        late: whether the first picture did not show it.
     """
 
     start: Region
@@ -52,6 +53,7 @@ class _Known:
     boxes: int = 1
     moved: bool = False
     lost: bool = False
+    late: bool = False
 
 
 class Memory:
@@ -75,6 +77,10 @@ class Memory:
     def as_at_first(self) -> tuple[Instance, ...]:
         """All things, each where it was seen first, and as all looks since show it."""
         return tuple(self._judged(name, one.start) for name, one in self._known.items())
+
+    def is_late(self, name: str) -> bool:
+        """Whether the first picture did not show a thing."""
+        return self._known[name].late
 
     def put(self, name: str, region: Region) -> None:
         """A thing is taken to be somewhere, though it is not seen there."""
@@ -135,7 +141,7 @@ class Memory:
         return found
 
     def _begin(self, name: str, one: Instance, looks: int) -> None:
-        self._known[name] = _Known(one.region, one.region, 0.0)
+        self._known[name] = _Known(one.region, one.region, 0.0, late=self._pictures > 0)
         self._add(self._known[name], one, looks)
 
     @staticmethod
@@ -152,6 +158,9 @@ class Memory:
 
     def _judged(self, name: str, region: Region) -> Instance:
         known, hit = self._known[name], self._hit()
+        if known.looks <= 1:  # there is nothing to compare a single look with
+            return Instance(name, region, dict(known.categories), dict(known.colours),
+                            known.opened)
         seen = sum(known.categories.values())
         missed = max(0.0, known.looks - seen)
         other = (1.0 - hit) / 2

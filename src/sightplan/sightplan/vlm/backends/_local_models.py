@@ -35,6 +35,7 @@ from sightplan.model import (
     Usage,
     param,
 )
+from sightplan.model.json_text import load_json
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
 from sightplan.vlm.choosing import (
     LETTERS,
@@ -799,7 +800,7 @@ def template_options(label: str, text: str) -> dict[str, Any]:
     if not text:
         return {}
     try:
-        options = json.loads(text)
+        options = load_json(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f'backend {label}: template_options is no JSON ({error}); an example: '
                          '{"enable_thinking": false}') from error
