@@ -84,8 +84,8 @@ def try_drawer(world: TabletopTaskWorld, seed: int) -> Line:
         table, world.frame(), 'cabinet 1', drawer), drawer))
     after = world.truth().opened['cabinet 1', drawer]
     x, y, _ = table.things[0].pose.position
-    return {'seed': seed, 'commit': commit(), 'action': 'open' if opens else 'close', 'drawer': drawer,
-            'x': round(x, 3), 'y': round(y, 3), 'yaw': round(table.things[0].pose.yaw, 3),
+    return {'seed': seed, 'commit': commit(), 'action': 'open' if opens else 'close',
+            'drawer': drawer, 'x': round(x, 3), 'y': round(y, 3), 'yaw': round(table.things[0].pose.yaw, 3),
             'before': round(before, 3), 'after': round(after, 3), 'cause': report.cause,
             'message': report.message, 'right': after >= OPEN if opens else after <= CLOSED,
             'seconds': round(world.arm.now_s() - started, 1),
@@ -104,8 +104,8 @@ def try_scene(world: TabletopTaskWorld, found: Tidying, seed: int, horizon: str)
             break
     wrong = _wrong(world, found, units)
     failed = [step for step in steps if step[3] != 'done']
-    return {'seed': seed, 'commit': commit(), 'horizon': horizon, 'primitives': found.tasks[0].horizon,
-            'right': not wrong, 'wrong': wrong, 'failed': failed,
+    return {'seed': seed, 'commit': commit(), 'horizon': horizon,
+            'primitives': found.tasks[0].horizon, 'right': not wrong, 'wrong': wrong, 'failed': failed,
             'cause': '' if not wrong else failed[0][0] + ': ' + failed[0][3] if failed
             else 'not noticed', 'seconds': round(world.arm.now_s() - started, 1),
             'cpu_seconds': round(time.process_time() - cpu, 1)}
