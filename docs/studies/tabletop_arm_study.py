@@ -85,7 +85,8 @@ def try_drawer(world: TabletopTaskWorld, seed: int) -> Line:
     after = world.truth().opened['cabinet 1', drawer]
     x, y, _ = table.things[0].pose.position
     return {'seed': seed, 'commit': commit(), 'action': 'open' if opens else 'close',
-            'drawer': drawer, 'x': round(x, 3), 'y': round(y, 3), 'yaw': round(table.things[0].pose.yaw, 3),
+            'drawer': drawer, 'x': round(x, 3), 'y': round(y, 3),
+            'yaw': round(table.things[0].pose.yaw, 3),
             'before': round(before, 3), 'after': round(after, 3), 'cause': report.cause,
             'message': report.message, 'right': after >= OPEN if opens else after <= CLOSED,
             'seconds': round(world.arm.now_s() - started, 1),

@@ -92,8 +92,8 @@ class TabletopSettings(PlaceSettings):
                            'before [m]', low=0.0, high=0.05)
     lag_m: float = param(0.003, 'A hand that stays behind by this is stopped by something [m]',
                          low=0.0005, high=0.05)
-    touch_m: float = param(0.0015, 'A hand that stays above where it goes down to by this has put '
-                           'the thing on something [m]', low=0.0005, high=0.02)
+    touch_m: float = param(0.0015, 'A hand that stays above where it goes down to by this, or whose '
+                           'fingers are pressed apart by it, has put the thing on something [m]', low=0.0005, high=0.02)
     closed_m: float = param(0.012, 'A front that is out by no more is closed [m]', low=0.001,
                             high=0.05)
     moved: float = param(0.7, 'Fraction of a planned way that a drawer must have moved', low=0.1,
@@ -316,13 +316,16 @@ class TabletopSkills(PointingSkills):
     def _lower(self, pieces: Sequence[Motion], dry: bool, watch: Stopwatch) -> bool:
         """Go down piece by piece; returns whether something was in the way before the end.
 
-        That is what makes the hand stay behind by more than it does in the air.
+        That is what makes the hand stay behind by more than it does in the air, or presses the
+        fingers apart.
         """
         usual = 0.0 if dry or not pieces else self._above(pieces[0].trajectory.positions[0])
+        opening = self._opening()
         for motion in pieces:
             self._follow((motion,), watch)
             above = self._above(motion.trajectory.positions[-1])
-            if not dry and above - usual > self.tabletop.touch_m:
+            if not dry and (above - usual > self.tabletop.touch_m
+                            or self._opening() - opening > self.tabletop.touch_m):
                 return True
         return False
 
