@@ -106,7 +106,8 @@ def try_scene(world: TabletopTaskWorld, found: Tidying, seed: int, horizon: str)
     wrong = _wrong(world, found, units)
     failed = [step for step in steps if step[3] != 'done']
     return {'seed': seed, 'commit': commit(), 'horizon': horizon,
-            'primitives': found.tasks[0].horizon, 'right': not wrong, 'wrong': wrong, 'failed': failed,
+            'primitives': found.tasks[0].horizon, 'right': not wrong, 'wrong': wrong,
+            'failed': failed,
             'cause': '' if not wrong else failed[0][0] + ': ' + failed[0][3] if failed
             else 'not noticed', 'seconds': round(world.arm.now_s() - started, 1),
             'cpu_seconds': round(time.process_time() - cpu, 1)}

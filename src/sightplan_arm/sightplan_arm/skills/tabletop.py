@@ -92,8 +92,9 @@ class TabletopSettings(PlaceSettings):
                            'before [m]', low=0.0, high=0.05)
     lag_m: float = param(0.003, 'A hand that stays behind by this is stopped by something [m]',
                          low=0.0005, high=0.05)
-    touch_m: float = param(0.0015, 'A hand that stays above where it goes down to by this, or whose '
-                           'fingers are pressed apart by it, has put the thing on something [m]', low=0.0005, high=0.02)
+    touch_m: float = param(0.0015, 'A hand that stays above where it goes down to by this, or '
+                           'whose fingers are pressed apart by it, has put the thing on something '
+                           '[m]', low=0.0005, high=0.02)
     closed_m: float = param(0.012, 'A front that is out by no more is closed [m]', low=0.001,
                             high=0.05)
     moved: float = param(0.7, 'Fraction of a planned way that a drawer must have moved', low=0.1,
