@@ -159,6 +159,23 @@ def test_what_hangs_low_is_carried_the_slower():
     assert fastest[0.18] < 0.8 * fastest[0.05]
 
 
+def test_what_is_thin_is_held_with_less_force(monkeypatch):
+    forces = {}
+    for name, sides in (('thin', (0.12, 0.015, 0.05)), ('thick', (0.12, 0.045, 0.05))):
+        bench = Bench(box('red', 0.2, -0.15, sides), verify=False)
+        grip = bench.gate.grip
+
+        def noted(opening_m, force_n, what, takes=None, name=name, grip=grip):
+            if what == 'grasp':
+                forces[name] = force_n
+            return grip(opening_m, force_n, what, takes)
+
+        monkeypatch.setattr(bench.gate, 'grip', noted)
+        assert bench.skills.grasp_at(bench.around('a'), 'it').report.cause == 'done'
+    assert forces['thick'] == ROBOT.gripper.force_n
+    assert forces['thin'] == pytest.approx(0.4 * ROBOT.gripper.force_n)
+
+
 # --- open and close -----------------------------------------------------------------------------
 
 def test_a_drawer_is_pulled_out_along_the_normal_of_its_front():

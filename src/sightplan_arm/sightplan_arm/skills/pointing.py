@@ -412,9 +412,14 @@ class PointingSkills(ArmUse):
         self._follow(moves.fetch, watch)
         with watch.phase('grasp'):
             self._arm.wait(0.0 if dry else self._settle_s)
-            opening = self._gate.grip(0.0, gripper.force_n, 'grasp', self._between(moves))
+            opening = self._gate.grip(0.0, self._force_n(moves.grasp), 'grasp',
+                                      self._between(moves))
             self._arm.wait(0.0 if dry else self._settle_s)
         return opening
+
+    def _force_n(self, grasp: Grasp) -> float:
+        """With which the fingers close."""
+        return self._robot.gripper.force_n
 
     def _between(self, moves: Moves | Carry) -> Solid | None:
         """What is between the fingers where the hand has gone to, in the table's frame."""

@@ -47,6 +47,7 @@ from sightplan_arm.skills.drawers import (
     see_drawer,
 )
 from sightplan_arm.skills.grasp_paths import Moves
+from sightplan_arm.skills.grasps import Grasp
 from sightplan_arm.skills.motions import Motion, NoRoomError, first_that_works
 from sightplan_arm.skills.placing import (
     Carried,
@@ -92,6 +93,9 @@ class TabletopSettings(PlaceSettings):
                            'before [m]', low=0.0, high=0.05)
     lag_m: float = param(0.003, 'A hand that stays behind by this is stopped by something [m]',
                          low=0.0005, high=0.05)
+    thin_m: float = param(0.022, 'What is no wider between the fingers, such as the wall of a cup, '
+                          'is held with less force [m]', low=0.0, high=0.1)
+    thin_force: float = param(0.4, 'Part of the force for that', low=0.1, high=1.0)
     touch_m: float = param(0.0015, 'A hand that stays above where it goes down to by this, or '
                            'whose fingers are pressed apart by it, has put the thing on something '
                            '[m]', low=0.0005, high=0.02)
@@ -248,6 +252,10 @@ class TabletopSkills(PointingSkills):
             gone = is_gone(self._see(), thing)
         return (causes.DONE, '') if gone else self._lost(
             f'the fingers closed to {1e3 * opening:.0f} mm, but the thing was not lifted', watch)
+
+    def _force_n(self, grasp: Grasp) -> float:
+        s = self.tabletop
+        return super()._force_n(grasp) * (s.thin_force if grasp.width_m <= s.thin_m else 1.0)
 
     def _lost(self, message: str, watch: Stopwatch) -> tuple[str, str]:
         self.held = self.carried = None
