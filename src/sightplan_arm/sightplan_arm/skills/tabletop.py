@@ -93,7 +93,7 @@ class TabletopSettings(PlaceSettings):
                            'before [m]', low=0.0, high=0.05)
     lag_m: float = param(0.003, 'A hand that stays behind by this is stopped by something [m]',
                          low=0.0005, high=0.05)
-    thin_m: float = param(0.022, 'What is no wider between the fingers, such as the wall of a cup, '
+    thin_m: float = param(0.022, 'What is no wider between the fingers, such as a wall of a cup, '
                           'is held with less force [m]', low=0.0, high=0.1)
     thin_force: float = param(0.4, 'Part of the force for that', low=0.1, high=1.0)
     touch_m: float = param(0.0015, 'A hand that stays above where it goes down to by this, or '
