@@ -157,6 +157,13 @@ class Memory:
                             (known.opened + one.opened) / 2)
 
     def _judged(self, name: str, region: Region) -> Instance:
+        """What a thing is, by Bayes' rule over its looks.
+
+        A look names it rightly with probability ``hit``, misses it with half of the rest, and
+        calls it something else, all things alike, with the other half; it is nothing where looks
+        only rarely see something. Looks are no independent witnesses: likelihoods are raised to
+        the power ``_ALIKE_LOOKS``.
+        """
         known, hit = self._known[name], self._hit()
         if known.looks <= 1:  # there is nothing to compare a single look with
             return Instance(name, region, dict(known.categories), dict(known.colours),
