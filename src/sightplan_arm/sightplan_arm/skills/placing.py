@@ -144,8 +144,7 @@ def propose_spots(surface: Surface, held: Carried, place_m: Vector, meant: Mask 
         most: number of proposals.
     """
     grids = _Heights(surface, place_m, meant, settings, held, gripper)
-    found = [spot for turn in grids.turns() for part in _ROOMY
-             for spot in grids.spots(turn, part)]
+    found = [spot for turn in grids.turns() for spot in grids.spots(turn)]
     found.sort(key=lambda spot: spot.cost)
     kept: list[Spot] = []
     for one in found:
@@ -203,66 +202,77 @@ class _Heights:
                       for quarter in range(4)]
         return turns
 
-    def spots(self, turn: float, roomy: float) -> Iterator[Spot]:
-        """Those with the hand turned so far.
-
-        Args:
-            turn: about the vertical.
-            roomy: how much of the room beside a thing and for the fingers there is to be, from 0
-                to 1.
-        """
-        s, hand = self._settings, self._gripper.hand
+    def spots(self, turn: float) -> Iterator[Spot]:
+        """Those with the hand turned so far about the vertical, roomy and close ones."""
+        hand = self._gripper.hand
         cos, sin = math.cos(turn), math.sin(turn)
         spin = np.array([[cos, -sin], [sin, cos]])
-        outline, centre = self._inner @ spin.T, spin @ self._centre
-        thing = _kernel(outline, s.beside_m if self._on_table else roomy * s.beside_m)
-        opening = min(self._gripper.open_m, self._held.width_m + s.least_release_m + roomy * (
-            s.release_m - s.least_release_m))
-        support = cv2.dilate(self._top, thing) - 0.001
         whole = _kernel(self._outline @ spin.T, 0.0).astype(np.float32)
         mean = cv2.filter2D(self._top, -1, whole / whole.sum(), borderType=cv2.BORDER_REPLICATE)
         opens = spin @ self._held.pose[:2, 1]
         opens = opens / max(float(np.linalg.norm(opens)), 1e-6)
+        body = cv2.dilate(self._top, _kernel(_rectangle(
+            np.zeros(2), opens, hand.half_length_m, hand.half_width_m), 0.0))
+        rows, columns = np.mgrid[:self._top.shape[0], :self._top.shape[1]]
+        places = self._low + CELL_M * (np.stack([columns, rows], axis=-1) + 0.5)
+        rests = places + spin @ self._centre
+        off = np.linalg.norm(rests - self._place, axis=2)
+        inside = np.floor((rests - self._low) / CELL_M).astype(int)
+        size = np.array(self._top.shape)[::-1]
+        able = ((inside >= 0) & (inside < size)).all(axis=2) & (off < self._radius)
+        inside = np.clip(inside, 0, size - 1)
+        able &= self._meant[inside[..., 1], inside[..., 0]]
+        over = np.zeros(off.shape) if self._on_table else np.maximum(
+            0.0, self._half_m - self._depth[inside[..., 1], inside[..., 0]])
+        own = 0.35 * off + 2.0 * over + 0.003 * abs(math.remainder(turn, 2 * math.pi))
+        for roomy in _ROOMY:
+            opening, support, lowest, fall = self._how_low(spin, opens, body, roomy)
+            may = able & (fall < self._fall_m)
+            may &= (support - mean < self._step_m) & (support < self._highest_m)
+            if self._on_table:
+                may &= support < RAISED_M + 0.001
+            cost = (own + _ON_TOP * np.maximum(0.0, support - self._level - 0.5 * _FLOOR_M)
+                    + 0.7 * np.maximum(0.0, support - mean - 0.003) + 0.6 * fall
+                    + self._close * (1.0 - roomy))
+            cost = np.where(may, cost, np.inf)
+            order = np.argsort(cost, axis=None)[:400:20]
+            for row, column in zip(*np.unravel_index(order, cost.shape), strict=True):
+                if not np.isfinite(cost[row, column]):
+                    break
+                yield Spot(np.array([*places[row, column], lowest[row, column]], np.float64),
+                           turn, np.asarray(rests[row, column]), float(support[row, column]),
+                           float(fall[row, column]), opening, float(cost[row, column]))
+
+    def _how_low(self, spin: Vector, opens: Vector, body: NDArray[Any],
+                 roomy: float) -> tuple[float, Heights, Heights, Heights]:
+        """How far the hand can go down everywhere.
+
+        Args:
+            spin: (2, 2) by which the thing is turned.
+            opens: (2,) along which the fingers open.
+            body: heights under the hand's body.
+            roomy: how much of the room beside a thing and for the fingers there is to be, from 0
+                to 1.
+
+        Returns:
+            To which the fingers open; heights of what the thing stands on then, and of the tip;
+            how far the thing falls.
+        """
+        s, hand = self._settings, self._gripper.hand
+        support = cv2.dilate(self._top, _kernel(
+            self._inner @ spin.T, s.beside_m if self._on_table else roomy * s.beside_m)) - 0.001
+        opening = min(self._gripper.open_m, self._held.width_m + s.least_release_m + roomy * (
+            s.release_m - s.least_release_m))
         fingers = np.zeros(self._top.shape, np.float32)
         near, far = self._held.width_m / 2, opening / 2 + hand.finger_thickness_m  # as they open
         for side in (-1.0, 1.0):
             fingers = np.maximum(fingers, cv2.dilate(self._top, _kernel(_rectangle(
                 side * (near + far) / 2 * opens, opens, (far - near) / 2,
                 hand.finger_half_width_m), 0.0)))
-        body = cv2.dilate(self._top, _kernel(_rectangle(
-            np.zeros(2), opens, hand.half_length_m, hand.half_width_m), 0.0))
         tip = support + self._held.hang_m + s.drop_m
-        least = np.maximum(fingers + hand.below_tip_m + _ABOVE_M,
-                           body - hand.above_tip_m + _ABOVE_M)
-        lowest = np.maximum(tip, least)
-        fall = lowest - tip
-        rows, columns = np.mgrid[:self._top.shape[0], :self._top.shape[1]]
-        places = self._low + CELL_M * (np.stack([columns, rows], axis=-1) + 0.5)
-        rests = places + centre
-        off = np.linalg.norm(rests - self._place, axis=2)
-        inside = np.floor((rests - self._low) / CELL_M).astype(int)
-        size = np.array(self._top.shape)[::-1]
-        known = ((inside >= 0) & (inside < size)).all(axis=2)
-        inside = np.clip(inside, 0, size - 1)
-        able = known & (off < self._radius) & (fall < self._fall_m)
-        able &= (support - mean < self._step_m) & (support < self._highest_m)
-        able &= self._meant[inside[..., 1], inside[..., 0]]
-        if self._on_table:
-            able &= support < RAISED_M + 0.001
-        turned = abs(math.remainder(turn, 2 * math.pi))
-        over = np.zeros(off.shape) if self._on_table else np.maximum(
-            0.0, self._half_m - self._depth[inside[..., 1], inside[..., 0]])
-        cost = (0.35 * off + _ON_TOP * np.maximum(0.0, support - self._level - 0.5 * _FLOOR_M)
-                + 0.7 * np.maximum(0.0, support - mean - 0.003) + 2.0 * over + 0.6 * fall
-                + 0.003 * turned + self._close * (1.0 - roomy))
-        cost = np.where(able, cost, np.inf)
-        order = np.argsort(cost, axis=None)[:400:20]
-        for row, column in zip(*np.unravel_index(order, cost.shape), strict=True):
-            if not np.isfinite(cost[row, column]):
-                return
-            yield Spot(np.array([*places[row, column], lowest[row, column]], np.float64), turn,
-                       np.asarray(rests[row, column]), float(support[row, column]),
-                       float(fall[row, column]), opening, float(cost[row, column]))
+        lowest = np.maximum(tip, np.maximum(fingers + hand.below_tip_m + _ABOVE_M,
+                                            body - hand.above_tip_m + _ABOVE_M))
+        return opening, support, lowest, lowest - tip
 
 
 def _side_rad(points: NDArray[Any]) -> float:

@@ -158,11 +158,18 @@ def _pixels(surface: Surface, region: Region) -> Mask:
         (column, row), = Region(Form.POINT, (region.centre,)).pixels(width, height)
         label = surface.label_at(column, row)
         return surface.pixels_of(label) if label else np.zeros(surface.shape, bool)
-    (x1, y1), (x2, y2) = region.pixels(width, height)
+    inside = box_pixels(surface, region)
+    label = label_in(surface, inside)
+    return surface.pixels_of(label) & inside if label else np.zeros(surface.shape, bool)
+
+
+def box_pixels(surface: Surface, box: Region) -> Mask:
+    """(H, W) the pixels of a box."""
+    height, width = surface.shape
+    (x1, y1), (x2, y2) = box.pixels(width, height)
     inside = np.zeros(surface.shape, bool)
     inside[max(0, y1):max(0, y2 + 1), max(0, x1):max(0, x2 + 1)] = True
-    label = label_in(surface, inside)
-    return surface.pixels_of(label) & inside if label else inside & False
+    return inside
 
 
 def label_in(surface: Surface, inside: Mask) -> int:

@@ -63,7 +63,14 @@ from sightplan_arm.skills.placing import (
 )
 from sightplan_arm.skills.pointing import Held, PointingSkills
 from sightplan_arm.skills.report import Refused, SkillResult, Stopwatch
-from sightplan_arm.skills.seen import NothingThereError, Thing, find, is_gone, label_in
+from sightplan_arm.skills.seen import (
+    NothingThereError,
+    Thing,
+    box_pixels,
+    find,
+    is_gone,
+    label_in,
+)
 from sightplan_arm.skills.surface import CELL_M, Mask, Surface
 from sightplan_arm.trajectories import UnreachableError
 
@@ -469,17 +476,13 @@ def _inside(surface: Surface, where: Region | Mask) -> Mask:
     Raises:
         InputError: a region is no box, or pixels are of another size than the picture.
     """
-    height, width = surface.shape
     if not isinstance(where, Region):
         if where.shape != surface.shape:
             raise InputError(f'pixels of shape {where.shape} for a picture of {surface.shape}')
         return np.asarray(where, bool)
     if where.form is not Form.BOX:
         raise InputError(f'a {where.form} shows no front; give a box')
-    (x1, y1), (x2, y2) = where.pixels(width, height)
-    inside = np.zeros(surface.shape, bool)
-    inside[max(0, y1):max(0, y2 + 1), max(0, x1):max(0, x2 + 1)] = True
-    return inside
+    return box_pixels(surface, where)
 
 
 def _of_a_box(surface: Surface, where: Region | Mask) -> Region | Mask:
