@@ -62,9 +62,10 @@ class Boxes:
 
     def __init__(self, slips: int = 0, fails: int = 0, drops: str = '',
                  nudges: dict[str, float] | None = None, pushes: bool = False,
-                 hides: str = '', unsure: float = 1.0, goal: str = '', blinks: int = 0) -> None:
+                 hides: str = '', unsure: float = 1.0, goal: str = '', blinks: int = 0,
+                 blocked: str = '') -> None:
         self.goal, self.blinks, self.told = goal, blinks, []
-        self.pushes, self.hides = pushes, hides
+        self.pushes, self.hides, self.blocked = pushes, hides, blocked
         self.hidden: set[str] = set()
         self.fails, self.slips, self.drops, self.unsure = fails, slips, drops, unsure
         self.nudges = dict(nudges or {})
@@ -114,6 +115,8 @@ class Boxes:
             if box_iou(self.box(best), action.region) < 0.8 or self.fails > 0:
                 self.fails -= 1
                 message = 'the fingers closed on nothing'
+            elif best in self.blocked and not self.on_tray():
+                message = 'the hand would come to -3 mm from a thing'
             elif self.slips > 0:
                 self.slips -= 1
             else:
@@ -388,7 +391,21 @@ def test_what_is_hidden_where_it_was_put_counts_as_put(planner) -> None:
 def test_what_fails_again_and_again_is_given_up(planner) -> None:
     ended, _ = play(Boxes(fails=99), planner, tries=2)
     assert ended.reason is StopReason.GAVE_UP and 'failed 2 times' in ended.message
-    assert 'closed on nothing' in ended.message and ended.steps == 2
+    assert 'closed on nothing' in ended.message and ended.steps == 4, 'both mugs, twice each'
+
+
+@pytest.mark.parametrize('blocked', ['a', 'b'])
+def test_what_cannot_be_taken_is_put_off_until_the_rest_is_done(planner, blocked: str) -> None:
+    boxes = Boxes(blocked=blocked)
+    ended, _ = play(boxes, planner)
+    assert ended.reason is StopReason.PLAN_DONE and boxes.on_tray() == {'a', 'b'}
+
+
+def test_what_cannot_be_taken_in_the_end_either_is_given_up(planner) -> None:
+    boxes = Boxes(blocked='ab')
+    ended, _ = play(boxes, planner)
+    assert ended.reason is StopReason.GAVE_UP and '-3 mm' in ended.message
+    assert ended.steps == 6 and not boxes.on_tray()
 
 
 @pytest.mark.parametrize('instruction', ['Put the bottle on the tray.', 'Sing a song.'])

@@ -33,7 +33,7 @@ from sightplan_arm.skills.surface import CELL_M, Mask, Surface
 from sightplan_arm.surroundings import Around
 from sightplan_arm.trajectories import UnreachableError
 
-TILTS_RAD = (0.35, 0.5, 0.2, 0.65, 0.8, 0.0)
+TILTS_RAD = (0.35, 0.5, 0.2, 0.65, 0.8, 0.0, 1.0, 1.2)
 """How far the fingers point towards the front, from straight down, in this order."""
 
 _WINDOW_PX = 2  # normals are taken from points so far to both sides
@@ -44,6 +44,7 @@ _LEAST_PX = 60  # of a front
 _LEAST_HANDLE_PX = 10
 _HANDLE_M = (0.012, 0.075)  # what is so far before a front is its handle
 _HANDLE_PX = 14  # a handle may hang out of a box by so much
+_HANDLE_AT = 0.8  # in this part of a front, from its middle, a handle may be
 _LEAST_FRONT_M = 0.05  # wide
 _LEVEL_M = 0.012  # the cells of a top are as high as each other to within this
 _PLATE_M = 0.012  # thickness of a front
@@ -223,7 +224,7 @@ def _heights(heights: Vector) -> tuple[float, float]:
 
 
 def _handle(front: Drawer, pixels: Mask) -> tuple[Drawer, Vector | None, float]:
-    """What stands before a front: of several handles that next to the middle of the pixels.
+    """What stands before a front: of several handles the one at the height of the pixels' middle.
 
     Returns:
         the front without what belongs to other handles, the middle (3,) of the handle, and its
@@ -245,7 +246,7 @@ def _handle(front: Drawer, pixels: Mask) -> tuple[Drawer, Vector | None, float]:
     meant = _pointed(front, pixels)
     places = {one: np.array([np.median(along[labels == one]),
                              np.median(points[:, :, 2][labels == one])]) for one in large}
-    own = labels == min(large, key=lambda one: float(np.linalg.norm(places[one] - meant)))
+    own = labels == min(large, key=lambda one: _off_front(front, places[one] - meant))
     low, high = (float(v) for v in np.percentile(points[:, :, 2][own], (5, 95)))
     middle_m = (low + high) / 2
     for _, height in places.values():
@@ -258,6 +259,14 @@ def _handle(front: Drawer, pixels: Mask) -> tuple[Drawer, Vector | None, float]:
     left, right = np.percentile(along[own & (before > far - 0.012)], (5, 95))
     middle = front.at_m + (far - _BAR_M) * front.out + (left + right) / 2 * front.along
     return front, np.array([*middle, middle_m]), float(right - left)
+
+
+def _off_front(front: Drawer, off: Vector) -> float:
+    """How far a handle is from where one can be on a front (2,): along it, and its height.
+
+    It may be anywhere along the front, but for its ends.
+    """
+    return math.hypot(max(0.0, abs(float(off[0])) - _HANDLE_AT * front.half_m), float(off[1]))
 
 
 def _pointed(front: Drawer, pixels: Mask) -> Vector:

@@ -34,7 +34,7 @@ from sightplan_arm.skills.motions import (
     first_that_works,
 )
 from sightplan_arm.skills.pointing import PointingSettings
-from sightplan_arm.skills.seen import Thing, axis_m, base_m, footprint, top_m
+from sightplan_arm.skills.seen import Thing, axis_m, base_m, footprint, outline, top_m
 from sightplan_arm.skills.solids import put_down, solids, thing_in_hand
 from sightplan_arm.skills.surface import CELL_M, RAISED_M, Heights, Mask, Surface
 from sightplan_arm.surroundings import Around
@@ -51,8 +51,12 @@ _LIFTS_M = (0.18, 0.28, 0.14, 0.10)  # what is tall is carried higher over what 
 _TILTS_RAD = (0.0, 0.25, -0.2)
 _TILE_M = 0.008  # of obstacles: walls of drawers and boxes are near
 _ROOMY = (1.0, 0.5, 0.0)  # how much of the wanted room there is to be around a thing
+_BESIDE_HIGH = 0.5  # and how much of it there must be beside what is higher than a wall
 _CLOSE, _STANDS_CLOSE = 0.03, 0.005  # what it costs if there is none: what lies may get jammed
 _ON_TOP, _FLOOR_M = 4.0, 0.008  # what a metre above the floor costs, and how far it may slope
+_FULL, _LONG = 0.87, 0.8  # of a rectangle: so full, or so much longer than wide, it has sides
+_ASKEW, _ACROSS = 0.03, 0.01  # what a radian costs by which they are turned; a quarter of a turn
+_LOOSE, _GAP_M = 0.5, 0.03  # what a metre costs that is left to the edge, and up to how much
 _SAME_M, _SAME_RAD = 0.015, 0.3
 _HANGS_M = 0.10  # what hangs lower swings between the fingers, and is carried the slower for it
 _FELT_M, _PIECE_M = 0.018, 0.003  # the last of the way down, and how much of it is done at a time
@@ -177,8 +181,8 @@ class _Heights:
         self._meant = _cut(surface.labels == 0 if meant is None else meant, row, column, count)
         self._level = 0.0 if meant is None else float(np.percentile(
             self._top[self._meant], 25)) if self._meant.any() else 0.0
-        self._depth = cv2.distanceTransform(
-            np.pad(self._meant, 1).astype(np.uint8), cv2.DIST_L2, 5)[1:-1, 1:-1] * CELL_M
+        self._depth = _depth_m(self._meant)
+        self._edge_m = _depth_m(_hull(self._meant))
         self._half_m = 0.5 * float(min(cv2.minAreaRect(self._outline.astype(np.float32))[1]))
         # What stands on a step of height u leans by about u over its width 2 r, and falls when the
         # middle of its height has gone as far as r; a third of that, for it also swings.
@@ -192,15 +196,31 @@ class _Heights:
         self._step_m = 4.0 * self._half_m ** 2 / (3.0 * high_m) if slender else np.inf
         self._low = surface.low_m + CELL_M * (np.array([column, row]) - count)
         self._place = np.asarray(place_m)
+        self._along: float | None = None
+        self._has_sides = False
+        if not self._on_table and self._meant.any():
+            cells = np.argwhere(self._meant)[:, ::-1]
+            sides = outline(held.thing)
+            self._along = _side_rad(cells) - _side_rad(sides)
+            self._has_sides = _has_sides(cells) and _has_sides(sides)
 
     def turns(self) -> list[float]:
         """Turns of the hand to try: all around, and those along the sides of what is meant."""
         turns = [math.pi * turn / 8 for turn in range(16)]
-        if not self._on_table and self._meant.any():
-            along = _side_rad(np.argwhere(self._meant)[:, ::-1]) - _side_rad(self._outline)
-            turns += [math.remainder(along + math.pi * quarter / 2, 2 * math.pi)
+        if self._along is not None:
+            turns += [math.remainder(self._along + math.pi * quarter / 2, 2 * math.pi)
                       for quarter in range(4)]
         return turns
+
+    def _off_sides(self, turn: float) -> float:
+        """What it costs that a thing does not lie along what it is put in or on, long along long.
+
+        What lies askew takes up more room than it needs, which the next thing will lack.
+        """
+        if self._along is None or not self._has_sides:
+            return 0.0
+        off = turn - self._along
+        return _ASKEW * abs(math.remainder(off, math.pi / 2)) + _ACROSS * math.sin(off) ** 2
 
     def spots(self, turn: float) -> Iterator[Spot]:
         """Those with the hand turned so far about the vertical, roomy and close ones."""
@@ -222,9 +242,13 @@ class _Heights:
         able = ((inside >= 0) & (inside < size)).all(axis=2) & (off < self._radius)
         inside = np.clip(inside, 0, size - 1)
         able &= self._meant[inside[..., 1], inside[..., 0]]
-        over = np.zeros(off.shape) if self._on_table else np.maximum(
-            0.0, self._half_m - self._depth[inside[..., 1], inside[..., 0]])
-        own = 0.35 * off + 2.0 * over + 0.003 * abs(math.remainder(turn, 2 * math.pi))
+        own = (0.35 * off + 0.003 * abs(math.remainder(turn, 2 * math.pi))
+               + self._off_sides(turn))
+        if not self._on_table:
+            depth, edge = (one[inside[..., 1], inside[..., 0]]
+                           for one in (self._depth, self._edge_m))
+            own += (2.0 * np.maximum(0.0, self._half_m - depth)
+                    + _LOOSE * np.clip(edge - self._half_m, 0.0, _GAP_M))
         for roomy in _ROOMY:
             opening, support, lowest, fall = self._how_low(spin, opens, body, roomy)
             may = able & (fall < self._fall_m)
@@ -260,7 +284,12 @@ class _Heights:
         """
         s, hand = self._settings, self._gripper.hand
         support = cv2.dilate(self._top, _kernel(
-            self._inner @ spin.T, s.beside_m if self._on_table else roomy * s.beside_m)) - 0.001
+            self._inner @ spin.T, s.beside_m if self._on_table else roomy * s.beside_m))
+        # Beside walls the last of the way is felt; what is higher is passed before.
+        high = np.where(self._top > self._level + _WALL_M, self._top, np.float32(0.0))
+        passed = cv2.dilate(high, _kernel(
+            self._outline @ spin.T, max(_BESIDE_HIGH, roomy) * s.beside_m))
+        support = np.asarray(np.maximum(support, passed) - 0.001, np.float32)
         opening = min(self._gripper.open_m, self._held.width_m + s.least_release_m + roomy * (
             s.release_m - s.least_release_m))
         fingers = np.zeros(self._top.shape, np.float32)
@@ -276,8 +305,32 @@ class _Heights:
 
 
 def _side_rad(points: NDArray[Any]) -> float:
-    """Direction of a side of the smallest rectangle around points (N, 2)."""
-    return math.radians(cv2.minAreaRect(points.astype(np.float32))[2])
+    """Direction of the longer side of the smallest rectangle around points (N, 2)."""
+    _, (wide, high), angle = cv2.minAreaRect(points.astype(np.float32))
+    return math.radians(angle + 90.0 * (high > wide))
+
+
+def _depth_m(cells: Mask) -> Heights:
+    """How far each of some cells is from those that are none of them; 0 for these."""
+    return np.asarray(cv2.distanceTransform(
+        np.pad(cells, 1).astype(np.uint8), cv2.DIST_L2, 5)[1:-1, 1:-1] * CELL_M, np.float32)
+
+
+def _hull(cells: Mask) -> Mask:
+    """Cells with all that is between any two of them."""
+    hull = np.zeros(cells.shape, np.uint8)
+    points = np.argwhere(cells)[:, ::-1].astype(np.int32)
+    if len(points):
+        cv2.fillConvexPoly(hull, cv2.convexHull(points), (1,))
+    return np.asarray(hull > 0)
+
+
+def _has_sides(points: NDArray[Any]) -> bool:
+    """Whether points (N, 2), seen as a whole, are rather a rectangle than a disc."""
+    hull = cv2.convexHull(points.astype(np.float32))
+    sides = cv2.minAreaRect(hull)[1]
+    return (cv2.contourArea(hull) > _FULL * sides[0] * sides[1]
+            or min(sides) < _LONG * max(sides))
 
 
 def _less_a_cell(points: Vector) -> Vector:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -14,6 +14,7 @@ from sightplan_arm.skills.surface import CELL_M, RAISED_M, Mask, Surface
 UNCHANGED_M = 0.010
 """Cells whose height changed by less have not changed; of low things by less yet."""
 _STILL = 0.4  # part of a thing's cells; if more have not changed it is still there
+_HIGH = 0.5  # what is lower than this part of it may be what it stands on
 _SAME = 0.7  # and if so many have not, it did not move at all
 _FLAT_M = 0.010  # what is no higher may be hard to tell from the table in part
 _AROUND_CELLS = 3  # the ring around a thing that tells what it stood on
@@ -80,6 +81,16 @@ def axis_m(surface: Surface, cells: Mask) -> Vector | None:
     if top - base <= _UPRIGHT * wide:
         return None
     return np.asarray(places[heights > base + _TOP * (top - base)].mean(axis=0))
+
+
+def outline(thing: Thing) -> Vector:
+    """(N, 2) middles of the cells that show best how a thing is turned: the top of what stands."""
+    places, heights = footprint(thing)
+    if axis_m(thing.surface, thing.cells) is None:
+        return places
+    base = base_m(thing.surface, thing.cells)
+    high = base + _TOP * (top_m(thing.surface, thing.cells) - base)
+    return np.asarray(places[np.nan_to_num(heights) > high])
 
 
 def footprint(thing: Thing) -> tuple[Vector, Vector]:
@@ -233,9 +244,12 @@ def is_gone(surface: Surface, thing: Thing) -> bool:
     """Whether a thing is no longer where it was, as far as the camera sees that place.
 
     What is lifted straight up is still over its place: it is gone if little of it is as high as
-    before.
+    before. Its upper half tells: what was taken for the lower one may be a tray under it.
     """
-    return bool(_unchanged(surface, thing).mean() < _STILL)
+    heights = thing.surface.top_m
+    with np.errstate(invalid='ignore'):
+        upper = thing.cells & (heights > _HIGH * top_m(thing.surface, thing.cells))
+    return bool(_unchanged(surface, replace(thing, cells=upper)).mean() < _STILL)
 
 
 def _unchanged(surface: Surface, thing: Thing) -> Mask:

@@ -85,6 +85,7 @@ _LEAST_PX = 40  # of a thing in or on another
 _BEYOND = 0.25  # a piece of which more is outside of a box is more than what is meant
 _ABOVE_M = 0.006  # what is higher than its surroundings in a box stands on them
 _BARE = 0.1  # part of a box that shows the table, from which on it shows a thing on the table
+_PULLED = (1.0, 0.85, 0.72)  # of the way a drawer is pulled, where something is before it
 _CHANGED_M, _CHANGED_RGB = 0.004, 40.0
 _CHANGED_CELLS, _CHANGED_PX = 6, 25
 
@@ -374,7 +375,9 @@ class TabletopSkills(PointingSkills):
         way = self._way_of(drawer, opens)
         with watch.phase('plan'):
             try:
-                moves = self._slides.plan(drawer, way)
+                way, moves = first_that_works([
+                    functools.partial(self._plan_slide, drawer, part * way)
+                    for part in (_PULLED if opens else (1.0,))], 'it cannot be moved')
             except UnreachableError as error:
                 cause = causes.NO_ROOM if isinstance(error, NoRoomError) else causes.UNREACHABLE
                 raise Refused(cause, str(error)) from error
@@ -395,6 +398,9 @@ class TabletopSkills(PointingSkills):
         if moves.opening_m and not taken:
             return causes.MISSED_GRASP, 'the handle is not between the fingers'
         return self._verify_moved(drawer, way, opens, watch)
+
+    def _plan_slide(self, drawer: Drawer, way_m: float) -> tuple[float, SlideMoves]:
+        return way_m, self._slides.plan(drawer, way_m)
 
     def _drawer(self, where: Region | Mask, opens: bool, watch: Stopwatch) -> Drawer:
         with watch.phase('perceive'):

@@ -72,7 +72,7 @@ _INSIDE = (0.12, 0.6)
 its inside; below is the front itself (15 open drawers of drawn tables)."""
 _UNKNOWN: tuple[Literal, ...] = (Literal(Atom('unread', ())),)
 """Goal of a stage that nobody knows."""
-_SPREAD = 0.55
+_SPREAD = 0.7
 """Things that go to one place are spread over the middle of its box, this part of it."""
 
 
@@ -110,6 +110,7 @@ class Policy:
         self._slid: dict[str, Primitive] = {}
         self._failed: Counter[Action] = Counter()
         self._tried: Counter[str] = Counter()
+        self._put_off: set[str] = set()
         self._stage = self._moved = self._repeated = self._late = 0
         self._aspect, self._unread, self._taken = 1.0, '', ''
 
@@ -122,7 +123,7 @@ class Policy:
         """Tell things apart, read the instruction, and plan its first stage."""
         self._stage = self._moved = self._repeated = self._late = 0
         self._plan, self._slid, self._failed, self._tried = (), {}, Counter(), Counter()
-        self._taken = ''
+        self._put_off, self._taken = set(), ''
         observation = context.observe()
         self._aspect, instruction = _aspect(observation), context.problem.instruction
         by_model = self._settings.reader == BY_MODEL
@@ -190,6 +191,8 @@ class Policy:
             if all((literal.atom in self._state) is literal.positive for literal in goal):
                 self._stage += 1
                 continue
+            if self._put_off:
+                goal = self._rest(goal) or goal
             context.adopt_problem(self._work.objects, goal)
             context.believe(self._state)
             found = context.plan(self._state, SEARCH)
@@ -222,7 +225,7 @@ class Policy:
         else:
             self._failed[action] += 1
             self._repeated += 1
-            if self._failed[action] >= self._settings.tries:
+            if self._failed[action] >= self._settings.tries and not self._puts_off(action):
                 return Stop(StopReason.GAVE_UP, f'{action} failed {self._failed[action]} times: '
                             f'{feedback.message or "it is not seen to be done"}')
             self._plan = ()
@@ -232,6 +235,20 @@ class Policy:
             context.believe(self._state)
             return None
         return self._next_plan(context)
+
+    def _rest(self, goal: Sequence[Literal]) -> tuple[Literal, ...]:
+        """What is left to do of a goal without the things that were put off; () if nothing is."""
+        return tuple(literal for literal in goal if literal.atom.predicate in ('on', 'in')
+                     and literal.atom.args[0] not in self._put_off
+                     and literal.atom not in self._state)
+
+    def _puts_off(self, action: Action) -> bool:
+        """Whether a thing that cannot be taken is left for later, once: others may go first."""
+        thing = action.args[0]
+        if primitive_of(action) is not Primitive.GRASP or thing in self._put_off:
+            return False
+        self._put_off.add(thing)
+        return bool(self._rest(self._work.goals[self._stage]))
 
     def _look(self, context: Context, action: Action, feedback: Feedback) -> bool:
         """Update where things are; returns whether an action did what it should."""
