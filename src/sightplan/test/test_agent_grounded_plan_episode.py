@@ -18,6 +18,7 @@ from sightplan.domains import load_domain
 from sightplan.model import (
     HAND_FULL,
     NOTHING_HELD,
+    STILL_HELD,
     Action,
     Atom,
     EpisodeSpec,
@@ -56,6 +57,8 @@ class Boxes:
         unsure: how sure the eyes are of categories.
         goal: what they say that the instruction wants, where they are asked.
         blinks: in how many looks they tell nothing.
+        blocked: which things, by their keys, can be taken only when something is on the tray.
+        refuses: a thing, by its key, that is seen where the first placing is refused.
     """
 
     model, usage = 'eyes', None
@@ -63,9 +66,10 @@ class Boxes:
     def __init__(self, slips: int = 0, fails: int = 0, drops: str = '',
                  nudges: dict[str, float] | None = None, pushes: bool = False,
                  hides: str = '', unsure: float = 1.0, goal: str = '', blinks: int = 0,
-                 blocked: str = '') -> None:
+                 blocked: str = '', refuses: str = '') -> None:
         self.goal, self.blinks, self.told = goal, blinks, []
         self.pushes, self.hides, self.blocked = pushes, hides, blocked
+        self.refuses = refuses
         self.hidden: set[str] = set()
         self.fails, self.slips, self.drops, self.unsure = fails, slips, drops, unsure
         self.nudges = dict(nudges or {})
@@ -125,6 +129,9 @@ class Boxes:
             x, y = action.region.centre
             if not self.hand:
                 message = NOTHING_HELD
+            elif self.refuses:  # and what looks like it is seen there
+                self.at[self.refuses], self.refuses = (x - 0.04, y - 0.04), ''
+                return Feedback(FeedbackStatus.EXECUTED, f'no room: {STILL_HELD}', self.now)
             elif self.hand in self.hides:
                 self.hidden.add(self.hand)
                 message = 'it is not seen where it was put down'
@@ -392,6 +399,14 @@ def test_what_fails_again_and_again_is_given_up(planner) -> None:
     ended, _ = play(Boxes(fails=99), planner, tries=2)
     assert ended.reason is StopReason.GAVE_UP and 'failed 2 times' in ended.message
     assert 'closed on nothing' in ended.message and ended.steps == 4, 'both mugs, twice each'
+
+
+def test_what_the_hand_still_holds_was_not_put_whatever_is_seen(planner, monkeypatch) -> None:
+    monkeypatch.setitem(TABLE, 'd', (0.02, 'mug'))
+    boxes = Boxes(refuses='d')
+    ended, _ = play(boxes, planner, 'Put the mug furthest to the right on the tray.')
+    assert ended.reason is StopReason.PLAN_DONE and 'b' in boxes.on_tray()
+    assert [action.name for action in boxes.sent][:3] == ['grasp', 'place-on', 'place-on']
 
 
 @pytest.mark.parametrize('blocked', ['a', 'b'])

@@ -172,6 +172,16 @@ def test_what_is_lifted_is_gone_though_it_hangs_over_its_place(sides):
     assert is_gone(see(made), thing)
 
 
+def test_what_stood_on_a_tray_is_gone_though_the_tray_was_taken_for_a_part_of_it():
+    made = table(box('red', 0.0, 0.0, (0.05, 0.05, 0.15)), box('blue', 0.0, 0.0, (0.2, 0.2, 0.01)))
+    before = see(made)
+    shown = before.raised & (np.abs(before.points_m[:, :, :2]) < 0.09).all(axis=2)
+    thing = find(before, shown)
+    assert not is_gone(see(made), thing)
+    made._put('a', (0.0, 0.25, 0.075))
+    assert is_gone(see(made), thing)
+
+
 # --- grasps -------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize('yaw_deg', [0.0, 35.0, 90.0])

@@ -94,6 +94,30 @@ def test_a_long_thing_is_turned_along_the_sides_of_a_narrow_place(yaw_deg):
     assert abs(off) < math.radians(8.0)
 
 
+def test_a_box_stands_along_the_sides_of_a_tray_long_along_long():
+    seen = Seen(box('red', -0.2, -0.15, (0.09, 0.06, 0.14), 50.0),
+                box('blue', 0.15, 0.0, (0.26, 0.18, 0.01), 20.0))
+    best = seen.spots((0.15, 0.0), meant='b')[0]
+    off = math.remainder(math.radians(50.0) + best.turn_rad - math.radians(20.0), math.pi)
+    assert abs(off) < math.radians(5.0)
+
+
+def test_what_is_put_near_a_side_stands_at_it_and_in_the_middle_it_stays():
+    seen = Seen(box('red', -0.25, -0.15, (0.08, 0.06, 0.14)), box('blue', 0.12, 0.0, (
+        0.26, 0.20, 0.01)))
+    aside, middle = (seen.spots((0.12, y), meant='b')[0] for y in (0.05, 0.0))
+    assert 0.10 - abs(aside.rest_m[1]) - 0.03 < 0.010, 'of 20 mm'
+    assert np.linalg.norm(middle.rest_m - (0.12, 0.0)) < 0.012
+
+
+@pytest.mark.parametrize(('high', 'fits'), [(0.12, False), (0.03, True)])
+def test_what_hangs_low_keeps_away_from_what_is_high_but_not_from_walls(high, fits):
+    # Between posts there are 2 x 10 mm more than a bottle is wide, and it swings.
+    posts = [box('green', 0.15 + dx, 0.0, (0.03, 0.18, high)) for dx in (-0.050, 0.050)]
+    seen = Seen(bottle(), box('blue', 0.15, 0.0, TRAY), *posts)
+    assert bool(seen.spots((0.15, 0.0), meant='b', around_m=0.02)) is fits
+
+
 def test_the_fingers_open_wide_where_there_is_room_and_little_where_there_is_none():
     tray = box('blue', 0.1, 0.0, (0.3, 0.2, 0.01))
     free = Seen(bottle(), tray).spots((0.1, 0.0), meant='b')[0]

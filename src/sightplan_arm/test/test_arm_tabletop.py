@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from box_pictures import Box
 from boxes_double import box
 from drawer_double import DrawerTable, unit
 from sightplan.model import Action, FeedbackStatus, Form, InputError, Region
@@ -189,6 +190,20 @@ def test_a_drawer_is_pulled_out_along_the_normal_of_its_front():
     assert again.cause == 'already_there'
 
 
+def test_a_drawer_is_pulled_as_far_as_there_is_room_before_it():
+    bench = bar_bench()
+    bench.table.boxes['post'] = box('green', 0.12, -0.15, (0.03, 0.03, 0.2))
+    report = bench.skills.open_at(bench.around('front', 'bar'), 'drawer').report
+    assert report.cause == 'done', report.message
+    assert 0.07 < bench.opening() < 0.11
+    again = bench.skills.open_at(bench.around('front', 'bar'), 'drawer').report
+    assert again.cause == 'already_there'
+    bench.table.boxes['post'] = box('green', 0.14, -0.06, (0.03, 0.03, 0.2))
+    bench.skills.close_at(bench.around('front', 'bar'), 'drawer')
+    report = bench.skills.open_at(bench.around('front', 'bar'), 'drawer').report
+    assert report.cause == 'no_room'
+
+
 def test_a_drawer_is_pushed_shut():
     bench = bar_bench(opened_m=0.11)
     report = bench.skills.close_at(bench.around('front', 'bar'), 'drawer').report
@@ -266,6 +281,20 @@ def test_front_handle_and_opening_are_measured(opened_m):
 
 
 # --- the protocol -------------------------------------------------------------------------------
+
+def test_of_two_handles_that_at_the_height_of_the_box_is_the_drawers():
+    bench = bar_bench()
+    face = bench.table.boxes['lower front'].centre_m[1] - 0.006
+    bench.table.boxes['lower bar'] = Box('orange', (-0.06, face - 0.024, 0.042),
+                                         sides_m=(0.012, 0.036, 0.036))
+    surface = see_surface(bench.table.observe(), ROBOT.camera.pose, (0.42, 0.34))
+    height, width = surface.shape
+    (x1, y1), (x2, y2) = bench.around('lower front').pixels(width, height)
+    pixels = np.zeros(surface.shape, bool)
+    pixels[y1 - 6:y2 - 5, x1 + 24:x2 + 24] = True  # a little off, towards the upper bar
+    drawer = see_drawer(surface, pixels)
+    assert drawer.handle_m == pytest.approx((-0.06, face - 0.04, 0.045), abs=0.015)
+
 
 def test_actions_come_with_places_and_others_are_rejected():
     bench = bar_bench()

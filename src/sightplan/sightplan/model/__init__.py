@@ -9,6 +9,7 @@ from sightplan.model.episode import (
     ALREADY_OPEN,
     HAND_FULL,
     NOTHING_HELD,
+    STILL_HELD,
     Asked,
     BeliefUpdated,
     EpisodeEnded,
@@ -90,7 +91,8 @@ from sightplan.model.symbols import Action, Atom, Literal, Plan, State
 from sightplan.model.usage import Usage, used_between
 
 __all__ = [
-    'ALREADY_CLOSED', 'ALREADY_OPEN', 'BARE', 'GOAL_NS', 'HAND_FULL', 'NOTHING_HELD', 'Action',
+    'ALREADY_CLOSED', 'ALREADY_OPEN', 'BARE', 'GOAL_NS', 'HAND_FULL', 'NOTHING_HELD',
+    'STILL_HELD', 'Action',
     'Alteration', 'Answer', 'AskPurpose', 'Asked',
     'Atom', 'BackendError', 'Belief', 'BeliefUpdated', 'CancelledError', 'Clock', 'DeadlineError',
     'DetailSource', 'DomainError', 'EpisodeEnded', 'EpisodeEvent', 'EpisodeSpec',

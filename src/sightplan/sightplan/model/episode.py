@@ -55,6 +55,8 @@ NOTHING_HELD = 'nothing is held'
 """Message of an arm's feedback that is to put something down and holds nothing."""
 HAND_FULL = 'something is in the hand: put it back first'
 """That of one that is to take something and holds something already."""
+STILL_HELD = 'it is still in the hand'
+"""How the message ends if a thing was not put down, and nothing moved."""
 ALREADY_OPEN, ALREADY_CLOSED = 'it is open', 'it is closed'
 """Those of one that is to open or close what is so already."""
 

@@ -51,14 +51,16 @@ _LIFTS_M = (0.18, 0.28, 0.14, 0.10)  # what is tall is carried higher over what 
 _TILTS_RAD = (0.0, 0.25, -0.2)
 _TILE_M = 0.008  # of obstacles: walls of drawers and boxes are near
 _ROOMY = (1.0, 0.5, 0.0)  # how much of the wanted room there is to be around a thing
-_BESIDE_HIGH = 0.5  # and how much of it there must be beside what is higher than a wall
+_FINGER_M = 0.004  # between fingers and what is higher than a wall beside them
 _CLOSE, _STANDS_CLOSE = 0.03, 0.005  # what it costs if there is none: what lies may get jammed
 _ON_TOP, _FLOOR_M = 4.0, 0.008  # what a metre above the floor costs, and how far it may slope
 _FULL, _LONG = 0.87, 0.8  # of a rectangle: so full, or so much longer than wide, it has sides
 _ASKEW, _ACROSS = 0.03, 0.01  # what a radian costs by which they are turned; a quarter of a turn
-_LOOSE, _GAP_M = 0.5, 0.03  # what a metre costs that is left to the edge, and up to how much
+_LOOSE, _GAP_M = 0.5, 0.05  # what a metre costs that is left to a side, if there is less than this
+_HANDLE_M = 0.033  # what is narrower than this, such as a handle of a tray, is no room
 _SAME_M, _SAME_RAD = 0.015, 0.3
 _HANGS_M = 0.10  # what hangs lower swings between the fingers, and is carried the slower for it
+_SWING = 0.05  # and so far aside for each metre that it does
 _FELT_M, _PIECE_M = 0.018, 0.003  # the last of the way down, and how much of it is done at a time
 _SLENDER = 4.0  # what is so many times as high as half its width falls over easily
 _TALL_FALL_M = 0.02  # the most that such a thing may fall
@@ -181,8 +183,8 @@ class _Heights:
         self._meant = _cut(surface.labels == 0 if meant is None else meant, row, column, count)
         self._level = 0.0 if meant is None else float(np.percentile(
             self._top[self._meant], 25)) if self._meant.any() else 0.0
-        self._depth = _depth_m(self._meant)
-        self._edge_m = _depth_m(_hull(self._meant))
+        self._depth = cv2.distanceTransform(
+            np.pad(self._meant, 1).astype(np.uint8), cv2.DIST_L2, 5)[1:-1, 1:-1] * CELL_M
         self._half_m = 0.5 * float(min(cv2.minAreaRect(self._outline.astype(np.float32))[1]))
         # What stands on a step of height u leans by about u over its width 2 r, and falls when the
         # middle of its height has gone as far as r; a third of that, for it also swings.
@@ -191,18 +193,21 @@ class _Heights:
         slender = high_m > _SLENDER * self._half_m
         self._fall_m = min(settings.fall_m, _TALL_FALL_M) if slender else settings.fall_m
         self._inner = self._outline if meant is None else _less_a_cell(self._outline)
+        self._swing_m = _SWING * max(0.0, held.hang_m - _HANGS_M)
         self._close = _STANDS_CLOSE if slender else _CLOSE
         self._highest_m = self._level + _FLOOR_M if slender and meant is not None else np.inf
         self._step_m = 4.0 * self._half_m ** 2 / (3.0 * high_m) if slender else np.inf
         self._low = surface.low_m + CELL_M * (np.array([column, row]) - count)
         self._place = np.asarray(place_m)
         self._along: float | None = None
-        self._has_sides = False
+        self._has_sides, self._sides = False, list[tuple[Vector, Vector, float]]()
         if not self._on_table and self._meant.any():
             cells = np.argwhere(self._meant)[:, ::-1]
             sides = outline(held.thing)
             self._along = _side_rad(cells) - _side_rad(sides)
             self._has_sides = _has_sides(cells) and _has_sides(sides)
+            if self._has_sides:
+                self._sides = _without_handles(self._meant, self._low)
 
     def turns(self) -> list[float]:
         """Turns of the hand to try: all around, and those along the sides of what is meant."""
@@ -221,6 +226,21 @@ class _Heights:
             return 0.0
         off = turn - self._along
         return _ASKEW * abs(math.remainder(off, math.pi / 2)) + _ACROSS * math.sin(off) ** 2
+
+    def _loose(self, rests: Vector, spin: Vector) -> Vector:
+        """What it costs that a thing is not at the sides of its place near which it was pointed.
+
+        Args:
+            rests: (rows, columns, 2) where its middle may be.
+            spin: (2, 2) by which it is turned.
+        """
+        cost = np.zeros(rests.shape[:2])
+        turned = (self._outline - self._centre) @ spin.T
+        for middle, along, half in self._sides:
+            reach = half - np.abs(turned @ along).max()
+            if reach - abs((self._place - middle) @ along) < _GAP_M:
+                cost += _LOOSE * np.maximum(0.0, reach - np.abs((rests - middle) @ along))
+        return cost
 
     def spots(self, turn: float) -> Iterator[Spot]:
         """Those with the hand turned so far about the vertical, roomy and close ones."""
@@ -245,10 +265,8 @@ class _Heights:
         own = (0.35 * off + 0.003 * abs(math.remainder(turn, 2 * math.pi))
                + self._off_sides(turn))
         if not self._on_table:
-            depth, edge = (one[inside[..., 1], inside[..., 0]]
-                           for one in (self._depth, self._edge_m))
-            own += (2.0 * np.maximum(0.0, self._half_m - depth)
-                    + _LOOSE * np.clip(edge - self._half_m, 0.0, _GAP_M))
+            depth = self._depth[inside[..., 1], inside[..., 0]]
+            own += 2.0 * np.maximum(0.0, self._half_m - depth) + self._loose(rests, spin)
         for roomy in _ROOMY:
             opening, support, lowest, fall = self._how_low(spin, opens, body, roomy)
             may = able & (fall < self._fall_m)
@@ -283,21 +301,22 @@ class _Heights:
             how far the thing falls.
         """
         s, hand = self._settings, self._gripper.hand
-        support = cv2.dilate(self._top, _kernel(
+        under = cv2.dilate(self._top, _kernel(
             self._inner @ spin.T, s.beside_m if self._on_table else roomy * s.beside_m))
         # Beside walls the last of the way is felt; what is higher is passed before.
         high = np.where(self._top > self._level + _WALL_M, self._top, np.float32(0.0))
         passed = cv2.dilate(high, _kernel(
-            self._outline @ spin.T, max(_BESIDE_HIGH, roomy) * s.beside_m))
-        support = np.asarray(np.maximum(support, passed) - 0.001, np.float32)
+            self._outline @ spin.T, roomy * s.beside_m + self._swing_m))
+        support = np.asarray(np.maximum(under, passed) - 0.001, np.float32)
         opening = min(self._gripper.open_m, self._held.width_m + s.least_release_m + roomy * (
             s.release_m - s.least_release_m))
         fingers = np.zeros(self._top.shape, np.float32)
         near, far = self._held.width_m / 2, opening / 2 + hand.finger_thickness_m  # as they open
         for side in (-1.0, 1.0):
-            fingers = np.maximum(fingers, cv2.dilate(self._top, _kernel(_rectangle(
-                side * (near + far) / 2 * opens, opens, (far - near) / 2,
-                hand.finger_half_width_m), 0.0)))
+            finger = _rectangle(side * (near + far) / 2 * opens, opens, (far - near) / 2,
+                                hand.finger_half_width_m)
+            for heights, margin in ((self._top, 0.0), (high, _FINGER_M)):
+                fingers = np.maximum(fingers, cv2.dilate(heights, _kernel(finger, margin)))
         tip = support + self._held.hang_m + s.drop_m
         lowest = np.maximum(tip, np.maximum(fingers + hand.below_tip_m + _ABOVE_M,
                                             body - hand.above_tip_m + _ABOVE_M))
@@ -310,19 +329,21 @@ def _side_rad(points: NDArray[Any]) -> float:
     return math.radians(angle + 90.0 * (high > wide))
 
 
-def _depth_m(cells: Mask) -> Heights:
-    """How far each of some cells is from those that are none of them; 0 for these."""
-    return np.asarray(cv2.distanceTransform(
-        np.pad(cells, 1).astype(np.uint8), cv2.DIST_L2, 5)[1:-1, 1:-1] * CELL_M, np.float32)
+def _without_handles(cells: Mask, low_m: Vector) -> list[tuple[Vector, Vector, float]]:
+    """Of the smallest rectangle around what is wide of some cells: its two directions.
 
-
-def _hull(cells: Mask) -> Mask:
-    """Cells with all that is between any two of them."""
-    hull = np.zeros(cells.shape, np.uint8)
-    points = np.argwhere(cells)[:, ::-1].astype(np.int32)
-    if len(points):
-        cv2.fillConvexPoly(hull, cv2.convexHull(points), (1,))
-    return np.asarray(hull > 0)
+    Returns:
+        The middle (2,), a direction (2,) and how far the rectangle reaches in it, for each.
+    """
+    side = round(_HANDLE_M / CELL_M)
+    wide = cv2.morphologyEx(np.pad(cells, side).astype(np.uint8), cv2.MORPH_OPEN,
+                            np.ones((side, side), np.uint8))[side:-side, side:-side]
+    points = np.argwhere(wide if wide.any() else cells)[:, ::-1].astype(np.float32)
+    middle, size, angle = cv2.minAreaRect(points)
+    return [(low_m + CELL_M * (np.array(middle) + 0.5),
+             np.array([math.cos(math.radians(turn)), math.sin(math.radians(turn))]),
+             CELL_M * (length + 1.0) / 2)
+            for length, turn in zip(size, (angle, angle + 90.0), strict=True)]
 
 
 def _has_sides(points: NDArray[Any]) -> bool:

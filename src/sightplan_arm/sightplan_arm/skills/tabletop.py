@@ -24,6 +24,7 @@ from sightplan.model import (
     ALREADY_CLOSED,
     ALREADY_OPEN,
     NOTHING_HELD,
+    STILL_HELD,
     Action,
     Belief,
     Feedback,
@@ -85,7 +86,7 @@ _LEAST_PX = 40  # of a thing in or on another
 _BEYOND = 0.25  # a piece of which more is outside of a box is more than what is meant
 _ABOVE_M = 0.006  # what is higher than its surroundings in a box stands on them
 _BARE = 0.1  # part of a box that shows the table, from which on it shows a thing on the table
-_PULLED = (1.0, 0.85, 0.72)  # of the way a drawer is pulled, where something is before it
+_PULLED = (0.85, 0.72)  # of the way a drawer is pulled out if there is no room for all of it
 _CHANGED_M, _CHANGED_RGB = 0.004, 40.0
 _CHANGED_CELLS, _CHANGED_PX = 6, 25
 
@@ -281,7 +282,10 @@ class TabletopSkills(PointingSkills):
             before = self._see()
         with watch.phase('plan'):
             place, meant = _pointed(before, where)
-            moves = self._plan_place(before, held, place, meant)
+            try:
+                moves = self._plan_place(before, held, place, meant)
+            except Refused as error:
+                raise Refused(error.cause, f'{error.message}: {STILL_HELD}') from error
         with self._gate.skill(str(action), since=epoch):
             return self._put_down(before, held, moves, meant, watch)
 
@@ -374,13 +378,7 @@ class TabletopSkills(PointingSkills):
         drawer = self._drawer(where, opens, watch)
         way = self._way_of(drawer, opens)
         with watch.phase('plan'):
-            try:
-                way, moves = first_that_works([
-                    functools.partial(self._plan_slide, drawer, part * way)
-                    for part in (_PULLED if opens else (1.0,))], 'it cannot be moved')
-            except UnreachableError as error:
-                cause = causes.NO_ROOM if isinstance(error, NoRoomError) else causes.UNREACHABLE
-                raise Refused(cause, str(error)) from error
+            way, moves = self._plan_slide(drawer, way, opens)
         with self._gate.skill(str(action), since=epoch):
             opening = self._around_handle(moves, watch)
             if self._gate.status().dry_run:
@@ -399,8 +397,17 @@ class TabletopSkills(PointingSkills):
             return causes.MISSED_GRASP, 'the handle is not between the fingers'
         return self._verify_moved(drawer, way, opens, watch)
 
-    def _plan_slide(self, drawer: Drawer, way_m: float) -> tuple[float, SlideMoves]:
-        return way_m, self._slides.plan(drawer, way_m)
+    def _plan_slide(self, drawer: Drawer, way_m: float,
+                    opens: bool) -> tuple[float, SlideMoves]:
+        """How far a drawer is moved, and how: out as far as there is room before it."""
+        shorter = _PULLED if opens else ()
+        for part in (1.0, *shorter):
+            try:
+                return part * way_m, self._slides.plan(drawer, part * way_m)
+            except UnreachableError as error:
+                failed = error
+        cause = causes.NO_ROOM if isinstance(failed, NoRoomError) else causes.UNREACHABLE
+        raise Refused(cause, str(failed)) from failed
 
     def _drawer(self, where: Region | Mask, opens: bool, watch: Stopwatch) -> Drawer:
         with watch.phase('perceive'):

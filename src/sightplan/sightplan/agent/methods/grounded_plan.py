@@ -44,6 +44,7 @@ from sightplan.model import (
     ALREADY_OPEN,
     HAND_FULL,
     NOTHING_HELD,
+    STILL_HELD,
     Action,
     Atom,
     Feedback,
@@ -72,7 +73,7 @@ _INSIDE = (0.12, 0.6)
 its inside; below is the front itself (15 open drawers of drawn tables)."""
 _UNKNOWN: tuple[Literal, ...] = (Literal(Atom('unread', ())),)
 """Goal of a stage that nobody knows."""
-_SPREAD = 0.7
+_SPREAD = 0.6
 """Things that go to one place are spread over the middle of its box, this part of it."""
 
 
@@ -262,7 +263,8 @@ class Policy:
                 if kind == DRAWER and Atom('open', (name,)) not in self._state
                 and (name not in action.args or (primitive is Primitive.CLOSE and said_done))}
         before = {name: self._memory[name].region for name in self._work.objects}
-        if primitive is Primitive.PLACE and action.region is not None:
+        refused = feedback.message.endswith(STILL_HELD)
+        if primitive is Primitive.PLACE and action.region is not None and not refused:
             self._memory.put(about, _around(action.region, before[about]))
         seen = context.tell_apart(looks)
         found = {} if seen.unread else self._memory.look(
@@ -288,7 +290,7 @@ class Policy:
             return ((feedback.message == HAND_FULL and self._taken == about) or (said_done and (
                 here is None or box_iou(here.region, before[about]) < _SAME)))
         if primitive is Primitive.PLACE:
-            return self._is_put(action, here, feedback, said_done)
+            return not refused and self._is_put(action, here, feedback, said_done)
         wanted = primitive is Primitive.OPEN
         opened = None if here is None else here.opened
         # What the hand itself has slid the other way is not there already: that was another one.
