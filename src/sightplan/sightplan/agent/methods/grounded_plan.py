@@ -73,7 +73,7 @@ _INSIDE = (0.12, 0.6)
 its inside; below is the front itself (15 open drawers of drawn tables)."""
 _UNKNOWN: tuple[Literal, ...] = (Literal(Atom('unread', ())),)
 """Goal of a stage that nobody knows."""
-_SPREAD = 0.6
+_SPREAD = 0.7
 """Things that go to one place are spread over the middle of its box, this part of it."""
 
 
