@@ -10,6 +10,7 @@ from sightplan.model import Form, Region
 from sightplan_arm.config import load_robot
 from sightplan_arm.geometry import hand_down, rotation_from_vector
 from sightplan_arm.kinematics import Kinematics
+from sightplan_arm.skills import placing
 from sightplan_arm.skills.placing import PlaceSettings, carried, propose_spots, room_at
 from sightplan_arm.skills.seen import axis_m, find, footprint
 from sightplan_arm.skills.solids import on_table, thing_in_hand
@@ -94,19 +95,23 @@ def test_a_long_thing_is_turned_along_the_sides_of_a_narrow_place(yaw_deg):
     assert abs(off) < math.radians(8.0)
 
 
-def test_a_box_stands_along_the_sides_of_a_tray_long_along_long():
-    seen = Seen(box('red', -0.2, -0.15, (0.09, 0.06, 0.14), 50.0),
+@pytest.mark.parametrize('way', ['_ASKEW', '_ACROSS'])
+def test_a_box_stands_along_the_sides_of_a_tray_long_along_long(monkeypatch, way):
+    monkeypatch.setattr(placing, '_LOOSE', 0.0)
+    yaw_deg = 50.0 if way == '_ASKEW' else 110.0  # askew; or along it, but across
+    seen = Seen(box('red', -0.2, -0.15, (0.09, 0.06, 0.14), yaw_deg),
                 box('blue', 0.15, 0.0, (0.26, 0.18, 0.01), 20.0))
     best = seen.spots((0.15, 0.0), meant='b')[0]
-    off = math.remainder(math.radians(50.0) + best.turn_rad - math.radians(20.0), math.pi)
+    off = math.remainder(math.radians(yaw_deg - 20.0) + best.turn_rad, math.pi)
     assert abs(off) < math.radians(5.0)
 
 
-def test_what_is_put_near_a_side_stands_at_it_and_in_the_middle_it_stays():
+@pytest.mark.parametrize('wide_m', [0.16, 0.20])
+def test_what_is_put_near_a_side_stands_at_it_and_in_the_middle_it_stays(wide_m):
     seen = Seen(box('red', -0.25, -0.15, (0.08, 0.06, 0.14)), box('blue', 0.12, 0.0, (
-        0.26, 0.20, 0.01)))
-    aside, middle = (seen.spots((0.12, y), meant='b')[0] for y in (0.05, 0.0))
-    assert 0.10 - abs(aside.rest_m[1]) - 0.03 < 0.010, 'of 20 mm'
+        0.26, wide_m, 0.01)))
+    aside, middle = (seen.spots((0.12, y), meant='b')[0] for y in (wide_m / 4, 0.0))
+    assert wide_m / 2 - aside.rest_m[1] - 0.03 < 0.010, 'of 10 or 20 mm'
     assert np.linalg.norm(middle.rest_m - (0.12, 0.0)) < 0.012
 
 

@@ -44,6 +44,7 @@ _LEAST_PX = 60  # of a front
 _LEAST_HANDLE_PX = 10
 _HANDLE_M = (0.012, 0.075)  # what is so far before a front is its handle
 _HANDLE_PX = 14  # a handle may hang out of a box by so much
+_NEARER = 0.05
 _HANDLE_AT = 0.8  # in this part of a front, from its middle, a handle may be
 _LEAST_FRONT_M = 0.05  # wide
 _LEVEL_M = 0.012  # the cells of a top are as high as each other to within this
@@ -262,11 +263,13 @@ def _handle(front: Drawer, pixels: Mask) -> tuple[Drawer, Vector | None, float]:
 
 
 def _off_front(front: Drawer, off: Vector) -> float:
-    """How far a handle is from where one can be on a front (2,): along it, and its height.
+    """How far a handle is off where one can be on a front (2,): along it, and its height.
 
-    It may be anywhere along the front, but for its ends.
+    It may be anywhere along the front, but for its ends; of two alike the nearer one counts.
     """
-    return math.hypot(max(0.0, abs(float(off[0])) - _HANDLE_AT * front.half_m), float(off[1]))
+    along, height = abs(float(off[0])), float(off[1])
+    return (math.hypot(max(0.0, along - _HANDLE_AT * front.half_m), height)
+            + _NEARER * along)
 
 
 def _pointed(front: Drawer, pixels: Mask) -> Vector:

@@ -34,7 +34,7 @@ from sightplan_arm.skills.motions import (
     first_that_works,
 )
 from sightplan_arm.skills.pointing import PointingSettings
-from sightplan_arm.skills.seen import Thing, axis_m, base_m, footprint, outline, top_m
+from sightplan_arm.skills.seen import Thing, axis_m, base_m, footprint, top_footprint, top_m
 from sightplan_arm.skills.solids import put_down, solids, thing_in_hand
 from sightplan_arm.skills.surface import CELL_M, RAISED_M, Heights, Mask, Surface
 from sightplan_arm.surroundings import Around
@@ -51,12 +51,14 @@ _LIFTS_M = (0.18, 0.28, 0.14, 0.10)  # what is tall is carried higher over what 
 _TILTS_RAD = (0.0, 0.25, -0.2)
 _TILE_M = 0.008  # of obstacles: walls of drawers and boxes are near
 _ROOMY = (1.0, 0.5, 0.0)  # how much of the wanted room there is to be around a thing
-_FINGER_M = 0.004  # between fingers and what is higher than a wall beside them
+_HIGH_M = 0.06  # what is so much higher than the floor is no wall of a place, but a thing in it
+_FINGER_M = 0.004  # between such a thing and fingers
 _CLOSE, _STANDS_CLOSE = 0.03, 0.005  # what it costs if there is none: what lies may get jammed
 _ON_TOP, _FLOOR_M = 4.0, 0.008  # what a metre above the floor costs, and how far it may slope
 _FULL, _LONG = 0.87, 0.8  # of a rectangle: so full, or so much longer than wide, it has sides
 _ASKEW, _ACROSS = 0.03, 0.02  # what a radian costs by which they are turned; a quarter of a turn
-_LOOSE, _GAP_M = 0.5, 0.06  # what a metre costs that is left to a side, if there is less than this
+_LOOSE, _GAP_M = 0.5, 0.06  # what a metre costs that is left to a side, if it is less than this
+_ASIDE = 0.4  # and only if the place that was pointed at is so far off the middle (of the way)
 _HANDLE_M = 0.033  # what is narrower than this, such as a handle of a tray, is no room
 _SAME_M, _SAME_RAD = 0.015, 0.3
 _HANGS_M = 0.10  # what hangs lower swings between the fingers, and is carried the slower for it
@@ -200,14 +202,15 @@ class _Heights:
         self._low = surface.low_m + CELL_M * (np.array([column, row]) - count)
         self._place = np.asarray(place_m)
         self._along: float | None = None
-        self._has_sides, self._sides = False, list[tuple[Vector, Vector, float]]()
+        self._ways: list[tuple[Vector, Vector, float]] = []
+        self._askew = self._across = 0.0
         if not self._on_table and self._meant.any():
-            cells = np.argwhere(self._meant)[:, ::-1]
-            sides = outline(held.thing)
-            self._along = _side_rad(cells) - _side_rad(sides)
-            self._has_sides = _has_sides(cells) and _has_sides(sides)
-            if self._has_sides:
-                self._sides = _without_handles(self._meant, self._low)
+            place, thing = _cells(_without_handles(self._meant)), top_footprint(held.thing)
+            self._along = _side_rad(place) - _side_rad(thing)
+            if _has_sides(place) and _has_sides(thing):
+                self._ways = _ways(place, self._low)
+                self._askew = _ASKEW
+                self._across = _ACROSS if _is_long(place) and _is_long(thing) else 0.0
 
     def turns(self) -> list[float]:
         """Turns of the hand to try: all around, and those along the sides of what is meant."""
@@ -222,10 +225,9 @@ class _Heights:
 
         What lies askew takes up more room than it needs, which the next thing will lack.
         """
-        if self._along is None or not self._has_sides:
-            return 0.0
-        off = turn - self._along
-        return _ASKEW * abs(math.remainder(off, math.pi / 2)) + _ACROSS * math.sin(off) ** 2
+        off = turn - (self._along or 0.0)
+        return (self._askew * abs(math.remainder(off, math.pi / 2))
+                + self._across * math.sin(off) ** 2)
 
     def _loose(self, rests: Vector, spin: Vector) -> Vector:
         """What it costs that a thing is not at the sides of its place near which it was pointed.
@@ -236,10 +238,12 @@ class _Heights:
         """
         cost = np.zeros(rests.shape[:2])
         turned = (self._outline - self._centre) @ spin.T
-        for middle, along, half in self._sides:
-            reach = half - np.abs(turned @ along).max()
-            if reach - abs((self._place - middle) @ along) < _GAP_M:
-                cost += _LOOSE * np.maximum(0.0, reach - np.abs((rests - middle) @ along))
+        for middle, along, half in self._ways:
+            reach = half - float(np.abs(turned @ along).max())
+            off = float((self._place - middle) @ along)
+            if reach - _GAP_M < abs(off) and _ASIDE * reach < abs(off):
+                outward = math.copysign(1.0, off) * along
+                cost += _LOOSE * np.maximum(0.0, reach - (rests - middle) @ outward)
         return cost
 
     def spots(self, turn: float) -> Iterator[Spot]:
@@ -303,8 +307,8 @@ class _Heights:
         s, hand = self._settings, self._gripper.hand
         under = cv2.dilate(self._top, _kernel(
             self._inner @ spin.T, s.beside_m if self._on_table else roomy * s.beside_m))
-        # Beside walls the last of the way is felt; what is higher is passed before.
-        high = np.where(self._top > self._level + _WALL_M, self._top, np.float32(0.0))
+        # Beside walls little of the way is left; what is higher is passed in swing.
+        high = np.where(self._top > self._level + _HIGH_M, self._top, np.float32(0.0))
         passed = cv2.dilate(high, _kernel(
             self._outline @ spin.T, roomy * s.beside_m + self._swing_m))
         support = np.asarray(np.maximum(under, passed) - 0.001, np.float32)
@@ -329,29 +333,43 @@ def _side_rad(points: NDArray[Any]) -> float:
     return math.radians(angle + 90.0 * (high > wide))
 
 
-def _without_handles(cells: Mask, low_m: Vector) -> list[tuple[Vector, Vector, float]]:
-    """Of the smallest rectangle around what is wide of some cells: its two directions.
-
-    Returns:
-        The middle (2,), a direction (2,) and how far the rectangle reaches in it, for each.
-    """
+def _without_handles(cells: Mask) -> Mask:
+    """What is wide of some cells; all of them if nothing is."""
     side = round(_HANDLE_M / CELL_M)
     wide = cv2.morphologyEx(np.pad(cells, side).astype(np.uint8), cv2.MORPH_OPEN,
-                            np.ones((side, side), np.uint8))[side:-side, side:-side]
-    points = np.argwhere(wide if wide.any() else cells)[:, ::-1].astype(np.float32)
-    middle, size, angle = cv2.minAreaRect(points)
+                            np.ones((side, side), np.uint8))[side:-side, side:-side] > 0
+    return np.asarray(wide) if wide.any() else cells
+
+
+def _cells(mask: Mask) -> NDArray[np.float32]:
+    """(N, 2) columns and rows of some cells."""
+    return np.argwhere(mask)[:, ::-1].astype(np.float32)
+
+
+def _ways(cells: NDArray[np.float32], low_m: Vector) -> list[tuple[Vector, Vector, float]]:
+    """Of the smallest rectangle around cells (N, 2): its two directions.
+
+    Returns:
+        for each its middle (2,), the direction (2,), and half its length in it.
+    """
+    middle, size, angle = cv2.minAreaRect(cells)
     return [(low_m + CELL_M * (np.array(middle) + 0.5),
              np.array([math.cos(math.radians(turn)), math.sin(math.radians(turn))]),
              CELL_M * (length + 1.0) / 2)
             for length, turn in zip(size, (angle, angle + 90.0), strict=True)]
 
 
+def _is_long(points: NDArray[Any]) -> bool:
+    """Whether the smallest rectangle around points (N, 2) is clearly longer than wide."""
+    sides = cv2.minAreaRect(points.astype(np.float32))[1]
+    return min(sides) < _LONG * max(sides)
+
+
 def _has_sides(points: NDArray[Any]) -> bool:
     """Whether points (N, 2), seen as a whole, are rather a rectangle than a disc."""
     hull = cv2.convexHull(points.astype(np.float32))
-    sides = cv2.minAreaRect(hull)[1]
-    return (cv2.contourArea(hull) > _FULL * sides[0] * sides[1]
-            or min(sides) < _LONG * max(sides))
+    wide, high = cv2.minAreaRect(hull)[1]
+    return _is_long(points) or cv2.contourArea(hull) > _FULL * wide * high
 
 
 def _less_a_cell(points: Vector) -> Vector:

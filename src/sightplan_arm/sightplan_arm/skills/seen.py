@@ -83,7 +83,7 @@ def axis_m(surface: Surface, cells: Mask) -> Vector | None:
     return np.asarray(places[heights > base + _TOP * (top - base)].mean(axis=0))
 
 
-def outline(thing: Thing) -> Vector:
+def top_footprint(thing: Thing) -> Vector:
     """(N, 2) middles of the cells that show best how a thing is turned: the top of what stands."""
     places, heights = footprint(thing)
     if axis_m(thing.surface, thing.cells) is None:
@@ -246,9 +246,10 @@ def is_gone(surface: Surface, thing: Thing) -> bool:
     What is lifted straight up is still over its place: it is gone if little of it is as high as
     before. Its upper half tells: what was taken for the lower one may be a tray under it.
     """
-    heights = thing.surface.top_m
+    heights, base = thing.surface.top_m, base_m(thing.surface, thing.cells)
     with np.errstate(invalid='ignore'):
-        upper = thing.cells & (heights > _HIGH * top_m(thing.surface, thing.cells))
+        upper = thing.cells & (
+            heights > base + _HIGH * (top_m(thing.surface, thing.cells) - base))
     return bool(_unchanged(surface, replace(thing, cells=upper)).mean() < _STILL)
 
 

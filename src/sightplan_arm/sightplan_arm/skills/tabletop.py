@@ -86,7 +86,7 @@ _LEAST_PX = 40  # of a thing in or on another
 _BEYOND = 0.25  # a piece of which more is outside of a box is more than what is meant
 _ABOVE_M = 0.006  # what is higher than its surroundings in a box stands on them
 _BARE = 0.1  # part of a box that shows the table, from which on it shows a thing on the table
-_PULLED = (0.85, 0.72)  # of the way a drawer is pulled out if there is no room for all of it
+_PULLED = (0.85, 0.76)  # of the way a drawer is pulled out if there is no room for all of it
 _CHANGED_M, _CHANGED_RGB = 0.004, 40.0
 _CHANGED_CELLS, _CHANGED_PX = 6, 25
 
@@ -378,7 +378,7 @@ class TabletopSkills(PointingSkills):
         drawer = self._drawer(where, opens, watch)
         way = self._way_of(drawer, opens)
         with watch.phase('plan'):
-            way, moves = self._plan_slide(drawer, way, opens)
+            planned, moves = self._plan_slide(drawer, way, opens)
         with self._gate.skill(str(action), since=epoch):
             opening = self._around_handle(moves, watch)
             if self._gate.status().dry_run:
@@ -395,19 +395,20 @@ class TabletopSkills(PointingSkills):
         self._park(watch)
         if moves.opening_m and not taken:
             return causes.MISSED_GRASP, 'the handle is not between the fingers'
-        return self._verify_moved(drawer, way, opens, watch)
+        return self._verify_moved(drawer, way, planned, opens, watch)
 
     def _plan_slide(self, drawer: Drawer, way_m: float,
                     opens: bool) -> tuple[float, SlideMoves]:
-        """How far a drawer is moved, and how: out as far as there is room before it."""
-        shorter = _PULLED if opens else ()
-        for part in (1.0, *shorter):
+        """How far a drawer is moved, and how: out less far if there is no room for all the way."""
+        whole: UnreachableError | None = None
+        for part in (1.0, *(_PULLED if opens else ())):
             try:
                 return part * way_m, self._slides.plan(drawer, part * way_m)
+            except NoRoomError as error:
+                whole = whole or error
             except UnreachableError as error:
-                failed = error
-        cause = causes.NO_ROOM if isinstance(failed, NoRoomError) else causes.UNREACHABLE
-        raise Refused(cause, str(failed)) from failed
+                raise Refused(causes.UNREACHABLE, str(whole or error)) from error
+        raise Refused(causes.NO_ROOM, str(whole))
 
     def _drawer(self, where: Region | Mask, opens: bool, watch: Stopwatch) -> Drawer:
         with watch.phase('perceive'):
@@ -461,13 +462,13 @@ class TabletopSkills(PointingSkills):
         """Motions from where the arm stands, which may be a little off from where they begin."""
         return (*self._to_start_of(motions), *motions)
 
-    def _verify_moved(self, drawer: Drawer, way_m: float, opens: bool,
+    def _verify_moved(self, drawer: Drawer, way_m: float, planned_m: float, opens: bool,
                       watch: Stopwatch) -> tuple[str, str]:
         s = self.tabletop
         if not s.verify:
             return causes.DONE, ''
         with watch.phase('verify'):
-            moved = front_again(self._see(), drawer, abs(way_m) + 0.02)
+            moved = front_again(self._see(), drawer, abs(planned_m) + 0.02)
         if moved is None:
             return causes.STUCK, 'the front is not found where it should be'
         if opens and moved < s.moved * way_m:

@@ -111,6 +111,7 @@ class Policy:
         self._slid: dict[str, Primitive] = {}
         self._failed: Counter[Action] = Counter()
         self._tried: Counter[str] = Counter()
+        self._aside: set[str] = set()
         self._put_off: set[str] = set()
         self._stage = self._moved = self._repeated = self._late = 0
         self._aspect, self._unread, self._taken = 1.0, '', ''
@@ -124,7 +125,7 @@ class Policy:
         """Tell things apart, read the instruction, and plan its first stage."""
         self._stage = self._moved = self._repeated = self._late = 0
         self._plan, self._slid, self._failed, self._tried = (), {}, Counter(), Counter()
-        self._put_off, self._taken = set(), ''
+        self._aside, self._put_off, self._taken = set(), set(), ''
         observation = context.observe()
         self._aspect, instruction = _aspect(observation), context.problem.instruction
         by_model = self._settings.reader == BY_MODEL
@@ -192,8 +193,10 @@ class Policy:
             if all((literal.atom in self._state) is literal.positive for literal in goal):
                 self._stage += 1
                 continue
-            if self._put_off:
-                goal = self._rest(goal) or goal
+            if rest := self._rest(goal) if self._aside else ():
+                goal = rest
+            else:
+                self._aside = set()  # nothing else is left to do: they once more
             context.adopt_problem(self._work.objects, goal)
             context.believe(self._state)
             found = context.plan(self._state, SEARCH)
@@ -238,18 +241,20 @@ class Policy:
         return self._next_plan(context)
 
     def _rest(self, goal: Sequence[Literal]) -> tuple[Literal, ...]:
-        """What is left to do of a goal without the things that were put off; () if nothing is."""
-        return tuple(literal for literal in goal if literal.atom.predicate in ('on', 'in')
-                     and literal.atom.args[0] not in self._put_off
-                     and literal.atom not in self._state)
+        """What is wanted without the things put aside; () if nothing is left to do of that."""
+        rest = tuple(literal for literal in goal if literal.atom.predicate in ('on', 'in')
+                     and literal.atom.args[0] not in self._aside)
+        return rest if any(literal.atom not in self._state for literal in rest) else ()
 
     def _puts_off(self, action: Action) -> bool:
         """Whether a thing that cannot be taken is left for later, once: others may go first."""
         thing = action.args[0]
         if primitive_of(action) is not Primitive.GRASP or thing in self._put_off:
             return False
+        others = self._aside - {thing}
         self._put_off.add(thing)
-        return bool(self._rest(self._work.goals[self._stage]))
+        self._aside.add(thing)
+        return bool(others or self._rest(self._work.goals[self._stage]))
 
     def _look(self, context: Context, action: Action, feedback: Feedback) -> bool:
         """Update where things are; returns whether an action did what it should."""
@@ -271,7 +276,7 @@ class Policy:
             seen.instances, looks,
             {about} | {thing for thing, place in inside.items() if place == about},
             {thing for thing, place in inside.items() if place in shut},
-            lifted=about if primitive is Primitive.GRASP and said_done else '',
+            lifted=about if refused or (primitive is Primitive.GRASP and said_done) else '',
             filled=[before[place] for place in {*inside.values(), *action.args[1:]}])
         elsewhere = {name for name in {*found} & {*before} - {about}
                      if inside.get(name) != about
