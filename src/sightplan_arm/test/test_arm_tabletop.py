@@ -6,7 +6,7 @@ import pytest
 from box_pictures import Box
 from boxes_double import box
 from drawer_double import DrawerTable, unit
-from sightplan.model import Action, FeedbackStatus, Form, InputError, Region
+from sightplan.model import STILL_HELD, Action, FeedbackStatus, Form, InputError, Region
 from sightplan_arm.config import load_robot
 from sightplan_arm.geometry import inverse
 from sightplan_arm.kinematics import Kinematics
@@ -120,8 +120,8 @@ def test_what_has_no_room_stays_in_the_hand_and_can_be_put_back():
     bench = bar_bench()
     assert bench.skills.grasp_at(bench.around('a'), 'bar').report.cause == 'done'
     sent = len(bench.table.sent)
-    report = bench.skills.place_at(bench.at(0.33, -0.32), 'corner').report
-    assert report.cause == 'unreachable'
+    done = bench.skills.place_at(bench.at(0.33, -0.32), 'corner')
+    assert done.report.cause == 'unreachable' and done.feedback.message.endswith(STILL_HELD)
     assert len(bench.table.sent) == sent and bench.table.held[0] == 'a'
     assert bench.skills.put_back().report.cause == 'done'
     assert bench.table.boxes['a'].centre_m[:2] == pytest.approx((0.25, -0.15), abs=0.01)
