@@ -33,7 +33,7 @@ from sightplan_arm.skills.surface import CELL_M, Mask, Surface
 from sightplan_arm.surroundings import Around
 from sightplan_arm.trajectories import UnreachableError
 
-TILTS_RAD = (0.35, 0.5, 0.2, 0.65, 0.8, 0.0, 1.0, 1.2)
+TILTS_RAD = (0.35, 0.5, 0.2, 0.65, 0.8, 0.0)
 """How far the fingers point towards the front, from straight down, in this order."""
 
 _WINDOW_PX = 2  # normals are taken from points so far to both sides
