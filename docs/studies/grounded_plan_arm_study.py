@@ -113,7 +113,8 @@ def decoupled(world: TabletopWorld, spec: EpisodeSpec, case: Case, hit: float) -
             if name == 'place' and region is not None:
                 kind = DRAWER if args[1].startswith(DRAWER) else ''
                 region = spread(room_in(region, kind), put[unit.destination],
-                                all_to[unit.destination])
+                                all_to[unit.destination],
+                                inside=not args[1].startswith(('tray', 'plate')))
                 put[unit.destination] += 1
             world.execute(Action(name, args, region))
 

@@ -42,9 +42,9 @@ TRIES = 'how often the model is asked for the goal, where a reply cannot be used
 """Their setting ``proposals``."""
 SEARCH = 'optimal'
 """How plans are searched."""
-_SURFACE, _CONTAINER, _THING = 'surface', 'container', 'thing'
+SURFACE, _CONTAINER, _THING = 'surface', 'container', 'thing'
 _TYPES: Mapping[str, str] = {
-    'tray': _SURFACE, 'plate': _SURFACE, 'bowl': _CONTAINER, 'crate': _CONTAINER,
+    'tray': SURFACE, 'plate': SURFACE, 'bowl': _CONTAINER, 'crate': _CONTAINER,
     f'{DRAWER}:top': DRAWER, f'{DRAWER}:bottom': DRAWER}
 """Types of places by category, as the domain has them; all else is moved."""
 
@@ -163,7 +163,7 @@ def _goal(stage: Stage, types: Mapping[str, str]) -> tuple[Literal, ...]:
     for thing, place in stage.placements:
         if types[thing] != _THING or types[place] == _THING:
             raise InputError(f'{thing} cannot be put in or on {place}')
-        goal.append(Literal(Atom('on' if types[place] == _SURFACE else 'in', (thing, place))))
+        goal.append(Literal(Atom('on' if types[place] == SURFACE else 'in', (thing, place))))
     if stage.drawer:
         if types[stage.drawer] != DRAWER:
             raise InputError(f'{stage.drawer} cannot be opened or closed')

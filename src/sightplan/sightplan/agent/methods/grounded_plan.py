@@ -22,6 +22,7 @@ from sightplan.agent.grounded_plans import (
     READER,
     READERS,
     SEARCH,
+    SURFACE,
     TRIES,
     Staged,
     believed,
@@ -73,8 +74,9 @@ _INSIDE = (0.12, 0.6)
 its inside; below is the front itself (15 open drawers of drawn tables)."""
 _UNKNOWN: tuple[Literal, ...] = (Literal(Atom('unread', ())),)
 """Goal of a stage that nobody knows."""
-_SPREAD = 0.7
-"""Things that go to one place are spread over the middle of its box, this part of it."""
+_SPREAD, _SPREAD_INSIDE = 0.7, 0.55
+"""Things that go to one place are spread over the middle of its box, this part of it: of what they
+are put on, and, since walls are in the picture, too, of what they are put in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,9 +216,10 @@ class Policy:
         goes = {literal.atom.args[0] for goal in self._work.goals for literal in goal
                 if literal.atom.args[1:] == (about.name,)}
         number = self._tried[about.name]  # nothing is put upon what may lie there already
+        kind = self._work.objects[about.name]
         return Act(replace(action, region=spread(
-            room_in(about.region, self._work.objects[about.name]), number,
-            max(len(goes), number + 1))))
+            room_in(about.region, kind), number, max(len(goes), number + 1),
+            inside=kind != SURFACE)))
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
         """Look again: is it as it should be, where is everything now, and what is meant?"""
@@ -372,7 +375,7 @@ def room_in(place: Region, kind: str) -> Region:
     return Region(Form.BOX, ((left, top + _INSIDE[0] * high), (right, top + _INSIDE[1] * high)))
 
 
-def spread(place: Region, number: int, count: int) -> Region:
+def spread(place: Region, number: int, count: int, inside: bool = False) -> Region:
     """Where in a place's box the next thing is put, so that all have room: a point.
 
     What is farthest from the camera is filled first, for what stands in front hides it.
@@ -381,13 +384,15 @@ def spread(place: Region, number: int, count: int) -> Region:
         place: its box.
         number: how many things were put there before.
         count: how many there will be.
+        inside: whether they are put in it, and not on it.
     """
     (left, top), (right, bottom) = place.points
+    part = _SPREAD_INSIDE if inside else _SPREAD
     columns = math.ceil(math.sqrt(max(1, count)))
     rows = math.ceil(max(1, count) / columns)
     row, column = divmod(number % (rows * columns), columns)
-    across = ((column + 0.5) / columns - 0.5) * _SPREAD + 0.5
-    down = ((row + 0.5) / rows - 0.5) * _SPREAD + 0.5
+    across = ((column + 0.5) / columns - 0.5) * part + 0.5
+    down = ((row + 0.5) / rows - 0.5) * part + 0.5
     return Region(Form.POINT, ((left + across * (right - left), top + down * (bottom - top)),))
 
 
