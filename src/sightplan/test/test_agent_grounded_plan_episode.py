@@ -369,6 +369,10 @@ def test_what_goes_to_one_place_is_spread_over_it(count: int) -> None:
     assert len(set(points)) == count
     assert all(0.2 < x < 0.6 and 0.1 < y < 0.5 for x, y in points)
     assert [y for _, y in points] == sorted(y for _, y in points), 'the back first'
+    inside = [spread(place, number, count, inside=True).centre for number in range(count)]
+    for (x, y), (x_in, y_in) in zip(points, inside, strict=True):  # farther from walls
+        assert abs(x_in - 0.4) <= abs(x - 0.4) and abs(y_in - 0.3) <= abs(y - 0.3)
+    assert count == 1 or inside != points
     if count == 1:
         assert points == [pytest.approx((0.4, 0.3))]
 
