@@ -135,6 +135,21 @@ def test_a_grasp_that_failed_is_tried_again_after_a_new_look(when, cause):
     assert once.grasp().cause == cause
 
 
+def test_fingers_that_missed_a_thing_open_no_farther_beside_it_than_they_were(monkeypatch):
+    bench = Bench(box('red', 0.0, 0.0, BAR), slippery={('a', 'closing'): 1}, tries=1)
+    grip, low = bench.gate.grip, []
+
+    def noted(opening_m, *rest):
+        if bench.table.tip()[2, 3] < 0.1:
+            low.append(opening_m)
+        return grip(opening_m, *rest)
+
+    monkeypatch.setattr(bench.gate, 'grip', noted)
+    assert bench.grasp().cause == 'missed_grasp'
+    assert len(low) == 2 and max(low) < ROBOT.gripper.open_m - 0.01
+    assert bench.table.opening == ROBOT.gripper.open_m, 'in the end'
+
+
 def test_the_camera_tells_of_a_thing_that_stays_behind():
     bench = Bench(box('red', 0.0, 0.0, BAR), tries=1)
     bench.table._carry = lambda: None  # it never moves with the hand

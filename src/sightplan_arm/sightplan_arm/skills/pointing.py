@@ -427,8 +427,12 @@ class PointingSkills(ArmUse):
         return held and on_table(held, self._paths.pose(moves.fetch[-1].trajectory.positions[-1]))
 
     def _missed(self, moves: Moves | Carry, watch: Stopwatch) -> tuple[str, str]:
-        self._open(watch)
+        with watch.phase('release'):  # as far as before: there may be no room for more
+            self._gate.grip(moves.grasp.opening_m, self._robot.gripper.force_n,
+                            'open the fingers again')
+            self._arm.wait(self._settle_s)
         self._follow(moves.escape, watch)
+        self._open(watch)
         return causes.MISSED_GRASP, 'nothing is between the fingers'
 
 
