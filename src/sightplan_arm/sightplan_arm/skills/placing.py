@@ -207,9 +207,9 @@ class _Heights:
         if not self._on_table and self._meant.any():
             place, thing = _cells(_without_handles(self._meant)), top_footprint(held.thing)
             self._along = _side_rad(place) - _side_rad(thing)
-            if _has_sides(place) and _has_sides(thing):
-                self._ways = _ways(place, self._low)
-                self._askew = _ASKEW
+            # What lies would come upon walls.
+            if axis is not None and _has_sides(place) and _has_sides(thing):
+                self._askew, self._ways = _ASKEW, _ways(place, self._low)
                 self._across = _ACROSS if _is_long(place) and _is_long(thing) else 0.0
 
     def turns(self) -> list[float]:
@@ -221,16 +221,16 @@ class _Heights:
         return turns
 
     def _off_sides(self, turn: float) -> float:
-        """What it costs that a thing does not lie along what it is put in or on, long along long.
+        """What it costs that what stands is not turned along its place, long along long.
 
-        What lies askew takes up more room than it needs, which the next thing will lack.
+        What stands askew takes up more room than it needs, which the next thing will lack.
         """
         off = turn - (self._along or 0.0)
         return (self._askew * abs(math.remainder(off, math.pi / 2))
                 + self._across * math.sin(off) ** 2)
 
     def _loose(self, rests: Vector, spin: Vector) -> Vector:
-        """What it costs that a thing is not at the sides of its place near which it was pointed.
+        """What it costs that what stands is not at the sides near which it was pointed.
 
         Args:
             rests: (rows, columns, 2) where its middle may be.
