@@ -43,10 +43,10 @@ from grounded_plan_study import (
 from study_document import commit
 
 from sightplan.agent import make_policy, run_episode
+from sightplan.agent.grounded_plans import SURFACE
 from sightplan.agent.methods.grounded_plan import room_in, spread
 from sightplan.domains import load_domain
 from sightplan.grounding.backend_grounder import BackendGrounder
-from sightplan.grounding.instructions import DRAWER
 from sightplan.model import (
     Action,
     EpisodeSpec,
@@ -111,10 +111,9 @@ def decoupled(world: TabletopWorld, spec: EpisodeSpec, case: Case, hit: float) -
             reply = backend.locate(LocateRequest(image, Target(text, Form.BOX)))
             region = reply.regions[0] if reply.regions else None
             if name == 'place' and region is not None:
-                kind = DRAWER if args[1].startswith(DRAWER) else ''
+                kind = spec.problem.objects[args[1]]
                 region = spread(room_in(region, kind), put[unit.destination],
-                                all_to[unit.destination],
-                                inside=not args[1].startswith(('tray', 'plate')))
+                                all_to[unit.destination], inside=kind != SURFACE)
                 put[unit.destination] += 1
             world.execute(Action(name, args, region))
 

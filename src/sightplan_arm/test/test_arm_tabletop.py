@@ -276,8 +276,6 @@ def test_front_handle_and_opening_are_measured(opened_m):
     assert abs(pose[:2, 1] @ drawer.along) == pytest.approx(1.0, abs=1e-6)
 
 
-# --- the protocol -------------------------------------------------------------------------------
-
 def test_of_two_handles_that_at_the_height_of_the_box_is_the_drawers():
     bench = bar_bench()
     face = bench.table.boxes['lower front'].centre_m[1] - 0.006
@@ -291,6 +289,8 @@ def test_of_two_handles_that_at_the_height_of_the_box_is_the_drawers():
     drawer = see_drawer(surface, pixels)
     assert drawer.handle_m == pytest.approx((-0.06, face - 0.04, 0.045), abs=0.015)
 
+
+# --- the protocol -------------------------------------------------------------------------------
 
 def test_actions_come_with_places_and_others_are_rejected():
     bench = bar_bench()

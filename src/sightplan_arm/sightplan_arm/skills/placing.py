@@ -195,6 +195,8 @@ class _Heights:
         slender = high_m > _SLENDER * self._half_m
         self._fall_m = min(settings.fall_m, _TALL_FALL_M) if slender else settings.fall_m
         self._inner = self._outline if meant is None else _less_a_cell(self._outline)
+        # Beside walls little of the way is left; what is higher is passed in swing.
+        self._high = np.where(self._top > self._level + _HIGH_M, self._top, np.float32(0.0))
         self._swing_m = _SWING * max(0.0, held.hang_m - _HANGS_M)
         self._close = _STANDS_CLOSE if slender else _CLOSE
         self._highest_m = self._level + _FLOOR_M if slender and meant is not None else np.inf
@@ -307,9 +309,7 @@ class _Heights:
         s, hand = self._settings, self._gripper.hand
         under = cv2.dilate(self._top, _kernel(
             self._inner @ spin.T, s.beside_m if self._on_table else roomy * s.beside_m))
-        # Beside walls little of the way is left; what is higher is passed in swing.
-        high = np.where(self._top > self._level + _HIGH_M, self._top, np.float32(0.0))
-        passed = cv2.dilate(high, _kernel(
+        passed = cv2.dilate(self._high, _kernel(
             self._outline @ spin.T, roomy * s.beside_m + self._swing_m))
         support = np.asarray(np.maximum(under, passed) - 0.001, np.float32)
         opening = min(self._gripper.open_m, self._held.width_m + s.least_release_m + roomy * (
@@ -319,7 +319,7 @@ class _Heights:
         for side in (-1.0, 1.0):
             finger = _rectangle(side * (near + far) / 2 * opens, opens, (far - near) / 2,
                                 hand.finger_half_width_m)
-            for heights, margin in ((self._top, 0.0), (high, _FINGER_M)):
+            for heights, margin in ((self._top, 0.0), (self._high, _FINGER_M)):
                 fingers = np.maximum(fingers, cv2.dilate(heights, _kernel(finger, margin)))
         tip = support + self._held.hang_m + s.drop_m
         lowest = np.maximum(tip, np.maximum(fingers + hand.below_tip_m + _ABOVE_M,

@@ -65,6 +65,12 @@ def top_m(surface: Surface, cells: Mask) -> float:
     return float(np.percentile(heights, 98)) if len(heights) else 0.0
 
 
+def _part_m(surface: Surface, cells: Mask, part: float) -> float:
+    """Height above the table at a part of a thing's own height."""
+    base = base_m(surface, cells)
+    return base + part * (top_m(surface, cells) - base)
+
+
 def axis_m(surface: Surface, cells: Mask) -> Vector | None:
     """(2,) the axis of a thing that stands upright, being higher than wide; None: it is not.
 
@@ -88,9 +94,8 @@ def top_footprint(thing: Thing) -> Vector:
     places, heights = footprint(thing)
     if axis_m(thing.surface, thing.cells) is None:
         return places
-    base = base_m(thing.surface, thing.cells)
-    high = base + _TOP * (top_m(thing.surface, thing.cells) - base)
-    return np.asarray(places[np.nan_to_num(heights) > high])
+    return np.asarray(places[
+        np.nan_to_num(heights) > _part_m(thing.surface, thing.cells, _TOP)])
 
 
 def footprint(thing: Thing) -> tuple[Vector, Vector]:
@@ -246,10 +251,9 @@ def is_gone(surface: Surface, thing: Thing) -> bool:
     What is lifted straight up is still over its place: it is gone if little of it is as high as
     before. Its upper half tells: what was taken for the lower one may be a tray under it.
     """
-    heights, base = thing.surface.top_m, base_m(thing.surface, thing.cells)
     with np.errstate(invalid='ignore'):
         upper = thing.cells & (
-            heights > base + _HIGH * (top_m(thing.surface, thing.cells) - base))
+            thing.surface.top_m > _part_m(thing.surface, thing.cells, _HIGH))
     return bool(_unchanged(surface, replace(thing, cells=upper)).mean() < _STILL)
 
 
