@@ -134,6 +134,8 @@ class _Motion:
     trajectory: JointTrajectory | None = None
     error: ArmStoppedError | None = None
     timed: bool = True  # whether the arm's clock still is the one on which it was begun
+    guarded: bool = False
+    met: bool = False  # something was in the way of a guarded motion: the arm was told to stand
 
 
 @dataclass
@@ -306,7 +308,8 @@ class Gate:
         with self._lock:
             return self._still_held()
 
-    def follow(self, trajectory: JointTrajectory, what: str, around: Around = NOTHING) -> None:
+    def follow(self, trajectory: JointTrajectory, what: str, around: Around = NOTHING, *,
+               guarded: bool = False) -> bool:
         """Check a motion, have it confirmed, send it, and watch it until the arm stands.
 
         Args:
@@ -314,6 +317,11 @@ class Gate:
             what: it is, for the operator.
             around: what stands there, and what may touch in this motion. What is in the hand, and
                 how far the fingers are apart, the gate knows better.
+            guarded: whether the motion may end where something is in the way: as soon as a joint
+                is off by ``guard_rad`` of the settings, the arm is told to stand where it is.
+
+        Returns:
+            Whether the motion was carried out to its end.
 
         Raises:
             ArmStoppedError: it was refused, or broken off. Then the arm stands, or nothing more
@@ -329,15 +337,16 @@ class Gate:
         if self.settings.dry_run:
             with self._lock:
                 self._shown = trajectory.positions[-1].copy()
-            return
+            return True
         self._confirm_motion(what, epoch)
         with self._lock:
             self._admit(epoch)
             self._check_start(trajectory)
-            motion = _Motion(what, self._arm.now_s(), trajectory)
+            motion = _Motion(what, self._arm.now_s(), trajectory, guarded=guarded)
             self._send(lambda: self._arm.command(trajectory), motion)
         self._notifier.wake()
-        self._watch_over(motion, lambda: self._arrived(motion, trajectory))
+        self._watch_over(motion, lambda: self._arrived(motion))
+        return not motion.met
 
     def grip(self, opening_m: float, force_n: float, what: str,
              takes: Solid | None = None) -> float:
@@ -768,8 +777,10 @@ class Gate:
             self._arm.wait(self.settings.period_s)
             self.tick()
 
-    def _arrived(self, motion: _Motion, trajectory: JointTrajectory) -> bool:
+    def _arrived(self, motion: _Motion) -> bool:
         """Whether a motion has ended; latches if it does not in time. The lock is held."""
+        trajectory = motion.trajectory
+        assert trajectory is not None
         end_s, state = motion.start_s + trajectory.duration_s, self._arm.state()
         if state is None or state.stamp_s < end_s:
             late_s = self._arm.now_s() - end_s
@@ -778,7 +789,7 @@ class Gate:
             still = bool((np.abs(state.velocities) <= self.settings.still_rad_s).all())
             tolerance = self._robot.safety.start_tolerance_rad
             late_s = state.stamp_s - end_s
-            if still and (away <= 0.5 * tolerance
+            if still and (motion.met or away <= 0.5 * tolerance
                           or (late_s > self.settings.settle_s and away <= tolerance)):
                 return True
         if late_s > self.settings.settle_s:
@@ -834,6 +845,10 @@ class Gate:
             if not off <= self._robot.safety.tracking_tolerance_rad:
                 raise ArmStoppedError('tracking', f'{motion.what}: the arm is {off:.3f} rad from '
                                       'where it should be')
+            if motion.guarded and not motion.met and off_track(
+                    state, motion.start_s, motion.trajectory, settings.guard_delay_s,
+                    ) > settings.guard_rad:
+                self._give_way(motion, state)
             return
         # Nothing is commanded: the arm must stand, once it has had the time for it.
         fastest = float(np.abs(state.velocities).max())
@@ -844,6 +859,19 @@ class Gate:
         elif state.stamp_s - self._moved_since_s > 0.25 * settings.settle_s:
             raise ArmStoppedError('unexpected_motion', f'the arm moves with {fastest:.2f} rad/s '
                                   'although nothing is commanded')
+
+    def _give_way(self, motion: _Motion, state: JointState) -> None:
+        """Have the arm stand where it is, for something is in its way. The lock is held."""
+        log.info('%s: something is in the way', motion.what)
+        motion.met, motion.start_s = True, self._arm.now_s()
+        motion.trajectory = stopping(state.positions, 0.0 * state.velocities,
+                                     self._robot.arm.stop_acceleration, self._robot.arm.lower,
+                                     self._robot.arm.upper)
+        try:
+            self._arm.command(motion.trajectory)
+        except Exception as error:
+            raise ArmStoppedError('command_failed', f'{motion.what}: the arm did not take the '
+                                  f'command to stand: {error}') from error
 
     def _check_bodies(self, state: JointState) -> None:
         """Raise ArmStoppedError if bodies are measured to overlap.

@@ -58,6 +58,10 @@ class GateSettings:
                             low=0.1, high=10.0)
     tracking_delay_s: float = param(0.1, 'How late the arm may follow a motion [s]', low=0.0,
                                     high=1.0)
+    guard_rad: float = param(0.01, 'How far a joint may be off in a guarded motion, before '
+                             'something is taken to be in the way [rad]', low=0.001, high=0.1)
+    guard_delay_s: float = param(0.05, 'How late the arm may follow a guarded motion [s]',
+                                 low=0.0, high=1.0)
     position_slack_rad: float = param(0.02, 'How far outside its limits a joint may be measured '
                                             '[rad]', low=0.0, high=0.2)
     velocity_slack: float = param(0.2, 'By which part of its limit a joint may be measured too '

@@ -111,6 +111,13 @@ class Spline:
         return np.asarray(sum(np.abs(q1 - q0) for q0, q1 in itertools.pairwise(places)))
 
 
+def backwards(trajectory: JointTrajectory) -> JointTrajectory:
+    """The same way back, at the same pace."""
+    times = trajectory.times_s
+    return JointTrajectory(times[-1] - times[::-1] + times[0], trajectory.positions[::-1].copy(),
+                           -trajectory.velocities[::-1])
+
+
 def sample(trajectory: JointTrajectory, t: float) -> tuple[Array, Array, Array]:
     """Position, velocity and acceleration (N,) at a time; at rest before and after."""
     times = trajectory.times_s

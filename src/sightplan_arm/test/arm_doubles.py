@@ -41,6 +41,7 @@ class FollowingArm:
         silent: whether no measurements come.
         frozen: whether the arm's clock stands still.
         deaf: whether commands have no effect.
+        stuck: whether something is in the way: it stays where it is.
         broken: whether commands raise WorldError.
         losing: number of trajectories yet to come that are lost on their way.
         late_s: by which it follows late.
@@ -52,7 +53,7 @@ class FollowingArm:
         self.time_s, self.sent = 0.0, []
         self.posture = np.array(robot.arm.park if posture is None else posture)
         self.offset_rad, self.push_rad_s = 0.0 * self.posture, 0.0 * self.posture
-        self.silent = self.frozen = self.deaf = self.broken = False
+        self.silent = self.frozen = self.deaf = self.stuck = self.broken = False
         self.losing = 0
         self.late_s = self.between_m = 0.0
         self.opening_m = self._goal_m = robot.gripper.open_m
@@ -104,7 +105,10 @@ class FollowingArm:
                 self.time_s += seconds
             if self._trajectory is not None:
                 t = max(self.time_s - self.late_s - self._begun_s, 0.0)
-                self.posture, self.velocity = sample(self._trajectory, t)[:2]
+                if self.stuck:
+                    self.velocity = 0.0 * self.posture
+                else:
+                    self.posture, self.velocity = sample(self._trajectory, t)[:2]
             reach = 0.2 * seconds
             self.opening_m += min(max(self._goal_m - self.opening_m, -reach), reach)
             self._measure()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from box_pictures import MATRIX, Box, picture
 from sightplan_arm.geometry import inverse, transform
-from sightplan_arm.hardware import ArmStoppedError, JointState
+from sightplan_arm.hardware import ArmStoppedError, JointState, JointTrajectory
 from sightplan_arm.perception import COLOUR_OF_KEY
 from sightplan_arm.trajectories import sample
 
@@ -154,12 +155,17 @@ class Table:
 
 
 class OpenGate:
-    """A gate that lets everything through, or, in a dry run, nothing; it may be told to stop."""
+    """A gate that lets everything through, or, in a dry run, nothing; it may be told to stop.
+
+    Attributes:
+        in_the_way: how often something is in the way half along a motion that is guarded.
+    """
 
     def __init__(self, arm, dry_run=False):
         self.arm, self.dry_run, self.episodes = arm, dry_run, 0
         self.motions, self.skills, self.arounds, self.taken = [], [], {}, []
         self.stop_at, self.stopped, self.epoch = '', False, 0
+        self.in_the_way = Counter()
         self.limits = SimpleNamespace(check=lambda trajectory, around: None)
 
     def new_episode(self):
@@ -179,11 +185,18 @@ class OpenGate:
         self.skills.append(what)
         yield
 
-    def follow(self, trajectory, what, around):
+    def follow(self, trajectory, what, around, *, guarded=False):
         self._check(what)
         self.arounds[what] = around
+        met = guarded and not self.dry_run and self.in_the_way[what] > 0
+        if met:
+            self.in_the_way[what] -= 1
+            half = len(trajectory.times_s) // 2
+            trajectory = JointTrajectory(trajectory.times_s[:half], trajectory.positions[:half],
+                                         trajectory.velocities[:half])
         if not self.dry_run:
             self.arm.command(trajectory)
+        return not met
 
     def grip(self, opening_m, force_n, what, takes=None):
         self._check(what)

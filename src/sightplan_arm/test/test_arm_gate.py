@@ -331,6 +331,46 @@ def test_an_arm_that_does_not_follow_is_stopped(bench):
     assert bench.arm.time_s < 1.0
 
 
+def test_something_in_the_way_ends_a_guarded_motion_and_the_arm_gives_way(bench):
+    bench.arm.after(bench.go.duration_s / 2, lambda: setattr(bench.arm, 'stuck', True))
+    assert not bench.gate.follow(bench.go, 'down', guarded=True)
+    status = bench.gate.status()
+    assert (status.state, bench.gate.stops) == (GateState.ARMED, 0)
+    sent, met = bench.arm.sent
+    off = np.abs(sent.trajectory.positions - bench.arm.posture).max(axis=1)
+    nearest = sent.trajectory.times_s[np.argmin(off)]
+    assert met.time_s - nearest < 0.2, 'it presses no longer than it takes to notice'
+    assert np.allclose(met.trajectory.positions, bench.arm.posture)
+    bench.arm.stuck = False
+    back = way(bench.robot, bench.arm.posture, bench.robot.arm.park)
+    assert bench.gate.follow(back, 'back up')
+    assert bench.arm.posture == pytest.approx(bench.robot.arm.park)
+
+
+def test_something_in_the_way_of_another_motion_stops_the_arm(bench):
+    bench.arm.after(bench.go.duration_s / 2, lambda: setattr(bench.arm, 'stuck', True))
+    assert bench.error(bench.follow).cause == 'tracking'
+    assert bench.gate.status().state is GateState.STOPPED
+
+
+@pytest.mark.parametrize('late_s', [0.0, 0.05])
+def test_a_guarded_motion_that_nothing_is_in_the_way_of_is_carried_out(bench, late_s):
+    bench.arm.late_s = late_s
+    assert bench.gate.follow(bench.go, 'down', guarded=True)
+    assert len(bench.arm.sent) == 1
+    assert bench.arm.posture == pytest.approx(bench.there, abs=1e-3)
+
+
+def test_an_arm_that_does_not_take_the_command_to_stand_is_stopped(bench):
+    def stick():
+        bench.arm.stuck = bench.arm.broken = True
+    bench.arm.after(bench.go.duration_s / 2, stick)
+    with pytest.raises(ArmStoppedError) as raised:
+        bench.gate.follow(bench.go, 'down', guarded=True)
+    assert raised.value.cause == 'command_failed'
+    assert bench.gate.status().state is GateState.STOPPED
+
+
 def test_an_arm_that_ends_a_little_off_is_waited_for_and_then_stopped(bench):
     bench.arm.after(0.05, lambda: bench.arm.offset_rad.__setitem__(5, 0.03))
     error = bench.error(bench.follow)

@@ -150,6 +150,25 @@ def test_fingers_that_missed_a_thing_open_no_farther_beside_it_than_they_were(mo
     assert bench.table.opening == ROBOT.gripper.open_m, 'in the end'
 
 
+def test_fingers_that_come_upon_something_go_back_up_and_take_it_another_way():
+    bench = Bench(box('red', 0.0, 0.0, BAR))
+    bench.gate.in_the_way['down around the thing'] = 1
+    assert bench.grasp().cause == 'done'
+    assert bench.table.held[0] == 'a'
+    bench = Bench(box('red', 0.0, 0.0, BAR))
+    before = bench.table.boxes['a']
+    bench.gate.in_the_way['down around the thing'] = 9
+    report = bench.grasp()
+    assert report.cause == 'missed_grasp' and 'came upon something' in report.message
+    assert bench.gate.motions.count('down around the thing') == 2
+    assert bench.table.boxes['a'] == before and bench.skills.held is None
+    assert np.abs(bench.table.posture - ROBOT.arm.park).max() < 1e-6
+    assert bench.table.opening == ROBOT.gripper.open_m
+    followed = bench.skills.follow(bench.trace((0.0, 0.0), (0.1, 0.0))).report
+    assert followed.cause == 'missed_grasp'
+    assert bench.table.boxes['a'] == before
+
+
 def test_the_camera_tells_of_a_thing_that_stays_behind():
     bench = Bench(box('red', 0.0, 0.0, BAR), tries=1)
     bench.table._carry = lambda: None  # it never moves with the hand

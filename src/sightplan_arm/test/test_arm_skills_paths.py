@@ -11,7 +11,13 @@ from sightplan_arm.geometry import hand_down
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.perception import Cube
 from sightplan_arm.skills.clearance import Box, Clearance
-from sightplan_arm.skills.motions import MotionSequence, NoRoomError, PathPlanner, first_that_works
+from sightplan_arm.skills.motions import (
+    MotionSequence,
+    NoRoomError,
+    PathPlanner,
+    back_from,
+    first_that_works,
+)
 from sightplan_arm.trajectories import UnreachableError, extremes
 
 ROBOT = load_robot('panda')
@@ -164,3 +170,32 @@ def test_of_several_plans_the_first_that_works_is_taken_and_the_reason_told():
         first_that_works([fails(UnreachableError, 'a'), fails(UnreachableError, 'b')], 'no')
     with pytest.raises(NoRoomError, match=r'no \(a\)'):
         first_that_works([fails(NoRoomError, 'a'), fails(UnreachableError, 'b')], 'no')
+
+
+@pytest.mark.parametrize(('reach_m', 'wanted_m'), [(0.018, 0.018), (0.05, 0.05), (9.0, 0.1)])
+def test_the_lower_end_of_a_path_is_cut_off_in_small_steps(reach_m, wanted_m):
+    path = PATHS.rise(hand_down((X[2], 0.0, 0.05)), hand_down((X[2], 0.0, 0.25)), [])[0]
+    end, above = PATHS.cut(path, reach_m, 0.003)
+    heights = PATHS.heights(end) - PATHS.heights(path)[0]
+    assert heights[-1] == pytest.approx(wanted_m, abs=1e-3), 'at most half of it'
+    assert np.diff(heights) == pytest.approx(0.003, abs=1e-3)
+    assert (above[0] == end[-1]).all() and (above[-1] == path[-1]).all()
+    assert (np.diff(PATHS.heights(above)) > 0).all()
+
+
+def test_the_way_back_is_the_way_there_from_where_something_was_in_the_way():
+    path = PATHS.rise(hand_down((X[2], 0.0, 0.05)), hand_down((X[2], 0.0, 0.25)), [])[0]
+    sequence = MotionSequence(PATHS, path[-1] + 0.1)
+    sequence.joints('approach', 'over it', path[-1])
+    sequence.along('approach', 'down', path[::-1], guarded=True)
+    there = sequence.take()
+    met = path[1] + 0.004
+    up, over = back_from(PATHS, met, there, 0.5)
+    tips = [KINEMATICS.fk(posture)[:2, 3] for posture in (*up.trajectory.positions[-10:], path[0])]
+    assert np.ptp(tips, axis=0) == pytest.approx(0.0, abs=1e-3), 'straight up'
+    assert (np.diff(PATHS.heights(up.trajectory.positions)[1:]) > -1e-4).all()
+    assert (up.trajectory.positions[0] == met).all()
+    assert up.trajectory.positions[-1] == pytest.approx(path[-1])
+    assert over.trajectory.positions[0] == pytest.approx(path[-1])
+    assert over.trajectory.positions[-1] == pytest.approx(path[-1] + 0.1)
+    assert not up.guarded and not over.guarded

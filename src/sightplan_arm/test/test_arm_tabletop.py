@@ -75,8 +75,9 @@ def test_the_gate_is_told_of_the_thing_that_is_taken_and_of_what_is_high():
     assert ('held', 'table') in {(touch.one, touch.other) for touch in down.touches}
 
 
-def bar_bench(**kwargs):
-    return Bench(box('red', 0.25, -0.15, BAR, 20.0), box('blue', -0.25, -0.15, TRAY), **kwargs)
+def bar_bench(*others, **kwargs):
+    return Bench(box('red', 0.25, -0.15, BAR, 20.0), box('blue', -0.25, -0.15, TRAY), *others,
+                 **kwargs)
 
 
 # --- grasp and place ----------------------------------------------------------------------------
@@ -148,6 +149,24 @@ def test_a_hand_that_comes_upon_something_on_its_way_down_lets_go_there_and_leav
     assert 1 < len(lowered) < 6, 'it goes on as long as nothing is in the way, and no longer'
     assert bench.table.held is None and bench.skills.carried is None
     assert np.allclose(bench.table.posture, ROBOT.arm.park, atol=1e-6)
+
+
+def test_a_thing_that_comes_upon_a_tall_one_on_its_way_down_is_put_elsewhere_or_kept():
+    """What is beside the place was seen, but not as near as it is."""
+    for often, cause in ((1, 'done'), (9, 'no_room')):
+        bench = bar_bench(box('blue', -0.25, -0.07, (0.04, 0.04, 0.12)))
+        assert bench.skills.grasp_at(bench.around('a'), 'bar').report.cause == 'done'
+        bench.gate.in_the_way['down beside what is high'] = often
+        done = bench.skills.place_at(bench.at(-0.25, -0.15, 0.012), 'tray')
+        assert done.report.cause == cause, done.report.message
+        assert bench.gate.motions.count('down beside what is high') == 2
+        if cause == 'done':
+            assert bench.table.held is None and bench.bottom() == pytest.approx(0.0, abs=0.02)
+        else:
+            assert done.feedback.message.endswith(STILL_HELD)
+            assert bench.table.held[0] == 'a' and bench.skills.carried is not None
+            assert np.allclose(bench.table.posture, ROBOT.arm.park, atol=1e-6)
+            assert bench.skills.put_back().report.cause == 'done'
 
 
 def test_what_hangs_low_is_carried_the_slower():

@@ -12,6 +12,7 @@ from sightplan_arm.hardware import JointTrajectory
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.trajectories import (
     UnreachableError,
+    backwards,
     cartesian,
     extremes,
     joint_line,
@@ -61,6 +62,17 @@ def test_extremes_bound_what_happens_and_no_more(trajectory):
     assert (bounds.lower >= q.min(axis=0) - missed).all()
     assert (bounds.upper <= q.max(axis=0) + missed).all()
     assert (bounds.velocity <= np.abs(v).max(axis=0) + bounds.acceleration * step + 1e-9).all()
+
+
+@settings(deadline=None)
+@given(trajectories(), st.floats(0, 1))
+def test_backwards_is_the_same_way_at_the_same_pace(trajectory, part):
+    back = backwards(trajectory)
+    assert back.times_s[0] == 0.0 and back.duration_s == pytest.approx(trajectory.duration_s)
+    t = part * trajectory.duration_s
+    there, here = sample(trajectory, t), sample(back, back.duration_s - t)
+    assert here[0] == pytest.approx(there[0], abs=1e-6)
+    assert here[1] == pytest.approx(-there[1], abs=1e-5)
 
 
 def test_extremes_between_the_points():

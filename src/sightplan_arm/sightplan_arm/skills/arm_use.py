@@ -73,10 +73,17 @@ class ArmUse:
         self.reports.append(watch.report(action, cause, message))
         return cause, message
 
-    def _follow(self, motions: Sequence[Motion], watch: Stopwatch) -> None:
+    def _follow(self, motions: Sequence[Motion], watch: Stopwatch) -> bool:
+        """Carry out motions; returns whether nothing was in the way of one that is guarded.
+
+        What is left then is not carried out.
+        """
         for motion in motions:
             with watch.phase(motion.phase):
-                self._gate.follow(motion.trajectory, motion.what, motion.around)
+                if not self._gate.follow(motion.trajectory, motion.what, motion.around,
+                                         guarded=motion.guarded):
+                    return False
+        return True
 
     def _open(self, watch: Stopwatch) -> None:
         gripper = self._robot.gripper

@@ -17,13 +17,14 @@ from sightplan_arm.hardware import ArmStoppedError, JointTrajectory, Vector
 from sightplan_arm.skills.clearance import Box
 from sightplan_arm.skills.grasps import Grasp
 from sightplan_arm.skills.motions import (
+    GUARDED,
     Motion,
     MotionSequence,
     NoRoomError,
     PathPlanner,
     first_that_works,
 )
-from sightplan_arm.skills.seen import Thing, footprint
+from sightplan_arm.skills.seen import Thing, footprint, top_m
 from sightplan_arm.skills.solids import put_down, solids, thing_in_hand
 from sightplan_arm.skills.surface import CELL_M, Mask
 from sightplan_arm.surroundings import Around
@@ -35,6 +36,7 @@ _ROOM_M = 0.005  # distance to things that is enough around a grasp
 _LEAST_M = 0.003  # distance below which a path is not taken
 _MARGIN_M = 0.01  # below the hand's body, at its lowest
 _STEP_M = 0.01
+_BEFORE_M = 0.01  # so far above a thing the hand goes slower
 _DROP_M = 0.002  # height above where it was at which a thing is let go
 
 
@@ -48,7 +50,7 @@ class Moves:
 
     Attributes:
         grasp: what they are for.
-        fetch: to the thing.
+        fetch: to the thing; the last is guarded, while the fingers go around it.
         lift: up with it.
         escape: from the thing back to where the camera sees everything, with an empty hand.
         put_back: down again from where the lift ends.
@@ -67,7 +69,7 @@ class Carry:
 
     Attributes:
         grasp: with which it is taken.
-        fetch: to the thing.
+        fetch: as of ``Moves``.
         bring: up a little, along the way, and down.
         leave: back to where the camera sees everything.
         escape: the same from where the thing was.
@@ -276,7 +278,12 @@ class GraspPlanner:
         sequence = MotionSequence(self._paths, self._robot.arm.park, Around(
             solids(others, self._robot.table.block_m), opening_m=grasp.opening_m))
         sequence.out('approach', 'to above the thing', path[-1], boxes, self._room_m)
-        sequence.along('approach', 'down to the thing', path[::-1], self._slow)
+        high_m = top_m(thing.surface, thing.cells) - float(grasp.pose[2, 3])
+        around, above = self._paths.cut(path, max(
+            high_m + self._robot.gripper.hand.below_tip_m, 0.0) + _BEFORE_M, _STEP_M)
+        sequence.along('approach', 'down to the thing', above[::-1], self._slow)
+        sequence.along('approach', 'down around the thing', around[::-1], GUARDED * self._slow,
+                       guarded=True)
         return sequence
 
     def _line(self, sequence: MotionSequence, phase: str, what: str, pose: Vector,

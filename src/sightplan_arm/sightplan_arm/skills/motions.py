@@ -18,7 +18,13 @@ from sightplan_arm.geometry import between, distance, inverse
 from sightplan_arm.hardware import JointTrajectory, Vector
 from sightplan_arm.skills.clearance import Clearance, Obstacle
 from sightplan_arm.surroundings import NOTHING, Around
-from sightplan_arm.trajectories import UnreachableError, cartesian, joint_line, timed
+from sightplan_arm.trajectories import (
+    UnreachableError,
+    backwards,
+    cartesian,
+    joint_line,
+    timed,
+)
 
 if TYPE_CHECKING:
     from sightplan_arm.kinematics import Kinematics
@@ -34,6 +40,10 @@ TURNS_RAD = (0.0, 0.4, -0.4, 0.8, -0.8, 1.2, 1.6, 2.0, 2.4, -1.6, -2.4)
 ROOM_M = 0.02
 """Distance to blocks that is enough for every link."""
 
+GUARDED = 0.5
+"""Part of the speed where something may be in the way that was not seen."""
+
+_APART = 4  # of so many points of a motion one is enough for the way back
 _JUMP_RAD = 0.4
 _SAME_RAD = 0.05
 _LEAST_M = 0.003  # distance below which a path is not taken
@@ -53,12 +63,14 @@ class Motion:
         what: what it is, for the operator.
         trajectory: of the joints.
         around: what stands there, what is held, and what may touch.
+        guarded: whether it ends, without harm, where something is in the way.
     """
 
     phase: str
     what: str
     trajectory: JointTrajectory
     around: Around = NOTHING
+    guarded: bool = False
 
 
 class PathPlanner:
@@ -77,6 +89,27 @@ class PathPlanner:
     def pose(self, posture: Vector) -> Vector:
         """Of the tip in a posture."""
         return inverse(self.robot.table.pose) @ self.kinematics.fk(posture)
+
+    def heights(self, path: Vector) -> Vector:
+        """(K,) of the tip along a path, from the robot's foot."""
+        return self.kinematics.fk_many(path, (self.robot.tip_frame,))[:, 0, 2]
+
+    def cut(self, path: Vector, reach_m: float, piece_m: float) -> tuple[Vector, Vector]:
+        """Cut the lower end off a path up, in small steps.
+
+        Args:
+            path: (K, N).
+            reach_m: how high the end reaches, at most half of the path.
+            piece_m: about how high a step is.
+
+        Returns:
+            (M, N) the end, and (L, N) what is above, from where the end ends.
+        """
+        heights = self.heights(path)
+        reach = min(reach_m, float(heights[-1] - heights[0]) / 2)
+        wanted = heights[0] + np.linspace(0.0, reach, 1 + max(1, round(reach / piece_m)))
+        end = np.stack([np.interp(wanted, heights, joint) for joint in path.T], axis=1)
+        return end, np.concatenate([end[-1:], path[heights > self.heights(end)[-1]]])
 
     def rise(self, low: Vector, high: Vector, blocks: Sequence[Obstacle],
              room_m: float = ROOM_M) -> list[Vector]:
@@ -194,13 +227,15 @@ class MotionSequence:
         taken, self.motions = tuple(self.motions), []
         return taken
 
-    def along(self, phase: str, what: str, path: Vector, speed: float = 1.0) -> None:
+    def along(self, phase: str, what: str, path: Vector, speed: float = 1.0,
+              guarded: bool = False) -> None:
         """Follow a path (K, N) that begins where the last motion ends."""
         if len(path) < 2 or float(np.abs(path - path[0]).max()) < 1e-6:
             return  # there already
         arm, part = self._paths.robot.arm, self._paths.speed * speed
         self.motions.append(Motion(phase, what, timed(
-            path, part * arm.max_velocity, part * part * arm.max_acceleration), self.around))
+            path, part * arm.max_velocity, part * part * arm.max_acceleration), self.around,
+            guarded))
         self.posture = np.asarray(path[-1], dtype=np.float64)
 
     def straight(self, phase: str, what: str, pose: Vector) -> None:
@@ -242,6 +277,27 @@ class MotionSequence:
             self.along(phase, 'to above the table', self._paths.across(self.posture, arm.ready),
                        speed)
         self.joints(phase, 'park', arm.park, speed)
+
+
+def back_from(paths: PathPlanner, posture: Vector, motions: Sequence[Motion],
+              speed: float) -> tuple[Motion, ...]:
+    """Motions back along the way on which something was in the way, to where it began.
+
+    Args:
+        paths: of the arm.
+        posture: (N,) in which it stands, on or beside the way of the last motion.
+        motions: that led there, at least one.
+        speed: part of the speed with which it leaves what was in the way.
+    """
+    *before, last = motions
+    made = last.trajectory.positions
+    made = made[:1 + int(np.abs(made - posture).max(axis=1).argmin())][::-1]
+    sequence = MotionSequence(paths, posture, last.around)
+    sequence.along('retreat', f'back ({last.what})', np.concatenate(
+        [posture[None], made[_APART::_APART], last.trajectory.positions[:1]]), speed)
+    return (*sequence.take(), *(
+        Motion('retreat', f'back ({motion.what})', backwards(motion.trajectory), motion.around)
+        for motion in reversed(before)))
 
 
 def turning_rad(motions: Iterable[Motion]) -> float:

@@ -27,6 +27,8 @@ from sightplan_arm.skills.clearance import Box
 from sightplan_arm.skills.grasp_paths import GraspPlanner, Moves
 from sightplan_arm.skills.grasps import Grasp
 from sightplan_arm.skills.motions import (
+    GUARDED,
+    STEP_M,
     Motion,
     MotionSequence,
     NoRoomError,
@@ -63,6 +65,7 @@ _HANDLE_M = 0.033  # what is narrower than this, such as a handle of a tray, is 
 _SAME_M, _SAME_RAD = 0.015, 0.3
 _HANGS_M = 0.10  # what hangs lower swings between the fingers, and is carried the slower for it
 _SWING = 0.05  # and so far aside for each metre that it does
+_BESIDE_M = 0.03  # what is high and so near may be met on the way down
 _FELT_M, _PIECE_M = 0.018, 0.003  # the last of the way down, and how much of it is done at a time
 _SLENDER = 4.0  # what is so many times as high as half its width falls over easily
 _TALL_FALL_M = 0.02  # the most that such a thing may fall
@@ -156,13 +159,17 @@ def propose_spots(surface: Surface, held: Carried, place_m: Vector, meant: Mask 
     found.sort(key=lambda spot: spot.cost)
     kept: list[Spot] = []
     for one in found:
-        if not any(float(np.linalg.norm(one.tip_m[:2] - other.tip_m[:2])) < _SAME_M and
-                   abs(math.remainder(one.turn_rad - other.turn_rad, 2 * math.pi)) < _SAME_RAD
-                   for other in kept):
+        if not any(alike(one, other) for other in kept):
             kept.append(one)
             if len(kept) == most:
                 break
     return kept
+
+
+def alike(one: Spot, other: Spot) -> bool:
+    """Whether two ways to put a thing down are about the same."""
+    return (float(np.linalg.norm(one.tip_m[:2] - other.tip_m[:2])) < _SAME_M and
+            abs(math.remainder(one.turn_rad - other.turn_rad, 2 * math.pi)) < _SAME_RAD)
 
 
 class _Heights:
@@ -465,7 +472,8 @@ class PlaceMoves:
 
     Attributes:
         spot: where.
-        bring: to just above the place with the thing in the hand.
+        bring: to just above the place with the thing in the hand; the last may be guarded, beside
+            what is high.
         lower: the rest of the way down, piece by piece.
         leave: from there to where the camera sees everything.
         way: (K, N) postures on the way up from the place, the lowest first.
@@ -561,14 +569,19 @@ class PlacePlanner:
                      self._room(held.hang_m), self._pace(held.hang_m))
         sequence.around = replace(sequence.around, touches=put_down(
             thing, self._paths.pose(path[0]), known, None))
-        felt = self._felt(path)
-        above = np.concatenate([felt[-1:], path[self._heights(path) > self._heights(felt)[-1]]])
+        felt, above = self._paths.cut(path, _FELT_M, _PIECE_M)
+        high_m = self._high_m(held, spot, others) - _FELT_M
+        beside = above[:1]
+        if high_m > 0.0:
+            beside, above = self._paths.cut(above, high_m, STEP_M)
         sequence.along('place', 'down to above its place', above[::-1], self._slow)
+        sequence.along('place', 'down beside what is high', beside[::-1], GUARDED * self._slow,
+                       guarded=True)
         bring = sequence.take()
         for here, below in itertools.pairwise(felt[::-1]):
             sequence.along('place', 'down with the thing', np.stack([here, below]), self._slow)
         lower = sequence.take()
-        way = np.concatenate([felt, above[1:]])
+        way = np.concatenate([felt, beside[1:], above[1:]])
         sequence.around = Around(known, opening_m=spot.opening_m)
         sequence.along('retreat', 'up from the thing', way, self._slow)
         sequence.home('retreat', others, self._room_m)
@@ -584,23 +597,22 @@ class PlacePlanner:
             posture: in which the arm stands, on or beside the way down.
         """
         up, *home = moves.leave
-        higher = self._heights(moves.way) > self._heights(posture[None])[0] + _PIECE_M
+        higher = (self._paths.heights(moves.way)
+                  > self._paths.heights(posture[None])[0] + _PIECE_M)
         higher[-1] = True
         sequence = MotionSequence(self._paths, posture, up.around)
         sequence.along(up.phase, up.what, np.concatenate([posture[None], moves.way[higher]]),
                        self._slow)
         return (*sequence.take(), *home)
 
-    def _heights(self, path: Vector) -> Vector:
-        """(K,) of the tip along a path."""
-        return self._paths.kinematics.fk_many(path, (self._robot.tip_frame,))[:, 0, 2]
-
-    def _felt(self, path: Vector) -> Vector:
-        """(M, N) the lower end of a path up, in small steps."""
-        heights = self._heights(path)
-        reach = min(_FELT_M, float(heights[-1] - heights[0]) / 2)
-        wanted = heights[0] + np.linspace(0.0, reach, 1 + max(1, round(reach / _PIECE_M)))
-        return np.stack([np.interp(wanted, heights, joint) for joint in path.T], axis=1)
+    def _high_m(self, held: Carried, spot: Spot, others: Sequence[Box]) -> float:
+        """How far above its place a thing, or the hand, comes down past what stands beside it."""
+        outline = held.outline() - (held.thing.centre_m - held.pose[:2, 3])
+        fingers_m = spot.opening_m / 2 + self._robot.gripper.hand.finger_thickness_m
+        reach = _BESIDE_M + max(float(np.linalg.norm(outline, axis=1).max()), fingers_m)
+        tops = [float(box.centre_m[2] + box.size_m[2] / 2) for box in others
+                if np.linalg.norm(box.centre_m[:2] - spot.rest_m) < reach]
+        return max(tops, default=0.0) + held.hang_m - float(spot.tip_m[2]) + STEP_M
 
     def _room(self, hang_m: float) -> float:
         return self._room_m + max(0.0, hang_m - self._robot.gripper.hand.below_tip_m)

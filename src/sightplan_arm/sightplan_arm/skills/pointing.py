@@ -45,6 +45,7 @@ from sightplan_arm.skills.motions import (
     MotionSequence,
     NoRoomError,
     PathPlanner,
+    back_from,
     first_that_works,
 )
 from sightplan_arm.skills.report import Refused, SkillResult, Stopwatch
@@ -69,6 +70,7 @@ GRASP, FOLLOW, PUT_BACK = 'grasp', 'follow', 'put_back'
 
 _Planned = TypeVar('_Planned')
 
+IN_THE_WAY = 'a finger came upon something on the way down'
 _SOMETHING_M = 0.0012  # fingers that are this far apart hold something
 _INSIDE_M = 0.001  # so far do the fingers stay above the bottom of the workspace box
 _PLANNED = 24  # proposals for which paths are planned
@@ -254,6 +256,8 @@ class PointingSkills(ArmUse):
     def _take(self, thing: Thing, moves: Moves, watch: Stopwatch) -> tuple[str, str]:
         """Fetch, grasp, lift, and see what became of it."""
         opening = self._close_around(moves, watch)
+        if opening is None:
+            return causes.MISSED_GRASP, IN_THE_WAY
         if self._gate.status().dry_run:
             self._follow((*moves.lift, *moves.put_back, *moves.escape), watch)
             return causes.DRY_RUN, 'dry run: the motions were planned, none was sent'
@@ -312,6 +316,8 @@ class PointingSkills(ArmUse):
         dry = self._gate.status().dry_run
         with self._gate.skill(str(action), since=epoch):
             opening = self._close_around(carry, watch)
+            if opening is None:
+                return causes.MISSED_GRASP, IN_THE_WAY
             if not dry and opening < _SOMETHING_M:
                 return self._missed(carry, watch)
             self.held = None if dry else Held(thing, None)
@@ -404,18 +410,31 @@ class PointingSkills(ArmUse):
                 cause = causes.NO_ROOM if isinstance(error, NoRoomError) else causes.UNREACHABLE
                 raise Refused(cause, str(error)) from error
 
-    def _close_around(self, moves: Moves | Carry, watch: Stopwatch) -> float:
-        """Go to the thing and close the fingers; returns how far they are apart then [m]."""
+    def _close_around(self, moves: Moves | Carry, watch: Stopwatch) -> float | None:
+        """Go to the thing and close the fingers.
+
+        Returns:
+            how far they are apart then [m]; None: they came upon something on the way down, and
+            the arm is back where it was, with open fingers.
+        """
         gripper, dry = self._robot.gripper, self._gate.status().dry_run
         with watch.phase('release'):
             self._gate.grip(moves.grasp.opening_m, gripper.force_n, 'open the fingers')
-        self._follow(moves.fetch, watch)
+        if not self._follow(moves.fetch, watch):
+            self._follow(self._back(moves.fetch), watch)
+            self._open(watch)
+            return None
         with watch.phase('grasp'):
             self._arm.wait(0.0 if dry else self._settle_s)
             opening = self._gate.grip(0.0, self._force_n(moves.grasp), 'grasp',
                                       self._between(moves))
             self._arm.wait(0.0 if dry else self._settle_s)
         return opening
+
+    def _back(self, motions: Sequence[Motion]) -> tuple[Motion, ...]:
+        """Motions back along a way on whose last motion something was in the way."""
+        return back_from(self._paths, self._arm_state().positions, motions,
+                         self.settings.carry_speed)
 
     def _force_n(self, grasp: Grasp) -> float:
         """With which the fingers close."""

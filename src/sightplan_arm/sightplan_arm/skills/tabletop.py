@@ -57,12 +57,13 @@ from sightplan_arm.skills.placing import (
     PlacePlanner,
     PlaceSettings,
     Spot,
+    alike,
     carried,
     filled,
     propose_spots,
     room_at,
 )
-from sightplan_arm.skills.pointing import Held, PointingSkills
+from sightplan_arm.skills.pointing import IN_THE_WAY, Held, PointingSkills
 from sightplan_arm.skills.report import Refused, SkillResult, Stopwatch
 from sightplan_arm.skills.seen import (
     NothingThereError,
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
 
 GRASP, PLACE, OPEN, CLOSE = 'grasp', 'place', 'open', 'close'
 
+_MET_SOMETHING = 'it came upon something on the way down'
 _SOMETHING_M = 0.0012  # fingers that are this far apart hold something
 _LEAST_PX = 40  # of a thing in or on another
 _BEYOND = 0.25  # a piece of which more is outside of a box is more than what is meant
@@ -245,6 +247,8 @@ class TabletopSkills(PointingSkills):
         self.carried = None
         around = self._paths.pose(moves.fetch[-1].trajectory.positions[-1])
         opening = self._close_around(moves, watch)
+        if opening is None:
+            return causes.MISSED_GRASP, IN_THE_WAY
         if self._gate.status().dry_run:
             self._follow(moves.lift, watch)
             return causes.DRY_RUN, 'dry run: the motions were planned, none was sent'
@@ -280,23 +284,42 @@ class TabletopSkills(PointingSkills):
             raise Refused(causes.EMPTY_HAND, NOTHING_HELD)
         with watch.phase('perceive'):
             before = self._see()
+        moves, meant = self._plan_place(before, held, where, (), watch)
+        with self._gate.skill(str(action), since=epoch):
+            met: list[Spot] = []
+            while (ended := self._bring(moves, watch)) == causes.NO_ROOM:
+                met.append(moves.spot)
+                if len(met) == self.tabletop.tries:
+                    raise Refused(causes.NO_ROOM, f'{_MET_SOMETHING}: {STILL_HELD}')
+                with watch.phase('perceive'):
+                    before = self._see()
+                moves, meant = self._plan_place(before, held, where, met, watch)
+            return self._put_down(before, held, moves, meant, ended, watch)
+
+    def _plan_place(self, surface: Surface, held: Carried, where: Region | Mask,
+                    met: Sequence[Spot], watch: Stopwatch) -> tuple[PlaceMoves, Mask | None]:
+        """How a thing is put down, and the cells of what it is put in or on, if any.
+
+        Args:
+            surface: what is seen.
+            held: the thing.
+            where: it was pointed.
+            met: where it came upon something on the way down.
+            watch: counts the time.
+        """
         with watch.phase('plan'):
-            place, meant = _pointed(before, where)
+            place, meant = _pointed(surface, where)
             try:
-                moves = self._plan_place(before, held, place, meant)
+                if place is None:
+                    raise Refused(causes.UNREACHABLE, 'no place on the table is seen there')
+                spots = [spot for spot in propose_spots(
+                    surface, held, place, meant, self._robot.gripper, self.tabletop)
+                    if not any(alike(spot, other) for other in met)]
+                if not spots:
+                    raise Refused(causes.NO_ROOM, 'there is no room for it there')
+                return self._first_place(surface, held, spots), meant
             except Refused as error:
                 raise Refused(error.cause, f'{error.message}: {STILL_HELD}') from error
-        with self._gate.skill(str(action), since=epoch):
-            return self._put_down(before, held, moves, meant, watch)
-
-    def _plan_place(self, surface: Surface, held: Carried, place: Vector | None,
-                    meant: Mask | None) -> PlaceMoves:
-        if place is None:
-            raise Refused(causes.UNREACHABLE, 'no place on the table is seen there')
-        spots = propose_spots(surface, held, place, meant, self._robot.gripper, self.tabletop)
-        if not spots:
-            raise Refused(causes.NO_ROOM, 'there is no room for it there')
-        return self._first_place(surface, held, spots)
 
     def _first_place(self, surface: Surface, held: Carried, spots: Sequence[Spot]) -> PlaceMoves:
         try:
@@ -306,13 +329,29 @@ class TabletopSkills(PointingSkills):
             cause = causes.NO_ROOM if isinstance(error, NoRoomError) else causes.UNREACHABLE
             raise Refused(cause, str(error)) from error
 
-    def _put_down(self, before: Surface, held: Carried, moves: PlaceMoves, meant: Mask | None,
-                  watch: Stopwatch) -> tuple[str, str]:
+    def _bring(self, moves: PlaceMoves, watch: Stopwatch) -> str:
+        """Carry what is held to just above its place.
+
+        Returns:
+            ``done``; ``dropped``: the fingers closed on the way; ``no_room``: it came upon
+            something on the way down, and is back where it came from, in the hand.
+        """
         dry = self._gate.status().dry_run
         for motion in moves.bring:
-            self._follow((motion,), watch)
+            free = self._follow((motion,), watch)
             if not dry and self._opening() < _SOMETHING_M:
-                return self._lost('the fingers closed on the way: the thing is lost', watch)
+                return causes.DROPPED
+        if free:
+            return causes.DONE
+        self._follow(self._back(moves.bring), watch)
+        return causes.NO_ROOM
+
+    def _put_down(self, before: Surface, held: Carried, moves: PlaceMoves, meant: Mask | None,
+                  brought: str, watch: Stopwatch) -> tuple[str, str]:
+        """Let go of what was brought to above its place, and look whether it is there."""
+        if brought == causes.DROPPED:
+            return self._lost('the fingers closed on the way: the thing is lost', watch)
+        dry = self._gate.status().dry_run
         touched = self._lower(moves.lower, dry, watch)
         if not dry and self._opening() < _SOMETHING_M:
             return self._lost('the fingers closed on the way down: the thing is lost', watch)
@@ -368,7 +407,10 @@ class TabletopSkills(PointingSkills):
         with watch.phase('plan'):
             moves = self._first_place(before, held, (spot,))
         with self._gate.skill(str(action)):
-            return self._put_down(before, held, moves, None, watch)
+            brought = self._bring(moves, watch)
+            if brought == causes.NO_ROOM:
+                raise Refused(causes.NO_ROOM, f'{_MET_SOMETHING}: {STILL_HELD}')
+            return self._put_down(before, held, moves, None, brought, watch)
 
     # --- open and close -----------------------------------------------------------------------
 
