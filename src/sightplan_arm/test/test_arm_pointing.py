@@ -242,14 +242,14 @@ def broken_off(bench, phase, part=0.5):
     """Break off the next motion of a phase halfway; the arm stays where it is then."""
     follow = bench.gate.follow
 
-    def half(trajectory, what, around):
+    def half(trajectory, what, around, **options):
         if phase in what:
             bench.gate.follow = follow
             count = max(2, int(part * len(trajectory.positions)))
             follow(JointTrajectory(trajectory.times_s[:count], trajectory.positions[:count],
                                    trajectory.velocities[:count]), what, around)
             raise ArmStoppedError('cancelled', 'somebody cancelled')
-        follow(trajectory, what, around)
+        return follow(trajectory, what, around, **options)
     bench.gate.follow = half
 
 

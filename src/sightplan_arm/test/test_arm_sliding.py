@@ -169,8 +169,13 @@ def test_the_hand_comes_down_turned_by_45_degrees_over_the_middle():
     bench = Bench(red_cube=5, blue_cone=6)
     lows = []
     follow = bench.gate.follow
-    bench.gate.follow = lambda trajectory, what, around: (
-        follow(trajectory, what, around), lows.append((what, bench.arm._tip())))
+
+    def noted(trajectory, what, around, **options):
+        done = follow(trajectory, what, around, **options)
+        lows.append((what, bench.arm._tip()))
+        return done
+
+    bench.gate.follow = noted
     bench.move('red_cube', 'up')
     tip = next(tip for what, tip in lows if what == 'down to red_cube')
     assert tip[:3, 3] == pytest.approx([*cell_centres_m(4, PITCH)[5], GRIP_M], abs=1e-3)
