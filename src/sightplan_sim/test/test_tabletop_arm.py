@@ -9,6 +9,7 @@ from sightplan.model import Form, InputError, Region, WorldError
 from sightplan_arm.hardware import Arm, Camera
 from sightplan_arm.skills.surface import see_surface
 from sightplan_sim.tabletop.arm_world import Settings, TabletopArmWorld
+from sightplan_sim.tabletop.cabinet import DRAWERS, drawer_rooms
 from sightplan_sim.tabletop.catalogue import make_thing
 from sightplan_sim.tabletop.draw import Draw
 from sightplan_sim.tabletop.graspable import is_graspable
@@ -53,6 +54,22 @@ def pixel_of(world, name, names):
 
 def test_arm_and_camera_are_what_skills_need(world):
     assert isinstance(world.arm, Arm) and isinstance(world.camera, Camera)
+
+
+def test_what_falls_into_a_drawer_stays_in_it(exact):
+    """In a step of the physics it falls by more than the floor is thick."""
+    cabinet, napkin = thing('cabinet', 'brown'), thing('napkin')
+    for number in range(12):
+        room = drawer_rooms(cabinet)[number % 2]
+        (x, y), _ = room.uncovered(1.0)
+        floor = room.room.floor
+        exact.reset(Table(5, True, (
+            Placed('cabinet 1', cabinet, Pose((0.0, 0.0, 0.0), 0.0), opened=(
+                (DRAWERS[number % 2], room.slide.upper),)),
+            Placed('napkin 1', napkin, Pose((x, y, floor + 0.09 + 0.003 * number), 0.02))),
+            sample_table(1, True).look))
+        exact.arm.advance(1.0)
+        assert exact.arm.places()['napkin 1'][0][2] > floor - 0.004
 
 
 def test_what_the_camera_sees_stands_where_physics_has_it(exact):
