@@ -151,6 +151,17 @@ def test_a_hand_that_comes_upon_something_on_its_way_down_lets_go_there_and_leav
     assert np.allclose(bench.table.posture, ROBOT.arm.park, atol=1e-6)
 
 
+def test_a_hand_that_something_holds_up_at_the_place_lets_go_there_and_leaves():
+    bench = bar_bench()
+    assert bench.skills.grasp_at(bench.around('a'), 'bar').report.cause == 'done'
+    bench.gate.in_the_way['down with the thing'] = 1
+    report = bench.skills.place_at(bench.at(-0.25, -0.15, 0.012), 'tray').report
+    assert report.cause == 'done', report.message
+    assert bench.gate.motions.count('down with the thing') == 1
+    assert bench.table.held is None and bench.skills.carried is None
+    assert np.allclose(bench.table.posture, ROBOT.arm.park, atol=1e-6)
+
+
 def test_a_thing_that_comes_upon_a_tall_one_on_its_way_down_is_put_elsewhere_or_kept():
     """What is beside the place was seen, but not as near as it is."""
     for often, cause in ((1, 'done'), (9, 'no_room')):

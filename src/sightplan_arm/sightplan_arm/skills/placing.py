@@ -474,7 +474,7 @@ class PlaceMoves:
         spot: where.
         bring: to just above the place with the thing in the hand; the last may be guarded, beside
             what is high.
-        lower: the rest of the way down, piece by piece.
+        lower: the rest of the way down, piece by piece, guarded.
         leave: from there to where the camera sees everything.
         way: (K, N) postures on the way up from the place, the lowest first.
     """
@@ -579,7 +579,8 @@ class PlacePlanner:
                        guarded=True)
         bring = sequence.take()
         for here, below in itertools.pairwise(felt[::-1]):
-            sequence.along('place', 'down with the thing', np.stack([here, below]), self._slow)
+            sequence.along('place', 'down with the thing', np.stack([here, below]), self._slow,
+                           guarded=True)
         lower = sequence.take()
         way = np.concatenate([felt, beside[1:], above[1:]])
         sequence.around = Around(known, opening_m=spot.opening_m)

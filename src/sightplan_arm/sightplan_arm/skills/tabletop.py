@@ -376,16 +376,16 @@ class TabletopSkills(PointingSkills):
     def _lower(self, pieces: Sequence[Motion], dry: bool, watch: Stopwatch) -> bool:
         """Go down piece by piece; returns whether something was in the way before the end.
 
-        That is what makes the hand stay behind by more than it does in the air, or presses the
-        fingers apart.
+        That is what ends a guarded motion, makes the hand stay behind by more than it does in the
+        air, or presses the fingers apart.
         """
         usual = 0.0 if dry or not pieces else self._above(pieces[0].trajectory.positions[0])
         opening = self._opening()
         for motion in pieces:
-            self._follow((motion,), watch)
+            free = self._follow((motion,), watch)
             above = self._above(motion.trajectory.positions[-1])
-            if not dry and (above - usual > self.tabletop.touch_m
-                            or self._opening() - opening > self.tabletop.touch_m):
+            if not free or (not dry and (above - usual > self.tabletop.touch_m or
+                                         self._opening() - opening > self.tabletop.touch_m)):
                 return True
         return False
 
