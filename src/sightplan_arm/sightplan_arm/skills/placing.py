@@ -620,7 +620,7 @@ class PlacePlanner:
 
     def _pace(self, hang_m: float) -> float:
         """Part of the speed with a thing that hangs so far below the tip."""
-        return self._slow * _HANGS_M / max(hang_m, _HANGS_M)
+        return self._slow * (_HANGS_M / max(hang_m, _HANGS_M)) ** 2
 
     def _high(self, surface: Surface, without: Mask | None = None) -> list[Box]:
         least = self._robot.gripper.hand.fingers_m - _MARGIN_M

@@ -69,7 +69,9 @@ def fork(draw: Draw, colour: str) -> Thing:
     return finished(draw, 'fork', colour, [
         part('handle', rgb, flat_rod(x - grip, x + 0.006, 0.016, 0.012), 0.04),
         part('neck', STEEL, Box((long + 0.004, 0.008, 0.006), (x + long / 2, 0.0, 0.003)), 0.01),
-        part('prongs', STEEL, [palm, *tines], 0.02)], 'handle')
+        part('prongs', STEEL, [palm, *tines], 0.02, [palm, Box(
+            (prong, gaps[-1] - gaps[0] + 0.55 * wide / 4, 0.004),
+            (root + prong / 2, 0.0, 0.002))])], 'handle')
 
 
 def spoon(draw: Draw, colour: str) -> Thing:
@@ -121,11 +123,14 @@ def screwdriver(draw: Draw, colour: str) -> Thing:
     body: Points2 = ((0.0, 0.0), (0.75 * r, 0.0), (r, 0.006), (r, 0.62 * grip),
                      (0.72 * r, 0.78 * grip), (0.95 * r, 0.90 * grip), (0.7 * r, grip),
                      (0.0, grip))
+    # What collides has no waist, in which fingers would get wedged.
+    stout = body[:4] + body[5:]
     tip = Slab(((x + long - 0.016, -rod), (x + long - 0.006, -1.5 * rod), (x + long, -1.4 * rod),
                 (x + long, 1.4 * rod), (x + long - 0.006, 1.5 * rod), (x + long - 0.016, rod)),
                0.0025, (0.0, 0.0, low - 0.00125))
     return finished(draw, 'screwdriver', colour, [
-        part('handle', rgb, Turned(body, (x - grip, 0.0, low), lie, sides=8), 0.06),
+        part('handle', rgb, Turned(body, (x - grip, 0.0, low), lie, sides=8), 0.06,
+             [Turned(stout, (x - grip, 0.0, low), lie, sides=8)]),
         part('grip ring', DARK, Turned(ring(0.6 * r, 1.02 * r, 0.30 * grip, 0.36 * grip),
                                        (x - grip, 0.0, low), lie, sides=8), parent='handle'),
         part('shaft', STEEL, Turned(barrel(rod, 0.0, long - 0.012), (x, 0.0, low), lie, sides=12),
