@@ -43,8 +43,10 @@ watcher            the watcher stopped the arm while the gate was silent   latch
 *Refuses*: ``ArmStoppedError``, and nothing else changes. *Holds*: the arm brakes at once, the
 state becomes HOLDING. A skill under way counts as one motion: between two of its motions it is
 held, too. *Latches*: the arm brakes at once if it moves, the state becomes STOPPED. While it is
-held or stopped, commands are refused with the cause that began it. Braking is the one motion that
-is let through in every state, for it only slows down; an arm that is measured to move on after it
+held or stopped, commands are refused with the cause that began it. A motion that is *guarded* ends
+where something is in its way, before ``tracking`` would latch: the arm goes back to where it was
+kept, and ``follow`` says so; all else holds as for any motion. Braking is the one motion that is
+let through in every state, for it only slows down; an arm that is measured to move on after it
 is braked again until it stands. The gripper keeps what it does: dropping a thing is worse than
 holding it.
 
@@ -91,7 +93,7 @@ from sightplan_arm.hardware import Arm, ArmStoppedError, JointState, JointTrajec
 from sightplan_arm.limits import Limits
 from sightplan_arm.notifier import Notifier
 from sightplan_arm.surroundings import NOTHING, Around, Solid
-from sightplan_arm.trajectories import sample, stopping
+from sightplan_arm.trajectories import giving_way, sample, stopping
 from sightplan_arm.watchdog import Beats, Fingers, off_track
 
 if TYPE_CHECKING:
@@ -109,6 +111,7 @@ EMPTY_M = 0.0012
 OPENED_M = 0.003
 """Fingers that have opened by so much no longer hold what they held [m]."""
 
+_GIVING_WAY = 0.2  # part of the greatest velocities and accelerations
 AGAIN_S = 0.05
 """An arm that does not brake is told again at most so often [s]."""
 
@@ -134,8 +137,8 @@ class _Motion:
     trajectory: JointTrajectory | None = None
     error: ArmStoppedError | None = None
     timed: bool = True  # whether the arm's clock still is the one on which it was begun
-    guarded: bool = False
-    met: bool = False  # something was in the way of a guarded motion: the arm was told to stand
+    guard_rad: float = math.inf  # a joint that is off by more has met something
+    met: bool = False
 
 
 @dataclass
@@ -318,7 +321,8 @@ class Gate:
             around: what stands there, and what may touch in this motion. What is in the hand, and
                 how far the fingers are apart, the gate knows better.
             guarded: whether the motion may end where something is in the way: as soon as a joint
-                is off by ``guard_rad`` of the settings, the arm is told to stand where it is.
+                is off by ``guard_rad`` of the settings more than it was at the start, the arm is
+                told to stay where it is.
 
         Returns:
             Whether the motion was carried out to its end.
@@ -342,7 +346,9 @@ class Gate:
         with self._lock:
             self._admit(epoch)
             self._check_start(trajectory)
-            motion = _Motion(what, self._arm.now_s(), trajectory, guarded=guarded)
+            motion = _Motion(what, self._arm.now_s(), trajectory)
+            if guarded:
+                motion.guard_rad = self.settings.guard_rad + self._away(trajectory.positions[0])
             self._send(lambda: self._arm.command(trajectory), motion)
         self._notifier.wake()
         self._watch_over(motion, lambda: self._arrived(motion))
@@ -663,6 +669,11 @@ class Gate:
             raise ArmStoppedError('jump', f'the motion begins with a velocity that differs by '
                                   f"{faster:.2f} rad/s from the arm's")
 
+    def _away(self, posture: Vector) -> float:
+        """How far a joint is measured from a posture [rad]; 0 where nothing is measured."""
+        state = self._arm.state()
+        return 0.0 if state is None else float(np.abs(state.positions - posture).max())
+
     def _waiting_for(self) -> Iterator[str]:
         if self._state is GateState.STOPPED:
             yield 'a person who has seen to it and re-arms the arm'
@@ -789,7 +800,7 @@ class Gate:
             still = bool((np.abs(state.velocities) <= self.settings.still_rad_s).all())
             tolerance = self._robot.safety.start_tolerance_rad
             late_s = state.stamp_s - end_s
-            if still and (motion.met or away <= 0.5 * tolerance
+            if still and (away <= 0.5 * tolerance
                           or (late_s > self.settings.settle_s and away <= tolerance)):
                 return True
         if late_s > self.settings.settle_s:
@@ -845,9 +856,9 @@ class Gate:
             if not off <= self._robot.safety.tracking_tolerance_rad:
                 raise ArmStoppedError('tracking', f'{motion.what}: the arm is {off:.3f} rad from '
                                       'where it should be')
-            if motion.guarded and not motion.met and off_track(
+            if not motion.met and off_track(
                     state, motion.start_s, motion.trajectory, settings.guard_delay_s,
-                    ) > settings.guard_rad:
+                    ) > motion.guard_rad:
                 self._give_way(motion, state)
             return
         # Nothing is commanded: the arm must stand, once it has had the time for it.
@@ -861,17 +872,20 @@ class Gate:
                                   'although nothing is commanded')
 
     def _give_way(self, motion: _Motion, state: JointState) -> None:
-        """Have the arm stand where it is, for something is in its way. The lock is held."""
-        log.info('%s: something is in the way', motion.what)
-        motion.met, motion.start_s = True, self._arm.now_s()
-        motion.trajectory = stopping(state.positions, 0.0 * state.velocities,
-                                     self._robot.arm.stop_acceleration, self._robot.arm.lower,
-                                     self._robot.arm.upper)
+        """Have the arm stay where it is, for something is in its way. The lock is held."""
+        assert motion.trajectory is not None
+        log.warning('%s: something is in the way of the arm, which gives way', motion.what)
+        now_s, arm = self._arm.now_s(), self._robot.arm
+        told = sample(motion.trajectory, now_s - motion.start_s)[:2]
+        motion.met, motion.start_s = True, now_s
+        motion.trajectory = giving_way(*told, np.clip(state.positions, arm.lower, arm.upper),
+                                       arm.stop_acceleration, _GIVING_WAY * arm.max_velocity,
+                                       _GIVING_WAY * arm.max_acceleration)
         try:
             self._arm.command(motion.trajectory)
         except Exception as error:
             raise ArmStoppedError('command_failed', f'{motion.what}: the arm did not take the '
-                                  f'command to stand: {error}') from error
+                                  f'command to give way: {error}') from error
 
     def _check_bodies(self, state: JointState) -> None:
         """Raise ArmStoppedError if bodies are measured to overlap.

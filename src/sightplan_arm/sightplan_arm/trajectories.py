@@ -111,6 +111,29 @@ class Spline:
         return np.asarray(sum(np.abs(q1 - q0) for q0, q1 in itertools.pairwise(places)))
 
 
+def giving_way(q: Array, dq: Array, to: Array, stop_acceleration: Array, max_velocity: Array,
+               max_acceleration: Array) -> JointTrajectory:
+    """Brake, and then go slowly to where something has kept the arm.
+
+    Args:
+        q: (N,) positions to which the arm is told to go now [rad].
+        dq: (N,) velocities, likewise [rad/s].
+        to: (N,) where it is.
+        stop_acceleration: (N,) with which it brakes [rad/s2].
+        max_velocity: (N,) which are kept to then [rad/s].
+        max_acceleration: (N,) likewise [rad/s2].
+    """
+    brake = stopping(q, dq, stop_acceleration)
+    ends = brake.positions[-1]
+    if float(np.abs(to - ends).max()) < _SAME_RAD:
+        return brake
+    back = timed(joint_line(ends, to), max_velocity, max_acceleration)
+    return JointTrajectory(
+        np.concatenate([brake.times_s, brake.times_s[-1] + back.times_s[1:]]),
+        np.concatenate([brake.positions, back.positions[1:]]),
+        np.concatenate([brake.velocities, back.velocities[1:]]))
+
+
 def backwards(trajectory: JointTrajectory) -> JointTrajectory:
     """The same way back, at the same pace."""
     times = trajectory.times_s

@@ -14,6 +14,7 @@ from arm_doubles import FollowingArm, WallClock, brakes, way
 from sightplan.model import InputError, WorldError
 from sightplan_arm.gate import CAUSES, HOLDING, LATCHING, REFUSING, Gate, GateSettings, GateState
 from sightplan_arm.hardware import ArmStoppedError, JointState, JointTrajectory
+from sightplan_arm.trajectories import sample
 from sightplan_arm.watchdog import Fingers
 
 
@@ -27,6 +28,7 @@ class Bench:
         self.gate.new_episode()
         self.there = robot.arm.park + 0.35 * (robot.arm.ready - robot.arm.park)
         self.go = way(robot, robot.arm.park, self.there)
+        self.slow = way(robot, robot.arm.park, self.there, 0.25)
 
     def follow(self, trajectory=None, what='a way'):
         self.gate.follow(self.go if trajectory is None else trajectory, what)
@@ -332,31 +334,59 @@ def test_an_arm_that_does_not_follow_is_stopped(bench):
 
 
 def test_something_in_the_way_ends_a_guarded_motion_and_the_arm_gives_way(bench):
-    bench.arm.after(bench.go.duration_s / 2, lambda: setattr(bench.arm, 'stuck', True))
-    assert not bench.gate.follow(bench.go, 'down', guarded=True)
+    bench.arm.after(bench.slow.duration_s / 2, lambda: setattr(bench.arm, 'stuck', True))
+    assert not bench.gate.follow(bench.slow, 'down', guarded=True)
     status = bench.gate.status()
     assert (status.state, bench.gate.stops) == (GateState.ARMED, 0)
     sent, met = bench.arm.sent
     off = np.abs(sent.trajectory.positions - bench.arm.posture).max(axis=1)
     nearest = sent.trajectory.times_s[np.argmin(off)]
     assert met.time_s - nearest < 0.2, 'it presses no longer than it takes to notice'
-    assert np.allclose(met.trajectory.positions, bench.arm.posture)
+    told = sample(sent.trajectory, met.time_s - sent.time_s)
+    assert met.trajectory.positions[0] == pytest.approx(told[0]), 'nothing jerks'
+    assert met.trajectory.velocities[0] == pytest.approx(told[1])
+    assert met.trajectory.positions[-1] == pytest.approx(bench.arm.posture)
     bench.arm.stuck = False
     back = way(bench.robot, bench.arm.posture, bench.robot.arm.park)
     assert bench.gate.follow(back, 'back up')
     assert bench.arm.posture == pytest.approx(bench.robot.arm.park)
 
 
+def test_an_arm_that_begins_a_little_off_has_not_met_anything(bench):
+    bench.arm.offset_rad[3] = 0.009
+    assert bench.gate.follow(bench.slow, 'down', guarded=True)
+
+
+@pytest.mark.parametrize('act', ['hold', 'stop'])
+def test_an_arm_that_gives_way_can_be_held_and_stopped(bench, act):
+    def met(trajectory):
+        if bench.arm.stuck:
+            bench.arm.after(0.02, getattr(bench.gate, act))
+            bench.arm.on_command = lambda trajectory: None
+    bench.arm.on_command = met
+    bench.arm.after(bench.slow.duration_s / 2, lambda: setattr(bench.arm, 'stuck', True))
+    error = bench.error(lambda: bench.gate.follow(bench.slow, 'down', guarded=True))
+    assert error.cause == {'hold': 'cancelled', 'stop': 'stop_request'}[act]
+    assert bench.gate.status().state is {'hold': GateState.HOLDING,
+                                         'stop': GateState.STOPPED}[act]
+
+
+def test_in_a_dry_run_a_guarded_motion_meets_nothing(make):
+    bench = make(GateSettings(dry_run=True))
+    assert bench.gate.follow(bench.slow, 'down', guarded=True)
+    assert bench.arm.sent == []
+
+
 def test_something_in_the_way_of_another_motion_stops_the_arm(bench):
-    bench.arm.after(bench.go.duration_s / 2, lambda: setattr(bench.arm, 'stuck', True))
-    assert bench.error(bench.follow).cause == 'tracking'
+    bench.arm.after(bench.slow.duration_s / 2, lambda: setattr(bench.arm, 'stuck', True))
+    assert bench.error(bench.follow, bench.slow).cause == 'tracking'
     assert bench.gate.status().state is GateState.STOPPED
 
 
 @pytest.mark.parametrize('late_s', [0.0, 0.05])
 def test_a_guarded_motion_that_nothing_is_in_the_way_of_is_carried_out(bench, late_s):
     bench.arm.late_s = late_s
-    assert bench.gate.follow(bench.go, 'down', guarded=True)
+    assert bench.gate.follow(bench.slow, 'down', guarded=True)
     assert len(bench.arm.sent) == 1
     assert bench.arm.posture == pytest.approx(bench.there, abs=1e-3)
 
@@ -364,9 +394,9 @@ def test_a_guarded_motion_that_nothing_is_in_the_way_of_is_carried_out(bench, la
 def test_an_arm_that_does_not_take_the_command_to_stand_is_stopped(bench):
     def stick():
         bench.arm.stuck = bench.arm.broken = True
-    bench.arm.after(bench.go.duration_s / 2, stick)
+    bench.arm.after(bench.slow.duration_s / 2, stick)
     with pytest.raises(ArmStoppedError) as raised:
-        bench.gate.follow(bench.go, 'down', guarded=True)
+        bench.gate.follow(bench.slow, 'down', guarded=True)
     assert raised.value.cause == 'command_failed'
     assert bench.gate.status().state is GateState.STOPPED
 

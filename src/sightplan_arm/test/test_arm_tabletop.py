@@ -162,22 +162,45 @@ def test_a_hand_that_something_holds_up_at_the_place_lets_go_there_and_leaves():
     assert np.allclose(bench.table.posture, ROBOT.arm.park, atol=1e-6)
 
 
-def test_a_thing_that_comes_upon_a_tall_one_on_its_way_down_is_put_elsewhere_or_kept():
+@pytest.mark.parametrize('where', ['down to above its place', 'down beside what is high'])
+@pytest.mark.parametrize(('often', 'cause'), [(1, 'done'), (9, 'no_room')])
+def test_a_thing_that_comes_upon_a_tall_one_on_its_way_down_is_put_elsewhere_or_kept(
+        where, often, cause):
     """What is beside the place was seen, but not as near as it is."""
-    for often, cause in ((1, 'done'), (9, 'no_room')):
-        bench = bar_bench(box('blue', -0.25, -0.07, (0.04, 0.04, 0.12)))
-        assert bench.skills.grasp_at(bench.around('a'), 'bar').report.cause == 'done'
-        bench.gate.in_the_way['down beside what is high'] = often
-        done = bench.skills.place_at(bench.at(-0.25, -0.15, 0.012), 'tray')
-        assert done.report.cause == cause, done.report.message
-        assert bench.gate.motions.count('down beside what is high') == 2
-        if cause == 'done':
-            assert bench.table.held is None and bench.bottom() == pytest.approx(0.0, abs=0.02)
-        else:
-            assert done.feedback.message.endswith(STILL_HELD)
-            assert bench.table.held[0] == 'a' and bench.skills.carried is not None
-            assert np.allclose(bench.table.posture, ROBOT.arm.park, atol=1e-6)
-            assert bench.skills.put_back().report.cause == 'done'
+    bench = bar_bench(box('blue', -0.25, -0.07, (0.04, 0.04, 0.12)))
+    assert bench.skills.grasp_at(bench.around('a'), 'bar').report.cause == 'done'
+    bench.gate.in_the_way[where] = often
+    done = bench.skills.place_at(bench.at(-0.25, -0.15, 0.012), 'tray')
+    assert done.report.cause == cause, done.report.message
+    assert bench.gate.motions.count(where) == 2
+    if cause == 'done':
+        assert bench.table.held is None and bench.bottom() == pytest.approx(0.0, abs=0.02)
+    else:
+        assert done.feedback.message.endswith(STILL_HELD)
+        assert bench.table.held[0] == 'a' and bench.skills.carried is not None
+        assert np.allclose(bench.table.posture, ROBOT.arm.park, atol=1e-6)
+        bench.gate.in_the_way.clear()
+        assert bench.skills.put_back().report.cause == 'done'
+
+
+def test_a_thing_that_is_lost_on_the_way_back_is_not_said_to_be_held(monkeypatch):
+    bench = bar_bench(box('blue', -0.25, -0.07, (0.04, 0.04, 0.12)))
+    assert bench.skills.grasp_at(bench.around('a'), 'bar').report.cause == 'done'
+    bench.gate.in_the_way['down beside what is high'] = 1
+    follow = bench.gate.follow
+
+    def slips(trajectory, what, around, **options):
+        done = follow(trajectory, what, around, **options)
+        if what.startswith('back (down beside'):
+            bench.table._let_go()
+            bench.table.opening = 0.0
+        return done
+
+    monkeypatch.setattr(bench.gate, 'follow', slips)
+    done = bench.skills.place_at(bench.at(-0.25, -0.15, 0.012), 'tray')
+    assert done.report.cause == 'dropped' and STILL_HELD not in done.feedback.message
+    assert bench.skills.held is None and bench.skills.carried is None
+    assert np.allclose(bench.table.posture, ROBOT.arm.park, atol=1e-6)
 
 
 def test_what_hangs_low_is_carried_the_slower():

@@ -72,6 +72,21 @@ def test_what_falls_into_a_drawer_stays_in_it(exact):
         assert exact.arm.places()['napkin 1'][0][2] > floor - 0.004
 
 
+def test_steps_of_the_physics_are_whole_again_after_what_fell_and_in_the_next_episode(exact):
+    def parts():
+        return exact.arm._bullet.getPhysicsEngineParameters()['numSubSteps']
+
+    high = (Placed('napkin 1', thing('napkin'), Pose((0.0, 0.0, 0.5), 0.0)),)
+    exact.arm.lay(high)
+    exact.arm.advance(0.1)
+    assert parts() > 1
+    exact.arm.lay(())
+    assert parts() == 0
+    exact.arm.lay(high)
+    exact.arm.advance(1.0)
+    assert parts() == 0
+
+
 def test_what_the_camera_sees_stands_where_physics_has_it(exact):
     exact.reset(table(('can', 'red', -0.2, 0.1, 0.0), ('box', 'blue', 0.2, -0.1, 0.3)))
     surface = see_surface(exact.camera.observe(), exact.robot.camera.pose, (0.42, 0.34))

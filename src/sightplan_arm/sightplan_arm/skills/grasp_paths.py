@@ -18,6 +18,7 @@ from sightplan_arm.skills.clearance import Box
 from sightplan_arm.skills.grasps import Grasp
 from sightplan_arm.skills.motions import (
     GUARDED,
+    STEP_M,
     Motion,
     MotionSequence,
     NoRoomError,
@@ -35,7 +36,6 @@ _Planned = TypeVar('_Planned')
 _ROOM_M = 0.005  # distance to things that is enough around a grasp
 _LEAST_M = 0.003  # distance below which a path is not taken
 _MARGIN_M = 0.01  # below the hand's body, at its lowest
-_STEP_M = 0.01
 _BEFORE_M = 0.01  # so far above a thing the hand goes slower
 _DROP_M = 0.002  # height above where it was at which a thing is let go
 
@@ -50,7 +50,7 @@ class Moves:
 
     Attributes:
         grasp: what they are for.
-        fetch: to the thing; the last is guarded, while the fingers go around it.
+        fetch: to the thing; guarded on the way down.
         lift: up with it.
         escape: from the thing back to where the camera sees everything, with an empty hand.
         put_back: down again from where the lift ends.
@@ -280,8 +280,8 @@ class GraspPlanner:
         sequence.out('approach', 'to above the thing', path[-1], boxes, self._room_m)
         high_m = top_m(thing.surface, thing.cells) - float(grasp.pose[2, 3])
         around, above = self._paths.cut(path, max(
-            high_m + self._robot.gripper.hand.below_tip_m, 0.0) + _BEFORE_M, _STEP_M)
-        sequence.along('approach', 'down to the thing', above[::-1], self._slow)
+            high_m + self._robot.gripper.hand.below_tip_m, 0.0) + _BEFORE_M, STEP_M)
+        sequence.along('approach', 'down to the thing', above[::-1], self._slow, guarded=True)
         sequence.along('approach', 'down around the thing', around[::-1], GUARDED * self._slow,
                        guarded=True)
         return sequence
@@ -319,7 +319,7 @@ def _check_way(thing: Thing, way: Sequence[Vector], low_m: float) -> None:
     last = np.asarray(thing.centre_m)
     for point in way:
         length = float(np.linalg.norm(np.asarray(point) - last))
-        for part in np.linspace(0.0, 1.0, max(2, math.ceil(length / _STEP_M))):
+        for part in np.linspace(0.0, 1.0, max(2, math.ceil(length / STEP_M))):
             shift = np.round((last + part * (np.asarray(point) - last) - thing.centre_m) / CELL_M)
             r, c = rows + int(shift[1]), columns + int(shift[0])
             inside = (r >= 0) & (r < high.shape[0]) & (c >= 0) & (c < high.shape[1])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -99,14 +99,14 @@ class PathPlanner:
 
         Args:
             path: (K, N).
-            reach_m: how high the end reaches, at most half of the path.
+            reach_m: how high the end reaches.
             piece_m: about how high a step is.
 
         Returns:
             (M, N) the end, and (L, N) what is above, from where the end ends.
         """
         heights = self.heights(path)
-        reach = min(reach_m, float(heights[-1] - heights[0]) / 2)
+        reach = min(reach_m, float(heights[-1] - heights[0]))
         wanted = heights[0] + np.linspace(0.0, reach, 1 + max(1, round(reach / piece_m)))
         end = np.stack([np.interp(wanted, heights, joint) for joint in path.T], axis=1)
         return end, np.concatenate([end[-1:], path[heights > self.heights(end)[-1]]])
@@ -196,9 +196,7 @@ class PathPlanner:
 
     def is_clear(self, path: Vector, blocks: Sequence[Obstacle], room_m: float) -> bool:
         """Whether the whole hand, fingers included, keeps a distance from blocks and table."""
-        heights = self.kinematics.fk_many(
-            np.linspace(path[0], path[-1], 20) if len(path) == 2 else path,
-            (self.robot.tip_frame,))[:, 0, 2]
+        heights = self.heights(np.linspace(path[0], path[-1], 20) if len(path) == 2 else path)
         wanted = room_m + self.robot.gripper.hand.fingers_m  # ``Clearance`` knows no fingers
         return (float(heights.min()) > _LOW_M
                 and self.clearance.least_m(path, blocks, wanted) >= wanted)
@@ -290,9 +288,11 @@ def back_from(paths: PathPlanner, posture: Vector, motions: Sequence[Motion],
         speed: part of the speed with which it leaves what was in the way.
     """
     *before, last = motions
+    # As it stands it may be nearer than the margin to what was seen beside its way.
+    around = replace(last.around, obstacles=())
     made = last.trajectory.positions
     made = made[:1 + int(np.abs(made - posture).max(axis=1).argmin())][::-1]
-    sequence = MotionSequence(paths, posture, last.around)
+    sequence = MotionSequence(paths, posture, around)
     sequence.along('retreat', f'back ({last.what})', np.concatenate(
         [posture[None], made[_APART::_APART], last.trajectory.positions[:1]]), speed)
     return (*sequence.take(), *(

@@ -64,6 +64,7 @@ _ASIDE = 0.4  # and only if the place that was pointed at is so far off the midd
 _HANDLE_M = 0.033  # what is narrower than this, such as a handle of a tray, is no room
 _SAME_M, _SAME_RAD = 0.015, 0.3
 _HANGS_M = 0.10  # what hangs lower swings between the fingers, and is carried the slower for it
+_SLOWEST = 0.3  # part of the speed
 _SWING = 0.05  # and so far aside for each metre that it does
 _BESIDE_M = 0.03  # what is high and so near may be met on the way down
 _FELT_M, _PIECE_M = 0.018, 0.003  # the last of the way down, and how much of it is done at a time
@@ -472,8 +473,7 @@ class PlaceMoves:
 
     Attributes:
         spot: where.
-        bring: to just above the place with the thing in the hand; the last may be guarded, beside
-            what is high.
+        bring: to just above the place with the thing in the hand; guarded on the way down.
         lower: the rest of the way down, piece by piece, guarded.
         leave: from there to where the camera sees everything.
         way: (K, N) postures on the way up from the place, the lowest first.
@@ -574,7 +574,7 @@ class PlacePlanner:
         beside = above[:1]
         if high_m > 0.0:
             beside, above = self._paths.cut(above, high_m, STEP_M)
-        sequence.along('place', 'down to above its place', above[::-1], self._slow)
+        sequence.along('place', 'down to above its place', above[::-1], self._slow, guarded=True)
         sequence.along('place', 'down beside what is high', beside[::-1], GUARDED * self._slow,
                        guarded=True)
         bring = sequence.take()
@@ -620,7 +620,7 @@ class PlacePlanner:
 
     def _pace(self, hang_m: float) -> float:
         """Part of the speed with a thing that hangs so far below the tip."""
-        return self._slow * (_HANGS_M / max(hang_m, _HANGS_M)) ** 2
+        return self._slow * max((_HANGS_M / max(hang_m, _HANGS_M)) ** 2, _SLOWEST)
 
     def _high(self, surface: Surface, without: Mask | None = None) -> list[Box]:
         least = self._robot.gripper.hand.fingers_m - _MARGIN_M

@@ -420,10 +420,11 @@ class PointingSkills(ArmUse):
         gripper, dry = self._robot.gripper, self._gate.status().dry_run
         with watch.phase('release'):
             self._gate.grip(moves.grasp.opening_m, gripper.force_n, 'open the fingers')
-        if not self._follow(moves.fetch, watch):
-            self._follow(self._back(moves.fetch), watch)
-            self._open(watch)
-            return None
+        for number, motion in enumerate(moves.fetch, 1):
+            if not self._follow((motion,), watch):
+                self._follow(self._back(moves.fetch[:number]), watch)
+                self._open(watch)
+                return None
         with watch.phase('grasp'):
             self._arm.wait(0.0 if dry else self._settle_s)
             opening = self._gate.grip(0.0, self._force_n(moves.grasp), 'grasp',

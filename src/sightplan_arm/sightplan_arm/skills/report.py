@@ -42,13 +42,15 @@ CAUSES = (DONE, DRY_RUN, STOPPED, FAILED, MISSED_GRASP, DROPPED, MISPLACED, DIST
 ``done``: carried out. ``dry_run``: planned, nothing was sent. ``stopped``: the gate refused or
 broke off a motion. ``failed``: camera, arm or fingers broke down; as with ``stopped`` the action
 ended in an error. ``missed_grasp``, ``dropped``, ``misplaced``: what fingers and camera told of a
-motion that went wrong; ``disturbed``: the block is where it should be, something else is not
-where it was; ``stuck``: a drawer did not move as far as it should. The others say why nothing
-moved: ``unknown`` action or object; ``not_found``: the block is not seen; ``unclear``: what is
-seen cannot be, or something is there of which it is not known what or where it is; ``covered``,
-``already_there``, ``column_full``, ``taken`` (the cell to which a piece should go),
-``off_board``: no sense in what is seen; ``belief_mismatch``: the agent is sure of something else;
-``no_room`` for the hand; ``unreachable``; ``occupied``: the hand is not empty; ``no_grasp``:
+motion that went wrong (a finger that came upon something on its way down is a missed grasp);
+``disturbed``: the block is where it should be, something else is not where it was; ``stuck``: a
+drawer did not move as far as it should. The others say why nothing moved: ``unknown`` action or
+object; ``not_found``: the block is not seen; ``unclear``: what is seen cannot be, or something is
+there of which it is not known what or where it is; ``covered``, ``already_there``,
+``column_full``, ``taken`` (the cell to which a piece should go), ``off_board``: no sense in what
+is seen; ``belief_mismatch``: the agent is sure of something else; ``no_room`` for the hand, or
+what it held came upon something on its way down, and is back in the air; ``unreachable``;
+``occupied``: the hand is not empty; ``no_grasp``:
 nothing of the thing fits between the fingers; ``empty_hand``: nothing is held that could be put
 down; ``no_handle``: no handle is seen on a front.
 """

@@ -204,8 +204,9 @@ class TabletopSkills(PointingSkills):
 
         Returns:
             EXECUTED; the report's cause is ``done``, or why not: ``empty_hand``, ``dropped`` on
-            the way, ``no_room`` there, ``unreachable``, ``misplaced``: it is not seen there. Of
-            what was refused before anything moved the thing is still in the hand.
+            the way, ``no_room`` there (or it came upon something on the way down, and is back),
+            ``unreachable``, ``misplaced``: it is not seen there. After ``no_room`` and
+            ``unreachable`` the thing is still in the hand.
 
         Raises:
             ArmStoppedError: the gate refused or broke off a motion.
@@ -336,15 +337,21 @@ class TabletopSkills(PointingSkills):
             ``done``; ``dropped``: the fingers closed on the way; ``no_room``: it came upon
             something on the way down, and is back where it came from, in the hand.
         """
-        dry = self._gate.status().dry_run
-        for motion in moves.bring:
+        for number, motion in enumerate(moves.bring, 1):
             free = self._follow((motion,), watch)
-            if not dry and self._opening() < _SOMETHING_M:
+            if self._is_empty():
                 return causes.DROPPED
-        if free:
-            return causes.DONE
-        self._follow(self._back(moves.bring), watch)
-        return causes.NO_ROOM
+            if not free:
+                for back in self._back(moves.bring[:number]):
+                    self._follow((back,), watch)
+                    if self._is_empty():
+                        return causes.DROPPED
+                return causes.NO_ROOM
+        return causes.DONE
+
+    def _is_empty(self) -> bool:
+        """Whether the fingers have closed on nothing."""
+        return not self._gate.status().dry_run and self._opening() < _SOMETHING_M
 
     def _put_down(self, before: Surface, held: Carried, moves: PlaceMoves, meant: Mask | None,
                   brought: str, watch: Stopwatch) -> tuple[str, str]:
@@ -353,7 +360,7 @@ class TabletopSkills(PointingSkills):
             return self._lost('the fingers closed on the way: the thing is lost', watch)
         dry = self._gate.status().dry_run
         touched = self._lower(moves.lower, dry, watch)
-        if not dry and self._opening() < _SOMETHING_M:
+        if self._is_empty():
             return self._lost('the fingers closed on the way down: the thing is lost', watch)
         with watch.phase('release'):
             self._gate.grip(moves.spot.opening_m, self._robot.gripper.force_n,

@@ -101,6 +101,7 @@ class SimulatedArm(Closing):
         self._steps = 0
         self._after_step: list[Callable[[], None]] = []
         self._blocks: dict[str, int] = {}
+        self._closely = False
         self.reset({})
 
     # --- protocol Arm -------------------------------------------------------------------------
@@ -311,7 +312,7 @@ class SimulatedArm(Closing):
         bullet.resetSimulation()
         bullet.setPhysicsEngineParameter(
             fixedTimeStep=self._step_s, numSolverIterations=_ITERATIONS,
-            deterministicOverlappingPairs=1)
+            numSubSteps=0, deterministicOverlappingPairs=1)
         bullet.setGravity(0.0, 0.0, -9.81)
         self._closely = False
         self._build_table()
