@@ -123,6 +123,20 @@ def test_what_hangs_low_keeps_away_from_what_is_high_but_not_from_walls(high, fi
     assert bool(seen.spots((0.15, 0.0), meant='b', around_m=0.02)) is fits
 
 
+def test_fingers_keep_a_little_more_from_what_is_high_beside_a_place():
+    # Higher than the fingers' ends, lower than the hand's body.
+    wall, low = box('green', 0.19, 0.0, (0.02, 0.2, 0.12)), box('red', -0.2, -0.15, (.03, .03, .1))
+    seen, hand = Seen(low, box('blue', 0.1, 0.0, (0.16, 0.18, 0.01)), wall), ROBOT.gripper.hand
+    rooms = []
+    for x in (0.12, 0.14, 0.16):
+        for spot in seen.spots((x, 0.0), meant='b', around_m=0.03):
+            opens = rotation_from_vector((0.0, 0.0, spot.turn_rad)) @ seen.held().pose[:3, 1]
+            reach = (abs(opens[0]) * (spot.opening_m / 2 + hand.finger_thickness_m)
+                     + abs(opens[1]) * hand.finger_half_width_m)
+            rooms.append(0.18 - spot.tip_m[0] - reach)
+    assert 0.0065 < min(rooms) < 0.012, 'without the 4 mm it would be 5.2'
+
+
 def test_the_fingers_open_wide_where_there_is_room_and_little_where_there_is_none():
     tray = box('blue', 0.1, 0.0, (0.3, 0.2, 0.01))
     free = Seen(bottle(), tray).spots((0.1, 0.0), meant='b')[0]
