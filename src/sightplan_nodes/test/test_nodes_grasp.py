@@ -179,12 +179,13 @@ def test_after_a_hold_what_is_held_is_put_back_and_the_camera_shows_it(table, mo
         arm, gate, shown = arm_world(bridge).arm, arm_world(bridge).gate, bridge._frame
         follow = gate.follow
 
-        def held_at_the_top(trajectory, what: str, *around) -> None:
-            follow(trajectory, what, *around)
+        def held_at_the_top(trajectory, what: str, *around, **options) -> bool:
+            done = follow(trajectory, what, *around, **options)
             if what.startswith('up with'):
                 monkeypatch.undo()
                 gate.hold('cancelled', 'somebody cancelled')
                 gate.check_armed()
+            return done
         monkeypatch.setattr(gate, 'follow', held_at_the_top)
         with pytest.raises((CancelledError, WorldError)):
             client.grasp(region)

@@ -45,7 +45,7 @@ from sightplan_sim.tabletop.tidying import tidying
 from sightplan_sim.tabletop.visible import Visible
 
 SEEDS = (0,)
-FEW, SOME = (5, 5, 2), (24, 18, 8)
+FEW, SOME = (5, 5, 2), (12, 9, 4)
 """How many tables of each horizon and set."""
 UPPER, LOWER = 'drawer 1', 'drawer 2'
 HAND_OPENS_M = 0.075
