@@ -137,7 +137,7 @@ def giving_way(q: Array, dq: Array, to: Array, stop_acceleration: Array, max_vel
 def backwards(trajectory: JointTrajectory) -> JointTrajectory:
     """The same way back, at the same pace."""
     times = trajectory.times_s
-    return JointTrajectory(times[-1] - times[::-1] + times[0], trajectory.positions[::-1].copy(),
+    return JointTrajectory(times[-1] - times[::-1], trajectory.positions[::-1].copy(),
                            -trajectory.velocities[::-1])
 
 
