@@ -87,6 +87,7 @@ into files of its own in process: here the bags have it."""
 
 
 _STATUS_COMES_S = 2.0
+_VIEWER_COMES_S = 15.0
 _FINISH_S = 120.0
 """Limit for the recorder to summarise a run, however long it was [s]."""
 _HARDWARE = f'{names.HARDWARE}/{names.SIM_BRIDGE}'
@@ -100,6 +101,8 @@ class ExperimentSettings:
     autostart: bool = param(True, 'Run at once what the parameters say, report, and exit; '
                                   'otherwise wait for goals of ~/run_experiment')
     report: bool = param(False, 'With autostart: write a report of the run, and name it')
+    rerun: str = param('', 'Where rerun_viewer shows the run: the first picture waits until it '
+                           'sees the world; empty: there is no viewer')
     startup_timeout_s: float = param(
         180.0, 'Limit for the other nodes to be ready (a model may be loading) [s]', low=0.1,
         high=3600.0)
@@ -170,6 +173,10 @@ class ExperimentNode(Node):
                          for node in nodes}
         self.create_subscription(msg.EpisodeResult, names.EPISODE_RESULT, self._results.put,
                                  qos.EVENTS, callback_group=group)
+        self._viewer_hears: frozenset[str] = frozenset()
+        if self._settings.rerun:
+            self.create_subscription(msg.Heartbeat, names.PRESENCE, self._see_viewer,
+                                     qos.PRESENCE, callback_group=group)
         self._worker = Worker(self, names.EXPERIMENT)
         self._server = ActionServer(
             self, RunExperiment, '~/run_experiment',
@@ -196,6 +203,14 @@ class ExperimentNode(Node):
 
     def _see_arm(self, status: msg.ArmStatus) -> None:
         self._arm = status
+
+    def _see_viewer(self, message: msg.Heartbeat) -> None:
+        if message.node == self._full_name(names.RERUN_VIEWER):
+            self._viewer_hears = frozenset(message.hears)
+
+    def _full_name(self, node: str) -> str:
+        """Name of another node of this graph, as heartbeats on ``/presence`` have it."""
+        return f'{self.get_namespace()}/{node}'.lstrip('/')
 
     def _how_to_rearm(self) -> str:
         service = self.resolve_service_name(names.rearm(self._world))
@@ -322,6 +337,7 @@ class ExperimentNode(Node):
             session_json=json.dumps({**session(settings), 'graph': graph})),
             self._settings.call_timeout_s, self._cancelled)
         self._recorder = self._process(names.EPISODE_RESULT)
+        self._wait_for_viewer()
         folder, told = Path(reply.out), dict.fromkeys(models, '')
 
         def carry_over() -> None:
@@ -438,6 +454,22 @@ class ExperimentNode(Node):
             changes['backend_options'] = json.loads(given['backend_settings'])
             changes['answers'] = given.get('answers', settings.answers)
         return dataclasses.replace(settings, **changes), model, graph
+
+    def _wait_for_viewer(self) -> None:
+        """Give a viewer time to find the world, whose first picture it shall show.
+
+        Who hears the world's heartbeats also gets its pictures: discovery keeps the order in which
+        a node made its topics, and that of the heartbeats is the last one.
+        """
+        end_s = time.monotonic() + _VIEWER_COMES_S
+        while (self._settings.rerun and not self._cancelled()
+               and self._full_name(self._world) not in self._viewer_hears):
+            if time.monotonic() >= end_s:
+                self.get_logger().warning(
+                    f'{names.RERUN_VIEWER} has not found {self._world} within '
+                    f'{_VIEWER_COMES_S:g} s: it may not show the first pictures')
+                return
+            time.sleep(0.02)
 
     def _episode(self, spec: EpisodeSpec, domain: Domain, wait_for_arm: bool,
                  ) -> tuple[dict[str, Any] | None, SightplanError | None]:

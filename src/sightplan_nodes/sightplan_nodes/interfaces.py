@@ -306,7 +306,7 @@ _OF_NODES: Mapping[str, Callable[[Values, Values], Interface]] = {
     names.VLM_PLANNER: _vlm_planner, names.PATH_CRITIC: _path_critic,
     names.SYMBOLIC_PLANNER: _symbolic_planner, names.AGENT: _agent,
     names.METRICS_RECORDER: _metrics_recorder, names.EXPERIMENT: _experiment,
-    'rerun_viewer': _rerun_viewer, 'bag_player': _bag_player}
+    names.RERUN_VIEWER: _rerun_viewer, 'bag_player': _bag_player}
 """By executable of this package."""
 
 

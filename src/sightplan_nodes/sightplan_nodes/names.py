@@ -35,6 +35,7 @@ SYMBOLIC_PLANNER = 'symbolic_planner'
 VLM_PLANNER = 'vlm_planner'
 PATH_CRITIC = 'path_critic'
 EXPERIMENT = 'experiment'
+RERUN_VIEWER = 'rerun_viewer'
 
 GET_STATE = f'{SIM_BRIDGE}/get_state'
 PROVIDE_FACTS = f'{SIM_BRIDGE}/provide_facts'

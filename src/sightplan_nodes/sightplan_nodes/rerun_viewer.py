@@ -56,7 +56,7 @@ class RerunViewer(Node):
     exit_code: int | None = None
 
     def __init__(self, **node_arguments: Any) -> None:
-        super().__init__('rerun_viewer', **node_arguments)
+        super().__init__(names.RERUN_VIEWER, **node_arguments)
         self._settings = declare_settings(self, RerunViewerSettings)
         if not self._settings.target:
             raise InputError(f'rerun_viewer: parameter target is empty; it must be {TARGETS}')
@@ -65,7 +65,7 @@ class RerunViewer(Node):
                         for topic in (names.CAMERA_IMAGE, names.CAMERA_LABELLED)}
         self._reorder_buffer = ReorderBuffer()
         self._reader = EventReader()
-        self._worker = Worker(self, 'rerun_viewer')
+        self._worker = Worker(self, names.RERUN_VIEWER)
         group = ReentrantCallbackGroup()
         subscribe_to_events(self, self._worker.submit, self._take)
         for topic, ring in self._images.items():

@@ -182,6 +182,30 @@ def test_all_episodes_are_run_and_reported(made: Callable, capsys) -> None:
     assert 'episodes' in out.out
 
 
+def test_the_first_picture_waits_for_who_shows_it(made: Callable) -> None:
+    others = Others()
+    said = others.sim.create_publisher(msg.Heartbeat, names.PRESENCE, qos.PRESENCE)
+
+    def say(node: str, *hears: str) -> None:
+        said.publish(msg.Heartbeat(node=node, hears=list(hears)))
+    with made(others, rerun='shown.rrd') as (node, _):
+        eventually(lambda: others.started, 'the run')
+        eventually(said.get_subscription_count, 'who listens')
+        say(names.RERUN_VIEWER, names.AGENT)
+        say(names.AGENT, names.SIM_BRIDGE)
+        eventually(lambda: node._viewer_hears == {names.AGENT}, 'the heartbeat of the viewer')
+        assert not others.goals
+        say(names.RERUN_VIEWER, names.AGENT, names.SIM_BRIDGE)
+        assert ended(node) == 0
+    assert len(others.goals) == 3
+
+
+def test_a_viewer_that_does_not_come_is_not_waited_for_long(made: Callable, monkeypatch) -> None:
+    monkeypatch.setattr('sightplan_nodes.experiment._VIEWER_COMES_S', 0.1)
+    with made(Others(), rerun='shown.rrd') as (node, _):
+        assert ended(node) == 0
+
+
 def test_a_model_that_was_started_again_is_told_what_was_spent(made: Callable) -> None:
     others = Others()
     spending = [others.grounder.create_publisher(msg.Spending, '~/spending', qos.LATCHED)]
