@@ -11,7 +11,9 @@ import pytest
 import yaml
 from graph_testing import eventually
 
+from sightplan.graphs.hearing import LOST_S
 from sightplan.model import config_files
+from sightplan_nodes.names import SYMBOLIC_PLANNER
 
 pytestmark = pytest.mark.slow
 
@@ -29,17 +31,30 @@ if {always} or not mark.exists():
 main()
 '''
 
+SLOW = '''#!{python}
+"""The node, which takes its time for a plan: the run outlasts the time after which one is deaf."""
+import time
+from sightplan_nodes.symbolic_planner import SymbolicPlannerNode, main
+plan = SymbolicPlannerNode._plan
+SymbolicPlannerNode._plan = lambda *arguments: (time.sleep({pause_s}), plan(*arguments))[1]
+main()
+'''
+EPISODES, PAUSE_S = 15, 2.0
+assert EPISODES * PAUSE_S >= 1.5 * LOST_S
+
 
 def deaf_graph(folder: Path, node: str, always: bool, monkeypatch: pytest.MonkeyPatch) -> str:
     """The graph of an experiment with a node that is deaf; returns its file."""
     programs = folder / 'prefix/lib/deaf'
     programs.mkdir(parents=True)
-    program = programs / node
-    program.write_text(DEAF.format(python=sys.executable, node=node, always=always))
-    program.chmod(0o755)
+    for name, text in ((node, DEAF.format(python=sys.executable, node=node, always=always)),
+                       (SYMBOLIC_PLANNER, SLOW.format(python=sys.executable, pause_s=PAUSE_S))):
+        program = programs / name
+        program.write_text(text)
+        program.chmod(0o755)
     graph = yaml.safe_load(config_files('graphs')['experiment'].read_text())
     for spec in graph['nodes']:
-        if spec['name'] == node:
+        if spec['name'] in (node, SYMBOLIC_PLANNER):
             spec['package'] = 'deaf'
     file = folder / 'deaf.yaml'
     file.write_text(yaml.safe_dump(graph))
@@ -50,7 +65,8 @@ def deaf_graph(folder: Path, node: str, always: bool, monkeypatch: pytest.Monkey
 
 def begin(start, file: str, out: Path):
     return start(f'out:={out}', 'backend:=noisy_oracle', 'backend_options:=table=perfect',
-                 'method:=ground', 'split:=all', 'retry_errors:=true', graph_name=file, out=out)
+                 'method:=ground', f'episodes:={EPISODES}', 'retry_errors:=true', graph_name=file,
+                 out=out)
 
 
 def test_a_deaf_node_is_restarted_and_the_run_goes_on(
@@ -64,7 +80,7 @@ def test_a_deaf_node_is_restarted_and_the_run_goes_on(
     assert graph.wait() == 0, graph.text
     assert graph.text.count('is loaded (') == 2, 'one restart was enough'
     lines = graph.lines()
-    assert len(lines) == len({line['id'] for line in lines}) == 75
+    assert len(lines) == len({line['id'] for line in lines}) == EPISODES
     broken = [line for line in lines if line['stop'] == 'error']
     assert len(broken) <= 1, 'at most the episode under way is an error'
     assert all(line['measures']['solved'] for line in lines if line not in broken)
@@ -79,9 +95,9 @@ def test_a_deaf_recorder_ends_the_graph_which_goes_on_later(
                      'be restarted in a graph that runs; stopping the nodes, the same command '
                      'starts them again', graph.text), graph.text
     done = [line for line in graph.lines() if line['stop'] != 'error']
-    assert done and len(graph.lines()) < 75
+    assert done and len(graph.lines()) < EPISODES
     again = begin(start, file, tmp_path / 'run')
     assert again.wait() == 0, again.text
     lines = again.lines()
-    assert len(lines) == 75 and all(line['measures']['solved'] for line in lines)
+    assert len(lines) == EPISODES and all(line['measures']['solved'] for line in lines)
     assert [line for line in lines if line in done] == done, 'nothing finished is lost'

@@ -29,7 +29,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict:
     with (folder / 'errors.txt').open('w') as errors:
         done = subprocess.run(
             [sys.executable, '-m', 'sightplan.cli', 'bench', 'safety', '--robot', str(robot),
-             '--patience', '4', '--trials', '4', '--stops', '3', '--moves', '0', '--json'],
+             '--patience', '4', '--trials', '4', '--stops', '3', '--moves', '0', '--json',
+             '--out', str(folder / 'out')],
             stdout=subprocess.PIPE, stderr=errors, text=True, env=outside_environment(),
             timeout=LIMIT_S, check=False)
     said = (folder / 'errors.txt').read_text()

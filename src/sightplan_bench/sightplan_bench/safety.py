@@ -1,7 +1,5 @@
 """``sightplan bench safety``: what becomes of a moving arm when something dies or stops it.
 
-    python -m sightplan_bench.safety --trials 201 --stops 1000 --moves 100
-
 A ROS graph of its own with simulated hardware in real time: ``sim_bridge`` in the namespace of
 the hardware, ``arm_bridge`` in front of it, and the nodes that an episode needs. Three parts:
 
@@ -16,6 +14,9 @@ person re-arms it, resets refused. ``hang`` instead stops that process for a sec
 offers is used to get the arm to move. Nothing may, until it was re-armed and reset.
 
 *Moves*: nothing is killed. Whatever holds or stops the arm does so without a reason.
+
+A killed process can leave another one deaf for good. As under ``sightplan up``, the graph then
+ends; the trials that are missing are made on a new one.
 
 Times are those at which messages arrive at this process: what the bench itself is late counts
 against the arm.
@@ -39,21 +40,27 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.commands.frame import Result, add_command
+from sightplan.commands.frame import Result, add_command, stop_flag
+from sightplan.commands.frame import Stop as Stopped
 from sightplan.commands.progress import Pace
-from sightplan.model import InputError, SightplanError
+from sightplan.graphs.hearing import deaf, in_words
+from sightplan.model import InputError, SightplanError, user_path
+from sightplan.model.journal import Journal
+from sightplan.records.description import write_json
+from sightplan.records.provenance import provenance
 from sightplan_bench.output import count, say, shown
 
 if TYPE_CHECKING:
     from sightplan.model import Action
     from sightplan_bench.safety_node import Bench
 
+TRIALS, NODES, RESULT = 'trials.jsonl', 'nodes.log', 'safety.json'
 KINDS = ('grounder', 'camera', 'agent', 'arm_bridge')
 HANG = 'hang'
 _say = functools.partial(say, 'safety')
@@ -132,14 +139,17 @@ class Stop:
 
 @dataclass
 class Results:
-    """Of all parts.
+    """Of all parts, and of all graphs on which they were measured.
 
     Attributes:
         kills, stops: one by one.
         moves: causes of the reports of undisturbed moves, with their numbers.
         needless: holds and stops that nobody caused, by cause, in all parts.
         failed: trials that could not be made, by reason.
-        gaps: longest and usual time between messages, undisturbed, by what they are [ms].
+        gaps: longest and usual time between messages, undisturbed, by what they are [ms]; of the
+            last graph with moves.
+        deaf: what was said of a deaf node with which a graph ended.
+        commits: of the code, one for each graph.
     """
 
     kills: list[Kill] = field(default_factory=list)
@@ -148,6 +158,35 @@ class Results:
     needless: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
     gaps: dict[str, dict[str, Any]] = field(default_factory=dict)
+    deaf: list[str] = field(default_factory=list)
+    commits: list[str | None] = field(default_factory=list)
+
+    def take(self, line: Mapping[str, Any]) -> None:
+        """Add what a line of the trials tells: an object with one field, by which it is known."""
+        ((kind, data),) = line.items()
+        match kind:
+            case 'kill':
+                self.kills.append(Kill(**data))
+            case 'stop':
+                self.stops.append(Stop(**data))
+            case 'move':
+                self.moves[data] += 1
+            case 'needless':
+                self.needless.update(data)
+            case 'failed':
+                self.failed[data] += 1
+            case 'gaps':
+                self.gaps = data
+            case 'deaf':
+                self.deaf.append(data)
+            case 'graph':
+                self.commits.append(data['commit'])
+            case _:
+                raise ValueError(f'there is no {kind!r}')
+
+    def count(self, kind: str) -> int:
+        """How often a kind of process was killed."""
+        return sum(kill.kind == kind for kill in self.kills)
 
     def summary(self) -> dict[str, Any]:
         """What is printed."""
@@ -171,6 +210,8 @@ class Results:
             found['gaps_ms'] = self.gaps
         found['needless_holds'] = dict(self.needless)
         found['trials_not_made'] = dict(self.failed)
+        found['graphs'], found['deaf'] = len(self.commits), self.deaf
+        found['commits'] = list(dict.fromkeys(self.commits))
         return found
 
     @property
@@ -289,9 +330,9 @@ def standstill(samples: Sequence[Any], since_s: float, until_s: float,
         gap_s: longest time without samples.
 
     Returns:
-        milliseconds from ``since_s`` to the first sample after which all were still (infinite if
-        there is none), whether there was motion after ``settle_s``, and the way of the joint that
-        went farthest [rad].
+        milliseconds from ``since_s`` to the first sample after which all were still, or to
+        ``until_s`` if there is none; whether there was motion after ``settle_s``; and the way of
+        the joint that went farthest [rad].
 
     Raises:
         _NotMade: samples are missing.
@@ -302,15 +343,19 @@ def standstill(samples: Sequence[Any], since_s: float, until_s: float,
         raise _NotMade(f'no joint states came for more than {gap_s:g} s: nothing is known')
     moving = [k for k, s in enumerate(seen) if s.speed >= STILL_RAD_S]
     first = [k for k in moving if seen[k].at_s - since_s <= settle_s]
-    if not seen or (first and first[-1] + 1 == len(seen)):
-        return float('inf'), False, float('inf')
-    still_ms = 1e3 * (seen[first[-1] + 1].at_s - since_s) if first else 0.0
+    ends = [*(s.at_s for s in seen[1:]), until_s]
+    still_ms = 1e3 * (ends[first[-1]] - since_s) if first else 0.0
     ways = zip(*(s.positions for s in seen), strict=True)
-    return still_ms, len(moving) > len(first), max(max(way) - min(way) for way in ways)
+    return still_ms, len(moving) > len(first), max((max(way) - min(way) for way in ways),
+                                                   default=0.0)
 
 
 class BrokenGraphError(Exception):
     """The graph does not do what the trials need."""
+
+
+class DeafGraphError(Exception):
+    """A node of the graph is deaf for good; says which."""
 
 
 class _NotMade(Exception):
@@ -324,16 +369,19 @@ class Trials:
         bench: client and watcher.
         processes: the graph's.
         seed: of all that is random.
-        note: is told each trial.
+        results: what there is already; what is measured is added.
+        note: is told each line of the trials, and adds it to the results.
+        stop: says whether somebody wants no more of it.
         agent: command of the real agent.
         patience: factor of all times.
     """
 
-    def __init__(self, bench: Bench, processes: Processes, seed: int,
-                 note: Callable[[Any], None], agent: Sequence[str], patience: float) -> None:
+    def __init__(self, bench: Bench, processes: Processes, seed: str, results: Results,
+                 note: Callable[[str, Any], None], stop: Stopped, agent: Sequence[str],
+                 patience: float) -> None:
         from sightplan.domains import load_domain
-        self._bench, self._processes, self._note = bench, processes, note
-        self._agent, self._patience = agent, patience
+        self._bench, self._processes, self._note, self._stopped = bench, processes, note, stop
+        self._agent, self._patience, self._results = agent, patience, results
         self._settle_s = _RETRY_S * patience
         self._rng = random.Random(seed)
         self._domain = load_domain('blocksworld')
@@ -344,65 +392,91 @@ class Trials:
         self._ready = False  # an episode is under way, and nothing broke it off
         self._running: Future[Any] | None = None  # an action of it
         self._episodes = 0
-        self.results = Results()
 
     def kills(self, kind: str, count: int) -> None:
-        """Kill a kind of process so many times."""
+        """Kill a kind of process until that was done so many times."""
+        if self._results.count(kind) >= count:
+            return
         if kind == AGENT and self._agent:  # the real one instead of its stand-in
             self._processes.commands[AGENT] = self._agent
             self._restart(AGENT, lambda: self._bench.beat_age_s(AGENT))
-        self._repeat(f'{kind} killed', count, lambda: self._kill(kind), self.results.kills.append)
+        self._repeat(f'{kind} killed', count, lambda: self._results.count(kind),
+                     lambda: ('kill', dataclasses.asdict(self._kill(kind))))
 
     def stops(self, count: int) -> None:
-        """Stop the arm so many times: while it works, while it parks in a reset, and at rest."""
-        self._repeat('stopped', count, self._stop, self.results.stops.append)
-        if count:
-            self._await_motion(self._go(), 0.0)  # the last one ends, too
+        """Stop the arm until that was done so many times.
+
+        While it works, while it parks in a reset, and at rest.
+        """
+        if len(self._results.stops) >= count:
+            return
+        self._repeat('stopped', count, lambda: len(self._results.stops),
+                     lambda: ('stop', dataclasses.asdict(self._stop())))
+        self._await_motion(self._go(), 0.0)  # the last one ends, too
 
     def moves(self, count: int) -> None:
-        """Move so many blocks."""
-        if not count:
+        """Move blocks until that was done so many times."""
+        if self._results.moves.total() >= count:
             return
         bench, since_s = self._bench, time.monotonic()
-        self._repeat('moved', count, self._move, lambda cause: self.results.moves.update([cause]))
+        self._repeat('moved', count, self._results.moves.total, lambda: ('move', self._move()))
+        found = {}
         for name, times in (('joint_states', [s.at_s for s in list(bench.samples)]),
                             ('pictures', list(bench.pictures)),
                             *((f'heartbeat {n}', list(t)) for n, t in bench.beats.items())):
             times = [at for at in times if at >= since_s]
             gaps = sorted(1e3 * (b - a) for a, b in itertools.pairwise(times))
             if gaps:
-                self.results.gaps[name] = {
+                found[name] = {
                     'n': len(gaps), 'median': round(gaps[len(gaps) // 2], 1),
                     'p999': round(gaps[int(0.999 * (len(gaps) - 1))], 1),
                     'max': round(gaps[-1], 1)}
+        self._note('gaps', found)
 
-    def _repeat(self, what: str, count: int, trial: Callable[[], Any],
-                keep: Callable[[Any], None]) -> None:
+    def _repeat(self, what: str, count: int, made: Callable[[], int],
+                trial: Callable[[], tuple[str, Any]]) -> None:
+        """Make trials until there are enough.
+
+        Args:
+            what: is done, in words.
+            count: how many are enough.
+            made: counts those that there are.
+            trial: makes one, and returns its line.
+
+        Raises:
+            BrokenGraphError: too many cannot be made.
+            DeafGraphError: one could not be made, and a node is deaf.
+            KeyboardInterrupt: somebody wants no more of it.
+        """
         from sightplan.model import DeadlineError, SightplanError
-        pace, made, failed, unanswered = Pace(), 0, 0, 0
-        while made < count:
+        pace, before, failed, unanswered = Pace(), made(), 0, 0
+        while (there := made()) < count:
+            if self._stopped():
+                raise KeyboardInterrupt
             self._bench.expecting = False
-            before = self._bench.breaks.copy()
+            breaks = self._bench.breaks.copy()
             try:
-                result = trial()
+                self._note(*trial())
             except (_NotMade, SightplanError) as error:
                 failed += 1
                 unanswered = unanswered + 1 if isinstance(error, DeadlineError) else 0
                 self._ready, self._running = False, None
-                self.results.failed[f'{what}: {error}'[:160]] += 1
+                self._note('failed', f'{what}: {error}'[:160])
+                if lost := self._bench.lost():
+                    raise DeafGraphError(in_words(deaf(lost), lost)) from error
                 dead = self._processes.dead()
                 if dead or unanswered == _UNANSWERED or failed > 10 + count // 2:
                     gone = f'; dead: {", ".join(dead)}' if dead else ''
                     raise BrokenGraphError(f'{what}: {failed} trials could not be made{gone}; the '
                                            f'last: {error}') from error
             else:
-                made, unanswered = made + 1, 0
-                keep(result)
-                self._note(result)
-                if made % 10 == 0 or made == count:
-                    _say(f'{what} {made} of {count}, ETA {pace.time_left(made, count - made)}')
-            self.results.needless += self._bench.breaks - before
-            if made % _CLEAN_EVERY == 0:
+                there, unanswered = there + 1, 0
+                if there % 10 == 0 or there == count:
+                    left = pace.time_left(there - before, count - there)
+                    _say(f'{what} {there} of {count}, ETA {left}')
+            if needless := self._bench.breaks - breaks:
+                self._note('needless', needless)
+            if there % _CLEAN_EVERY == 0:
                 _clean_shared_memory()
 
     # Trials.
@@ -653,28 +727,32 @@ def beater(node: str, needs: Sequence[str]) -> list[str]:
 
 
 @contextlib.contextmanager
-def graph(folder: Path, note: Callable[[Any], None], seed: int, log: Path, robot: str = 'panda',
-          patience: float = 1.0) -> Iterator[Trials]:
-    """A graph, ready for trials, ended with the context.
+def graph(out: Path, robot: str) -> Iterator[tuple[Bench, Processes, Sequence[str]]]:
+    """A graph, ready for trials, ended with the context: its client, its processes, and the agent.
+
+    Args:
+        out: folder for what its nodes say.
+        robot: a name, or a file.
 
     The agent is a stand-in that does nothing but beat, and needs the grounder as the agent does
-    in an episode: the actions come from the bench. ``Trials.real_agent`` puts the real one there.
+    in an episode: the actions come from the bench. Third comes the command of the real one.
     """
-    from sightplan.graphs.up import graph_environment
+    from sightplan_bench.kept_graph import environment
     with contextlib.ExitStack() as stack:
-        os.environ.update(graph_environment(os.environ, stack))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        stack.enter_context(environment(folder))
         from sightplan_bench.ros import spinning_node
         from sightplan_bench.safety_node import Bench
         commands = graph_commands(folder, robot)
         real = commands[AGENT]
         commands[AGENT] = beater(AGENT, [GROUNDER])
-        processes = Processes(commands, log)
+        processes = Processes(commands, out / NODES)
         stack.callback(processes.close)
         for name in commands:
             processes.start(name)
         bench = stack.enter_context(spinning_node(lambda: Bench(robot)))
         bench.wait_until_there(_START_S)
-        yield Trials(bench, processes, seed, note, real, patience)
+        yield bench, processes, real
 
 
 # The command.
@@ -685,14 +763,15 @@ def add_parser(subparsers: Any) -> None:
         subparsers, 'safety', measure, 'a moving arm on ROS: something dies, somebody stops it',
         'Start a ROS graph with simulated hardware in real time. Kill the agent, the grounder, '
         'the camera or arm_bridge in mid-motion and measure when the arm holds; stop it and try '
-        'everything to get it to move; move blocks undisturbed and count needless holds.',
+        'everything to get it to move; move blocks undisturbed and count needless holds. With the '
+        'same --out it goes on where it was.',
         examples='examples:\n'
                  '  sightplan bench safety --trials 200 --stops 1000 --moves 100\n'
                  '  sightplan bench safety --kill camera --trials 20 --stops 0 --moves 0 --json\n'
                  '\nA kill takes about 10 seconds, a stop 5, a move 10. Other work on the machine '
                  'counts against the arm.\n',
         exits=f'0 everything held within {LIMIT_MS:g} ms and nothing moved that should not; 1 '
-              'something did; 2 bad usage')
+              'something did, or it was broken off; 2 bad usage')
     parser.add_argument('--kill', choices=(*KINDS, HANG, 'all'), default='all',
                         help='what is killed (default: %(default)s, in equal parts; not hang, in '
                         'which arm_bridge stands still for a second)')
@@ -708,45 +787,93 @@ def add_parser(subparsers: Any) -> None:
                         help='of all times, for a busy machine; give a robot with longer '
                              'timeouts, too (default: %(default)s)')
     parser.add_argument('--seed', type=int, default=0, help='of all that is random')
-    parser.add_argument('--log', metavar='FILE', help="write each trial as a JSON line, and the "
-                        "nodes' output to FILE.nodes")
+    parser.add_argument('--out', default='safety', metavar='DIR',
+                        help="trials, the nodes' output and result (default: %(default)s)")
 
 
 def measure(arguments: argparse.Namespace) -> Result:
-    """Run the parts that are asked for."""
-    kinds = KINDS if arguments.kill == 'all' else (arguments.kill,)
-    with contextlib.ExitStack() as stack:
-        log = stack.enter_context(open(arguments.log, 'a')) if arguments.log else None
+    """Make the trials that are missing, and sum up all of them."""
+    from sightplan_arm.config import load_robot
+    if not arguments.patience > 0.0:
+        raise InputError('--patience must be more than 0')
+    load_robot(arguments.robot)
+    out = user_path(arguments.out)
+    results, failed, before_s = Results(), '', time.monotonic()
+    with stop_flag() as stop, Journal(out / TRIALS) as journal:
+        read_trials(journal, results)
+        journal.open()
+        journal.lock()
 
-        def note(trial: Any) -> None:
-            if log is not None:
-                data = {'move': trial} if isinstance(trial, str) else dataclasses.asdict(trial)
-                log.write(json.dumps({type(trial).__name__.lower(): data}) + '\n')
-                log.flush()
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        nodes = Path(f'{arguments.log}.nodes') if arguments.log else folder / 'nodes.log'
-        began, failed = time.monotonic(), ''
-        results = Results()
+        def note(kind: str, data: Any) -> None:
+            line = {kind: data}
+            journal.append(line)
+            results.take(line)
         try:
-            trials = stack.enter_context(graph(folder, note, arguments.seed, nodes,
-                                               arguments.robot, arguments.patience))
-            results = trials.results
-            trials.moves(arguments.moves)
-            trials.stops(arguments.stops)
-            for number, kind in enumerate(kinds):
-                trials.kills(kind, len(range(number, arguments.trials, len(kinds))))
+            while not failed and not all(there >= asked for there, asked in _wanted(
+                    arguments, results)):
+                failed = _session(arguments, out, results, note, stop)
         except KeyboardInterrupt:
             failed = 'interrupted'
-        except InputError:
-            raise
-        except (SightplanError, BrokenGraphError) as error:
-            failed = str(error)
-            with contextlib.suppress(OSError):
-                sys.stderr.write(nodes.read_text(errors='replace')[-4000:])
-        if failed:
-            _say(failed)
-        summary = {'machine': f'{platform.machine()}, {os.cpu_count()} CPUs',
-                   'load_1min': os.getloadavg()[0], 'seed': arguments.seed,
-                   'seconds': round(time.monotonic() - began), **results.summary(),
-                   **({'failed': failed} if failed else {})}
+    if failed:
+        _say(f'{failed}; the same command with --out {arguments.out} goes on from there')
+    summary = {'machine': f'{platform.machine()}, {os.cpu_count()} CPUs', 'robot': arguments.robot,
+               'patience': arguments.patience, 'load_1min': os.getloadavg()[0],
+               'seed': arguments.seed, 'seconds': round(time.monotonic() - before_s),
+               **results.summary(), **({'failed': failed} if failed else {}),
+               'provenance': provenance()}
+    write_json(out / RESULT, summary)
     return shown(arguments, summary, results.good and not failed)
+
+
+def read_trials(journal: Journal, results: Results) -> None:
+    """Take what was measured before.
+
+    Raises:
+        InputError: it cannot be read; names file and line.
+    """
+    for line in journal.read():
+        try:
+            results.take(line.data)
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise InputError(f'{line.where}: is no line of these trials ({error}); choose another '
+                             '--out') from error
+
+
+def _wanted(arguments: argparse.Namespace, results: Results) -> list[tuple[int, int]]:
+    """Of each kind of trial: how many there are, and how many there are to be."""
+    return [(results.moves.total(), arguments.moves), (len(results.stops), arguments.stops),
+            *((results.count(kind), asked) for kind, asked in _kinds(arguments))]
+
+
+def _kinds(arguments: argparse.Namespace) -> list[tuple[str, int]]:
+    """What is killed, and how often."""
+    kinds = KINDS if arguments.kill == 'all' else (arguments.kill,)
+    return [(kind, len(range(number, arguments.trials, len(kinds))))
+            for number, kind in enumerate(kinds)]
+
+
+def _session(arguments: argparse.Namespace, out: Path, results: Results,
+             note: Callable[[str, Any], None], stop: Stopped) -> str:
+    """Make trials on one graph as long as it hears; returns what broke it off, '' for nothing."""
+    before = _wanted(arguments, results)
+    seed = f'{arguments.seed} {len(results.commits)}'
+    note('graph', {'commit': provenance()['commit']})
+    try:
+        with graph(out, arguments.robot) as (bench, processes, agent):
+            trials = Trials(bench, processes, seed, results, note, stop, agent,
+                            arguments.patience)
+            trials.moves(arguments.moves)
+            trials.stops(arguments.stops)
+            for kind, asked in _kinds(arguments):
+                trials.kills(kind, asked)
+    except DeafGraphError as error:
+        note('deaf', str(error))
+        _say(f'{error}; going on with a new graph')
+        return str(error) if _wanted(arguments, results) == before else ''
+    except InputError:
+        raise
+    except (SightplanError, BrokenGraphError) as error:
+        with contextlib.suppress(OSError):
+            sys.stderr.write((out / NODES).read_text(errors='replace')[-4000:])
+        return str(error)
+    return ''

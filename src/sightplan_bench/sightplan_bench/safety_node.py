@@ -6,6 +6,7 @@ import collections
 import contextlib
 import math
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from sightplan_interfaces.srv import Confirm, GetView, LoadProblem, ResetWorld
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from sightplan.graphs.hearing import Hearing, Lost
 from sightplan.model import Action, DeadlineError, Problem, SightplanError, State, WorldError
 from sightplan_arm.config import load_robot
 from sightplan_nodes import names, qos
@@ -70,6 +72,7 @@ class Bench(Node):
         self.status = msg.ArmStatus(state=msg.ArmStatus.REARMED)
         self.watcher = msg.ArmStatus(state=msg.ArmStatus.REARMED)
         self.breaks: Counter[str] = Counter()
+        self._hearing, self._hearing_lock = Hearing(), threading.Lock()
         self.expecting = False
         self._count = 0
         self._pool = ThreadPoolExecutor(8, 'bench')
@@ -88,6 +91,7 @@ class Bench(Node):
                                  lambda status: setattr(self, 'watcher', status), qos.LATCHED)
         for topic in (names.HEARTBEAT, names.gate_heartbeat(WORLD)):
             self.create_subscription(msg.Heartbeat, topic, self._take_beat, qos.HEARTBEAT)
+        self.create_subscription(msg.Heartbeat, names.PRESENCE, self._take_presence, qos.PRESENCE)
         self._beat_pub = self.create_publisher(msg.Heartbeat, names.HEARTBEAT, qos.HEARTBEAT)
         self._belief_pub = self.create_publisher(msg.Belief, names.AGENT_BELIEF, qos.EVENTS)
         service = names.setup_service(there)
@@ -132,6 +136,18 @@ class Bench(Node):
     def _take_beat(self, message: msg.Heartbeat) -> None:
         self.beats.setdefault(message.node, collections.deque(maxlen=_KEPT)).append(
             time.monotonic())
+
+    def _take_presence(self, message: msg.Heartbeat) -> None:
+        with self._hearing_lock:
+            if message.header.stamp.sec or message.header.stamp.nanosec:
+                self._hearing.note(message.node, message.hears)
+            else:  # its last one
+                self._hearing.forget(message.node)
+
+    def lost(self) -> list[Lost]:
+        """Who has not heard whom for so long that it is for good."""
+        with self._hearing_lock:
+            return self._hearing.lost()
 
     def speed(self) -> float:
         """Of the fastest joint now [rad/s]."""

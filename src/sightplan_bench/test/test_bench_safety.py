@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
-import math
+import types
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from rclpy.node import Node
@@ -12,6 +16,9 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from nodes_testing import eventually, spinning
+from sightplan.graphs.hearing import Lost
+from sightplan.model import InputError
+from sightplan.model.journal import Journal
 from sightplan_bench import safety as bench_safety
 from sightplan_bench.safety import Kill, Results, Stop, spread, standstill
 from sightplan_bench.safety_node import Bench, Sample
@@ -43,7 +50,7 @@ def test_motion_after_the_arm_stood_is_another_one():
 
 
 def test_an_arm_that_never_stands_and_one_that_is_not_measured():
-    assert standstill(samples(*[0.5] * 50), 0.0, 0.49)[0] == math.inf
+    assert standstill(samples(*[0.5] * 50), 0.0, 0.49)[0] == pytest.approx(490.0)
     with pytest.raises(bench_safety._NotMade, match=r'no joint states came for more than 0\.1 s'):
         standstill([*samples(0.5, 0.5), Sample(0.2, 0.0, (0.0, 0.0))], 0.0, 0.2)
     with pytest.raises(bench_safety._NotMade):
@@ -85,6 +92,84 @@ def test_what_is_printed():
         'n': 1, 'median': 90.0, 'p95': 90.0, 'max': 90.0, 'over_limit': 0}
     assert (found['stops']['n'], found['stops']['attempts']) == (2, 20)
     assert spread(list(range(100)))['p95'] == 94
+
+
+def test_results_are_those_of_all_graphs(tmp_path: Path):
+    lines = [{'graph': {'commit': 'a'}}, {'move': 'done'}, {'gaps': {}},
+             {'kill': dataclasses.asdict(kill(kind='camera'))}, {'needless': {'heartbeat': 2}},
+             {'failed': 'the action was over'}, {'deaf': 'arm_bridge does not hear grounder'},
+             {'graph': {'commit': 'b'}}, {'move': 'done'}, {'move': 'tracking'},
+             {'needless': {'heartbeat': 1}}, {'stop': dataclasses.asdict(stop())}]
+    with Journal(tmp_path / 'trials.jsonl') as journal:
+        journal.open()
+        for line in lines:
+            journal.append(line)
+    results = Results()
+    bench_safety.read_trials(Journal(tmp_path / 'trials.jsonl'), results)
+    assert (results.count('camera'), results.count('agent'), len(results.stops)) == (1, 0, 1)
+    found = results.summary()
+    assert (found['graphs'], found['commits']) == (2, ['a', 'b'])
+    assert found['deaf'] == ['arm_bridge does not hear grounder']
+    assert found['moves'] == {'n': 3, 'done': 2, 'tracking': 1}
+    assert found['needless_holds'] == {'heartbeat': 3}
+    assert found['trials_not_made'] == {'the action was over': 1}
+
+
+@pytest.mark.parametrize('line', ['{"move": "done", "n": 1}', '{"kill": {"kind": "agent"}}',
+                                  '{"jump": 1}', '{"needless": 3}'])
+def test_lines_that_are_none_are_named(tmp_path: Path, line: str):
+    (tmp_path / 'trials.jsonl').write_text(f'{{"move": "done"}}\n{line}\n')
+    with pytest.raises(InputError, match=r'trials\.jsonl:2: is no line of these trials'):
+        bench_safety.read_trials(Journal(tmp_path / 'trials.jsonl'), Results())
+
+
+class Scripted(bench_safety.Trials):
+    """Trials over no graph: each is made, fails, or finds a deaf node, as it is written."""
+
+    def __init__(self, results: Results, script: str, lost: Sequence[Lost] = ()) -> None:
+        bench = types.SimpleNamespace(expecting=False, breaks=Counter(), lost=lambda: lost)
+        self._left = list(script)
+        super().__init__(bench, types.SimpleNamespace(dead=list), '0', results,
+                         lambda kind, data: results.take({kind: data}),
+                         lambda: self._left == [], (), 1.0)
+
+    def _move(self) -> str:
+        if self._left.pop(0) == '-':
+            raise bench_safety._NotMade('it was over')
+        self._bench.breaks['tracking'] += 1
+        return 'done'
+
+    def moves(self, count: int) -> None:
+        self._repeat('moved', count, self._results.moves.total, lambda: ('move', self._move()))
+
+
+def test_what_is_missing_is_made():
+    results = Results(moves=Counter({'done': 2}))
+    Scripted(results, '.-..-.').moves(5)
+    assert results.moves == {'done': 5}
+    assert (results.needless, results.failed) == ({'tracking': 3}, {'moved: it was over': 1})
+
+
+def test_somebody_may_stop_it():
+    results = Results()
+    with pytest.raises(KeyboardInterrupt):
+        Scripted(results, '..').moves(3)
+    assert results.moves == {'done': 2}
+
+
+def test_too_many_that_cannot_be_made_end_it():
+    with pytest.raises(bench_safety.BrokenGraphError, match='12 trials could not be made'):
+        Scripted(Results(), '.' + '-' * 20).moves(3)
+
+
+def test_a_deaf_node_ends_the_graph():
+    lost = [Lost('arm_bridge', 'grounder', 21.0), Lost('arm_bridge', 'arm_watcher', 21.0)]
+    results = Results()
+    with pytest.raises(bench_safety.DeafGraphError,
+                       match='arm_bridge does not hear grounder, arm_watcher'):
+        Scripted(results, '..-...', lost).moves(6)
+    assert results.moves == {'done': 2}
+    assert results.failed.total() == 1
 
 
 class Arm(Node):
