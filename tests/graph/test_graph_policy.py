@@ -50,7 +50,8 @@ print(json.dumps(sorted(seen)), flush=True)
 @pytest.mark.parametrize(('arguments', 'readers'), [
     (('method:=belief', 'backend_options:=table=gpt-4.1', 'stop_at_goal:=yes'),
      {'agent', 'grounder', 'metrics_recorder'}),
-    (('method:=blind', 'world:=arm_bridge', 'hardware:=simulated'), {'metrics_recorder'})],
+    (('method:=blind', 'world:=arm_bridge', 'hardware:=simulated', 'max_actions:=1'),
+     {'metrics_recorder'})],
     ids=['pictures', 'an arm'])
 def test_nothing_is_said_that_is_not_allowed_and_all_that_is_allowed_is_used(
         start, arguments, readers) -> None:
