@@ -44,7 +44,9 @@ def test_opening_again_knows_what_is_done_and_goes_on(tmp_path):
         store.append(line(1))
     with RunStore(tmp_path) as store:
         assert store.open(IDENTITY) == {'e1'}
+        assert ('e1' in store, 'e2' in store, store.count) == (True, False, 1)
         store.append(line(2))
+        assert ('e2' in store, store.count) == (True, 2)
     assert [x['id'] for x in RunStore(tmp_path).lines()] == ['e1', 'e2']
     assert len(RunStore(tmp_path).run_info()['sessions']) == 2
 

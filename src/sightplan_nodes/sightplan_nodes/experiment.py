@@ -172,7 +172,7 @@ class ExperimentNode(Node):
         self._readers = {node: ParameterReader(self, node, self._settings.call_timeout_s)
                          for node in nodes}
         self.create_subscription(msg.EpisodeResult, names.EPISODE_RESULT, self._results.put,
-                                 qos.EVENTS, callback_group=group)
+                                 qos.RESULTS, callback_group=group)
         self._viewer_hears: frozenset[str] = frozenset()
         if self._settings.rerun:
             self.create_subscription(msg.Heartbeat, names.PRESENCE, self._see_viewer,

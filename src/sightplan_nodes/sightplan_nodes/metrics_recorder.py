@@ -330,13 +330,12 @@ class MetricsRecorder(Node):
         self._images = {topic: Ring(self._settings.ring_size)
                         for topic in (names.CAMERA_IMAGE, names.CAMERA_LABELLED)}
         self._infos = Ring(self._settings.ring_size)
-        self._results = self.create_publisher(msg.EpisodeResult, '~/episode_result', qos.EVENTS)
+        self._results = self.create_publisher(msg.EpisodeResult, '~/episode_result', qos.RESULTS)
         self._worker = Worker(self, names.METRICS_RECORDER)
         # All below is touched by the worker's thread only.
         self._reorder_buffer = ReorderBuffer()
         self._store: RunStore | None = None
         self._suite: Suite | None = None
-        self._committed: set[str] = set()
         self._policy = BagPolicy(Path())
         self._memory = FreedMemory()
         self._summary_due = 0.0  # by the monotonic clock [s]
@@ -381,7 +380,8 @@ class MetricsRecorder(Node):
         store, current, waiting = self._store, self._current, self._worker.waiting
         diagnosis.note(run=None if store is None else store.folder,
                        episode=None if current is None else current.episode_id,
-                       episodes_committed=len(self._committed), jobs_waiting=waiting)
+                       episodes_committed=0 if store is None else store.count,
+                       jobs_waiting=waiting)
         if waiting > _MANY_JOBS:
             diagnosis.warn(f'{waiting} messages wait to be recorded: the disk or this computer is '
                            'too slow')
@@ -485,7 +485,7 @@ class MetricsRecorder(Node):
         for folder in sorted((store.folder / 'bags').glob('*')):
             if folder.is_dir() and repair(folder) >= 0:
                 self.get_logger().warning(f'{folder}: was not finished; repaired')
-        self._store, self._committed = store, set(done)
+        self._store = store
         self._spending = _Spending(store)
         self._policy = BagPolicy(store.folder, self._settings.bags, self._settings.bags_kept)
         self._summary_due = 0.0
@@ -513,7 +513,7 @@ class MetricsRecorder(Node):
         """Write the summary; {} if a process of its own was not done within the limit."""
         assert self._spending is not None
         more = {'out': str(store.folder), 'spent': self._spending.as_json(), **notes}
-        if len(self._committed) > _MANY_LINES:
+        if store.count > _MANY_LINES:
             return summarise_apart(store.folder, more, limit_s)
         return summarise_run(store, more)
 
@@ -555,7 +555,7 @@ class MetricsRecorder(Node):
         if self._store is None:
             self._open(self._settings.out, {'source': 'topics'}, {}, resume=True)
         assert self._store is not None
-        if episode_id in self._committed:
+        if episode_id in self._store:
             self.get_logger().warning(f'{episode_id} is recorded already; not recorded again')
             return
         self._current = EpisodeRecording(self._store.folder / 'bags', arrival, self._truth,
@@ -621,7 +621,6 @@ class MetricsRecorder(Node):
             line = recording.close()
             if keep:
                 self._store.append(line)
-                self._committed.add(recording.episode_id)
         except StorageError:
             recording.discard()
             raise

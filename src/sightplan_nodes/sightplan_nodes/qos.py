@@ -12,9 +12,15 @@ miss the one image that was judged while a busy machine keeps it waiting."""
 EVENTS = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=1000,
     reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-"""The agent's events and the recorder's acknowledgements. A lost one would falsify a score, so
-they are reliable and deep; and kept for late joiners, so that nothing is lost when a recorder is
-discovered a moment after the first event (which also makes belief and plan latched topics)."""
+"""The agent's events. A lost one would falsify a score, so they are reliable and deep; and kept
+for late joiners, so that nothing is lost when a recorder is discovered a moment after the first
+event (which also makes belief and plan latched topics)."""
+
+RESULTS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=10,
+    reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+"""The recorder's acknowledgements, one an episode, which somebody waits for: each is some
+kilobytes, and a thousand of them would stay in memory."""
 
 LATCHED = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=1,

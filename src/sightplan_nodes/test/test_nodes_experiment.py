@@ -77,7 +77,7 @@ class Others:
         self.server = ActionServer(self.agent, RunEpisode, '~/run_episode', self._run,
                                    cancel_callback=lambda _: CancelResponse.ACCEPT)
         self.results = self.recorder.create_publisher(
-            msg.EpisodeResult, '~/episode_result', qos.EVENTS)
+            msg.EpisodeResult, '~/episode_result', qos.RESULTS)
         self.recorder.create_service(StartRun, '~/start_run', self._start)
         self.recorder.create_service(FinishRun, '~/finish_run', self._finish)
         self.start_error: Exception | None = None

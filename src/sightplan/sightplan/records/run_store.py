@@ -146,6 +146,15 @@ class RunStore:
             done.add(episode_id)
         return True
 
+    def __contains__(self, episode_id: object) -> bool:
+        """Whether an episode is committed, as far as is known here: the run must be open."""
+        return episode_id in self._done
+
+    @property
+    def count(self) -> int:
+        """Number of committed episodes, likewise."""
+        return len(self._done)
+
     def lines(self) -> list[dict[str, Any]]:
         """All committed episodes, in order; a truncated last line is left out.
 
