@@ -81,6 +81,7 @@ class Drawer:
         handle_width_m: extent of that along the front.
         opened_m: how far the front is before where it is when closed.
         depth_m: of the cabinet behind its face; 0 where its top is not seen.
+        is_upper: whether it is the uppermost, as far as the cabinet's top is seen.
     """
 
     surface: Surface
@@ -93,6 +94,7 @@ class Drawer:
     handle_width_m: float
     opened_m: float
     depth_m: float
+    is_upper: bool = False
 
     @property
     def along(self) -> Vector:
@@ -131,8 +133,9 @@ def see_drawer(surface: Surface, pixels: Mask) -> Drawer:
     front = Drawer(surface, at + (left + right) / 2 * along, out, (right - left) / 2, low, high,
                    None, 0.0, 0.0, 0.0)
     front, handle, width = _handle(front, pixels)
-    opened, depth = _opened(front, upright)
-    return replace(front, handle_m=handle, handle_width_m=width, opened_m=opened, depth_m=depth)
+    opened, depth, is_upper = _opened(front, upright)
+    return replace(front, handle_m=handle, handle_width_m=width, opened_m=opened, depth_m=depth,
+                   is_upper=is_upper)
 
 
 def front_again(surface: Surface, drawer: Drawer, reach_m: float) -> float | None:
@@ -283,15 +286,18 @@ def _pointed(front: Drawer, pixels: Mask) -> Vector:
     return np.array([(place[:2] - front.at_m) @ front.along, place[2]])
 
 
-def _opened(front: Drawer, upright: Mask) -> tuple[float, float]:
-    """How far a front is out, and how deep the cabinet is behind its face, as far as seen."""
+def _opened(front: Drawer, upright: Mask) -> tuple[float, float, bool]:
+    """How far a front is out, how deep the cabinet is behind its face, and if it is the uppermost.
+
+    As far as seen.
+    """
     face, depth, top = _top(front)
     if depth <= 0:
-        return 0.0, 0.0
+        return 0.0, 0.0, False
     is_upper = front.high_m > top - 0.025
     opened = max(0.0, -face - _PLATE_M if is_upper and -face > _PLATE_M + 0.003 else -face)
     other = _other_front(front, upright, opened)
-    return (opened if other is None else max(0.0, -other)), depth
+    return (opened if other is None else max(0.0, -other)), depth, is_upper
 
 
 def _top(front: Drawer) -> tuple[float, float, float]:
@@ -351,8 +357,11 @@ def _other_front(front: Drawer, upright: Mask, opened_m: float) -> float | None:
     return float(np.median(near)) if len(near) > 0.4 * len(found) else None
 
 
-def obstacles(drawer: Drawer) -> list[Box]:
-    """What a hand at a drawer's handle must keep clear of: all but that drawer."""
+def obstacles(drawer: Drawer) -> tuple[list[Box], list[Box]]:
+    """What a hand at a drawer must keep clear of: what stands, and what the drawer takes along.
+
+    The first is all but that drawer, the second what looks out of it.
+    """
     surface = drawer.surface
     shape = surface.top_m.shape
     places = surface.low_m + CELL_M * (np.stack(np.meshgrid(
@@ -363,21 +372,29 @@ def obstacles(drawer: Drawer) -> list[Box]:
     at = drawer.at_m if drawer.handle_m is None else drawer.handle_m[:2]
     boxes = [box for box in surface.boxes(own, _TILE_M) if box.size_m[2] > _LOW_M
              and float(np.linalg.norm(box.centre_m[:2] - at)) < _AROUND_M]
-    return boxes + _others_before(drawer)
+    fixed, riding = _others_before(drawer)
+    return boxes + fixed, riding
 
 
-def _others_before(drawer: Drawer) -> list[Box]:
-    """Handles and fronts above or below a drawer, as boxes of their own heights."""
+def _others_before(drawer: Drawer) -> tuple[list[Box], list[Box]]:
+    """Handles and fronts above or below a drawer, and what looks out of it.
+
+    Boxes of their own heights. What is high and as near to the cabinet's face as a handle may be
+    is taken for one, unless there is no drawer above.
+    """
     points = drawer.surface.points_m
     before, along = drawer.distances(points)
     height = points[:, :, 2]
-    boxes = []
+    fixed: list[Box] = []
+    riding: list[Box] = []
     with np.errstate(invalid='ignore'):
         region = ((np.abs(along) < drawer.half_m + 0.012) & (before < _HANDLE_M[1])
                   & (before > -drawer.opened_m + 0.008))
-        parts = (region & (height > drawer.high_m + 0.006),
-                 region & (height < drawer.low_m - 0.006) & (height > 0.01))
-    for part in parts:
+        above = region & (height > drawer.high_m + 0.006)
+        near = above & (before < -drawer.opened_m + _HANDLE_M[1]) & (not drawer.is_upper)
+        parts = ((near, fixed), (above & ~near, riding),
+                 (region & (height < drawer.low_m - 0.006) & (height > 0.01), fixed))
+    for part, boxes in parts:
         count, labels, stats, _ = cv2.connectedComponentsWithStats(part.astype(np.uint8))
         for label in range(1, count):
             if stats[label, cv2.CC_STAT_AREA] < _LEAST_HANDLE_PX:
@@ -390,7 +407,12 @@ def _others_before(drawer: Drawer) -> list[Box]:
                              np.array([max(u1 - u0, 0.004), max(d1 - d0, 0.004),
                                        max(z1 - z0, 0.004)]),
                              math.atan2(drawer.along[1], drawer.along[0])))
-    return boxes
+    return fixed, riding
+
+
+def _moved(boxes: Sequence[Box], way_m: Vector) -> list[Box]:
+    """Boxes, so far away (2,) from where they are."""
+    return [replace(box, centre_m=box.centre_m + np.append(way_m, 0.0)) for box in boxes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -443,44 +465,49 @@ class SlidePlanner:
             NoRoomError: the arm would come too near to things.
             UnreachableError: the arm cannot do it.
         """
-        others = obstacles(drawer)
+        others, riding = obstacles(drawer)
         opening = min(drawer.handle_width_m + 2 * _SPARE_M, self._robot.gripper.open_m)
         ways = [] if drawer.handle_m is None else [
-            functools.partial(self._tilted, drawer, move_m, others,
+            functools.partial(self._tilted, drawer, move_m, others, riding,
                               grip_pose(drawer, tilt, turn), opening)
             for tilt in TILTS_RAD for turn in _TURNS_RAD]
         if move_m < 0.0:
             gap = self._robot.gripper.hand.finger_half_width_m + _BEFORE_M
-            ways += [functools.partial(self._tilted, drawer, move_m - _BEFORE_M, others,
+            ways += [functools.partial(self._tilted, drawer, move_m - _BEFORE_M, others, riding,
                                        push_pose(drawer, part, gap, tilt, turn), 0.0)
                      for part in _PUSHED_AT for tilt in TILTS_RAD for turn in _TURNS_RAD]
         return first_that_works(ways, 'the handle cannot be reached' if move_m > 0.0 else
                                 'neither handle nor front can be reached')
 
-    def _tilted(self, drawer: Drawer, move_m: float, others: Sequence[Box], low: Vector,
-                opening_m: float) -> SlideMoves:
+    def _tilted(self, drawer: Drawer, move_m: float, others: Sequence[Box],
+                riding: Sequence[Box], low: Vector, opening_m: float) -> SlideMoves:
         high, end = low.copy(), low.copy()
         high[:3, 3] -= _RETREAT_M * low[:3, 2]
-        end[:2, 3] += move_m * drawer.out
-        for pose in (low, end):
+        way_m = move_m * drawer.out
+        end[:2, 3] += way_m
+        for pose, taken in ((low, riding), (end, _moved(riding, way_m))):
             posture = self._paths.kinematics.ik(
                 self._robot.table.pose @ pose, self._robot.arm.ready)
             if posture is None:
                 raise UnreachableError('the arm does not reach x {:.2f}, y {:.2f}, z {:.2f} m'
                                        .format(*pose[:3, 3]))
-            room = self._paths.clearance.least_m(posture[None], others, _LEAST_M, hand_only=True)
+            room = self._paths.clearance.least_m(posture[None], [*others, *taken], _LEAST_M,
+                                                 hand_only=True)
             if room < _LEAST_M:
                 raise NoRoomError(f'the hand would come to {1e3 * room:.0f} mm from a thing')
         return first_that_works([
-            functools.partial(self._join, drawer, move_m, others, opening_m, path)
-            for path in self._paths.rise(low, high, others, _ROOM_M)],
+            functools.partial(self._join, drawer, move_m, others, riding, opening_m, path)
+            for path in self._paths.rise(low, high, [*others, *riding], _ROOM_M)],
             'no way is found to the drawer')
 
-    def _join(self, drawer: Drawer, move_m: float, others: Sequence[Box], opening_m: float,
-              path: Vector) -> SlideMoves:
+    def _join(self, drawer: Drawer, move_m: float, others: Sequence[Box], riding: Sequence[Box],
+              opening_m: float, path: Vector) -> SlideMoves:
         boxes = [box for box in drawer.surface.boxes() if box.size_m[2] > _LOW_M]
-        sequence = MotionSequence(self._paths, self._robot.arm.park, Around(
-            solids(others, self._robot.table.block_m), opening_m=opening_m))
+
+        def around(*more: Box) -> Around:
+            return Around(solids([*others, *more], self._robot.table.block_m),
+                          opening_m=opening_m)
+        sequence = MotionSequence(self._paths, self._robot.arm.park, around(*riding))
         sequence.out('approach', 'to before the drawer', path[-1], boxes, self._room_m)
         sequence.along('approach', 'around the handle' if opening_m else 'to the front',
                        path[::-1], self._slow)
@@ -492,14 +519,19 @@ class SlidePlanner:
         slide: list[Motion] = []
         for number in range(1, count + 1):
             pose = start.copy()
-            pose[:2, 3] += move_m * number / count * drawer.out
+            way_m = move_m * number / count * drawer.out
+            pose[:2, 3] += way_m
+            taken = _moved(riding, way_m)
             line = self._paths.straight(sequence.posture, pose)
-            room = self._paths.clearance.least_m(line, others, _LEAST_M)
+            room = min(self._paths.clearance.least_m(line, others, _LEAST_M),
+                       self._paths.clearance.least_m(line[-1:], taken, _LEAST_M))
             if room < _LEAST_M:
                 raise NoRoomError(f'the arm would come to {1e3 * room:.0f} mm from a thing')
+            sequence.around = around()  # what the drawer takes along stays as far from the hand
             sequence.along('slide', 'pull the drawer' if move_m > 0 else 'push the drawer', line,
                            self._slow)
             slide += sequence.take()
+            sequence.around = around(*taken)
             leaves.append(self._leave(sequence, back, boxes))
         moves = SlideMoves(opening_m, fetch, tuple(slide), tuple(leaves))
         for motion in (*moves.fetch, *moves.slide, *(one for leave in leaves for one in leave)):

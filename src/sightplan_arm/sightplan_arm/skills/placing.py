@@ -44,6 +44,7 @@ from sightplan_arm.trajectories import UnreachableError
 
 _Kind = TypeVar('_Kind', bound=np.generic)
 
+_BODY_PIECE_M = 0.02  # of the hand's body, where it leans
 _MARGIN_M = 0.01  # below the hand's body, at its lowest
 _WALL_M = 0.03  # what is so much higher than the floor of a thing is a wall of it
 _NEAR_M = 0.045
@@ -70,6 +71,10 @@ _BESIDE_M = 0.03  # what is high and so near may be met on the way down
 _FELT_M, _PIECE_M = 0.018, 0.003  # the last of the way down, and how much of it is done at a time
 _SLENDER = 4.0  # what is so many times as high as half its width falls over easily
 _TALL_FALL_M = 0.02  # the most that such a thing may fall
+_LEANS_RAD = (0.35, -0.35, 0.55, -0.55)  # of the hand over walls, if it falls farther without
+_LEAN_FALL_M = 0.03
+_LEANING, _LEAN_SAME_RAD = 0.004, 0.1  # what that costs
+_ROUND = 1.6  # what lies may lean if it is at most so much wider than high, or higher than wide
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +130,8 @@ class Spot:
     Attributes:
         tip_m: (3,) where the tip lets it go.
         turn_rad: how far the hand is turned about the vertical from how it took it.
+        lean_rad: how far it leans then, about the line that lies across its fingers: positive, if
+            the side to which the tip's y axis points goes up.
         rest_m: (2,) where the thing's middle will be.
         support_m: height of what it will stand on.
         fall_m: how far it falls.
@@ -134,6 +141,7 @@ class Spot:
 
     tip_m: Vector
     turn_rad: float
+    lean_rad: float
     rest_m: Vector
     support_m: float
     fall_m: float
@@ -158,6 +166,10 @@ def propose_spots(surface: Surface, held: Carried, place_m: Vector, meant: Mask 
     grids = _Heights(surface, place_m, meant, settings, held, gripper)
     found = [spot for turn in grids.turns() for spot in grids.spots(turn)]
     found.sort(key=lambda spot: spot.cost)
+    if grids.may_lean and (not found or found[0].fall_m > _LEAN_FALL_M):
+        found += [spot for turn in grids.turns() for lean in _LEANS_RAD
+                  for spot in grids.spots(turn, lean)]
+        found.sort(key=lambda spot: spot.cost)
     kept: list[Spot] = []
     for one in found:
         if not any(alike(one, other) for other in kept):
@@ -170,6 +182,7 @@ def propose_spots(surface: Surface, held: Carried, place_m: Vector, meant: Mask 
 def alike(one: Spot, other: Spot) -> bool:
     """Whether two ways to put a thing down are about the same."""
     return (float(np.linalg.norm(one.tip_m[:2] - other.tip_m[:2])) < _SAME_M and
+            abs(one.lean_rad - other.lean_rad) < _LEAN_SAME_RAD and
             abs(math.remainder(one.turn_rad - other.turn_rad, 2 * math.pi)) < _SAME_RAD)
 
 
@@ -201,6 +214,9 @@ class _Heights:
         high_m = (top_m(held.thing.surface, held.thing.cells)
                   - base_m(held.thing.surface, held.thing.cells))
         slender = high_m > _SLENDER * self._half_m
+        across_m = 2.0 * self._half_m
+        self.may_lean = (axis is None and across_m < _ROUND * high_m
+                         and high_m < _ROUND * across_m)
         self._fall_m = min(settings.fall_m, _TALL_FALL_M) if slender else settings.fall_m
         self._inner = self._outline if meant is None else _less_a_cell(self._outline)
         # Beside walls little of the way is left; what is higher is passed in swing.
@@ -256,17 +272,15 @@ class _Heights:
                 cost += _LOOSE * np.maximum(0.0, reach - (rests - middle) @ outward)
         return cost
 
-    def spots(self, turn: float) -> Iterator[Spot]:
-        """Those with the hand turned so far about the vertical, roomy and close ones."""
-        hand = self._gripper.hand
+    def spots(self, turn: float, lean: float = 0.0) -> Iterator[Spot]:
+        """Those with the hand turned so far about the vertical, and leaning, see ``Spot``."""
         cos, sin = math.cos(turn), math.sin(turn)
         spin = np.array([[cos, -sin], [sin, cos]])
         whole = _kernel(self._outline @ spin.T, 0.0).astype(np.float32)
         mean = cv2.filter2D(self._top, -1, whole / whole.sum(), borderType=cv2.BORDER_REPLICATE)
         opens = spin @ self._held.pose[:2, 1]
         opens = opens / max(float(np.linalg.norm(opens)), 1e-6)
-        body = cv2.dilate(self._top, _kernel(_rectangle(
-            np.zeros(2), opens, hand.half_length_m, hand.half_width_m), 0.0))
+        body = self._under_body(opens, lean)
         rows, columns = np.mgrid[:self._top.shape[0], :self._top.shape[1]]
         places = self._low + CELL_M * (np.stack([columns, rows], axis=-1) + 0.5)
         rests = places + spin @ self._centre
@@ -277,12 +291,12 @@ class _Heights:
         inside = np.clip(inside, 0, size - 1)
         able &= self._meant[inside[..., 1], inside[..., 0]]
         own = (0.35 * off + 0.003 * abs(math.remainder(turn, 2 * math.pi))
-               + self._off_sides(turn))
+               + self._off_sides(turn) + _LEANING * bool(lean))
         if not self._on_table:
             depth = self._depth[inside[..., 1], inside[..., 0]]
             own += 2.0 * np.maximum(0.0, self._half_m - depth) + self._loose(rests, spin)
         for roomy in _ROOMY:
-            opening, support, lowest, fall = self._how_low(spin, opens, body, roomy)
+            opening, support, lowest, fall = self._how_low(spin, opens, body, roomy, lean)
             may = able & (fall < self._fall_m)
             may &= (support - mean < self._step_m) & (support < self._highest_m)
             if self._on_table:
@@ -296,19 +310,39 @@ class _Heights:
                 if not np.isfinite(cost[row, column]):
                     break
                 yield Spot(np.array([*places[row, column], lowest[row, column]], np.float64),
-                           turn, np.asarray(rests[row, column]), float(support[row, column]),
+                           turn, lean, np.asarray(rests[row, column]), float(support[row, column]),
                            float(fall[row, column]), opening, float(cost[row, column]))
 
-    def _how_low(self, spin: Vector, opens: Vector, body: NDArray[Any],
-                 roomy: float) -> tuple[float, Heights, Heights, Heights]:
+    def _under_body(self, opens: Vector, lean: float) -> Heights:
+        """How high the tip must be everywhere, for the hand's body.
+
+        Args:
+            opens: (2,) along which the fingers open.
+            lean: see ``Spot``.
+        """
+        hand, least = self._gripper.hand, np.full(self._top.shape, -np.inf, np.float32)
+        up, aside = math.cos(lean), math.sin(lean)
+        pieces = 1 if not lean else 2 * math.ceil(hand.half_length_m / _BODY_PIECE_M)
+        half = hand.half_length_m / pieces
+        for number in range(pieces):
+            at = (2 * number + 1) * half - hand.half_length_m
+            piece = _rectangle((up * at - aside * hand.above_tip_m) * opens, opens, half,
+                               hand.half_width_m)
+            low = up * hand.above_tip_m + aside * at - abs(aside) * half
+            least = np.maximum(least, cv2.dilate(self._top, _kernel(piece, 0.0)) - low)
+        return least
+
+    def _how_low(self, spin: Vector, opens: Vector, body: NDArray[Any], roomy: float,
+                 lean: float) -> tuple[float, Heights, Heights, Heights]:
         """How far the hand can go down everywhere.
 
         Args:
             spin: (2, 2) by which the thing is turned.
             opens: (2,) along which the fingers open.
-            body: heights under the hand's body.
+            body: how high the tip must be for the hand's body.
             roomy: how much of the room beside a thing and for the fingers there is to be, from 0
                 to 1.
+            lean: see ``Spot``.
 
         Returns:
             To which the fingers open; heights of what the thing stands on then, and of the tip;
@@ -329,9 +363,10 @@ class _Heights:
                                 hand.finger_half_width_m)
             for heights, margin in ((self._top, 0.0), (self._high, _FINGER_M)):
                 fingers = np.maximum(fingers, cv2.dilate(heights, _kernel(finger, margin)))
-        tip = support + self._held.hang_m + s.drop_m
-        lowest = np.maximum(tip, np.maximum(fingers + hand.below_tip_m + _ABOVE_M,
-                                            body - hand.above_tip_m + _ABOVE_M))
+        aside = abs(math.sin(lean))  # by so much one side of what leans is lower
+        tip = support + self._held.hang_m + s.drop_m + aside * self._held.width_m / 2
+        lowest = np.maximum(tip, np.maximum(
+            fingers + hand.below_tip_m + aside * far, body) + _ABOVE_M)
         return opening, support, lowest, lowest - tip
 
 
@@ -532,7 +567,8 @@ class PlacePlanner:
         """
         others = self._high(surface)
         # What stands upright would lean with the hand.
-        tilts = _TILTS_RAD if axis_m(held.thing.surface, held.thing.cells) is None else (0.0,)
+        straight = spot.lean_rad or axis_m(held.thing.surface, held.thing.cells) is not None
+        tilts = (0.0,) if straight else _TILTS_RAD
         return first_that_works([
             functools.partial(self._lowered, held, spot, others, tilt, lift)
             for tilt in tilts for lift in _LIFTS_M], 'the place cannot be reached')
@@ -541,8 +577,9 @@ class PlacePlanner:
                  lift_m: float) -> PlaceMoves:
         out = spot.tip_m - self._base_m
         axis = np.array([-out[1], out[0], 0.0]) / max(float(np.hypot(*out[:2])), 1e-6)
-        rotation = (rotation_from_vector(-tilt * axis)
-                    @ rotation_from_vector((0.0, 0.0, spot.turn_rad)) @ held.pose[:3, :3])
+        turned = rotation_from_vector((0.0, 0.0, spot.turn_rad)) @ held.pose[:3, :3]
+        lean = spot.lean_rad * np.cross((*turned[:2, 1], 0.0), (0.0, 0.0, 1.0))
+        rotation = rotation_from_vector(-tilt * axis) @ rotation_from_vector(lean) @ turned
         low = make_pose(spot.tip_m, rotation)
         high = low.copy()
         high[2, 3] += lift_m

@@ -409,7 +409,7 @@ class TabletopSkills(PointingSkills):
         with watch.phase('perceive'):
             before = self._see()
         opening = min(held.width_m + self.tabletop.release_m, self._robot.gripper.open_m)
-        spot = Spot(held.pose[:3, 3] + (0.0, 0.0, self.tabletop.drop_m), 0.0,
+        spot = Spot(held.pose[:3, 3] + (0.0, 0.0, self.tabletop.drop_m), 0.0, 0.0,
                     held.thing.centre_m, float(held.pose[2, 3]) - held.hang_m, 0.0, opening, 0.0)
         with watch.phase('plan'):
             moves = self._first_place(before, held, (spot,))
