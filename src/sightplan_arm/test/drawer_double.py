@@ -15,7 +15,7 @@ from boxes_double import BoxTable, box
 
 HEIGHT_M, DEPTH_M, WIDTH_M, UPPER_M = 0.16, 0.18, 0.22, 0.13
 OUT = np.array([0.0, -1.0])
-DRAWER = ('front', 'bar', 'floor', 'left', 'right')
+DRAWER = ('front', 'bar', 'floor', 'left', 'right', 'content')
 
 
 def unit(x=0.0, y=0.14, opened_m=0.0, handle=True):

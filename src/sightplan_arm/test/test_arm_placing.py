@@ -1,6 +1,7 @@
 """Where things can be put down: from heights alone, over tables of boxes."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +12,14 @@ from sightplan_arm.config import load_robot
 from sightplan_arm.geometry import hand_down, rotation_from_vector
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.skills import placing
-from sightplan_arm.skills.placing import PlaceSettings, carried, propose_spots, room_at
+from sightplan_arm.skills.motions import PathPlanner, first_that_works
+from sightplan_arm.skills.placing import (
+    PlacePlanner,
+    PlaceSettings,
+    carried,
+    propose_spots,
+    room_at,
+)
 from sightplan_arm.skills.seen import axis_m, find, footprint
 from sightplan_arm.skills.solids import on_table, thing_in_hand
 from sightplan_arm.skills.surface import see_surface
@@ -135,6 +143,56 @@ def test_fingers_keep_a_little_more_from_what_is_high_beside_a_place():
                      + abs(opens[1]) * hand.finger_half_width_m)
             rooms.append(0.18 - spot.tip_m[0] - reach)
     assert 0.0065 < min(rooms) < 0.012, 'without the 4 mm it would be 5.2'
+
+
+def shelf(*things):
+    """Things, and a floor (b) between a high wall behind it and a low one before it."""
+    return Seen(*things, box('blue', 0.1, 0.0, (0.24, 0.13, 0.01)),
+                box('green', 0.1, 0.085, (0.3, 0.04, 0.15)),
+                box('green', 0.1, -0.072, (0.24, 0.014, 0.06)))
+
+
+def body_room_m(seen, spot, held):
+    """Room between the lower side of the hand's body and what is under it, by its corners."""
+    hand = ROBOT.gripper.hand
+    turned = rotation_from_vector((0.0, 0.0, spot.turn_rad)) @ held.pose[:3, :3]
+    lean = spot.lean_rad * np.cross((*turned[:2, 1], 0.0), (0.0, 0.0, 1.0))
+    turned = rotation_from_vector(lean) @ turned
+    points = [spot.tip_m + turned @ (x, y, -hand.above_tip_m)
+              for x in np.linspace(-hand.half_width_m, hand.half_width_m, 9)
+              for y in np.linspace(-hand.half_length_m, hand.half_length_m, 41)]
+    boxes = [one for name, one in seen.table.boxes.items() if name != 'a']
+    return min(float(point[2]) - max([one.centre_m[2] + one.sides_m[2] / 2 for one in boxes if (
+        np.abs(point[:2] - one.centre_m[:2]) < np.array(one.sides_m[:2]) / 2).all()], default=0.0)
+        for point in points)
+
+
+def test_over_walls_the_hand_leans_so_that_what_is_round_falls_less(monkeypatch):
+    seen = shelf(box('red', -0.25, -0.15, BAR))
+    spots = seen.spots((0.1, 0.0), meant='b')
+    assert spots[0].lean_rad != 0.0
+    assert all(body_room_m(seen, spot, seen.held()) > 0.0 for spot in spots)
+    monkeypatch.setattr(placing, '_LEANS_RAD', ())
+    assert spots[0].fall_m < 0.75 * seen.spots((0.1, 0.0), meant='b')[0].fall_m
+
+
+@pytest.mark.parametrize('flat', [(0.16, 0.09, 0.03), (0.05, 0.05, 0.2)])
+def test_what_would_not_come_to_lie_as_it_is_held_does_not_lean(flat):
+    spots = shelf(box('red', -0.25, -0.15, flat)).spots((0.1, 0.0), meant='b')
+    assert not any(spot.lean_rad for spot in spots)
+
+
+def test_the_hand_leans_as_it_was_looked_for():
+    seen = shelf(box('red', -0.25, -0.15, BAR))
+    held, paths = seen.held(), PathPlanner(ROBOT, KINEMATICS, 1.0)
+    planner = PlacePlanner(ROBOT, paths, lambda *_: None, carry_speed=0.5, room_m=0.01,
+                           settings=PlaceSettings())
+    leaning = [spot for spot in seen.spots((0.1, 0.0), meant='b') if spot.lean_rad]
+    pose = paths.pose(first_that_works([partial(planner.place, seen.surface, held, spot)
+                                        for spot in leaning], 'none').way[0])
+    spot = min(leaning, key=lambda one: np.linalg.norm(one.tip_m - pose[:3, 3]))
+    assert pose[:3, 3] == pytest.approx(spot.tip_m, abs=0.001)
+    assert math.asin(pose[2, 1]) == pytest.approx(spot.lean_rad, abs=0.01)
 
 
 def test_the_fingers_open_wide_where_there_is_room_and_little_where_there_is_none():

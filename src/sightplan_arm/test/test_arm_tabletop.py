@@ -11,7 +11,7 @@ from sightplan_arm.config import load_robot
 from sightplan_arm.geometry import inverse
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.skills import load_skills
-from sightplan_arm.skills.drawers import grip_pose, see_drawer
+from sightplan_arm.skills.drawers import grip_pose, obstacles, see_drawer
 from sightplan_arm.skills.surface import see_surface
 from sightplan_arm.skills.tabletop import make_skills
 from skill_doubles import OpenGate
@@ -270,6 +270,18 @@ def test_a_drawer_without_a_handle_in_reach_is_pushed_shut_at_its_front():
     assert np.allclose(bench.table.posture, ROBOT.arm.park, atol=1e-6)
 
 
+def test_what_looks_out_of_a_drawer_moves_with_it():
+    """Where it was the hand may go when the drawer is shut, since it is not there any more."""
+    bench = bar_bench(opened_m=0.11)
+    bench.table.boxes['content'] = box('green', 0.03, 0.0, (0.06, 0.03, 0.2))
+    drawer, _, riding = seen_drawer(bench, 'front', 'bar')
+    assert drawer.is_upper and len(riding) == 1
+    assert riding[0].centre_m[:2] == pytest.approx((0.03, -0.01), abs=0.012)
+    report = bench.skills.close_at(bench.around('front', 'bar'), 'drawer').report
+    assert report.cause == 'done', report.message
+    assert bench.opening() < 0.005
+
+
 def test_a_drawer_that_does_not_close_is_stuck():
     bench = bar_bench(opened_m=0.11, stuck_m=0.06)
     assert bench.skills.close_at(bench.around('front', 'bar'), 'drawer').report.cause == 'stuck'
@@ -327,6 +339,28 @@ def test_front_handle_and_opening_are_measured(opened_m):
     pose = grip_pose(drawer, 0.4)
     assert pose[:2, 2] @ drawer.out < -0.3 and pose[2, 2] < -0.8  # down, and towards the front
     assert abs(pose[:2, 1] @ drawer.along) == pytest.approx(1.0, abs=1e-6)
+
+
+def seen_drawer(bench, *names):
+    """The drawer whose boxes those are; what stands around it, and what it takes along."""
+    surface = see_surface(bench.table.observe(), ROBOT.camera.pose, (0.42, 0.34))
+    (x1, y1), (x2, y2) = bench.around(*names).pixels(*surface.shape[::-1])
+    pixels = np.zeros(surface.shape, bool)
+    pixels[y1:y2 + 1, x1:x2 + 1] = True
+    drawer = see_drawer(surface, pixels)
+    return drawer, *obstacles(drawer)
+
+
+def test_the_handle_above_a_lower_drawer_stays_where_it_is_when_that_moves():
+    bench = bar_bench()
+    face = bench.table.boxes['front'].centre_m[1]
+    bench.table.boxes['lower front'] = Box(
+        'white', (0.0, face - 0.12, 0.042), sides_m=(0.22, 0.012, 0.07))
+    bench.table.boxes['content'] = box('green', -0.03, face - 0.09, (0.03, 0.03, 0.1))
+    drawer, fixed, riding = seen_drawer(bench, 'lower front')
+    assert not drawer.is_upper and drawer.opened_m == pytest.approx(0.12, abs=0.008)
+    assert [one.centre_m[0] for one in riding] == pytest.approx([-0.03], abs=0.01)
+    assert any(np.allclose(one.centre_m, (0.06, face - 0.03, 0.12), atol=0.02) for one in fixed)
 
 
 def test_of_two_handles_that_at_the_height_of_the_box_is_the_drawers():
