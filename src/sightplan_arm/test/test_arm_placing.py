@@ -26,6 +26,7 @@ from sightplan_arm.skills.surface import see_surface
 
 ROBOT = load_robot('panda_tabletop')
 KINEMATICS = Kinematics(ROBOT)
+PATHS = PathPlanner(ROBOT, KINEMATICS, 1.0)
 BOTTLE, BAR, TRAY = (0.05, 0.05, 0.2), (0.16, 0.03, 0.03), (0.2, 0.18, 0.01)
 
 
@@ -52,7 +53,7 @@ class Seen:
     def spots(self, place, meant=None, **settings):
         cells = None if meant is None else self.thing(meant).cells
         return propose_spots(self.surface, self.held(), np.asarray(place), cells, ROBOT.gripper,
-                             PlaceSettings(**settings))
+                             PATHS.hand, PlaceSettings(**settings))
 
 
 def bottle(x=-0.25, y=-0.15):
@@ -97,7 +98,7 @@ def test_a_long_thing_is_turned_along_the_sides_of_a_narrow_place(yaw_deg):
     seen = Seen(box('red', -0.2, -0.18, BAR, 50.0), floor, *walls)
     room = room_at(seen.surface, np.array([0.15, 0.0]), seen.thing('b').cells)
     best = propose_spots(seen.surface, seen.held(), np.array([0.15, 0.0]), room, ROBOT.gripper,
-                         PlaceSettings())[0]
+                         PATHS.hand, PlaceSettings())[0]
     assert best.support_m < 0.02
     off = math.remainder(math.radians(50.0) + best.turn_rad - yaw, math.pi)
     assert abs(off) < math.radians(8.0)
@@ -154,13 +155,11 @@ def shelf(*things):
 
 def body_room_m(seen, spot, held):
     """Room between the lower side of the hand's body and what is under it, by its corners."""
-    hand = ROBOT.gripper.hand
     turned = rotation_from_vector((0.0, 0.0, spot.turn_rad)) @ held.pose[:3, :3]
     lean = spot.lean_rad * np.cross((*turned[:2, 1], 0.0), (0.0, 0.0, 1.0))
     turned = rotation_from_vector(lean) @ turned
-    points = [spot.tip_m + turned @ (x, y, -hand.above_tip_m)
-              for x in np.linspace(-hand.half_width_m, hand.half_width_m, 9)
-              for y in np.linspace(-hand.half_length_m, hand.half_length_m, 41)]
+    points = [spot.tip_m + turned @ (middle + half * (x, y, 1.0)) for middle, half in PATHS.hand
+              for x in np.linspace(-1.0, 1.0, 9) for y in np.linspace(-1.0, 1.0, 41)]
     boxes = [one for name, one in seen.table.boxes.items() if name != 'a']
     return min(float(point[2]) - max([one.centre_m[2] + one.sides_m[2] / 2 for one in boxes if (
         np.abs(point[:2] - one.centre_m[:2]) < np.array(one.sides_m[:2]) / 2).all()], default=0.0)
@@ -184,11 +183,11 @@ def test_what_would_not_come_to_lie_as_it_is_held_does_not_lean(flat):
 
 def test_the_hand_leans_as_it_was_looked_for():
     seen = shelf(box('red', -0.25, -0.15, BAR))
-    held, paths = seen.held(), PathPlanner(ROBOT, KINEMATICS, 1.0)
-    planner = PlacePlanner(ROBOT, paths, lambda *_: None, carry_speed=0.5, room_m=0.01,
+    held = seen.held()
+    planner = PlacePlanner(ROBOT, PATHS, lambda *_: None, carry_speed=0.5, room_m=0.01,
                            settings=PlaceSettings())
     leaning = [spot for spot in seen.spots((0.1, 0.0), meant='b') if spot.lean_rad]
-    pose = paths.pose(first_that_works([partial(planner.place, seen.surface, held, spot)
+    pose = PATHS.pose(first_that_works([partial(planner.place, seen.surface, held, spot)
                                         for spot in leaning], 'none').way[0])
     spot = min(leaning, key=lambda one: np.linalg.norm(one.tip_m - pose[:3, 3]))
     assert pose[:3, 3] == pytest.approx(spot.tip_m, abs=0.001)

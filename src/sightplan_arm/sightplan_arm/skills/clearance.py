@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sightplan.model import InputError
 from sightplan_arm.config import RobotConfig
-from sightplan_arm.geometry import make_pose, rotation_from_rpy
+from sightplan_arm.geometry import inverse, make_pose, rotation_from_rpy, transform
 from sightplan_arm.hardware import Vector
 from sightplan_arm.perception import Cube
 
@@ -129,6 +129,25 @@ class Clearance:
                 self._request, result))
         return float(least)
 
+    def on_last_joint(self, posture: Vector, tip: Vector) -> list[tuple[Vector, Vector]]:
+        """Boxes around all that hangs on the last joint but is no finger.
+
+        Args:
+            posture: (N,) any.
+            tip: (4, 4) pose of the tip in it, in the table's frame.
+
+        Returns:
+            of each its middle (3,) and half of its sides (3,), in the tip's frame.
+        """
+        links = np.nonzero(self._joint == self._model.njoints - 1)[0]
+        turns, shifts = self._joints(np.asarray(posture)[None], self._joint[links])
+        to_tip, found = inverse(self._table @ tip), []
+        for number, index in enumerate(links):
+            link = self._links[index]
+            place = pinocchio.SE3(turns[0, number], shifts[0, number]) * link.placement
+            found.append(_box_around(link.geometry, to_tip @ place.homogeneous))
+        return found
+
     def _placed(self, blocks: Sequence[Obstacle]) -> tuple[Vector, Vector]:
         """(B, 4, 4) poses of boxes in the frame of the URDF, and (B, 3) half of their sides."""
         side = np.full(3, self._robot.table.block_m)
@@ -148,6 +167,18 @@ class Clearance:
                 place = self._data.oMi[int(joint)]
                 turns[k, number], shifts[k, number] = place.rotation, place.translation
         return turns, shifts
+
+
+def _box_around(shape: coal.CollisionGeometry, pose: Vector) -> tuple[Vector, Vector]:
+    """Middle (3,) and half of the sides (3,) of a box along the axes around a shape in a pose."""
+    if isinstance(shape, coal.Cylinder):
+        axis = np.abs(pose[:3, 2])
+        return pose[:3, 3], (shape.halfLength * axis
+                             + shape.radius * np.sqrt(np.maximum(1.0 - axis ** 2, 0.0)))
+    bounds = np.stack([shape.aabb_local.min_, shape.aabb_local.max_])
+    points = transform(pose, np.array(list(itertools.product(*bounds.T))))
+    low, high = points.min(axis=0), points.max(axis=0)
+    return (low + high) / 2, (high - low) / 2
 
 
 def _of(shapes: pinocchio.GeometryModel, kept: Sequence[pinocchio.GeometryObject],

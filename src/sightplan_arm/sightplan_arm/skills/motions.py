@@ -6,6 +6,7 @@ away from the blocks: where the arm is redundant, its elbow turns aside.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -89,6 +90,12 @@ class PathPlanner:
     def pose(self, posture: Vector) -> Vector:
         """Of the tip in a posture."""
         return inverse(self.robot.table.pose) @ self.kinematics.fk(posture)
+
+    @functools.cached_property
+    def hand(self) -> list[tuple[Vector, Vector]]:
+        """Boxes around what hangs on the last joint: see ``Clearance.on_last_joint``."""
+        ready = self.robot.arm.ready
+        return self.clearance.on_last_joint(ready, self.pose(ready))
 
     def heights(self, path: Vector) -> Vector:
         """(K,) of the tip along a path, from the robot's foot."""

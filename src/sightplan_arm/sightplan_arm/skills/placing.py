@@ -45,6 +45,7 @@ from sightplan_arm.trajectories import UnreachableError
 _Kind = TypeVar('_Kind', bound=np.generic)
 
 _BODY_PIECE_M = 0.02  # of the hand's body, where it leans
+_BESIDE_BODY_M = 0.006  # between it and what is high
 _MARGIN_M = 0.01  # below the hand's body, at its lowest
 _WALL_M = 0.03  # what is so much higher than the floor of a thing is a wall of it
 _NEAR_M = 0.045
@@ -150,7 +151,8 @@ class Spot:
 
 
 def propose_spots(surface: Surface, held: Carried, place_m: Vector, meant: Mask | None,
-                  gripper: GripperConfig, settings: PlaceSettings, most: int = 16) -> list[Spot]:
+                  gripper: GripperConfig, hand: Sequence[tuple[Vector, Vector]],
+                  settings: PlaceSettings, most: int = 16) -> list[Spot]:
     """Ways to put a thing down near a place, the best first.
 
     Args:
@@ -159,11 +161,12 @@ def propose_spots(surface: Surface, held: Carried, place_m: Vector, meant: Mask 
         place_m: (2,) where somebody points.
         meant: (rows, columns) cells of what it is put in or on, see ``room_at``; None: the bare
             table.
-        gripper: the hand.
+        gripper: its fingers.
+        hand: boxes around the rest of the hand, see ``PathPlanner.hand``.
         settings: how to choose.
         most: number of proposals.
     """
-    grids = _Heights(surface, place_m, meant, settings, held, gripper)
+    grids = _Heights(surface, place_m, meant, settings, held, gripper, hand)
     found = [spot for turn in grids.turns() for spot in grids.spots(turn)]
     found.sort(key=lambda spot: spot.cost)
     if grids.may_lean and (not found or found[0].fall_m > _LEAN_FALL_M):
@@ -190,15 +193,16 @@ class _Heights:
     """Heights around a place, for what is lowered there."""
 
     def __init__(self, surface: Surface, place_m: Vector, meant: Mask | None,
-                 settings: PlaceSettings, held: Carried, gripper: GripperConfig) -> None:
-        self._held, self._gripper, self._settings = held, gripper, settings
+                 settings: PlaceSettings, held: Carried, gripper: GripperConfig,
+                 hand: Sequence[tuple[Vector, Vector]]) -> None:
+        self._held, self._gripper, self._settings, self._hand = held, gripper, settings, hand
         self._outline = held.outline()
         axis = axis_m(held.thing.surface, held.thing.cells)
         self._centre = (held.thing.centre_m if axis is None else axis) - held.pose[:2, 3]
         self._on_table = meant is None
         self._radius = settings.on_table_m if meant is None else settings.around_m
         reach = (float(np.linalg.norm(self._outline, axis=1).max()) + self._radius
-                 + gripper.hand.half_length_m)
+                 + max(float(np.linalg.norm(half[:2])) for _, half in hand))
         count = math.ceil(reach / CELL_M)
         column, row = np.floor((np.asarray(place_m) - surface.low_m) / CELL_M).astype(int)
         top = _known(surface.top_m)
@@ -320,16 +324,18 @@ class _Heights:
             opens: (2,) along which the fingers open.
             lean: see ``Spot``.
         """
-        hand, least = self._gripper.hand, np.full(self._top.shape, -np.inf, np.float32)
+        least = np.full(self._top.shape, -np.inf, np.float32)
         up, aside = math.cos(lean), math.sin(lean)
-        pieces = 1 if not lean else 2 * math.ceil(hand.half_length_m / _BODY_PIECE_M)
-        half = hand.half_length_m / pieces
-        for number in range(pieces):
-            at = (2 * number + 1) * half - hand.half_length_m
-            piece = _rectangle((up * at - aside * hand.above_tip_m) * opens, opens, half,
-                               hand.half_width_m)
-            low = up * hand.above_tip_m + aside * at - abs(aside) * half
-            least = np.maximum(least, cv2.dilate(self._top, _kernel(piece, 0.0)) - low)
+        for middle, halves in self._hand:
+            above = -float(middle[2] + halves[2])  # its lower side above the tip
+            pieces = 1 if not lean else 2 * math.ceil(halves[1] / _BODY_PIECE_M)
+            half = float(halves[1]) / pieces
+            for at in middle[1] + half * np.arange(1 - pieces, pieces, 2):
+                piece = _rectangle((up * at - aside * above) * opens, opens, half,
+                                   float(abs(middle[0]) + halves[0]))
+                low = up * above + aside * at - abs(aside) * half
+                least = np.maximum(least, cv2.dilate(
+                    self._top, _kernel(piece, _BESIDE_BODY_M)) - low)
         return least
 
     def _how_low(self, spin: Vector, opens: Vector, body: NDArray[Any], roomy: float,
@@ -569,29 +575,35 @@ class PlacePlanner:
         # What stands upright would lean with the hand.
         straight = spot.lean_rad or axis_m(held.thing.surface, held.thing.cells) is not None
         tilts = (0.0,) if straight else _TILTS_RAD
-        return first_that_works([
-            functools.partial(self._lowered, held, spot, others, tilt, lift)
-            for tilt in tilts for lift in _LIFTS_M], 'the place cannot be reached')
+        return first_that_works([functools.partial(self._tilted, held, spot, others, tilt)
+                                 for tilt in tilts], 'the place cannot be reached')
 
-    def _lowered(self, held: Carried, spot: Spot, others: Sequence[Box], tilt: float,
-                 lift_m: float) -> PlaceMoves:
+    def _tilted(self, held: Carried, spot: Spot, others: Sequence[Box],
+                tilt: float) -> PlaceMoves:
         out = spot.tip_m - self._base_m
         axis = np.array([-out[1], out[0], 0.0]) / max(float(np.hypot(*out[:2])), 1e-6)
         turned = rotation_from_vector((0.0, 0.0, spot.turn_rad)) @ held.pose[:3, :3]
         lean = spot.lean_rad * np.cross((*turned[:2, 1], 0.0), (0.0, 0.0, 1.0))
         rotation = rotation_from_vector(-tilt * axis) @ rotation_from_vector(lean) @ turned
         low = make_pose(spot.tip_m, rotation)
+        self._check_room(low, others)
+        return first_that_works([functools.partial(self._lifted, held, spot, others, low, lift)
+                                 for lift in _LIFTS_M], 'the place cannot be reached')
+
+    def _check_room(self, pose: Vector, others: Sequence[Box]) -> None:
+        posture = self._paths.kinematics.ik(self._robot.table.pose @ pose, self._robot.arm.ready)
+        if posture is None:
+            raise UnreachableError('the arm does not reach x {:.2f}, y {:.2f}, z {:.2f} m'
+                                   .format(*pose[:3, 3]))
+        room = self._paths.clearance.least_m(posture[None], others, _LEAST_M, hand_only=True)
+        if room < _LEAST_M:
+            raise NoRoomError(f'the hand would come to {1e3 * room:.0f} mm from a thing')
+
+    def _lifted(self, held: Carried, spot: Spot, others: Sequence[Box], low: Vector,
+                lift_m: float) -> PlaceMoves:
         high = low.copy()
         high[2, 3] += lift_m
-        ready, to_base = self._robot.arm.ready, self._robot.table.pose
-        for pose in (low, high):
-            posture = self._paths.kinematics.ik(to_base @ pose, ready)
-            if posture is None:
-                raise UnreachableError('the arm does not reach x {:.2f}, y {:.2f}, z {:.2f} m'
-                                       .format(*pose[:3, 3]))
-            room = self._paths.clearance.least_m(posture[None], others, _LEAST_M, hand_only=True)
-            if room < _LEAST_M:
-                raise NoRoomError(f'the hand would come to {1e3 * room:.0f} mm from a thing')
+        self._check_room(high, others)
         return first_that_works([functools.partial(self._join, held, spot, others, path)
                                  for path in self._paths.rise(low, high, others, _ROOM_M)],
                                 'no way is found over the table')

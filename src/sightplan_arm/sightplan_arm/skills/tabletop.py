@@ -314,7 +314,8 @@ class TabletopSkills(PointingSkills):
                 if place is None:
                     raise Refused(causes.UNREACHABLE, 'no place on the table is seen there')
                 spots = [spot for spot in propose_spots(
-                    surface, held, place, meant, self._robot.gripper, self.tabletop)
+                    surface, held, place, meant, self._robot.gripper, self._paths.hand,
+                    self.tabletop)
                     if not any(alike(spot, other) for other in met)]
                 if not spots:
                     raise Refused(causes.NO_ROOM, 'there is no room for it there')
