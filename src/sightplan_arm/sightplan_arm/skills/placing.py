@@ -75,6 +75,7 @@ _TALL_FALL_M = 0.02  # the most that such a thing may fall
 _LEANS_RAD = (0.35, -0.35, 0.55, -0.55)  # of the hand over walls, if it falls farther without
 _LEAN_FALL_M = 0.03
 _LEANING, _LEAN_SAME_RAD = 0.004, 0.1  # what that costs
+_LEAN_TURNS = 8  # so many turns of the hand, those best without, are tried with it
 _ROUND = 1.6  # what lies may lean if it is at most so much wider than high, or higher than wide
 
 
@@ -170,8 +171,8 @@ def propose_spots(surface: Surface, held: Carried, place_m: Vector, meant: Mask 
     found = [spot for turn in grids.turns() for spot in grids.spots(turn)]
     found.sort(key=lambda spot: spot.cost)
     if grids.may_lean and (not found or found[0].fall_m > _LEAN_FALL_M):
-        found += [spot for turn in grids.turns() for lean in _LEANS_RAD
-                  for spot in grids.spots(turn, lean)]
+        turns = list(dict.fromkeys(spot.turn_rad for spot in found)) or grids.turns()
+        found += [spot for turn in turns[:_LEAN_TURNS] for spot in grids.spots(turn, _LEANS_RAD)]
         found.sort(key=lambda spot: spot.cost)
     kept: list[Spot] = []
     for one in found:
@@ -276,7 +277,7 @@ class _Heights:
                 cost += _LOOSE * np.maximum(0.0, reach - (rests - middle) @ outward)
         return cost
 
-    def spots(self, turn: float, lean: float = 0.0) -> Iterator[Spot]:
+    def spots(self, turn: float, leans: Sequence[float] = (0.0,)) -> Iterator[Spot]:
         """Those with the hand turned so far about the vertical, and leaning, see ``Spot``."""
         cos, sin = math.cos(turn), math.sin(turn)
         spin = np.array([[cos, -sin], [sin, cos]])
@@ -284,7 +285,7 @@ class _Heights:
         mean = cv2.filter2D(self._top, -1, whole / whole.sum(), borderType=cv2.BORDER_REPLICATE)
         opens = spin @ self._held.pose[:2, 1]
         opens = opens / max(float(np.linalg.norm(opens)), 1e-6)
-        body = self._under_body(opens, lean)
+        bodies = [(lean, self._under_body(opens, lean)) for lean in leans]
         rows, columns = np.mgrid[:self._top.shape[0], :self._top.shape[1]]
         places = self._low + CELL_M * (np.stack([columns, rows], axis=-1) + 0.5)
         rests = places + spin @ self._centre
@@ -295,27 +296,30 @@ class _Heights:
         inside = np.clip(inside, 0, size - 1)
         able &= self._meant[inside[..., 1], inside[..., 0]]
         own = (0.35 * off + 0.003 * abs(math.remainder(turn, 2 * math.pi))
-               + self._off_sides(turn) + _LEANING * bool(lean))
+               + self._off_sides(turn))
         if not self._on_table:
             depth = self._depth[inside[..., 1], inside[..., 0]]
             own += 2.0 * np.maximum(0.0, self._half_m - depth) + self._loose(rests, spin)
         for roomy in _ROOMY:
-            opening, support, lowest, fall = self._how_low(spin, opens, body, roomy, lean)
-            may = able & (fall < self._fall_m)
-            may &= (support - mean < self._step_m) & (support < self._highest_m)
+            opening, support, fingers = self._how_high(spin, opens, roomy)
+            level = able & (support - mean < self._step_m) & (support < self._highest_m)
             if self._on_table:
-                may &= support < RAISED_M + 0.001
-            cost = (own + _ON_TOP * np.maximum(0.0, support - self._level - 0.5 * _FLOOR_M)
-                    + 0.7 * np.maximum(0.0, support - mean - 0.003) + 0.6 * fall
-                    + self._close * (1.0 - roomy))
-            cost = np.where(may, cost, np.inf)
-            order = np.argsort(cost, axis=None)[:400:20]
-            for row, column in zip(*np.unravel_index(order, cost.shape), strict=True):
-                if not np.isfinite(cost[row, column]):
-                    break
-                yield Spot(np.array([*places[row, column], lowest[row, column]], np.float64),
-                           turn, lean, np.asarray(rests[row, column]), float(support[row, column]),
-                           float(fall[row, column]), opening, float(cost[row, column]))
+                level &= support < RAISED_M + 0.001
+            uneven = (own + _ON_TOP * np.maximum(0.0, support - self._level - 0.5 * _FLOOR_M)
+                      + 0.7 * np.maximum(0.0, support - mean - 0.003)
+                      + self._close * (1.0 - roomy))
+            for lean, body in bodies:
+                lowest, fall = self._how_low(opening, support, fingers, body, lean)
+                cost = np.where(level & (fall < self._fall_m), uneven + 0.6 * fall
+                                + _LEANING * bool(lean), np.inf)
+                order = np.argsort(cost, axis=None)[:400:20]
+                for row, column in zip(*np.unravel_index(order, cost.shape), strict=True):
+                    if not np.isfinite(cost[row, column]):
+                        break
+                    yield Spot(
+                        np.array([*places[row, column], lowest[row, column]], np.float64), turn,
+                        lean, np.asarray(rests[row, column]), float(support[row, column]),
+                        float(fall[row, column]), opening, float(cost[row, column]))
 
     def _under_body(self, opens: Vector, lean: float) -> Heights:
         """How high the tip must be everywhere, for the hand's body.
@@ -338,21 +342,19 @@ class _Heights:
                     self._top, _kernel(piece, _BESIDE_BODY_M)) - low)
         return least
 
-    def _how_low(self, spin: Vector, opens: Vector, body: NDArray[Any], roomy: float,
-                 lean: float) -> tuple[float, Heights, Heights, Heights]:
-        """How far the hand can go down everywhere.
+    def _how_high(self, spin: Vector, opens: Vector,
+                  roomy: float) -> tuple[float, Heights, Heights]:
+        """How high everything is under a thing and the fingers around it, everywhere.
 
         Args:
             spin: (2, 2) by which the thing is turned.
             opens: (2,) along which the fingers open.
-            body: how high the tip must be for the hand's body.
             roomy: how much of the room beside a thing and for the fingers there is to be, from 0
                 to 1.
-            lean: see ``Spot``.
 
         Returns:
-            To which the fingers open; heights of what the thing stands on then, and of the tip;
-            how far the thing falls.
+            To which the fingers open; heights of what the thing stands on, and what fingers have
+            under them.
         """
         s, hand = self._settings, self._gripper.hand
         under = cv2.dilate(self._top, _kernel(
@@ -369,11 +371,26 @@ class _Heights:
                                 hand.finger_half_width_m)
             for heights, margin in ((self._top, 0.0), (self._high, _FINGER_M)):
                 fingers = np.maximum(fingers, cv2.dilate(heights, _kernel(finger, margin)))
-        aside = abs(math.sin(lean))  # by so much one side of what leans is lower
-        tip = support + self._held.hang_m + s.drop_m + aside * self._held.width_m / 2
+        return opening, support, fingers
+
+    def _how_low(self, opening: float, support: Heights, fingers: Heights, body: Heights,
+                 lean: float) -> tuple[Heights, Heights]:
+        """How far the hand can go down everywhere: heights of the tip, and how far a thing falls.
+
+        Args:
+            opening: see ``_how_high``.
+            support: likewise.
+            fingers: likewise.
+            body: see ``_under_body``.
+            lean: see ``Spot``.
+        """
+        hand, aside = self._gripper.hand, abs(math.sin(lean))  # so much lower is one side
+        tip = (support + self._held.hang_m + self._settings.drop_m
+               + aside * self._held.width_m / 2)
+        far = opening / 2 + hand.finger_thickness_m
         lowest = np.maximum(tip, np.maximum(
             fingers + hand.below_tip_m + aside * far, body) + _ABOVE_M)
-        return opening, support, lowest, lowest - tip
+        return lowest, lowest - tip
 
 
 def _side_rad(points: NDArray[Any]) -> float:
