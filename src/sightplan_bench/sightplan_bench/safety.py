@@ -28,6 +28,7 @@ import argparse
 import contextlib
 import dataclasses
 import functools
+import hashlib
 import itertools
 import json
 import os
@@ -49,7 +50,7 @@ from typing import TYPE_CHECKING, Any
 from sightplan.commands.frame import Result, add_command, stop_flag
 from sightplan.commands.frame import Stop as Stopped
 from sightplan.commands.progress import Pace
-from sightplan.graphs.hearing import deaf, in_words
+from sightplan.graphs.hearing import Lost, deaf, in_words
 from sightplan.model import InputError, SightplanError, user_path
 from sightplan.model.journal import Journal
 from sightplan.records.description import write_json
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 TRIALS, NODES, RESULT = 'trials.jsonl', 'nodes.log', 'safety.json'
 KINDS = ('grounder', 'camera', 'agent', 'arm_bridge')
 HANG = 'hang'
+_WITH_AGENT = ('agent', 'arm_bridge')
 _say = functools.partial(say, 'safety')
 LIMIT_MS = 200.0
 """Within which the arm has to hold."""
@@ -128,6 +130,7 @@ class Stop:
         moved: whether anything moved or was commanded after the arm stood, or an attempt was not
             refused, before it was re-armed.
         still_after_rearm: whether nothing moved between re-arming and the reset.
+        load: of the machine, in the last minute.
     """
 
     in_motion: bool
@@ -135,6 +138,7 @@ class Stop:
     attempts: int
     moved: bool
     still_after_rearm: bool
+    load: float = 0.0
 
 
 @dataclass
@@ -149,7 +153,8 @@ class Results:
         gaps: longest and usual time between messages, undisturbed, by what they are [ms]; of the
             last graph with moves.
         deaf: what was said of a deaf node with which a graph ended.
-        commits: of the code, one for each graph.
+        graphs: what each was measured with (``conditions``), and by which commit.
+        seconds: that all of them ran.
     """
 
     kills: list[Kill] = field(default_factory=list)
@@ -159,7 +164,8 @@ class Results:
     failed: Counter[str] = field(default_factory=Counter)
     gaps: dict[str, dict[str, Any]] = field(default_factory=dict)
     deaf: list[str] = field(default_factory=list)
-    commits: list[str | None] = field(default_factory=list)
+    graphs: list[Mapping[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
 
     def take(self, line: Mapping[str, Any]) -> None:
         """Add what a line of the trials tells: an object with one field, by which it is known."""
@@ -180,7 +186,9 @@ class Results:
             case 'deaf':
                 self.deaf.append(data)
             case 'graph':
-                self.commits.append(data['commit'])
+                self.graphs.append(data)
+            case 'seconds':
+                self.seconds += data
             case _:
                 raise ValueError(f'there is no {kind!r}')
 
@@ -204,14 +212,15 @@ class Results:
                 'moved': sum(s.moved for s in self.stops),
                 'moved_after_rearm_before_reset':
                     sum(not s.still_after_rearm for s in self.stops),
-                'still_ms': spread(moving)}
+                'still_ms': spread(moving), 'load': spread([s.load for s in self.stops], 2)}
         if self.moves:
             found['moves'] = {'n': sum(self.moves.values()), **self.moves}
             found['gaps_ms'] = self.gaps
         found['needless_holds'] = dict(self.needless)
         found['trials_not_made'] = dict(self.failed)
-        found['graphs'], found['deaf'] = len(self.commits), self.deaf
-        found['commits'] = list(dict.fromkeys(self.commits))
+        found['graphs'], found['deaf'] = len(self.graphs), self.deaf
+        found['commits'] = list(dict.fromkeys(graph['commit'] for graph in self.graphs))
+        found['seconds'] = round(self.seconds)
         return found
 
     @property
@@ -354,10 +363,6 @@ class BrokenGraphError(Exception):
     """The graph does not do what the trials need."""
 
 
-class DeafGraphError(Exception):
-    """A node of the graph is deaf for good; says which."""
-
-
 class _NotMade(Exception):
     """A trial could not be made as it should."""
 
@@ -397,8 +402,8 @@ class Trials:
         """Kill a kind of process until that was done so many times."""
         if self._results.count(kind) >= count:
             return
-        if kind == AGENT and self._agent:  # the real one instead of its stand-in
-            self._processes.commands[AGENT] = self._agent
+        if kind in _WITH_AGENT and self._processes.commands[AGENT] != self._agent:
+            self._processes.commands[AGENT] = self._agent  # the real one instead of its stand-in
             self._restart(AGENT, lambda: self._bench.beat_age_s(AGENT))
         self._repeat(f'{kind} killed', count, lambda: self._results.count(kind),
                      lambda: ('kill', dataclasses.asdict(self._kill(kind))))
@@ -412,7 +417,8 @@ class Trials:
             return
         self._repeat('stopped', count, lambda: len(self._results.stops),
                      lambda: ('stop', dataclasses.asdict(self._stop())))
-        self._await_motion(self._go(), 0.0)  # the last one ends, too
+        with contextlib.suppress(_NotMade):
+            self._await_motion(self._go(), 0.0)  # the last one ends, too
 
     def moves(self, count: int) -> None:
         """Move blocks until that was done so many times."""
@@ -444,8 +450,7 @@ class Trials:
             trial: makes one, and returns its line.
 
         Raises:
-            BrokenGraphError: too many cannot be made.
-            DeafGraphError: one could not be made, and a node is deaf.
+            BrokenGraphError: too many cannot be made, or a node is deaf.
             KeyboardInterrupt: somebody wants no more of it.
         """
         from sightplan.model import DeadlineError, SightplanError
@@ -462,8 +467,8 @@ class Trials:
                 unanswered = unanswered + 1 if isinstance(error, DeadlineError) else 0
                 self._ready, self._running = False, None
                 self._note('failed', f'{what}: {error}'[:160])
-                if lost := self._bench.lost():
-                    raise DeafGraphError(in_words(deaf(lost), lost)) from error
+                if self._bench.lost():
+                    raise BrokenGraphError(str(error)) from error
                 dead = self._processes.dead()
                 if dead or unanswered == _UNANSWERED or failed > 10 + count // 2:
                     gone = f'; dead: {", ".join(dead)}' if dead else ''
@@ -474,8 +479,9 @@ class Trials:
                 if there % 10 == 0 or there == count:
                     left = pace.time_left(there - before, count - there)
                     _say(f'{what} {there} of {count}, ETA {left}')
-            if needless := self._bench.breaks - breaks:
-                self._note('needless', needless)
+            finally:
+                if needless := self._bench.breaks - breaks:
+                    self._note('needless', needless)
             if there % _CLEAN_EVERY == 0:
                 _clean_shared_memory()
 
@@ -552,6 +558,7 @@ class Trials:
                 self._await_motion(running, rng.uniform(0.0, _LONGEST_WAIT_S))
         actions = self._actions() or self._model.actions
         bench.expecting = True
+        load = os.getloadavg()[0]
         since_s = time.monotonic()
         bench.stop()
         self._ready, self._running = False, None
@@ -568,7 +575,7 @@ class Trials:
         time.sleep(0.1)
         still = not any(s.speed >= STILL_RAD_S for s in list(bench.samples)
                         if s.at_s >= rearmed_s)
-        return Stop(running is not None, still_ms, attempts, moved or not refused, still)
+        return Stop(running is not None, still_ms, attempts, moved or not refused, still, load)
 
     def _move(self) -> str:
         from sightplan.model import SightplanError
@@ -793,50 +800,72 @@ def add_parser(subparsers: Any) -> None:
 
 def measure(arguments: argparse.Namespace) -> Result:
     """Make the trials that are missing, and sum up all of them."""
-    from sightplan_arm.config import load_robot
     if not arguments.patience > 0.0:
         raise InputError('--patience must be more than 0')
-    load_robot(arguments.robot)
-    out = user_path(arguments.out)
-    results, failed, before_s = Results(), '', time.monotonic()
+    out, results, failed = user_path(arguments.out), Results(), ''
+    given = conditions(arguments)
     with stop_flag() as stop, Journal(out / TRIALS) as journal:
-        read_trials(journal, results)
         journal.open()
         journal.lock()
+        read_trials(journal, results, given)
 
         def note(kind: str, data: Any) -> None:
             line = {kind: data}
             journal.append(line)
             results.take(line)
         try:
-            while not failed and not all(there >= asked for there, asked in _wanted(
-                    arguments, results)):
+            while not failed and not stop() and not all(
+                    there >= asked for there, asked in _wanted(arguments, results)):
                 failed = _session(arguments, out, results, note, stop)
+            failed = failed or ('interrupted' if stop() else '')
         except KeyboardInterrupt:
             failed = 'interrupted'
     if failed:
         _say(f'{failed}; the same command with --out {arguments.out} goes on from there')
-    summary = {'machine': f'{platform.machine()}, {os.cpu_count()} CPUs', 'robot': arguments.robot,
-               'patience': arguments.patience, 'load_1min': os.getloadavg()[0],
-               'seed': arguments.seed, 'seconds': round(time.monotonic() - before_s),
+    summary = {'machine': f'{platform.machine()}, {os.cpu_count()} CPUs', **given,
                **results.summary(), **({'failed': failed} if failed else {}),
                'provenance': provenance()}
     write_json(out / RESULT, summary)
     return shown(arguments, summary, results.good and not failed)
 
 
-def read_trials(journal: Journal, results: Results) -> None:
-    """Take what was measured before.
+def conditions(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What trials that belong together have in common.
 
     Raises:
-        InputError: it cannot be read; names file and line.
+        InputError: there is no such robot.
     """
-    for line in journal.read():
+    from sightplan_arm.config import load_robot
+    robot = load_robot(arguments.robot)
+    return {'robot': robot.name,
+            'robot_sha256': hashlib.sha256(robot.file.read_bytes()).hexdigest(),
+            'patience': arguments.patience, 'seed': arguments.seed}
+
+
+def read_trials(journal: Journal, results: Results, given: Mapping[str, Any]) -> None:
+    """Take what was measured before, from a journal that is open; repairs what a crash left.
+
+    Args:
+        journal: of the trials.
+        results: are added to.
+        given: see ``conditions``.
+
+    Raises:
+        InputError: it cannot be read, or was measured under other conditions; names file, line
+            and what differs.
+    """
+    for line in journal.take_up()[1].lines:
         try:
             results.take(line.data)
+            graph = line.data.get('graph', given)
+            differs = [name for name in given if graph[name] != given[name]]
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise InputError(f'{line.where}: is no line of these trials ({error}); choose another '
                              '--out') from error
+        if differs:
+            raise InputError(f'{line.where}: was measured with another '
+                             f'{", another ".join(differs)} ({graph[differs[0]]!r}, not '
+                             f'{given[differs[0]]!r}); choose another --out')
 
 
 def _wanted(arguments: argparse.Namespace, results: Results) -> list[tuple[int, int]]:
@@ -855,25 +884,33 @@ def _kinds(arguments: argparse.Namespace) -> list[tuple[str, int]]:
 def _session(arguments: argparse.Namespace, out: Path, results: Results,
              note: Callable[[str, Any], None], stop: Stopped) -> str:
     """Make trials on one graph as long as it hears; returns what broke it off, '' for nothing."""
-    before = _wanted(arguments, results)
-    seed = f'{arguments.seed} {len(results.commits)}'
-    note('graph', {'commit': provenance()['commit']})
-    try:
-        with graph(out, arguments.robot) as (bench, processes, agent):
-            trials = Trials(bench, processes, seed, results, note, stop, agent,
-                            arguments.patience)
-            trials.moves(arguments.moves)
-            trials.stops(arguments.stops)
-            for kind, asked in _kinds(arguments):
-                trials.kills(kind, asked)
-    except DeafGraphError as error:
-        note('deaf', str(error))
-        _say(f'{error}; going on with a new graph')
-        return str(error) if _wanted(arguments, results) == before else ''
-    except InputError:
-        raise
-    except (SightplanError, BrokenGraphError) as error:
-        with contextlib.suppress(OSError):
-            sys.stderr.write((out / NODES).read_text(errors='replace')[-4000:])
-        return str(error)
+    before, began = _wanted(arguments, results), time.monotonic()
+    with contextlib.ExitStack() as stack:
+        lost: list[Lost] = []
+        try:
+            bench, processes, agent = stack.enter_context(graph(out, arguments.robot))
+            stack.callback(lambda: note('seconds', round(time.monotonic() - began, 1)))
+            note('graph', {'commit': provenance()['commit'], **conditions(arguments)})
+            trials = Trials(bench, processes, f'{arguments.seed} {len(results.graphs)}', results,
+                            note, stop, agent, arguments.patience)
+            try:
+                trials.moves(arguments.moves)
+                trials.stops(arguments.stops)
+                for kind, asked in _kinds(arguments):
+                    trials.kills(kind, asked)
+            except (SightplanError, BrokenGraphError, TimeoutError):
+                lost = bench.lost()
+                raise
+        except InputError:
+            raise
+        except (SightplanError, BrokenGraphError, TimeoutError) as error:
+            if lost:
+                words = in_words(deaf(lost), lost)
+                note('deaf', words)
+                if _wanted(arguments, results) != before:
+                    _say(f'{words}; going on with a new graph')
+                    return ''
+            with contextlib.suppress(OSError):
+                sys.stderr.write((out / NODES).read_text(errors='replace')[-4000:])
+            return str(error) or type(error).__name__
     return ''

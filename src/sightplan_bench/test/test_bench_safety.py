@@ -95,20 +95,28 @@ def test_what_is_printed():
 
 
 def test_results_are_those_of_all_graphs(tmp_path: Path):
-    lines = [{'graph': {'commit': 'a'}}, {'move': 'done'}, {'gaps': {}},
+    given = {'robot': 'panda', 'seed': 0}
+    lines = [{'graph': {'commit': 'a', **given}}, {'move': 'done'}, {'gaps': {}}, {'seconds': 3.5},
              {'kill': dataclasses.asdict(kill(kind='camera'))}, {'needless': {'heartbeat': 2}},
              {'failed': 'the action was over'}, {'deaf': 'arm_bridge does not hear grounder'},
-             {'graph': {'commit': 'b'}}, {'move': 'done'}, {'move': 'tracking'},
-             {'needless': {'heartbeat': 1}}, {'stop': dataclasses.asdict(stop())}]
-    with Journal(tmp_path / 'trials.jsonl') as journal:
+             {'graph': {'commit': 'b', **given}}, {'move': 'done'}, {'move': 'tracking'},
+             {'needless': {'heartbeat': 1}}, {'stop': dataclasses.asdict(stop())},
+             {'seconds': 2.0}]
+    file, results = tmp_path / 'trials.jsonl', Results()
+    with Journal(file) as journal:
         journal.open()
         for line in lines:
             journal.append(line)
-    results = Results()
-    bench_safety.read_trials(Journal(tmp_path / 'trials.jsonl'), results)
+    with file.open('a') as cut_off:
+        cut_off.write('{"kill": {"ki')
+    with Journal(file) as journal:
+        journal.open()
+        bench_safety.read_trials(journal, results, given)
+        journal.append({'move': 'done'})
+    assert len(Journal(file).read()) == len(lines) + 1, 'what was cut off is gone'
     assert (results.count('camera'), results.count('agent'), len(results.stops)) == (1, 0, 1)
     found = results.summary()
-    assert (found['graphs'], found['commits']) == (2, ['a', 'b'])
+    assert (found['graphs'], found['commits'], found['seconds']) == (2, ['a', 'b'], 6)
     assert found['deaf'] == ['arm_bridge does not hear grounder']
     assert found['moves'] == {'n': 3, 'done': 2, 'tracking': 1}
     assert found['needless_holds'] == {'heartbeat': 3}
@@ -119,8 +127,27 @@ def test_results_are_those_of_all_graphs(tmp_path: Path):
                                   '{"jump": 1}', '{"needless": 3}'])
 def test_lines_that_are_none_are_named(tmp_path: Path, line: str):
     (tmp_path / 'trials.jsonl').write_text(f'{{"move": "done"}}\n{line}\n')
-    with pytest.raises(InputError, match=r'trials\.jsonl:2: is no line of these trials'):
-        bench_safety.read_trials(Journal(tmp_path / 'trials.jsonl'), Results())
+    with Journal(tmp_path / 'trials.jsonl') as journal:
+        journal.open()
+        with pytest.raises(InputError, match=r'trials\.jsonl:2: is no line of these trials'):
+            bench_safety.read_trials(journal, Results(), {'seed': 0})
+
+
+def test_trials_under_other_conditions_are_not_mixed(tmp_path: Path, capsys):
+    parser = argparse.ArgumentParser()
+    bench_safety.add_parser(parser.add_subparsers())
+    command = ['safety', '--trials', '0', '--stops', '0', '--moves', '1', '--out', str(tmp_path)]
+    given = bench_safety.conditions(parser.parse_args(command))
+    with Journal(tmp_path / 'trials.jsonl') as journal:
+        journal.open()
+        journal.append({'graph': {'commit': 'a', **given}})
+        journal.append({'move': 'done'})
+    result, code = bench_safety.measure(parser.parse_args([*command, '--json']))
+    assert (result['moves'], code) == ({'n': 1, 'done': 1}, 0), 'nothing is missing'
+    with pytest.raises(InputError, match=r'jsonl:1: was measured with another seed \(0, not 7\)'):
+        bench_safety.measure(parser.parse_args([*command, '--seed', '7']))
+    with pytest.raises(InputError, match=r'another robot, another robot_sha256'):
+        bench_safety.measure(parser.parse_args([*command, '--robot', 'ur5e']))
 
 
 class Scripted(bench_safety.Trials):
@@ -165,8 +192,7 @@ def test_too_many_that_cannot_be_made_end_it():
 def test_a_deaf_node_ends_the_graph():
     lost = [Lost('arm_bridge', 'grounder', 21.0), Lost('arm_bridge', 'arm_watcher', 21.0)]
     results = Results()
-    with pytest.raises(bench_safety.DeafGraphError,
-                       match='arm_bridge does not hear grounder, arm_watcher'):
+    with pytest.raises(bench_safety.BrokenGraphError, match='it was over'):
         Scripted(results, '..-...', lost).moves(6)
     assert results.moves == {'done': 2}
     assert results.failed.total() == 1

@@ -200,10 +200,12 @@ def test_the_first_picture_waits_for_who_shows_it(made: Callable) -> None:
     assert len(others.goals) == 3
 
 
-def test_a_viewer_that_does_not_come_is_not_waited_for_long(made: Callable, monkeypatch) -> None:
+def test_a_viewer_that_does_not_come_is_not_waited_for_long(
+        made: Callable, monkeypatch, capfd) -> None:
     monkeypatch.setattr('sightplan_nodes.experiment._VIEWER_COMES_S', 0.1)
     with made(Others(), rerun='shown.rrd') as (node, _):
         assert ended(node) == 0
+    assert 'rerun_viewer has not found sim_bridge within 0.1 s' in capfd.readouterr().err
 
 
 def test_a_model_that_was_started_again_is_told_what_was_spent(made: Callable) -> None:
@@ -336,7 +338,7 @@ def test_a_recorder_that_was_started_again_ends_the_run(made: Callable, capsys) 
     def restart(goal: object) -> object:
         # The first one is on the graph still: it was killed.
         again.append(others.sim.create_publisher(
-            msg.EpisodeResult, names.EPISODE_RESULT, qos.EVENTS))
+            msg.EpisodeResult, names.EPISODE_RESULT, qos.RESULTS))
         return GoalResponse.ACCEPT
     others.server.register_goal_callback(restart)
     with made(others) as (node, _):

@@ -106,7 +106,7 @@ class Agent(Node):
         self.recorder.messages.domain = DOMAIN
         self.results: list[msg.EpisodeResult] = []
         self.create_subscription(msg.EpisodeResult, names.EPISODE_RESULT, self.results.append,
-                                 qos.EVENTS)
+                                 qos.RESULTS)
         self._spending = {node: self.create_publisher(msg.Spending, topic, qos.LATCHED)
                           for node, topic in names.SPENDING.items()}
         self._start = ServiceCaller(self, StartRun, names.START_RUN, names.METRICS_RECORDER)

@@ -392,7 +392,8 @@ def _others_before(drawer: Drawer) -> tuple[list[Box], list[Box]]:
                   & (before > -drawer.opened_m + 0.008))
         above = region & (height > drawer.high_m + 0.006)
         near = above & (before < -drawer.opened_m + _HANDLE_M[1]) & (not drawer.is_upper)
-        parts = ((near, fixed), (above & ~near, riding),
+        inside = above & ~near & (before < _ON_FRONT_M)
+        parts = ((inside, riding), (above & ~inside, fixed),
                  (region & (height < drawer.low_m - 0.006) & (height > 0.01), fixed))
     for part, boxes in parts:
         count, labels, stats, _ = cv2.connectedComponentsWithStats(part.astype(np.uint8))
@@ -410,9 +411,10 @@ def _others_before(drawer: Drawer) -> tuple[list[Box], list[Box]]:
     return fixed, riding
 
 
-def _moved(boxes: Sequence[Box], way_m: Vector) -> list[Box]:
-    """Boxes, so far away (2,) from where they are."""
-    return [replace(box, centre_m=box.centre_m + np.append(way_m, 0.0)) for box in boxes]
+def _taken_along(drawer: Drawer, boxes: Sequence[Box], way_m: float) -> list[Box]:
+    """Boxes that a drawer takes along when it is moved so far, outwards if positive."""
+    shift = np.append(max(way_m, -drawer.opened_m) * drawer.out, 0.0)
+    return [replace(box, centre_m=box.centre_m + shift) for box in boxes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -468,24 +470,23 @@ class SlidePlanner:
         others, riding = obstacles(drawer)
         opening = min(drawer.handle_width_m + 2 * _SPARE_M, self._robot.gripper.open_m)
         ways = [] if drawer.handle_m is None else [
-            functools.partial(self._tilted, drawer, move_m, others, riding,
+            functools.partial(self._tilted, drawer, move_m, 0.0, others, riding,
                               grip_pose(drawer, tilt, turn), opening)
             for tilt in TILTS_RAD for turn in _TURNS_RAD]
         if move_m < 0.0:
             gap = self._robot.gripper.hand.finger_half_width_m + _BEFORE_M
-            ways += [functools.partial(self._tilted, drawer, move_m - _BEFORE_M, others, riding,
+            ways += [functools.partial(self._tilted, drawer, move_m, _BEFORE_M, others, riding,
                                        push_pose(drawer, part, gap, tilt, turn), 0.0)
                      for part in _PUSHED_AT for tilt in TILTS_RAD for turn in _TURNS_RAD]
         return first_that_works(ways, 'the handle cannot be reached' if move_m > 0.0 else
                                 'neither handle nor front can be reached')
 
-    def _tilted(self, drawer: Drawer, move_m: float, others: Sequence[Box],
+    def _tilted(self, drawer: Drawer, move_m: float, gap_m: float, others: Sequence[Box],
                 riding: Sequence[Box], low: Vector, opening_m: float) -> SlideMoves:
         high, end = low.copy(), low.copy()
         high[:3, 3] -= _RETREAT_M * low[:3, 2]
-        way_m = move_m * drawer.out
-        end[:2, 3] += way_m
-        for pose, taken in ((low, riding), (end, _moved(riding, way_m))):
+        end[:2, 3] += (move_m - gap_m) * drawer.out
+        for pose, taken in ((low, riding), (end, _taken_along(drawer, riding, move_m))):
             posture = self._paths.kinematics.ik(
                 self._robot.table.pose @ pose, self._robot.arm.ready)
             if posture is None:
@@ -496,12 +497,12 @@ class SlidePlanner:
             if room < _LEAST_M:
                 raise NoRoomError(f'the hand would come to {1e3 * room:.0f} mm from a thing')
         return first_that_works([
-            functools.partial(self._join, drawer, move_m, others, riding, opening_m, path)
+            functools.partial(self._join, drawer, move_m, gap_m, others, riding, opening_m, path)
             for path in self._paths.rise(low, high, [*others, *riding], _ROOM_M)],
             'no way is found to the drawer')
 
-    def _join(self, drawer: Drawer, move_m: float, others: Sequence[Box], riding: Sequence[Box],
-              opening_m: float, path: Vector) -> SlideMoves:
+    def _join(self, drawer: Drawer, move_m: float, gap_m: float, others: Sequence[Box],
+              riding: Sequence[Box], opening_m: float, path: Vector) -> SlideMoves:
         boxes = [box for box in drawer.surface.boxes() if box.size_m[2] > _LOW_M]
 
         def around(*more: Box) -> Around:
@@ -515,19 +516,20 @@ class SlidePlanner:
         back = self._paths.pose(path[-1]) - self._paths.pose(path[0])
         leaves = [self._leave(sequence, back, boxes)]
         start = self._paths.pose(path[0])
-        count = max(1, math.ceil(abs(move_m) / _PIECE_M))
+        hand_m = move_m - gap_m
+        count = max(1, math.ceil(abs(hand_m) / _PIECE_M))
         slide: list[Motion] = []
         for number in range(1, count + 1):
             pose = start.copy()
-            way_m = move_m * number / count * drawer.out
-            pose[:2, 3] += way_m
-            taken = _moved(riding, way_m)
+            way_m = hand_m * number / count
+            pose[:2, 3] += way_m * drawer.out
+            taken = _taken_along(drawer, riding, min(0.0, way_m + gap_m) if gap_m else way_m)
             line = self._paths.straight(sequence.posture, pose)
             room = min(self._paths.clearance.least_m(line, others, _LEAST_M),
                        self._paths.clearance.least_m(line[-1:], taken, _LEAST_M))
             if room < _LEAST_M:
                 raise NoRoomError(f'the arm would come to {1e3 * room:.0f} mm from a thing')
-            sequence.around = around()  # what the drawer takes along stays as far from the hand
+            sequence.around = around()  # what the drawer takes along moves, too: see ``room``
             sequence.along('slide', 'pull the drawer' if move_m > 0 else 'push the drawer', line,
                            self._slow)
             slide += sequence.take()

@@ -74,7 +74,8 @@ _SLENDER = 4.0  # what is so many times as high as half its width falls over eas
 _TALL_FALL_M = 0.02  # the most that such a thing may fall
 _LEANS_RAD = (0.35, -0.35, 0.55, -0.55)  # of the hand over walls, if it falls farther without
 _LEAN_FALL_M = 0.03
-_LEANING, _LEAN_SAME_RAD = 0.004, 0.1  # what that costs
+_LEANING = 0.004  # what that costs
+_LEAN_SAME_RAD = 0.1
 _LEAN_TURNS = 8  # so many turns of the hand, those best without, are tried with it
 _ROUND = 1.6  # what lies may lean if it is at most so much wider than high, or higher than wide
 
@@ -171,8 +172,9 @@ def propose_spots(surface: Surface, held: Carried, place_m: Vector, meant: Mask 
     found = [spot for turn in grids.turns() for spot in grids.spots(turn)]
     found.sort(key=lambda spot: spot.cost)
     if grids.may_lean and (not found or found[0].fall_m > _LEAN_FALL_M):
-        turns = list(dict.fromkeys(spot.turn_rad for spot in found)) or grids.turns()
-        found += [spot for turn in turns[:_LEAN_TURNS] for spot in grids.spots(turn, _LEANS_RAD)]
+        best = list(dict.fromkeys(spot.turn_rad for spot in found))[:_LEAN_TURNS]
+        found += [spot for turn in best or grids.turns()
+                  for spot in grids.spots(turn, _LEANS_RAD)]
         found.sort(key=lambda spot: spot.cost)
     kept: list[Spot] = []
     for one in found:
@@ -203,7 +205,8 @@ class _Heights:
         self._on_table = meant is None
         self._radius = settings.on_table_m if meant is None else settings.around_m
         reach = (float(np.linalg.norm(self._outline, axis=1).max()) + self._radius
-                 + max(float(np.linalg.norm(half[:2])) for _, half in hand))
+                 + max((float(np.linalg.norm(np.abs(middle[:2]) + half[:2]))
+                        for middle, half in hand), default=0.0))
         count = math.ceil(reach / CELL_M)
         column, row = np.floor((np.asarray(place_m) - surface.low_m) / CELL_M).astype(int)
         top = _known(surface.top_m)
@@ -220,8 +223,8 @@ class _Heights:
                   - base_m(held.thing.surface, held.thing.cells))
         slender = high_m > _SLENDER * self._half_m
         across_m = 2.0 * self._half_m
-        self.may_lean = (axis is None and across_m < _ROUND * high_m
-                         and high_m < _ROUND * across_m)
+        self.may_lean = (axis is None and held.width_m < _ROUND * across_m
+                         and across_m < _ROUND * high_m and high_m < _ROUND * across_m)
         self._fall_m = min(settings.fall_m, _TALL_FALL_M) if slender else settings.fall_m
         self._inner = self._outline if meant is None else _less_a_cell(self._outline)
         # Beside walls little of the way is left; what is higher is passed in swing.
@@ -590,8 +593,8 @@ class PlacePlanner:
         """
         others = self._high(surface)
         # What stands upright would lean with the hand.
-        straight = spot.lean_rad or axis_m(held.thing.surface, held.thing.cells) is not None
-        tilts = (0.0,) if straight else _TILTS_RAD
+        stands = axis_m(held.thing.surface, held.thing.cells) is not None
+        tilts = (0.0,) if stands or spot.lean_rad else _TILTS_RAD
         return first_that_works([functools.partial(self._tilted, held, spot, others, tilt)
                                  for tilt in tilts], 'the place cannot be reached')
 
