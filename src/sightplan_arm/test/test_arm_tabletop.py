@@ -324,12 +324,7 @@ def test_in_a_dry_run_nothing_is_sent():
 @pytest.mark.parametrize('opened_m', [0.0, 0.05, 0.12])
 def test_front_handle_and_opening_are_measured(opened_m):
     bench = bar_bench(opened_m=opened_m)
-    surface = see_surface(bench.table.observe(), ROBOT.camera.pose, (0.42, 0.34))
-    height, width = surface.shape
-    (x1, y1), (x2, y2) = bench.around('front', 'bar').pixels(width, height)
-    pixels = np.zeros(surface.shape, bool)
-    pixels[y1:y2 + 1, x1:x2 + 1] = True
-    drawer = see_drawer(surface, pixels)
+    drawer, *_ = seen_drawer(bench, 'front', 'bar')
     assert drawer.out == pytest.approx((0.0, -1.0), abs=0.02)
     assert drawer.at_m[1] == pytest.approx(0.14 - 0.09 - 0.012 - opened_m, abs=0.003)
     assert drawer.handle_m[0] == pytest.approx(0.06, abs=0.004)

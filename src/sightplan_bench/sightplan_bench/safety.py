@@ -50,7 +50,7 @@ from typing import TYPE_CHECKING, Any
 from sightplan.commands.frame import Result, add_command, stop_flag
 from sightplan.commands.frame import Stop as Stopped
 from sightplan.commands.progress import Pace
-from sightplan.graphs.hearing import Lost, deaf, in_words
+from sightplan.graphs.hearing import deaf, in_words
 from sightplan.model import InputError, SightplanError, user_path
 from sightplan.model.journal import Journal
 from sightplan.records.description import write_json
@@ -816,7 +816,7 @@ def measure(arguments: argparse.Namespace) -> Result:
         try:
             while not failed and not stop() and not all(
                     there >= asked for there, asked in _wanted(arguments, results)):
-                failed = _session(arguments, out, results, note, stop)
+                failed = _session(arguments, given, out, results, note, stop)
             failed = failed or ('interrupted' if stop() else '')
         except KeyboardInterrupt:
             failed = 'interrupted'
@@ -881,30 +881,26 @@ def _kinds(arguments: argparse.Namespace) -> list[tuple[str, int]]:
             for number, kind in enumerate(kinds)]
 
 
-def _session(arguments: argparse.Namespace, out: Path, results: Results,
-             note: Callable[[str, Any], None], stop: Stopped) -> str:
+def _session(arguments: argparse.Namespace, given: Mapping[str, Any], out: Path,
+             results: Results, note: Callable[[str, Any], None], stop: Stopped) -> str:
     """Make trials on one graph as long as it hears; returns what broke it off, '' for nothing."""
     before, began = _wanted(arguments, results), time.monotonic()
+    bench: Bench | None = None
     with contextlib.ExitStack() as stack:
-        lost: list[Lost] = []
         try:
             bench, processes, agent = stack.enter_context(graph(out, arguments.robot))
             stack.callback(lambda: note('seconds', round(time.monotonic() - began, 1)))
-            note('graph', {'commit': provenance()['commit'], **conditions(arguments)})
+            note('graph', {'commit': provenance()['commit'], **given})
             trials = Trials(bench, processes, f'{arguments.seed} {len(results.graphs)}', results,
                             note, stop, agent, arguments.patience)
-            try:
-                trials.moves(arguments.moves)
-                trials.stops(arguments.stops)
-                for kind, asked in _kinds(arguments):
-                    trials.kills(kind, asked)
-            except (SightplanError, BrokenGraphError, TimeoutError):
-                lost = bench.lost()
-                raise
+            trials.moves(arguments.moves)
+            trials.stops(arguments.stops)
+            for kind, asked in _kinds(arguments):
+                trials.kills(kind, asked)
         except InputError:
             raise
         except (SightplanError, BrokenGraphError, TimeoutError) as error:
-            if lost:
+            if bench is not None and (lost := bench.lost()):
                 words = in_words(deaf(lost), lost)
                 note('deaf', words)
                 if _wanted(arguments, results) != before:

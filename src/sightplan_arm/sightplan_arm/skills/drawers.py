@@ -487,15 +487,7 @@ class SlidePlanner:
         high[:3, 3] -= _RETREAT_M * low[:3, 2]
         end[:2, 3] += (move_m - gap_m) * drawer.out
         for pose, taken in ((low, riding), (end, _taken_along(drawer, riding, move_m))):
-            posture = self._paths.kinematics.ik(
-                self._robot.table.pose @ pose, self._robot.arm.ready)
-            if posture is None:
-                raise UnreachableError('the arm does not reach x {:.2f}, y {:.2f}, z {:.2f} m'
-                                       .format(*pose[:3, 3]))
-            room = self._paths.clearance.least_m(posture[None], [*others, *taken], _LEAST_M,
-                                                 hand_only=True)
-            if room < _LEAST_M:
-                raise NoRoomError(f'the hand would come to {1e3 * room:.0f} mm from a thing')
+            self._paths.check_hand(pose, [*others, *taken], _LEAST_M)
         return first_that_works([
             functools.partial(self._join, drawer, move_m, gap_m, others, riding, opening_m, path)
             for path in self._paths.rise(low, high, [*others, *riding], _ROOM_M)],

@@ -198,15 +198,8 @@ class GraspPlanner:
         """A plan from a pose of the tip around a thing."""
         high = low.copy()
         high[2, 3] += lift_m
-        ready, to_base = self._robot.arm.ready, self._robot.table.pose
-        for pose in (low, high):  # what cannot work is found out faster here than by ``rise``
-            posture = self._paths.kinematics.ik(to_base @ pose, ready)
-            if posture is None:
-                raise UnreachableError('the arm does not reach x {:.2f}, y {:.2f}, z {:.2f} m'
-                                       .format(*pose[:3, 3]))
-            room = self._paths.clearance.least_m(posture[None], others, _LEAST_M, hand_only=True)
-            if room < _LEAST_M:
-                raise NoRoomError(f'the hand would come to {1e3 * room:.0f} mm from a thing')
+        for pose in (low, high):
+            self._paths.check_hand(pose, others, _LEAST_M)
         return first_that_works([functools.partial(plan, path)
                                  for path in self._paths.rise(low, high, others, _ROOM_M)],
                                 'no way is found over the table')

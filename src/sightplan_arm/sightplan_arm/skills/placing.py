@@ -31,7 +31,6 @@ from sightplan_arm.skills.motions import (
     STEP_M,
     Motion,
     MotionSequence,
-    NoRoomError,
     PathPlanner,
     first_that_works,
 )
@@ -606,24 +605,15 @@ class PlacePlanner:
         lean = spot.lean_rad * np.cross((*turned[:2, 1], 0.0), (0.0, 0.0, 1.0))
         rotation = rotation_from_vector(-tilt * axis) @ rotation_from_vector(lean) @ turned
         low = make_pose(spot.tip_m, rotation)
-        self._check_room(low, others)
+        self._paths.check_hand(low, others, _LEAST_M)
         return first_that_works([functools.partial(self._lifted, held, spot, others, low, lift)
                                  for lift in _LIFTS_M], 'the place cannot be reached')
-
-    def _check_room(self, pose: Vector, others: Sequence[Box]) -> None:
-        posture = self._paths.kinematics.ik(self._robot.table.pose @ pose, self._robot.arm.ready)
-        if posture is None:
-            raise UnreachableError('the arm does not reach x {:.2f}, y {:.2f}, z {:.2f} m'
-                                   .format(*pose[:3, 3]))
-        room = self._paths.clearance.least_m(posture[None], others, _LEAST_M, hand_only=True)
-        if room < _LEAST_M:
-            raise NoRoomError(f'the hand would come to {1e3 * room:.0f} mm from a thing')
 
     def _lifted(self, held: Carried, spot: Spot, others: Sequence[Box], low: Vector,
                 lift_m: float) -> PlaceMoves:
         high = low.copy()
         high[2, 3] += lift_m
-        self._check_room(high, others)
+        self._paths.check_hand(high, others, _LEAST_M)
         return first_that_works([functools.partial(self._join, held, spot, others, path)
                                  for path in self._paths.rise(low, high, others, _ROOM_M)],
                                 'no way is found over the table')
