@@ -392,3 +392,12 @@ def stopping(q: Array, dq: Array, stop_acceleration: Array, lower: Array | None 
     passed = np.minimum(times[:, None], took)
     positions = q + dq * passed * (1 - passed / (2 * took))
     return JointTrajectory(times, np.clip(positions, low, high), dq * (1 - passed / took))
+
+
+def goes_on(dq: Array, before: Array) -> bool:
+    """Whether joints (N,) [rad/s] go about as fast as before, and so have not begun to brake.
+
+    Of the simulated Panda and UR5e all that had got the command had less than 0.6 of their speed
+    30 ms later, and most that had not had all of it (240 random motions, each with and without).
+    """
+    return float(dq @ before) > 0.8 * float(before @ before)

@@ -17,6 +17,7 @@ from sightplan_arm.watcher import (
     KEEP_AGAIN_S,
     LATCH_S,
     SETTLE_S,
+    UNBEGUN_S,
     Watcher,
 )
 
@@ -206,6 +207,28 @@ def test_an_arm_that_does_not_brake_is_braked_again_and_locked():
     scene.pass_(LIMIT_S + 2 * (BRAKING_S + AFTER_BRAKING_S) + 8 * STEP_S)
     assert len(scene.arm.sent) == sent + 2
     assert scene.speed() == 0.0
+
+
+@pytest.mark.parametrize(('late_s', 'told'), [(0.01, 1), (0.03, 1), (0.08, 2), (0.12, 3)])
+def test_a_brake_that_comes_late_does_not_throw_the_arm_back(late_s, told):
+    """A controller that is busy gets the newest command when it is no longer."""
+    scene, waiting, behind = Scene(), [], []
+    scene.begin()
+    take, speed = scene.arm.command, np.abs(scene.arm.velocity)
+
+    def command(trajectory):
+        waiting.append(trajectory)
+        if len(waiting) == 1:
+            scene.arm.after(late_s, deliver)
+
+    def deliver():
+        behind.append(scene.arm.posture - waiting[-1].positions[0])
+        take(waiting[-1])
+    scene.arm.command, scene.gate_lives = command, False
+    scene.pass_(LIMIT_S + late_s + BRAKING_S + 4 * STEP_S)
+    assert scene.speed() == 0.0
+    assert (np.abs(behind[0]) <= speed * (UNBEGUN_S + 2.01 * STEP_S) + 1e-9).all()
+    assert len(waiting) == told
 
 
 def test_a_lock_that_does_not_answer_is_asked_again():

@@ -101,7 +101,8 @@ class Kill:
             arm came to the end of a motion before it would have been broken off.
         still_ms: from when on no joint moved.
         travel_rad: way of the joint that went farthest after the kill.
-        cause: of the gate's hold.
+        cause: of the gate's hold, or of the watcher's stop where the gate was killed.
+        afterwards: causes for which the gate stopped the arm while it held, in their order.
         moved_again: whether anything moved after the arm stood, before the next reset.
         refused: whether the arm refused an action, and after the gate's death a reset, once the
             killed process was back.
@@ -117,6 +118,7 @@ class Kill:
     moved_again: bool
     refused: bool
     load: float = 0.0
+    afterwards: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -240,6 +242,8 @@ def _kills(kills: Sequence[Kill]) -> dict[str, Any]:
             'moved_again': sum(k.moved_again for k in kills),
             'not_refused': sum(not k.refused for k in kills),
             'causes': dict(Counter(k.cause for k in kills)),
+            'stopped_afterwards': dict(Counter(itertools.chain.from_iterable(
+                k.afterwards for k in kills))),
             'load': spread([k.load for k in kills], 2)}
 
 
@@ -495,13 +499,15 @@ class Trials:
         bench.expecting = True
         pid, number = self._victim(kind)  # found before: that takes a while
         load, since_s = os.getloadavg()[0], time.monotonic()
+        bench.causes.clear()
         os.kill(pid, number)
         self._ready, self._running = False, None
         time.sleep(_AFTER_S * self._patience)
         if kind == HANG:
             os.kill(pid, signal.SIGCONT)
         of_gate = kind in (ARM_BRIDGE, HANG)
-        cause = (bench.watcher if of_gate else bench.status).cause
+        causes = [bench.watcher.cause] if of_gate else bench.causes.copy()
+        cause = causes[0] if causes else ''
         broken = kind == ARM_BRIDGE or _fails(running)  # nobody is left to say how it ended
         if kind == 'camera':  # its process does not come back without the rest of the hardware
             refused = _fails(bench.begin(bench.execute, next_one))
@@ -533,7 +539,7 @@ class Trials:
         sign = max((at for at in signs if at < since_s + _AFTER_S * self._patience), default=0.0)
         return Kill(kind, 1e3 * (sign - since_s),
                     1e3 * (commands[-1] - since_s) if commands else None, still_ms, travel,
-                    cause, moved_again, refused, load)
+                    cause, moved_again, refused, load, causes[1:])
 
     def _victim(self, kind: str) -> tuple[int, int]:
         """The process to be killed, and the signal."""

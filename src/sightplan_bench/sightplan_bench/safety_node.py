@@ -72,6 +72,7 @@ class Bench(Node):
         self.status = msg.ArmStatus(state=msg.ArmStatus.REARMED)
         self.watcher = msg.ArmStatus(state=msg.ArmStatus.REARMED)
         self.breaks: Counter[str] = Counter()
+        self.causes: list[str] = []
         self._hearing, self._hearing_lock = Hearing(), threading.Lock()
         self.expecting = False
         self._count = 0
@@ -131,6 +132,8 @@ class Bench(Node):
         broken = (msg.ArmStatus.HOLDING, msg.ArmStatus.STOPPED)
         if status.state in broken and self.status.state not in broken and not self.expecting:
             self.breaks[status.cause] += 1
+        if status.state in broken and status.cause not in self.causes:
+            self.causes.append(status.cause)
         self.status = status
 
     def _take_beat(self, message: msg.Heartbeat) -> None:

@@ -94,6 +94,13 @@ def test_what_is_printed():
     assert spread(list(range(100)))['p95'] == 94
 
 
+def test_why_the_arm_held_is_told_apart_from_what_came_of_it():
+    thrown = kill(cause='heartbeat', afterwards=['measured_velocity'])
+    found = Results([kill(), thrown]).summary()['kills']['agent']
+    assert found['causes'] == {'heartbeat': 2}
+    assert found['stopped_afterwards'] == {'measured_velocity': 1}
+
+
 def test_results_are_those_of_all_graphs(tmp_path: Path):
     given = {'robot': 'panda', 'seed': 0}
     lines = [{'graph': {'commit': 'a', **given}}, {'move': 'done'}, {'gaps': {}}, {'seconds': 3.5},
