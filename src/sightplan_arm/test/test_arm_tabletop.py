@@ -162,8 +162,8 @@ def test_a_hand_that_something_holds_up_at_the_place_lets_go_there_and_leaves():
     assert np.allclose(bench.table.posture, ROBOT.arm.park, atol=1e-6)
 
 
-@pytest.mark.parametrize('where', ['down to above its place', 'down beside what is high'])
-@pytest.mark.parametrize(('often', 'cause'), [(1, 'done'), (9, 'no_room')])
+@pytest.mark.parametrize(('where', 'often', 'cause'), [
+    ('down to above its place', 9, 'no_room'), ('down beside what is high', 1, 'done')])
 def test_a_thing_that_comes_upon_a_tall_one_on_its_way_down_is_put_elsewhere_or_kept(
         where, often, cause):
     """What is beside the place was seen, but not as near as it is."""

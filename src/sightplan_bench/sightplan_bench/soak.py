@@ -55,7 +55,11 @@ class Sample:
         episodes: done by this graph, from when it had done one of each kind.
         seconds: of the wall since then [s].
         cpu_s: processor time of all nodes since they began [s].
-        memory_mib: resident memory of each node, with the processes that it started [MiB].
+        memory_mib: resident memory of each node, with the processes that it started, without what
+            it shares [MiB].
+        shared_mib: of the shared memory in which the middleware passes messages on, what a node
+            has touched so far, its own and the others' [MiB]. Each node has a segment of fixed
+            size there, all of which is used in turn: that is not memory that grows.
         disk_bytes, bag_bytes, bags: the run directory, and the bags in it.
         log_bytes: of all logs of all sessions.
         load: of the machine, the mean of a minute: processes that run or wait.
@@ -66,6 +70,7 @@ class Sample:
     seconds: float
     cpu_s: float
     memory_mib: Mapping[str, float]
+    shared_mib: Mapping[str, float]
     disk_bytes: int
     bag_bytes: int
     bags: int
@@ -212,7 +217,8 @@ def outcome(planned: Sequence[str], lines: Sequence[Mapping[str, Any]],
     last = longest[-1]
     warm = min(WARM, last.episodes // 2)
     memory = {node: {'after_warming_mib': _memory(longest, node, warm),
-                     'at_the_end_mib': _memory(longest, node, last.episodes - PACE)}
+                     'at_the_end_mib': _memory(longest, node, last.episodes - PACE),
+                     'shared_at_the_end_mib': last.shared_mib[node]}
               for node in last.memory_mib}
     pace = {'first': _pace(longest, 0, PACE),
             'last': _pace(longest, last.episodes - PACE, last.episodes)}

@@ -11,7 +11,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -103,14 +103,15 @@ class SoakGraph:
             self._warm_s = now
         seconds = now - self._warm_s
         processes = _processes()
-        used = {name: _used(processes, pid)
+        used = {name: _used(process for process in processes.values() if process.session == pid)
                 for name, pid in _nodes(processes, self._up.pid).items()}
-        used['experiment'] = _used_by(processes, [os.getpid()])
+        used['experiment'] = _used([processes[os.getpid()]])
         run = self._out / RUN
         return Sample(
             self._session, episodes, round(seconds, 3),
-            round(sum(cpu_s for cpu_s, _ in used.values()), 2),
-            {name: round(mib, 1) for name, (_, mib) in used.items()}, folder_bytes(run),
+            round(sum(cpu_s for cpu_s, _, _ in used.values()), 2),
+            {name: round(mib, 1) for name, (_, mib, _) in used.items()},
+            {name: round(mib, 1) for name, (_, _, mib) in used.items()}, folder_bytes(run),
             folder_bytes(run / 'bags'), bag_count(run), folder_bytes(self._out / LOGS),
             round(os.getloadavg()[0], 1))
 
@@ -144,7 +145,10 @@ class _Process:
         fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
         self.parent, self.session = int(fields[1]), int(fields[3])
         self.cpu_s = sum(map(int, fields[11:15])) / _TICKS_PER_S
-        self.mib = int(fields[21]) * _PAGE / 2**20
+        self.shared_mib = sum(
+            int(line.split()[1]) for line in Path(f'/proc/{pid}/status').read_text().splitlines()
+            if line.startswith('RssShmem:')) / 2**10
+        self.mib = int(fields[21]) * _PAGE / 2**20 - self.shared_mib
 
 
 def _processes() -> dict[int, _Process]:
@@ -168,14 +172,17 @@ def _nodes(processes: dict[int, _Process], parent: int) -> dict[str, int]:
     return found
 
 
-def _used(processes: dict[int, _Process], node: int) -> tuple[float, float]:
-    """Processor seconds and MiB of a node and what it started: each has a session of its own."""
-    return _used_by(processes, [pid for pid, process in processes.items()
-                                if process.session == node])
+def _used(processes: Iterable[_Process]) -> tuple[float, float, float]:
+    """Processor seconds, MiB of their own and shared MiB of processes.
 
-
-def _used_by(processes: dict[int, _Process], pids: Sequence[int]) -> tuple[float, float]:
-    return (sum(processes[pid].cpu_s for pid in pids), sum(processes[pid].mib for pid in pids))
+    What a node has started is in its session; no other process is.
+    """
+    cpu_s = mib = shared_mib = 0.0
+    for process in processes:
+        cpu_s += process.cpu_s
+        mib += process.mib
+        shared_mib += process.shared_mib
+    return cpu_s, mib, shared_mib
 
 
 def main(arguments: list[str]) -> int:

@@ -29,6 +29,7 @@ def samples(session=0, episodes=1000, *, slow=1.0, growth=1.0, busy=1.0, **value
             cpu_s += 20 * (slow if late else 1.0)
         found.append(Sample(session, number, seconds, cpu_s, {
             'agent': 100.0 * (growth if late else 1.0), 'recorder': 200.0},
+            {'agent': 10.0 + number, 'recorder': 7.0},
             **{'disk_bytes': 5000, 'bag_bytes': 4000, 'bags': 7, 'log_bytes': 100, 'load': 1.0,
                **values}))
     return found
@@ -42,7 +43,7 @@ def test_all_is_well():
     assert found['session'] == {'episodes': 1000, 'seconds': 1000.0, 'warm_after': 500}
     assert found['pace']['last'] == {'episodes_per_s': 1.0, 'episodes_per_cpu_s': 1.0, 'load': 1.0}
     assert found['memory']['agent'] == {'after_warming_mib': 100.0, 'at_the_end_mib': 100.0,
-                                        'growth': 0.0}
+                                        'growth': 0.0, 'shared_at_the_end_mib': 1010.0}
     assert found['hundreds'] == [found['pace']['first']] * 10
     assert json.dumps(found)
 
@@ -137,6 +138,7 @@ def test_a_short_one_is_taken_up_again(tmp_path, capsys):
     assert set(found['memory']) == {'metrics_recorder', 'sim_bridge', 'grounder',
                                     'symbolic_planner', 'agent', 'experiment'}
     assert all(of['at_the_end_mib'] > 20.0 for of in found['memory'].values())
+    assert all(of['shared_at_the_end_mib'] > 0.0 for of in found['memory'].values())
     _, found = go(8)
     assert (found['lost'], found['done'], found['sessions']) == (0, 8, 2)
     assert 'disk' not in found['broken'] and found['disk']['bags'] == 3
