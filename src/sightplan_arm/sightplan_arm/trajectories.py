@@ -153,6 +153,18 @@ def sample(trajectory: JointTrajectory, t: float) -> tuple[Array, Array, Array]:
     return Spline.of(part).at(0, t - times[piece])
 
 
+def positions_at(trajectory: JointTrajectory, times_s: Array) -> Array:
+    """(M, N) positions at times (M,) of a trajectory with at least two points; see ``sample``."""
+    times, q, v = trajectory.times_s, trajectory.positions, trajectory.velocities
+    t = np.clip(times_s, times[0], times[-1])
+    piece = np.minimum(times.searchsorted(t, side='right') - 1, len(times) - 2)
+    h = (times[piece + 1] - times[piece])[:, None]
+    u = (t - times[piece])[:, None] / h
+    q0, q1, v0, v1 = q[piece], q[piece + 1], h * v[piece], h * v[piece + 1]
+    return np.asarray(q0 + u * (v0 + u * (
+        3.0 * (q1 - q0) - 2.0 * v0 - v1 + u * (v0 + v1 - 2.0 * (q1 - q0)))))
+
+
 def extremes(trajectory: JointTrajectory) -> Extremes:
     """Exact bounds of the cubic pieces, not of samples.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sightplan_arm.hardware import Arm, JointState, JointTrajectory
-from sightplan_arm.trajectories import sample
+from sightplan_arm.trajectories import positions_at
 
 
 @dataclass
@@ -38,6 +38,9 @@ class Beats:
         return [node for node, _ in self.silent(math.inf) if node not in self.last_s]
 
 
+_PARTS = np.linspace(0.0, 1.0, 5)  # of the delay
+
+
 def off_track(state: JointState, start_s: float, trajectory: JointTrajectory, delay_s: float,
               ) -> float:
     """How far a joint is from where it should have been just before the measurement [rad].
@@ -48,10 +51,7 @@ def off_track(state: JointState, start_s: float, trajectory: JointTrajectory, de
         trajectory: that the arm follows.
         delay_s: how late it may follow: each joint is compared with all its positions within.
     """
-    t = state.stamp_s - start_s
-    places = np.stack([
-        sample(trajectory, min(max(t - part * delay_s, 0.0), trajectory.duration_s))[0]
-        for part in (0.0, 0.25, 0.5, 0.75, 1.0)])
+    places = positions_at(trajectory, state.stamp_s - start_s - delay_s * _PARTS)
     return float(np.maximum(state.positions - places.max(axis=0),
                             places.min(axis=0) - state.positions).max())
 

@@ -16,6 +16,7 @@ from sightplan_arm.trajectories import (
     cartesian,
     extremes,
     joint_line,
+    positions_at,
     sample,
     stopping,
     timed,
@@ -44,6 +45,16 @@ def dense(trajectory, count=400):
     """Positions, velocities and accelerations at even times, and at those of the points."""
     times = np.union1d(np.linspace(0, trajectory.duration_s, count), trajectory.times_s)
     return (np.stack(part) for part in zip(*(sample(trajectory, t) for t in times), strict=True))
+
+
+@settings(max_examples=40, deadline=None)
+@given(trajectories())
+def test_positions_of_many_times_are_those_of_each(trajectory):
+    times = np.concatenate([np.linspace(-1.0, trajectory.duration_s + 1.0, 41),
+                            trajectory.times_s])
+    one_by_one = np.stack([sample(trajectory, t)[0] for t in times])
+    scale = 1 + np.abs(one_by_one).max()
+    assert np.abs(positions_at(trajectory, times) - one_by_one).max() <= 1e-9 * scale
 
 
 @settings(max_examples=40, deadline=None)
