@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tabletop_cases as cases
+from sightplan_arm.geometry import quaternion_from_rotation
 from sightplan_sim.bullet import Bullet
 from sightplan_sim.tabletop import Pose, add_thing, footprint_of, pose_of, sample_table
 from sightplan_sim.tabletop.catalogue import CATEGORIES, colours_of, make_thing
@@ -79,6 +80,33 @@ def test_every_category_stands_on_its_ground_and_can_be_gripped(category, held_o
         names = {'', *(part.name for part in thing.parts)}
         assert {part.parent for part in thing.parts} <= names
         assert thing.coloured in names
+
+
+def test_no_finger_is_held_between_the_pieces_of_a_banana(bullet):
+    """The corner of one that presses on a seam feels the skin there, not the faces of pieces."""
+    felt = []
+    for seed in range(6):
+        thing = make_thing(Draw(np.random.default_rng(seed), False), 'banana', 'yellow')
+        tube = thing.parts[0].seen[0]
+        path, radii = np.array(tube.path), np.array(tube.radii)
+        along = np.gradient(path, axis=0)
+        along /= np.linalg.norm(along, axis=1, keepdims=True)
+        for ring, aside in itertools.product(range(2, len(path) - 2), np.linspace(-2e-3, 2e-3, 9)):
+            bullet.resetSimulation()
+            pad = bullet.createCollisionShape(bullet.GEOM_BOX, halfExtents=[0.009, 0.006, 0.011])
+            banana = add_thing(bullet, thing, Pose((0.0, 0.0, 0.0)), seen=False)
+            way = along[ring]
+            outward = np.cross(way, (0.0, 0.0, 1.0))
+            corner = path[ring] + (radii[ring] - 8e-4) * outward + aside * way
+            turn = np.stack([way, -outward, (0.0, 0.0, 1.0)], axis=1)
+            finger = bullet.createMultiBody(0.0, pad, -1, (
+                corner + 0.006 * outward + 0.009 * way).tolist(),
+                quaternion_from_rotation(turn).tolist())
+            bullet.performCollisionDetection()
+            felt += [abs(float(np.dot(contact[7], way)))
+                     for contact in bullet.getContactPoints(finger, banana.id) if contact[8] < 0]
+    assert len(felt) > 100
+    assert max(felt) < 0.75, 'a face across the banana'
 
 
 def test_a_part_has_what_belongs_to_it():

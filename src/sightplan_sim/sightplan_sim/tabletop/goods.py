@@ -23,6 +23,7 @@ from sightplan_sim.tabletop.making import (
     smooth,
     tinted,
 )
+from sightplan_sim.tabletop.meshes import blended
 from sightplan_sim.tabletop.shapes import (
     Box,
     Part,
@@ -288,8 +289,9 @@ def banana(draw: Draw, colour: str) -> Thing:
                  for a, r in zip(angles, radii, strict=True))
     tip = path[-1]
     out = (tip[0] + 0.016 * math.cos(bend), tip[1] - 0.016 * math.sin(bend), tip[2])
+    body = Tube(path, radii, (0.0, 0.0, 1.0))
     return finished(draw, 'banana', colour, [
-        part('body', rgb, Tube(path, radii, (0.0, 0.0, 1.0)), 0.12),
+        part('body', rgb, body, 0.12, blended(body)),
         part('stem', (0.36, 0.28, 0.14),
              Tube((tip, out), (0.32 * thick, 0.26 * thick), (0.0, 0.0, 1.0)), 0.005)])
 

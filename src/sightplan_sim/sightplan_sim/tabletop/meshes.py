@@ -21,6 +21,7 @@ TUBE_SIDES = 10
 HULL_SIDES = 14
 """Sides of the convex pieces of what is round."""
 HULLS_PER_TUBE = 6
+_TAPER = 0.6  # part of its thickness with which a piece of a tube ends within the next one
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -69,6 +70,24 @@ def _mesh(primitive: Primitive) -> Mesh:
 def hulls_of(primitives: Sequence[Primitive]) -> list[Floats]:
     """Convex pieces that fill the primitives, each the points (N, 3) of its hull."""
     return [hull for primitive in primitives for hull in _hulls(primitive)]
+
+
+def blended(tube: Tube) -> list[Hull]:
+    """Convex pieces of an open tube that taper off within their neighbours.
+
+    Where pieces meet face to face, the corner of a finger that presses on the seam is held fast
+    between the two faces, and the thing stays on that finger when the hand opens.
+    """
+    rings, _ = _rings(tube)
+    middles = rings.mean(axis=1, keepdims=True)
+    thin = middles + _TAPER * (rings - middles)
+    step, last = math.ceil((len(rings) - 1) / HULLS_PER_TUBE), len(rings) - 1
+    pieces = []
+    for start in range(0, last, step):
+        end = min(start + step, last)
+        parts = [*thin[max(0, start - 1):start], *rings[start:end + 1], *thin[end + 1:end + 2]]
+        pieces.append(Hull(tuple(map(tuple, np.concatenate(parts).tolist()))))
+    return pieces
 
 
 def _hulls(primitive: Primitive) -> Iterator[Floats]:
