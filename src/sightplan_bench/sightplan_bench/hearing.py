@@ -25,7 +25,7 @@ from sightplan.model.journal import Journal
 from sightplan.records.description import write_json
 from sightplan.records.provenance import provenance
 from sightplan_bench.output import count
-from sightplan_bench.safety import spread
+from sightplan_bench.safety_results import spread
 
 TRIALS, LOGS, RESULT = 'trials.jsonl', 'log', 'hearing.json'
 WHOLE, FIXED, ENDED, SILENT = 'whole', 'fixed', 'ended', 'silent'

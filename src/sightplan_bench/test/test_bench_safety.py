@@ -20,8 +20,9 @@ from sightplan.graphs.hearing import Lost
 from sightplan.model import InputError
 from sightplan.model.journal import Journal
 from sightplan_bench import safety as bench_safety
-from sightplan_bench.safety import Kill, Results, Stop, spread, standstill
 from sightplan_bench.safety_node import Bench, Sample
+from sightplan_bench.safety_results import Kill, Results, Stop, spread
+from sightplan_bench.safety_trials import BrokenGraphError, NotMadeError, Trials, standstill
 from sightplan_nodes import names
 
 
@@ -51,9 +52,9 @@ def test_motion_after_the_arm_stood_is_another_one():
 
 def test_an_arm_that_never_stands_and_one_that_is_not_measured():
     assert standstill(samples(*[0.5] * 50), 0.0, 0.49)[0] == pytest.approx(490.0)
-    with pytest.raises(bench_safety._NotMade, match=r'no joint states came for more than 0\.1 s'):
+    with pytest.raises(NotMadeError, match=r'no joint states came for more than 0\.1 s'):
         standstill([*samples(0.5, 0.5), Sample(0.2, 0.0, (0.0, 0.0))], 0.0, 0.2)
-    with pytest.raises(bench_safety._NotMade):
+    with pytest.raises(NotMadeError):
         standstill(samples(0.5, 0.0), 0.0, 1.0)  # nothing came after the first
 
 
@@ -157,7 +158,7 @@ def test_trials_under_other_conditions_are_not_mixed(tmp_path: Path, capsys):
         bench_safety.measure(parser.parse_args([*command, '--robot', 'ur5e']))
 
 
-class Scripted(bench_safety.Trials):
+class Scripted(Trials):
     """Trials over no graph: each is made, fails, or finds a deaf node, as it is written."""
 
     def __init__(self, results: Results, script: str, lost: Sequence[Lost] = ()) -> None:
@@ -169,7 +170,7 @@ class Scripted(bench_safety.Trials):
 
     def _move(self) -> str:
         if self._left.pop(0) == '-':
-            raise bench_safety._NotMade('it was over')
+            raise NotMadeError('it was over')
         self._bench.breaks['tracking'] += 1
         return 'done'
 
@@ -192,14 +193,14 @@ def test_somebody_may_stop_it():
 
 
 def test_too_many_that_cannot_be_made_end_it():
-    with pytest.raises(bench_safety.BrokenGraphError, match='12 trials could not be made'):
+    with pytest.raises(BrokenGraphError, match='12 trials could not be made'):
         Scripted(Results(), '.' + '-' * 20).moves(3)
 
 
 def test_a_deaf_node_ends_the_graph():
     lost = [Lost('arm_bridge', 'grounder', 21.0), Lost('arm_bridge', 'arm_watcher', 21.0)]
     results = Results()
-    with pytest.raises(bench_safety.BrokenGraphError, match='it was over'):
+    with pytest.raises(BrokenGraphError, match='it was over'):
         Scripted(results, '..-...', lost).moves(6)
     assert results.moves == {'done': 2}
     assert results.failed.total() == 1
