@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sightplan.grounding.pointing.colour_pieces import colour_labels
 from sightplan.grounding.pointing.depth_pieces import Camera, depth_labels
 from sightplan.model import Form, InputError, Region
-from sightplan.model.region import Mask, Point, pixel
+from sightplan.model.region import Mask, Point, box_iou, pixel
 
 REACH = 0.012
 """A point so near to a piece is meant for it, as a fraction of the picture's longer edge."""
@@ -139,10 +139,7 @@ class Pieces:
 
     def box_iou(self, region: Region, index: int) -> float:
         """IoU of a box with the tight box around a piece."""
-        height, width = self.labels.shape
-        (left, top), (right, bottom) = region.points
-        return _iou((left * width, top * height, right * width, bottom * height),
-                    self.extents[index])
+        return box_iou(region, self.box(index))
 
     def _pixel(self, point: Point) -> tuple[int, int]:
         """Column and row; what lies beside the picture is set to its edge."""
@@ -213,12 +210,3 @@ def _cut(picture: _Picture) -> Pieces:
 def _extent(mask: Mask) -> Box:
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
-
-
-def _iou(a: tuple[float, ...], b: tuple[float, ...]) -> float:
-    wide = min(a[2], b[2]) - max(a[0], b[0])
-    high = min(a[3], b[3]) - max(a[1], b[1])
-    if wide <= 0 or high <= 0:
-        return 0.0
-    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (a, b)]
-    return wide * high / (sum(areas) - wide * high)
