@@ -6,6 +6,7 @@ it is put is where the sent point is. Whoever looks sees the boxes, under names 
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -391,12 +392,24 @@ def test_a_tall_thing_at_the_back_of_a_tray_is_on_it_by_its_foot() -> None:
     assert not is_inside(Region(Form.BOX, ((0.1, 0.4), (0.2, 0.5))), tray)
 
 
-def test_what_is_hidden_where_it_was_put_counts_as_put(planner) -> None:
+def test_what_is_hidden_where_it_was_put_counts_as_put_and_is_named(planner) -> None:
     """Neither seen there nor anywhere else, and the hand is empty."""
     boxes = Boxes(hides='a')
     ended, _ = play(boxes, planner)
     assert ended.reason is StopReason.PLAN_DONE and boxes.on_tray() == {'a', 'b'}
-    assert 'steps repeated: 1' in ended.message
+    assert re.search(r'steps repeated: 1; things found late: 0; '
+                     r'put down and not seen since: seen_0$', ended.message)
+
+
+def test_what_is_seen_again_is_not_named(planner) -> None:
+    class Blinks(Boxes):
+        def execute(self, action: Action) -> Feedback:
+            if len(self.sent) > 2:
+                self.hidden.clear()
+                self.at['a'] = (0.8, 0.46)
+            return super().execute(action)
+    ended, _ = play(Blinks(hides='a'), planner)
+    assert ended.reason is StopReason.PLAN_DONE and 'not seen' not in ended.message
 
 
 def test_what_fails_again_and_again_is_given_up(planner) -> None:

@@ -115,6 +115,7 @@ class Policy:
         self._tried: Counter[str] = Counter()
         self._aside: set[str] = set()
         self._put_off: set[str] = set()
+        self._unseen: set[str] = set()  # since they were put down
         self._stage = self._moved = self._repeated = self._late = 0
         self._aspect, self._unread, self._taken = 1.0, '', ''
 
@@ -127,7 +128,7 @@ class Policy:
         """Tell things apart, read the instruction, and plan its first stage."""
         self._stage = self._moved = self._repeated = self._late = 0
         self._plan, self._slid, self._failed, self._tried = (), {}, Counter(), Counter()
-        self._aside, self._put_off, self._taken = set(), set(), ''
+        self._aside, self._put_off, self._unseen, self._taken = set(), set(), set(), ''
         observation = context.observe()
         self._aspect, instruction = _aspect(observation), context.problem.instruction
         by_model = self._settings.reader == BY_MODEL
@@ -204,8 +205,10 @@ class Policy:
             found = context.plan(self._state, SEARCH)
             self._plan = found.plan or ()
             return without_plan(found)
+        unseen = (f'; put down and not seen since: {", ".join(sorted(self._unseen))}'
+                  if self._unseen else '')
         return Stop(StopReason.PLAN_DONE, f'places found anew by looking again: {self._moved}; '
-                    f'steps repeated: {self._repeated}; things found late: {self._late}')
+                    f'steps repeated: {self._repeated}; things found late: {self._late}{unseen}')
 
     def decide(self, context: Context) -> Decision:
         """The next step, at its place as it was seen last."""
@@ -291,6 +294,7 @@ class Policy:
                 self._state -= {Atom(kind, (thing, place)) for kind in ('on', 'in')}
                 self._repeated += 1
                 self._plan = self._plan[:1]  # the rest is planned anew
+        self._unseen -= {*found}
         here = found.get(about)
         if primitive is Primitive.GRASP:
             if said_done:
@@ -313,7 +317,9 @@ class Policy:
         """Whether what was placed is in or on its place."""
         about, place = action.args
         if here is None:  # of what is neither in the hand nor seen elsewhere nothing is known
-            return said_done or feedback.message == NOTHING_HELD
+            gone = feedback.message == NOTHING_HELD
+            self._unseen |= {about} if gone else set()
+            return said_done or gone
         if is_inside(here.region, self._memory[place].region):
             return True
         # It lies somewhere else: it is in the hand no more.
