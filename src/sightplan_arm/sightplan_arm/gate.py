@@ -93,7 +93,7 @@ from sightplan_arm.hardware import Arm, ArmStoppedError, JointState, JointTrajec
 from sightplan_arm.limits import Limits
 from sightplan_arm.notifier import Notifier
 from sightplan_arm.surroundings import NOTHING, Around, Solid
-from sightplan_arm.trajectories import giving_way, goes_on, sample, stopping
+from sightplan_arm.trajectories import giving_way, goes_past, sample, stopping
 from sightplan_arm.watchdog import Beats, Fingers, off_track
 
 if TYPE_CHECKING:
@@ -118,20 +118,17 @@ AGAIN_S = 0.05
 
 @dataclass(frozen=True)
 class _Braking:
-    """When the arm brakes: from and to on its own clock, at the latest to on the wall's [s].
-
-    It begins with velocities (N,) [rad/s], if any are known.
-    """
+    """When the arm brakes: from and to on its own clock, at the latest to on the wall's [s]."""
 
     begin_s: float
     end_s: float
     wall_end_s: float
-    velocities: Vector | None = None
+    trajectory: JointTrajectory | None = None
 
-    def unbegun(self, state: JointState, delay_s: float) -> bool:
-        """Whether an arm that follows within ``delay_s`` goes on as fast as before."""
-        return (self.velocities is not None and state.stamp_s - self.begin_s >= delay_s
-                and goes_on(state.velocities, self.velocities))
+    def unbegun(self, state: JointState) -> bool:
+        """Whether a sound measurement shows that the arm has not begun to brake."""
+        return (self.trajectory is not None and state.stamp_s > self.begin_s
+                and goes_past(state.positions, state.velocities, self.trajectory))
 
 
 _NEVER = _Braking(math.inf, -math.inf, -math.inf)
@@ -957,16 +954,16 @@ class Gate:
 
         A command may be lost or refused: only what was measured after the braking should have
         ended (and ``delay_s`` more) tells; without measurements nothing is known to brake from.
-        Or it is late: an arm that gets it when it has gone past where it should have stopped would
-        be thrown back there, with 1.4 times its greatest velocity if 60 ms late (the simulated
-        Panda, at full speed). While it does not slow down it is sent braking from where it is now,
-        which takes the place of the one before (``qos.COMMANDS``).
+        Or it is late: an arm that gets it when it has gone past where it should have stopped is
+        thrown back there. So such an arm is sent braking from where it is now, which takes the
+        place of what it has not taken yet (``qos.COMMANDS``).
         """
+        if not _finite(state):
+            return
         now_s, braking = self._clock(), self._braking
         over = state.stamp_s >= braking.end_s + delay_s or now_s >= braking.wall_end_s
-        unbegun = _finite(state) and braking.unbegun(state, self.settings.guard_delay_s)
-        if ((over or unbegun) and now_s - self._braked_s >= AGAIN_S and not self.settings.dry_run
-                and _finite(state) and not self._stands(state)):
+        if ((over or braking.unbegun(state)) and now_s - self._braked_s >= AGAIN_S
+                and not self.settings.dry_run and not self._stands(state)):
             log.error('the arm moves although it is to stand: it is braked again')
             self._braking = _NEVER
             self._brake(self._motion if over else None)
@@ -983,7 +980,7 @@ class Gate:
         self._braked_s = self._clock()
         self._braking = _Braking(now_s, now_s + trajectory.duration_s,
                                  self._braked_s + self.settings.settle_s,
-                                 trajectory.velocities[0])
+                                 trajectory)
         try:
             self._arm.command(trajectory)
             self._unbraked = False
@@ -995,8 +992,8 @@ class Gate:
             if not self._unbraked:
                 self._state, self._cause = GateState.STOPPED, failed.cause
                 self._message, self._unbraked = str(failed), True
-                if motion is not None:
-                    motion.error = failed
+                if self._motion is not None:
+                    self._motion.error = failed
                 log.critical('%s', failed)
 
     def _moving_from(self, motion: _Motion | None, now_s: float) -> tuple[Vector, Vector] | None:

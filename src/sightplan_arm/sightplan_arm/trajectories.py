@@ -406,10 +406,17 @@ def stopping(q: Array, dq: Array, stop_acceleration: Array, lower: Array | None 
     return JointTrajectory(times, np.clip(positions, low, high), dq * (1 - passed / took))
 
 
-def goes_on(dq: Array, before: Array) -> bool:
-    """Whether joints (N,) [rad/s] go about as fast as before, and so have not begun to brake.
+def goes_past(q: Array, dq: Array, brake: JointTrajectory) -> bool:
+    """Whether an arm that was told to brake has gone past where it was to come to rest.
 
-    Of the simulated Panda and UR5e all that had got the command had less than 0.6 of their speed
-    30 ms later, and most that had not had all of it (240 random motions, each with and without).
+    It has not begun to brake, then: the command is late, or lost. An arm that only follows late
+    does not get there, and one that swings past its goal is slow.
+
+    Args:
+        q: (N,) positions as measured since [rad].
+        dq: (N,) velocities, likewise [rad/s].
+        brake: what it was told.
     """
-    return float(dq @ before) > 0.8 * float(before @ before)
+    before = brake.velocities[0]
+    return bool((q - brake.positions[-1]) @ before > 0.0
+                and dq @ before > 0.8 * (before @ before))

@@ -25,8 +25,8 @@ import numpy as np
 
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.gate_status import GateState
-from sightplan_arm.hardware import Arm, ArmStoppedError, JointState, Vector
-from sightplan_arm.trajectories import goes_on, stopping
+from sightplan_arm.hardware import Arm, ArmStoppedError, JointState, JointTrajectory, Vector
+from sightplan_arm.trajectories import goes_past, stopping
 
 log = logging.getLogger(__name__)
 
@@ -50,10 +50,13 @@ AFTER_BRAKING_S = 0.1
 
 Not before: a controller that is deactivated in mid-motion stops with a jerk."""
 
-UNBEGUN_S = 0.05
-"""An arm that is as fast as before so long after it was to brake got the command late, if at all.
+LATE_S = 0.05
+"""An arm that has gone past where it was to stop, so long after it was told, is told again [s].
 
-It is told again, from where it is by now: from where it was, it would be thrown back there [s]."""
+It got the command late, if at all, and would be thrown back there."""
+
+LOCK_BY_S = 0.4
+"""So long after the first braking the arm is locked, whether or not it stands [s]."""
 
 AGAIN_S = 0.5
 """A lock that was not confirmed is asked for again after this time [s]."""
@@ -122,7 +125,8 @@ class Watcher:
         self._stood_since_s = math.inf  # the arm, while the gate is silent
         self._where: Vector | None = None  # the arm was when the gate fell silent
         self._still_by_s = -math.inf  # the arm should stand after the last braking
-        self._brakes_from: tuple[float, Vector] | None = None  # when, and (N,) how fast [rad/s]
+        self._lock_by_s = -math.inf  # even if it does not
+        self._brake_told: tuple[float, JointTrajectory] | None = None  # when, and what
         self._lock_asked_s = -math.inf
         self._braked_s: float | None = None  # when the arm was braked, while the gate is late
         self._gate_state: GateState | None = None
@@ -215,6 +219,7 @@ class Watcher:
         log.error('%s: braked', self._message)
         self._brake(now_s)
         self._braked_s, self._lock_asked_s = now_s, -math.inf
+        self._lock_by_s = now_s + LOCK_BY_S
 
     def _await_gate(self, now_s: float, braked_s: float) -> None:
         """Have a late gate hold the arm itself; latch if it does not."""
@@ -248,26 +253,25 @@ class Watcher:
         if state is not None and self._unbegun(state, now_s):
             log.error('the arm goes on as before: it is braked again')
             self._brake(now_s)
-        if now_s < self._still_by_s:
-            return
-        if not self._driver.is_closed() and now_s - self._lock_asked_s >= AGAIN_S:
+        if (now_s >= min(self._still_by_s, self._lock_by_s) and not self._driver.is_closed()
+                and now_s - self._lock_asked_s >= AGAIN_S):
             self._lock_asked_s = now_s
             self._driver.close()
-        if state is not None and not _stands(state):
+        if now_s >= self._still_by_s and state is not None and not _stands(state):
             log.error('the arm moves although it is to stand: it is braked again')
             self._brake(now_s)
 
     def _unbegun(self, state: JointState, now_s: float) -> bool:
         """Whether the arm has not begun to brake."""
-        if self._brakes_from is None:
+        if self._brake_told is None or _stands(state):
             return False
-        told_s, before = self._brakes_from
-        measured_s = now_s - self._arm.state_age_s()
-        return measured_s - told_s >= UNBEGUN_S and goes_on(state.velocities, before)
+        told_s, brake = self._brake_told
+        return (now_s - self._arm.state_age_s() - told_s >= LATE_S
+                and goes_past(state.positions, state.velocities, brake))
 
     def _brake(self, now_s: float) -> None:
         state, arm = self._fresh(), self._robot.arm
-        self._still_by_s, self._brakes_from = now_s, None
+        self._still_by_s, self._brake_told = now_s, None
         if state is None or not np.isfinite(state.positions).all():
             return  # nothing is known to brake from
         speeds = np.nan_to_num(state.velocities, nan=0.0, posinf=0.0, neginf=0.0)
@@ -275,11 +279,11 @@ class Watcher:
         here = state.positions + self._arm.state_age_s() * speeds  # it has moved on since
         trajectory = stopping(here, speeds, arm.stop_acceleration, arm.lower, arm.upper)
         self._still_by_s = now_s + trajectory.duration_s + AFTER_BRAKING_S
-        self._brakes_from = now_s, trajectory.velocities[0]
+        self._brake_told = now_s, trajectory
         try:
             self._arm.command(trajectory)
         except Exception as error:
-            self._still_by_s, self._brakes_from = now_s, None
+            self._still_by_s, self._brake_told = now_s, None
             log.critical('the arm did not take the command to brake (%s): use its own emergency '
                          'stop', error)
 

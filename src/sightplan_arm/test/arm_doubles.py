@@ -60,6 +60,7 @@ class FollowingArm:
         self.on_command = lambda trajectory: None
         self._events = []
         self._begun_s, self._trajectory = 0.0, None
+        self._told = []  # when, and where to and how fast
         self._measured, self._measured_at = None, -np.inf
         self._lock = threading.RLock()
         self._measure()
@@ -104,11 +105,14 @@ class FollowingArm:
             if not self.frozen:
                 self.time_s += seconds
             if self._trajectory is not None:
-                t = max(self.time_s - self.late_s - self._begun_s, 0.0)
+                told = sample(self._trajectory, self.time_s - self._begun_s)[:2]
+                self._told.append((self.time_s, told))
                 if self.stuck:
                     self.velocity = 0.0 * self.posture
-                else:
-                    self.posture, self.velocity = sample(self._trajectory, t)[:2]
+                elif past := [told for at, told in self._told
+                              if at <= self.time_s - self.late_s + 1e-9]:
+                    self._told = self._told[len(past) - 1:]
+                    self.posture, self.velocity = past[-1]
             reach = 0.2 * seconds
             self.opening_m += min(max(self._goal_m - self.opening_m, -reach), reach)
             self._measure()

@@ -12,7 +12,16 @@ import pytest
 import sightplan_arm.gate
 from arm_doubles import FollowingArm, WallClock, brakes, way
 from sightplan.model import InputError, WorldError
-from sightplan_arm.gate import CAUSES, HOLDING, LATCHING, REFUSING, Gate, GateSettings, GateState
+from sightplan_arm.gate import (
+    AGAIN_S,
+    CAUSES,
+    HOLDING,
+    LATCHING,
+    REFUSING,
+    Gate,
+    GateSettings,
+    GateState,
+)
 from sightplan_arm.hardware import ArmStoppedError, JointState, JointTrajectory
 from sightplan_arm.trajectories import sample
 from sightplan_arm.watchdog import Fingers
@@ -1078,10 +1087,35 @@ def test_a_brake_that_comes_late_does_not_throw_the_arm_back(bench, late_s, told
     assert bench.error(bench.follow, far).cause == 'cancelled'
     speed = np.abs(waiting[0].velocities[0])
     assert speed.max() > 0.95 * bench.robot.arm.max_velocity[0]
-    assert (np.abs(behind[0]) <= speed * (bench.gate.settings.guard_delay_s + 0.0201)
-            + 1e-9).all()
+    assert (np.abs(behind[0]) <= speed * (AGAIN_S + 0.0301) + 1e-9).all()
     assert len(waiting) == told
     assert np.abs(bench.arm.velocity).max() == 0.0
+
+
+@pytest.mark.parametrize('late_s', [0.03, 0.05, 0.07, 0.09])
+def test_an_arm_that_follows_late_is_braked_once(bench, late_s):
+    bench.arm.late_s = late_s
+    bench.arm.after(0.4, bench.gate.hold)
+    far = way(bench.robot, bench.robot.arm.park, bench.robot.arm.ready)
+    assert bench.error(bench.follow, far).cause == 'cancelled'
+    assert len(bench.arm.sent) == 2
+    assert np.abs(bench.arm.velocity).max() == 0.0
+
+
+def test_a_brake_that_is_late_and_then_refused_latches(bench):
+    take = bench.arm.command
+
+    def command(trajectory):
+        if brakes(trajectory):
+            if bench.arm.sent[1:]:
+                raise WorldError('the cable is out')
+            bench.arm.losing = 1
+        take(trajectory)
+    bench.arm.command = command
+    bench.arm.after(0.3, bench.gate.hold)
+    far = way(bench.robot, bench.robot.arm.park, bench.robot.arm.ready)
+    error = bench.error(bench.follow, far)
+    assert (error.cause, error.latched) == ('command_failed', True)
 
 
 def test_a_stopped_arm_that_has_stood_may_be_moved_by_hand(bench):

@@ -16,8 +16,9 @@ from sightplan_arm.watcher import (
     AGAIN_S,
     KEEP_AGAIN_S,
     LATCH_S,
+    LATE_S,
+    LOCK_BY_S,
     SETTLE_S,
-    UNBEGUN_S,
     Watcher,
 )
 
@@ -227,8 +228,42 @@ def test_a_brake_that_comes_late_does_not_throw_the_arm_back(late_s, told):
     scene.arm.command, scene.gate_lives = command, False
     scene.pass_(LIMIT_S + late_s + BRAKING_S + 4 * STEP_S)
     assert scene.speed() == 0.0
-    assert (np.abs(behind[0]) <= speed * (UNBEGUN_S + 2.01 * STEP_S) + 1e-9).all()
+    assert (np.abs(behind[0]) <= speed * (LATE_S + 2.01 * STEP_S) + 1e-9).all()
     assert len(waiting) == told
+
+
+@pytest.mark.parametrize('speed', [0.2, 0.4])
+def test_an_arm_that_takes_no_command_is_locked_in_time(speed):
+    scene = Scene()
+    scene.pass_(0.05)
+    scene.arm.command(way(ROBOT, ROBOT.arm.ready, ROBOT.arm.park, speed))
+    scene.pass_(0.4)
+    scene.arm.deaf, scene.gate_lives = True, False
+    scene.pass_(LIMIT_S + LOCK_BY_S + 4 * STEP_S)
+    assert scene.speed() > 0.05
+    assert scene.lock.closed
+
+
+def test_an_arm_that_creeps_is_not_braked_for_ever():
+    scene = Scene()
+    scene.pass_(0.05)
+    scene.gate_lives = False
+    scene.pass_(LIMIT_S + 2 * STEP_S)
+    scene.arm.offset_rad[2], scene.arm.push_rad_s[2] = 0.01, 0.01
+    scene.pass_(2.0)
+    assert scene.state is GateState.STOPPED and scene.lock.closed
+    assert len(scene.arm.sent) == 1
+
+
+@pytest.mark.parametrize('late_s', [0.03, 0.05])
+def test_an_arm_that_follows_late_is_braked_once(late_s):
+    scene = Scene()
+    scene.arm.late_s = late_s
+    scene.begin()
+    scene.gate_lives, sent = False, len(scene.arm.sent)
+    scene.pass_(LIMIT_S + BRAKING_S + AFTER_BRAKING_S + 4 * STEP_S)
+    assert scene.speed() == 0.0
+    assert len(scene.arm.sent) == sent + 1
 
 
 def test_a_lock_that_does_not_answer_is_asked_again():
