@@ -30,7 +30,8 @@ class Kill:
         still_ms: from when on no joint moved.
         travel_rad: way of the joint that went farthest after the kill.
         cause: of the gate's hold, or of the watcher's stop where the gate was killed.
-        afterwards: causes for which the gate stopped the arm while it held, in their order.
+        afterwards: causes for which the gate stopped the arm while it held, in their order. Where
+            the gate had no time to tell of the hold before, that of the stop is ``cause``.
         moved_again: whether anything moved after the arm stood, before the next reset.
         refused: whether the arm refused an action, and after the gate's death a reset, once the
             killed process was back.

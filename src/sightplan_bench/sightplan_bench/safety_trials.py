@@ -392,8 +392,9 @@ class Trials:
             while time.monotonic() < end or bench.speed() < MOVING_RAD_S:
                 if running.done():
                     error = running.exception()
-                    raise NotMadeError('the action was over before the arm was to be disturbed'
-                                   if error is None else f'the action failed by itself: {error}')
+                    raise NotMadeError(
+                        'the action was over before the arm was to be disturbed'
+                        if error is None else f'the action failed by itself: {error}')
                 time.sleep(0.002)
 
     def _restart(self, name: str, age_s: Callable[[], float]) -> None:

@@ -57,9 +57,9 @@ class Sample:
         cpu_s: processor time of all nodes since they began [s].
         memory_mib: resident memory of each node, with the processes that it started, without what
             it shares [MiB].
-        shared_mib: of the shared memory in which the middleware passes messages on, what a node
-            has touched so far, its own and the others' [MiB]. Each node has a segment of fixed
-            size there, all of which is used in turn: that is not memory that grows.
+        shared_mib: shared memory that each node has touched so far [MiB]. Nearly all is the
+            middleware's, in which nodes pass messages on: each has a segment of fixed size there,
+            all of which is used in turn. So it has no bound here.
         disk_bytes, bag_bytes, bags: the run directory, and the bags in it.
         log_bytes: of all logs of all sessions.
         load: of the machine, the mean of a minute: processes that run or wait.
@@ -182,9 +182,16 @@ def read_samples(path: Path) -> list[Sample]:
     """What was measured so far; nothing where there is no such file.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: it cannot be read; names file and line.
     """
-    return [Sample(**line.data) for line in Journal(path).read()]
+    samples = []
+    for line in Journal(path).read():
+        try:
+            samples.append(Sample(**line.data))
+        except TypeError as error:
+            raise InputError(f'{line.where}: is no sample of a soak ({error}); choose another '
+                             '--out') from error
+    return samples
 
 
 def outcome(planned: Sequence[str], lines: Sequence[Mapping[str, Any]],

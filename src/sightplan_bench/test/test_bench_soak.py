@@ -6,6 +6,7 @@ import json
 import pytest
 
 from sightplan import cli
+from sightplan.model import InputError
 from sightplan.records import RunStore
 from sightplan_bench import soak
 from sightplan_bench.soak import Sample, outcome
@@ -119,6 +120,9 @@ def test_samples_come_back(tmp_path):
         ''.join(json.dumps(dataclasses.asdict(sample)) + '\n' for sample in samples()))
     assert soak.read_samples(tmp_path / 'samples.jsonl') == samples()
     assert soak.read_samples(tmp_path / 'none.jsonl') == []
+    (tmp_path / 'other.jsonl').write_text('{"session": 0}\n')
+    with pytest.raises(InputError, match=r'other\.jsonl:1: .*choose another --out'):
+        soak.read_samples(tmp_path / 'other.jsonl')
 
 
 def test_bad_usage(tmp_path):
