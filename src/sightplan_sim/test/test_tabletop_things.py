@@ -59,8 +59,10 @@ def test_meshes_are_closed_and_turned_outward(shape, volume):
 def test_a_profile_is_cut_where_it_bends_inward():
     bottle = Turned(((0.0, 0.0), (0.04, 0.0), (0.04, 0.1), (0.02, 0.12), (0.02, 0.2), (0.0, 0.2)))
     low, high = hulls_of([bottle])
-    assert low[:, 2].max() == pytest.approx(0.12) == high[:, 2].min()
-    assert np.linalg.norm(high[:, :2], axis=1).max() == pytest.approx(0.02)
+    radius = {id(piece): np.linalg.norm(piece[:, :2], axis=1) for piece in (low, high)}
+    assert radius[id(high)].max() == pytest.approx(0.02) and high[:, 2].max() == 0.2
+    for piece, past in ((low, low[:, 2] > 0.1201), (high, high[:, 2] < 0.1199)):
+        assert past.any() and radius[id(piece)][past].max() < 0.013, 'within the other one'
 
 
 @pytest.mark.parametrize('category', KINDS)
@@ -82,6 +84,24 @@ def test_every_category_stands_on_its_ground_and_can_be_gripped(category, held_o
         assert thing.coloured in names
 
 
+def felt_along(bullet, thing, corner, outward, along):
+    """How much of each contact's normal lies along a thing, for the corner of a finger in it."""
+    bullet.resetSimulation()
+    pad = bullet.createCollisionShape(bullet.GEOM_BOX, halfExtents=[0.009, 0.006, 0.011])
+    body = add_thing(bullet, thing, Pose((0.0, 0.0, 0.0)), seen=False)
+    turn = np.stack([along, -outward, np.cross(along, -outward)], axis=1)
+    finger = bullet.createMultiBody(
+        0.0, pad, -1, (corner + 0.006 * outward + 0.009 * along).tolist(),
+        quaternion_from_rotation(turn).tolist())
+    bullet.performCollisionDetection()
+    return [abs(float(np.dot(contact[7], along)))
+            for contact in bullet.getContactPoints(finger, body.id)
+            if contact[4] == -1 and contact[8] < 0]
+
+
+DEEP_M, FLAT = 8e-4, 0.75
+
+
 def test_no_finger_is_held_between_the_pieces_of_a_banana(bullet):
     """The corner of one that presses on a seam feels the skin there, not the faces of pieces."""
     felt = []
@@ -89,24 +109,37 @@ def test_no_finger_is_held_between_the_pieces_of_a_banana(bullet):
         thing = make_thing(Draw(np.random.default_rng(seed), False), 'banana', 'yellow')
         tube = thing.parts[0].seen[0]
         path, radii = np.array(tube.path), np.array(tube.radii)
-        along = np.gradient(path, axis=0)
-        along /= np.linalg.norm(along, axis=1, keepdims=True)
+        way = np.gradient(path, axis=0)
+        way /= np.linalg.norm(way, axis=1, keepdims=True)
         for ring, aside in itertools.product(range(2, len(path) - 2), np.linspace(-2e-3, 2e-3, 9)):
-            bullet.resetSimulation()
-            pad = bullet.createCollisionShape(bullet.GEOM_BOX, halfExtents=[0.009, 0.006, 0.011])
-            banana = add_thing(bullet, thing, Pose((0.0, 0.0, 0.0)), seen=False)
-            way = along[ring]
-            outward = np.cross(way, (0.0, 0.0, 1.0))
-            corner = path[ring] + (radii[ring] - 8e-4) * outward + aside * way
-            turn = np.stack([way, -outward, (0.0, 0.0, 1.0)], axis=1)
-            finger = bullet.createMultiBody(0.0, pad, -1, (
-                corner + 0.006 * outward + 0.009 * way).tolist(),
-                quaternion_from_rotation(turn).tolist())
-            bullet.performCollisionDetection()
-            felt += [abs(float(np.dot(contact[7], way)))
-                     for contact in bullet.getContactPoints(finger, banana.id) if contact[8] < 0]
-    assert len(felt) > 100
-    assert max(felt) < 0.75, 'a face across the banana'
+            outward = np.cross(way[ring], (0.0, 0.0, 1.0))
+            corner = path[ring] + (radii[ring] - DEEP_M) * outward + aside * way[ring]
+            felt += felt_along(bullet, thing, corner, outward, way[ring])
+    assert len(felt) > 100 and max(felt) < FLAT
+
+
+@pytest.mark.parametrize('category', ['cup', 'mug', 'bowl'])
+def test_no_finger_is_held_between_the_pieces_of_a_wall(bullet, category):
+    """From outside, where two meet."""
+    felt = []
+    for seed in range(3):
+        thing = make_thing(Draw(np.random.default_rng(seed), False), category,
+                           colours_of(category, False)[0])
+        bullet.resetSimulation()
+        body, high = add_thing(bullet, thing, Pose((0.0, 0.0, 0.0)), seen=False), thing.size[2]
+        hits = []
+        for turn, z in itertools.product(2 * np.pi * np.arange(10) / 10, (0.6, 0.8)):
+            out = np.array([np.cos(turn), np.sin(turn), 0.0])
+            far, near = ([*(reach * out[:2]).tolist(), z * high] for reach in (0.3, 0.01))
+            hit, = bullet.rayTest(far, near)
+            if hit[0] == body.id and hit[1] == -1:
+                hits.append((np.array(hit[3]), out))
+        assert len(hits) > 8
+        for (place, outward), aside in itertools.product(hits, np.linspace(-2e-3, 2e-3, 5)):
+            along = np.cross(outward, (0.0, 0.0, 1.0))
+            felt += felt_along(bullet, thing, place - DEEP_M * outward + aside * along, outward,
+                               along)
+    assert len(felt) > 100 and max(felt) < FLAT
 
 
 def test_a_part_has_what_belongs_to_it():

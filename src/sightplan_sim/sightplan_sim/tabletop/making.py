@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from sightplan_sim.tabletop.draw import Draw
-from sightplan_sim.tabletop.meshes import mesh_of
+from sightplan_sim.tabletop.meshes import PAST, mesh_of
 from sightplan_sim.tabletop.shapes import (
     BODY,
     Hull,
@@ -36,6 +36,7 @@ SECTORS = 10
 """Convex pieces around a hollow wall."""
 BANDS = 2
 """Convex pieces from the bottom to the rim of a hollow wall."""
+_TAPERED = (0.4, 0.6)  # where a piece ends in the next one: parts of the thickness, from outside
 RIM_M = 0.006
 """Height of a rim."""
 
@@ -113,19 +114,31 @@ def rim(outer: Points2, thickness: float, height: float = RIM_M) -> Turned:
 
 
 def walls(outer: Points2, thickness: float, floor: float) -> tuple[Hull, ...]:
-    """A hollow vessel to collide with: its floor and convex pieces of its wall."""
+    """A hollow vessel to collide with: its floor and convex pieces of its wall.
+
+    The pieces taper off within one another, see ``meshes.blended``.
+    """
     base = [(r, z) for r, z in outer if z < floor]
     low, high = base[0] if base else outer[0], outer[-1]
     foot = (*(base or [outer[0]]), (radius_at(outer, floor), floor))
     cuts = np.linspace(low[1], high[1], BANDS + 1).tolist()
     pieces = [Hull(tuple(_circle(foot, 14)))]
+    sector = 2 * math.pi / SECTORS
     for bottom, top in itertools.pairwise(cuts):
-        corners = [(radius_at(outer, z) - inset, z) for z in (bottom, top)
-                   for inset in (0.0, thickness)]
+        higher = [(z, radius_at(outer, z)) for z in (bottom, top)]
+        past = [(z, radius_at(outer, z)) for z in (bottom - PAST * (top - bottom),
+                                                   top + PAST * (top - bottom))
+                if low[1] < z < high[1]]
         for k in range(SECTORS):
-            angles = [2 * math.pi * (k + step) / SECTORS for step in (0, 1)]
-            pieces.append(Hull(tuple((r * math.cos(a), r * math.sin(a), z)
-                                     for r, z in corners for a in angles)))
+            begin, end = k * sector, (k + 1) * sector
+            sides = (begin - PAST * sector, end + PAST * sector)
+            pieces.append(Hull(tuple(
+                (r * math.cos(a), r * math.sin(a), z)
+                for ends, heights, insets in (((begin, end), higher, (0.0, 1.0)),
+                                              (sides, higher, _TAPERED),
+                                              ((begin, end), past, _TAPERED))
+                for z, outside_m in heights for inset in insets for a in ends
+                for r in (outside_m - inset * thickness,))))
     return tuple(pieces)
 
 

@@ -21,7 +21,9 @@ TUBE_SIDES = 10
 HULL_SIDES = 14
 """Sides of the convex pieces of what is round."""
 HULLS_PER_TUBE = 6
-_TAPER = 0.6  # part of its thickness with which a piece of a tube ends within the next one
+PAST = 0.15
+"""Part of its length by which a convex piece reaches into the next one."""
+_TAPER = 0.6  # part of its thickness with which it ends there
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -96,7 +98,7 @@ def _hulls(primitive: Primitive) -> Iterator[Floats]:
             yield np.array(primitive.points)
         case Turned():
             turn = rotation_from_rpy(primitive.rpy)
-            for run in _convex_runs(primitive.profile):
+            for run in _blended_runs(_convex_runs(primitive.profile)):
                 ring = _ring(run, min(HULL_SIDES, primitive.sides), primitive.stretch)
                 yield ring @ turn.T + primitive.at
         case Tube():
@@ -108,6 +110,18 @@ def _hulls(primitive: Primitive) -> Iterator[Floats]:
                 yield rings[start:start + step + 1].reshape(-1, 3)
         case Box() | Slab():
             yield np.unique(_mesh(primitive).vertices, axis=0)
+
+
+def _blended_runs(runs: Sequence[Points2]) -> Iterator[Points2]:
+    """Runs that taper off within their neighbours, see ``blended``."""
+    for number, run in enumerate(runs):
+        ends: list[Points2] = []
+        for other, meet, way in ((runs[number - 1] if number else (), run[0], -PAST),
+                                 (runs[number + 1] if run is not runs[-1] else (), run[-1], PAST)):
+            joined = meet[0] > 0.0 and meet in (other[:1] + other[-1:])
+            ends.append(((_TAPER * meet[0], meet[1] + way * (other[-1][1] - other[0][1])),)
+                        if joined else ())
+        yield (*ends[0], *run, *ends[1])
 
 
 def _placed(mesh: Mesh, at: Vec3, rpy: Vec3) -> Mesh:
