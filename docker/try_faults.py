@@ -151,6 +151,9 @@ class Machine:
             self.compose('up', '--detach', '--no-build', *self.services, check=False)
             if self.state(self.services[-1]).get('status') != 'created':
                 break
+            # Docker calls who was paused unhealthy until its next check.
+            until(lambda: not any(self.state(one).get('health') == 'unhealthy'
+                                  for one in self.services), 60)
 
     def container(self, service: str) -> str:
         """Name of a service's container."""
@@ -159,8 +162,8 @@ class Machine:
     def state(self, service: str) -> dict[str, str]:
         """Status, exit code, health and restarts of a service's container."""
         text = docker('inspect', '--format', '{{.State.Status}} {{.State.ExitCode}} '
-                      '{{.State.Health.Status}} {{.RestartCount}}', self.container(service),
-                      check=False)
+                      '{{with .State.Health}}{{.Status}}{{else}}none{{end}} {{.RestartCount}}',
+                      self.container(service), check=False)
         return dict(zip(('status', 'code', 'health', 'restarts'), text.split(), strict=False))
 
     def down(self) -> None:
@@ -402,7 +405,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('--service', nargs='+', choices=SERVICES, default=SERVICES)
     parser.add_argument('--fault', nargs='+', choices=FAULTS, default=FAULTS)
     parser.add_argument('--hosts', action='store_true', help='two machines; cuts the link')
-    parser.add_argument('--episodes', type=int, default=8, help='of each run')
+    parser.add_argument('--episodes', type=int, default=20, help='of each run')
     parser.add_argument('--domain', default='77', help='ROS_DOMAIN_ID')
     parser.add_argument('--json', type=Path, help='file for the outcomes')
     options = parser.parse_args(arguments)

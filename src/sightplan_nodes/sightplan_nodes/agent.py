@@ -48,7 +48,7 @@ from sightplan_nodes import names
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.failures import error_from_text, fill_error, guarded
-from sightplan_nodes.goals import RESULT_KEPT_S, OneGoal
+from sightplan_nodes.goals import RESULT_KEPT_S, OneGoal, Waiting
 from sightplan_nodes.heartbeats import Heartbeats
 from sightplan_nodes.memory import FreedMemory
 from sightplan_nodes.options import parse_options
@@ -116,6 +116,7 @@ class AgentNode(Node):
                               truth_s=s.truth_timeout_s)
         self._stop = threading.Event()
         self._goal = OneGoal()
+        self._waiting: Waiting | None = None  # for the episode under way
         self._truth: RosTruth | None = None
         self._privileged: RosPrivileged | None = None
         self._world = RosWorld(self, deadlines, self._cancelled, s.world)
@@ -147,19 +148,20 @@ class AgentNode(Node):
                        jobs_waiting=self._worker.waiting)
 
     def _cancelled(self) -> bool:
-        """Whether the episode's client wants no more of it.
+        """Whether the episode's client wants no more of it, or is gone.
 
         Raises:
             InfrastructureError: the node is being stopped, which is nobody's wish for the episode.
         """
         if self._stop.is_set():
             raise InfrastructureError('the agent was stopped in mid-episode')
-        return self._goal.cancelled
+        return self._goal.cancelled or (self._waiting is not None and self._waiting.over())
 
     async def _run(self, handle: ServerGoalHandle) -> RunEpisode.Result:
         result = RunEpisode.Result()
         try:
             goal = handle.request
+            self._waiting = Waiting(self, names.RUN_EPISODE)
             check_truth(self._settings.world, goal.method, goal.stop_at_goal, goal.privileged)
             if (needs_truth(goal.method) or goal.stop_at_goal) and self._truth is None:
                 self._truth = RosTruth(self, self._settings.truth_timeout_s, self._cancelled)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Callable
+
 from rclpy.action import GoalResponse
 from rclpy.action.server import ServerGoalHandle
+from rclpy.node import Node
 
 RESULT_KEPT_S = 30
 """How long a server keeps the goals that ended [s], which it lists in every status message.
@@ -42,3 +47,43 @@ class OneGoal:
     def cancelled(self) -> bool:
         """Whether the goal's client wants no more of it."""
         return self.handle is not None and bool(self.handle.is_cancel_requested)
+
+
+_LEFT_S = 1.0
+"""Who is not on the graph for so long waits no more [s]."""
+_LOOK_S = 0.2
+
+
+class Waiting:
+    """Whether anybody still waits for a goal, of those who took its feedback when it was accepted.
+
+    A client that has ended cannot cancel: one that took this node for dead while it was paused or
+    cut off, and went away. As long as none is found on the graph, somebody is taken to wait.
+
+    Args:
+        node: that serves the action.
+        action: its name, as the node's own names are.
+        clock: monotonic, in seconds.
+    """
+
+    def __init__(self, node: Node, action: str,
+                 clock: Callable[[], float] = time.monotonic) -> None:
+        self._node, self._clock = node, clock
+        self._topic = f'{action}/_action/feedback'
+        self._there_s, self._looked_s = clock(), -math.inf
+        self._over = False
+        self._clients: frozenset[bytes] = frozenset()
+
+    def over(self) -> bool:
+        """Whether all of them have gone; may be asked often."""
+        now_s = self._clock()
+        if self._over or now_s - self._looked_s < _LOOK_S:
+            return self._over
+        self._looked_s = now_s
+        found = frozenset(bytes(end.endpoint_gid) for end in
+                          self._node.get_subscriptions_info_by_topic(self._topic))
+        self._clients = self._clients or found
+        if not self._clients or self._clients & found:
+            self._there_s = now_s
+        self._over = now_s - self._there_s > _LEFT_S
+        return self._over

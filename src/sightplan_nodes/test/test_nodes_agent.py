@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 import math
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -646,6 +647,25 @@ def test_one_episode_at_a_time(hanging: ScriptedPlanner) -> None:
         hanging.may_go_on.set()
         first.join(LIMIT_S)
         assert done
+
+
+def test_an_episode_that_nobody_waits_for_any_more_ends(hanging: ScriptedPlanner) -> None:
+    """Who sent it has gone without cancelling it: the next one finds the agent free."""
+    with bench(without=('listener',), hanging=hanging) as b:
+        b.listener.run._client.destroy()
+
+        def run() -> None:
+            with contextlib.suppress(Exception):  # its client is taken away
+                client.episode()
+        client = Recorder()
+        with spinning(client):
+            threading.Thread(target=run, daemon=True).start()
+            assert hanging.asked.wait(LIMIT_S)
+            time.sleep(1.5)
+            assert b.agent._goal.handle is not None, 'somebody waits'
+            client.run._client.destroy()  # as with the end of its process
+        eventually(lambda: b.agent._goal.handle is None, 'the end of the episode')
+        assert not hanging.may_go_on.is_set()
 
 
 def test_stopping_the_agent_ends_its_episode_as_an_error(hanging: ScriptedPlanner) -> None:
