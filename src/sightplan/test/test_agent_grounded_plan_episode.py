@@ -14,7 +14,7 @@ import pytest
 
 from doubles import EventList
 from sightplan.agent import make_policy, run_episode
-from sightplan.agent.methods.grounded_plan import is_inside, room_in, spread
+from sightplan.agent.methods.grounded_plan import elsewhere, is_inside, room_in, spread
 from sightplan.domains import load_domain
 from sightplan.model import (
     HAND_FULL,
@@ -504,3 +504,14 @@ def test_a_picture_that_nobody_can_read_moves_nothing(planner) -> None:
     ended, _ = play(boxes, planner)
     assert (ended.reason, boxes.sent) == (StopReason.GAVE_UP, [])
     assert 'no place that can be read' in ended.message
+
+
+@pytest.mark.parametrize(('wanted', 'moves'), [
+    ((('a', 'bowl'), ('b', 'bowl')), False), ((('a', 'ghost'), ('b', 'ghost')), True),
+    ((('b', 'ghost'),), False), ((('a', 'bowl'), ('b', 'ghost')), False)])
+def test_what_was_put_where_it_was_wanted_is_not_wanted_elsewhere(wanted, moves) -> None:
+    """A full bowl that is taken for another one."""
+    def goals(*pairs: tuple[str, str]) -> list[list[Literal]]:
+        return [[Literal(Atom('in', pair)) for pair in pairs]]
+    state = frozenset({Atom('in', ('a', 'bowl')), Atom('in', ('b', 'drawer')), Atom('handempty')})
+    assert elsewhere(state, goals(('a', 'bowl'), ('b', 'bowl')), goals(*wanted)) is moves

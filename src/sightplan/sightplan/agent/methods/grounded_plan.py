@@ -343,6 +343,8 @@ class Policy:
         if any(work.objects.get(name, self._work.objects[name]) != self._work.objects[name]
                for name in own) or _unsure(stages, self._settings.accept):
             return False
+        if elsewhere(self._state, self._work.goals, work.goals):
+            return False
         self._unread = unread
         self._late += len({name for name in _placed(work.goals) - _placed(self._work.goals)
                            if self._memory.is_late(name)})
@@ -359,7 +361,20 @@ class Policy:
         return (self._work.goals, self._state) != before
 
 
-def _placed(goals: Iterable[Iterable[Literal]]) -> set[str]:
+_Goals = Iterable[Iterable[Literal]]
+
+
+def elsewhere(state: State, before: _Goals, goals: _Goals) -> bool:
+    """Whether goals want something elsewhere than where it was wanted before, and is now."""
+    def put(all_of: _Goals) -> set[tuple[str, ...]]:
+        return {literal.atom.args for goal in all_of for literal in goal
+                if literal.atom.predicate in ('on', 'in')}
+    done = {atom.args for atom in state if atom.predicate in ('on', 'in')} & put(before)
+    things = {thing for thing, _ in done}
+    return any(thing in things and (thing, place) not in done for thing, place in put(goals))
+
+
+def _placed(goals: _Goals) -> set[str]:
     """Things that goals put somewhere."""
     return {literal.atom.args[0] for goal in goals for literal in goal
             if literal.atom.predicate in ('on', 'in')}
