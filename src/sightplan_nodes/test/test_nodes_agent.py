@@ -651,7 +651,7 @@ def test_one_episode_at_a_time(hanging: ScriptedPlanner) -> None:
 
 def test_an_episode_that_nobody_waits_for_any_more_ends(hanging: ScriptedPlanner) -> None:
     """Who sent it has gone without cancelling it: the next one finds the agent free."""
-    with bench(without=('listener',), hanging=hanging) as b:
+    with bench(without=('listener',), hanging=hanging, plan_timeout_s=10 * LIMIT_S) as b:
         b.listener.run._client.destroy()
 
         def run() -> None:
