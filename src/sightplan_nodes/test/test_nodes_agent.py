@@ -653,6 +653,9 @@ def test_an_episode_that_nobody_waits_for_any_more_ends(hanging: ScriptedPlanner
     """Who sent it has gone without cancelling it: the next one finds the agent free."""
     with bench(without=('listener',), hanging=hanging, plan_timeout_s=10 * LIMIT_S) as b:
         b.listener.run._client.destroy()
+        events: list[msg.EpisodeEvent] = []
+        b.grounder.create_subscription(msg.EpisodeEvent, names.AGENT_EPISODE, events.append,
+                                       qos.EVENTS)
 
         def run() -> None:
             with contextlib.suppress(Exception):  # its client is taken away
@@ -665,7 +668,8 @@ def test_an_episode_that_nobody_waits_for_any_more_ends(hanging: ScriptedPlanner
             assert b.agent._goal.handle is not None, 'somebody waits'
             client.run._client.destroy()  # as with the end of its process
         eventually(lambda: b.agent._goal.handle is None, 'the end of the episode')
-        assert not hanging.may_go_on.is_set()
+        eventually(lambda: events and events[-1].kind == msg.EpisodeEvent.ENDED, 'its event')
+        assert events[-1].stop_reason == 'cancelled', 'and not for the planner that hangs'
 
 
 def test_stopping_the_agent_ends_its_episode_as_an_error(hanging: ScriptedPlanner) -> None:
