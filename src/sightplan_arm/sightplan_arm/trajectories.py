@@ -73,9 +73,14 @@ class Spline:
     def of(cls, trajectory: JointTrajectory) -> Spline:
         """The pieces between the points of a trajectory with at least two points."""
         times, q, v = trajectory.times_s, trajectory.positions, trajectory.velocities
-        h, v0, v1 = (times[1:] - times[:-1])[:, None], v[:-1], v[1:]
-        rise = (q[1:] - q[:-1]) / h
-        return cls(h[:, 0], q[:-1], v0, (3.0 * rise - 2.0 * v0 - v1) / h,
+        return cls.between(times[1:] - times[:-1], q[:-1], q[1:], v[:-1], v[1:])
+
+    @classmethod
+    def between(cls, lengths_s: Array, q0: Array, q1: Array, v0: Array, v1: Array) -> Spline:
+        """The pieces with given positions and velocities (P, N) at their ends."""
+        h = lengths_s[:, None]
+        rise = (q1 - q0) / h
+        return cls(lengths_s, q0, v0, (3.0 * rise - 2.0 * v0 - v1) / h,
                    (v0 + v1 - 2.0 * rise) / (h * h))
 
     def at(self, piece: int, u: float) -> tuple[Array, Array, Array]:
@@ -158,11 +163,9 @@ def positions_at(trajectory: JointTrajectory, times_s: Array) -> Array:
     times, q, v = trajectory.times_s, trajectory.positions, trajectory.velocities
     t = np.clip(times_s, times[0], times[-1])
     piece = np.minimum(times.searchsorted(t, side='right') - 1, len(times) - 2)
-    h = (times[piece + 1] - times[piece])[:, None]
-    u = (t - times[piece])[:, None] / h
-    q0, q1, v0, v1 = q[piece], q[piece + 1], h * v[piece], h * v[piece + 1]
-    return np.asarray(q0 + u * (v0 + u * (
-        3.0 * (q1 - q0) - 2.0 * v0 - v1 + u * (v0 + v1 - 2.0 * (q1 - q0)))))
+    pieces = Spline.between(times[piece + 1] - times[piece], q[piece], q[piece + 1], v[piece],
+                            v[piece + 1])
+    return pieces.positions(np.arange(len(t)), t - times[piece])
 
 
 def extremes(trajectory: JointTrajectory) -> Extremes:

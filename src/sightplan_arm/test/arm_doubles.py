@@ -130,6 +130,29 @@ class FollowingArm:
             self._measured_at = self.clock()
 
 
+def take_brakes_late(arm, late_s):
+    """Have its controller be busy from the first braking on: the newest gets there, so much later.
+
+    Returns:
+        all that it was told, and how far the arm had gone past where the one it took began.
+    """
+    take, waiting, behind = arm.command, [], []
+
+    def command(trajectory):
+        if not brakes(trajectory):
+            take(trajectory)
+            return
+        waiting.append(trajectory)
+        if len(waiting) == 1:
+            arm.after(late_s, deliver)
+
+    def deliver():
+        behind.append(arm.posture - waiting[-1].positions[0])
+        take(waiting[-1])
+    arm.command = command
+    return waiting, behind
+
+
 def way(robot, start, end, speed=1.0):
     """A motion from posture to posture at a part of the arm's greatest speed."""
     arm = robot.arm

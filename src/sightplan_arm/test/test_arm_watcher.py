@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from arm_doubles import FollowingArm, WallClock, brakes, way
+from arm_doubles import FollowingArm, WallClock, brakes, take_brakes_late, way
 from sightplan_arm.config import load_robot
 from sightplan_arm.gate_status import GateState
 from sightplan_arm.hardware import ArmStoppedError
@@ -213,19 +213,10 @@ def test_an_arm_that_does_not_brake_is_braked_again_and_locked():
 @pytest.mark.parametrize(('late_s', 'told'), [(0.01, 1), (0.03, 1), (0.08, 2), (0.12, 3)])
 def test_a_brake_that_comes_late_does_not_throw_the_arm_back(late_s, told):
     """A controller that is busy gets the newest command when it is no longer."""
-    scene, waiting, behind = Scene(), [], []
+    scene = Scene()
     scene.begin()
-    take, speed = scene.arm.command, np.abs(scene.arm.velocity)
-
-    def command(trajectory):
-        waiting.append(trajectory)
-        if len(waiting) == 1:
-            scene.arm.after(late_s, deliver)
-
-    def deliver():
-        behind.append(scene.arm.posture - waiting[-1].positions[0])
-        take(waiting[-1])
-    scene.arm.command, scene.gate_lives = command, False
+    speed, scene.gate_lives = np.abs(scene.arm.velocity), False
+    waiting, behind = take_brakes_late(scene.arm, late_s)
     scene.pass_(LIMIT_S + late_s + BRAKING_S + 4 * STEP_S)
     assert scene.speed() == 0.0
     assert (np.abs(behind[0]) <= speed * (LATE_S + 2.01 * STEP_S) + 1e-9).all()

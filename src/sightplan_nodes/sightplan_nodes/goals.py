@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 
 from rclpy.action import GoalResponse
 from rclpy.action.server import ServerGoalHandle
@@ -63,20 +62,17 @@ class Waiting:
     Args:
         node: that serves the action.
         action: its name, as the node's own names are.
-        clock: monotonic, in seconds.
     """
 
-    def __init__(self, node: Node, action: str,
-                 clock: Callable[[], float] = time.monotonic) -> None:
-        self._node, self._clock = node, clock
-        self._topic = f'{action}/_action/feedback'
-        self._there_s, self._looked_s = clock(), -math.inf
+    def __init__(self, node: Node, action: str) -> None:
+        self._node, self._topic = node, f'{action}/_action/feedback'
+        self._there_s, self._looked_s = time.monotonic(), -math.inf
         self._over = False
         self._clients: frozenset[bytes] = frozenset()
 
     def over(self) -> bool:
         """Whether all of them have gone; may be asked often."""
-        now_s = self._clock()
+        now_s = time.monotonic()
         if self._over or now_s - self._looked_s < _LOOK_S:
             return self._over
         self._looked_s = now_s

@@ -124,21 +124,21 @@ def walls(outer: Points2, thickness: float, floor: float) -> tuple[Hull, ...]:
     cuts = np.linspace(low[1], high[1], BANDS + 1).tolist()
     pieces = [Hull(tuple(_circle(foot, 14)))]
     sector = 2 * math.pi / SECTORS
+
+    def corners(angles: Sequence[float], heights: Sequence[float],
+                insets: Sequence[float]) -> list[Vec3]:
+        return [(r * math.cos(a), r * math.sin(a), z) for z in heights for inset in insets
+                for r in [radius_at(outer, z) - inset * thickness] for a in angles]
+
     for bottom, top in itertools.pairwise(cuts):
-        higher = [(z, radius_at(outer, z)) for z in (bottom, top)]
-        past = [(z, radius_at(outer, z)) for z in (bottom - PAST * (top - bottom),
-                                                   top + PAST * (top - bottom))
-                if low[1] < z < high[1]]
+        reach = PAST * (top - bottom)
+        past = [z for z in (bottom - reach, top + reach) if low[1] < z < high[1]]
         for k in range(SECTORS):
             begin, end = k * sector, (k + 1) * sector
             sides = (begin - PAST * sector, end + PAST * sector)
-            pieces.append(Hull(tuple(
-                (r * math.cos(a), r * math.sin(a), z)
-                for ends, heights, insets in (((begin, end), higher, (0.0, 1.0)),
-                                              (sides, higher, _TAPERED),
-                                              ((begin, end), past, _TAPERED))
-                for z, outside_m in heights for inset in insets for a in ends
-                for r in (outside_m - inset * thickness,))))
+            pieces.append(Hull((*corners((begin, end), (bottom, top), (0.0, 1.0)),
+                                *corners(sides, (bottom, top), _TAPERED),
+                                *corners((begin, end), past, _TAPERED))))
     return tuple(pieces)
 
 

@@ -114,14 +114,12 @@ def _hulls(primitive: Primitive) -> Iterator[Floats]:
 
 def _blended_runs(runs: Sequence[Points2]) -> Iterator[Points2]:
     """Runs that taper off within their neighbours, see ``blended``."""
-    for number, run in enumerate(runs):
-        ends: list[Points2] = []
-        for other, meet, way in ((runs[number - 1] if number else (), run[0], -PAST),
-                                 (runs[number + 1] if run is not runs[-1] else (), run[-1], PAST)):
-            joined = meet[0] > 0.0 and meet in (other[:1] + other[-1:])
-            ends.append(((_TAPER * meet[0], meet[1] + way * (other[-1][1] - other[0][1])),)
-                        if joined else ())
-        yield (*ends[0], *run, *ends[1])
+    for before, run, after in zip(((), *runs), runs, (*runs[1:], ()), strict=False):
+        low = [(_TAPER * r, z - PAST * (z - before[0][1])) for r, z in run[:1]
+               if r > 0.0 and before[-1:] == run[:1]]
+        high = [(_TAPER * r, z + PAST * (after[-1][1] - z)) for r, z in run[-1:]
+                if r > 0.0 and after[:1] == run[-1:]]
+        yield (*low, *run, *high)
 
 
 def _placed(mesh: Mesh, at: Vec3, rpy: Vec3) -> Mesh:

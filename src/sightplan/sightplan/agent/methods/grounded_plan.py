@@ -366,18 +366,21 @@ _Goals = Iterable[Iterable[Literal]]
 
 def elsewhere(state: State, before: _Goals, goals: _Goals) -> bool:
     """Whether goals want something elsewhere than where it was wanted before, and is now."""
-    def put(all_of: _Goals) -> set[tuple[str, ...]]:
-        return {literal.atom.args for goal in all_of for literal in goal
-                if literal.atom.predicate in ('on', 'in')}
-    done = {atom.args for atom in state if atom.predicate in ('on', 'in')} & put(before)
+    done = {atom.args for atom in state if atom.predicate in ('on', 'in')} & _placings(before)
     things = {thing for thing, _ in done}
-    return any(thing in things and (thing, place) not in done for thing, place in put(goals))
+    return any(thing in things and (thing, place) not in done
+               for thing, place in _placings(goals))
+
+
+def _placings(goals: _Goals) -> set[tuple[str, ...]]:
+    """What goals put somewhere, and where."""
+    return {literal.atom.args for goal in goals for literal in goal
+            if literal.atom.predicate in ('on', 'in')}
 
 
 def _placed(goals: _Goals) -> set[str]:
     """Things that goals put somewhere."""
-    return {literal.atom.args[0] for goal in goals for literal in goal
-            if literal.atom.predicate in ('on', 'in')}
+    return {thing for thing, _ in _placings(goals)}
 
 
 def _around(point: Region, box: Region) -> Region:
