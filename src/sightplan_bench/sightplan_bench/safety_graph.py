@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -89,14 +88,6 @@ def camera_pid(pid: int) -> int | None:
             if b'spawn_main' in Path(f'/proc/{child}/cmdline').read_bytes():
                 return child
     return None
-
-
-def clean_shared_memory() -> None:
-    """Free what killed nodes have left."""
-    tool = shutil.which('fastdds')
-    if tool is not None:
-        subprocess.run([tool, 'shm', 'clean'], stdin=subprocess.DEVNULL, check=False,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60.0)
 
 
 def graph_commands(folder: Path, robot: str) -> dict[str, Sequence[str]]:

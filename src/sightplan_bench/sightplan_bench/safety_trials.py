@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sightplan.commands.frame import Stop as Stopped
 from sightplan.commands.progress import Pace
+from sightplan.graphs.up import clean_shared_memory
 from sightplan.model import DeadlineError, SightplanError
 from sightplan_bench.output import say
 from sightplan_bench.safety_graph import (
@@ -24,7 +25,6 @@ from sightplan_bench.safety_graph import (
     START_S,
     Processes,
     camera_pid,
-    clean_shared_memory,
 )
 from sightplan_bench.safety_results import HANG, LIMIT_MS, Kill, Results, Stop
 
@@ -38,7 +38,7 @@ MOVING_RAD_S = 0.05
 STILL_RAD_S = 0.02
 """Of the fastest joint: the arm stands."""
 
-_WITH_AGENT = ('agent', 'arm_bridge')
+_WITH_AGENT = (AGENT, ARM_BRIDGE)
 _SKILL_S = 60.0
 _AFTER_S = 1.0
 _GAP_S = 0.1

@@ -297,7 +297,7 @@ class _Run:
                 for reader in process.readers:
                     reader.join(2.0)
             if self._killed:
-                _clean_shared_memory()
+                clean_shared_memory()
             for number, handler in handlers.items():
                 signal.signal(number, handler)
 
@@ -341,7 +341,7 @@ class _Run:
         process.signal(signal.SIGKILL)  # whatever is left of its group
         process.popen.wait()
         if process.popen.returncode == -signal.SIGKILL:
-            _clean_shared_memory()
+            clean_shared_memory()
         if not self._stop_signal:
             self._processes[index] = self._started(index)
 
@@ -484,7 +484,7 @@ def describe_exit(code: int) -> str:
     return f'was killed by signal {-code}'
 
 
-def _clean_shared_memory() -> None:
+def clean_shared_memory() -> None:
     """Free the shared memory that killed nodes have left; other graphs' is in use and stays."""
     tool = shutil.which('fastdds')
     if tool is not None:
