@@ -43,7 +43,7 @@ class _Driver(ExperimentNode):
         """Open the run; returns the ids of the episodes that are committed."""
         for caller in (self._start_run, self._agent, self._models[names.GROUNDER]):
             caller.wait_until_there(_START_S)
-        reply = self._start_run.checked(StartRun.Request(
+        reply = self.open_run(StartRun.Request(
             out=str(out), resume=True, retry_errors=True, identity_json=what,
             session_json='{"graph": {}}'), _CALL_S)
         return set(reply.committed)

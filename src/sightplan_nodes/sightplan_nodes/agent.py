@@ -225,6 +225,7 @@ class AgentNode(Node):
         for _, port in needed:
             port.wait_until_there(s.startup_timeout_s)
         self._recorder.messages.domain = self._visual_planner.domain = domain
+        self._recorder.messages.session = goal.session
         handle.publish_feedback(RunEpisode.Feedback(stage='reset'))
 
         def goal_reached() -> bool:

@@ -41,6 +41,7 @@ from sightplan.agent import (
 from sightplan.commands.run import ProgressBar, show
 from sightplan.domains import Domain
 from sightplan.model import (
+    BusyError,
     CancelledError,
     DeadlineError,
     EpisodeSpec,
@@ -86,6 +87,7 @@ _NOT_PARAMETERS = ('backend', 'answers', 'planner_search', 'planner_timeout_s',
 into files of its own in process: here the bags have it."""
 
 
+_BUSY_AGAIN_S = 0.5
 _STATUS_COMES_S = 2.0
 _VIEWER_COMES_S = 15.0
 _FINISH_S = 120.0
@@ -155,6 +157,7 @@ class ExperimentNode(Node):
                                            self._world)
         self._at, self._done, self._planned = '', 0, 0  # the run under way
         self._recorder = ''  # process that records it
+        self._session = ''  # what its episodes bear
         self._arm: msg.ArmStatus | None = None  # the newest status, if an arm is the world
         self.create_subscription(msg.ArmStatus, names.arm_status(self._world), self._see_arm,
                                  qos.LATCHED, callback_group=group)
@@ -330,12 +333,12 @@ class ExperimentNode(Node):
             check_truth(self._world, settings.method, spec.stop_at_goal, spec.privileged.value)
         models = _models(settings.method)
         settings, model, graph = self._ask_nodes(settings, models)
-        reply = self._start_run.checked(StartRun.Request(
+        reply = self.open_run(StartRun.Request(
             out=settings.out, resume=settings.resume, retry_errors=settings.retry_errors,
             identity_json=json.dumps(
                 identity(settings, plan.suite, plan.domain, plan.pairs, model)),
             session_json=json.dumps({**session(settings), 'graph': graph})),
-            self._settings.call_timeout_s, self._cancelled)
+            self._settings.call_timeout_s)
         self._recorder = self._process(names.EPISODE_RESULT)
         self._wait_for_viewer()
         folder, told = Path(reply.out), dict.fromkeys(models, '')
@@ -382,6 +385,29 @@ class ExperimentNode(Node):
                  'interrupted': broken is not None,
                  'stopped_by': '' if broken is None or self._cancelled() else str(broken)}
         return self._finish(notes, broken)
+
+    def open_run(self, request: StartRun.Request, timeout_s: float) -> StartRun.Response:
+        """Have the recorder open a run, whose episodes ``_episode`` then sends.
+
+        Waits for an episode that nobody waits for any more: its agent ends it by itself.
+
+        Raises:
+            BusyError: an episode of another run is still under way when the time is over.
+            InputError: the folder holds another run.
+            DeadlineError: the recorder is silent.
+            CancelledError: cancelled meanwhile.
+        """
+        end_s = time.monotonic() + timeout_s
+        while True:
+            try:
+                reply = self._start_run.checked(request, timeout_s, self._cancelled)
+                break
+            except BusyError:
+                if time.monotonic() >= end_s:
+                    raise
+                time.sleep(_BUSY_AGAIN_S)
+        self._session = reply.session
+        return reply
 
     def _process(self, topic: str) -> str:
         """What tells the process of a node from one that is started later; '': unknown.
@@ -502,6 +528,7 @@ class ExperimentNode(Node):
         goal = messages.fill_spec(
             RunEpisode.Goal(), spec, domain.write_problem(
                 problem.for_agent(spec.pictured_goal)))
+        goal.session = self._session
         result = self._agent(goal, self._settings.episode_timeout_s, self._cancelled)
         error: SightplanError | None = None
         try:

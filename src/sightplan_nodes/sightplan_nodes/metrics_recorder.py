@@ -8,6 +8,7 @@ import json
 import shutil
 import threading
 import time
+import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from sightplan_interfaces.srv import FinishRun, StartRun
 
 from sightplan.metrics import measures
 from sightplan.model import (
+    BusyError,
     DeadlineError,
     EpisodeEnded,
     EpisodeStarted,
@@ -335,6 +337,7 @@ class MetricsRecorder(Node):
         # All below is touched by the worker's thread only.
         self._reorder_buffer = ReorderBuffer()
         self._store: RunStore | None = None
+        self._session = ''  # what the episodes of the run bear that was opened; none is: empty
         self._suite: Suite | None = None
         self._policy = BagPolicy(Path())
         self._memory = FreedMemory()
@@ -434,7 +437,8 @@ class MetricsRecorder(Node):
         if self._current is not None:
             agents = self._agents()
             if agents and agents <= self._agent:  # one that was killed stays for a while
-                raise InputError(f'episode {self._current.episode_id} is under way')
+                raise BusyError(f'episode {self._current.episode_id} is under way: wait for its '
+                                'end, or stop who runs it')
             self._forget('its agent has died')
         if self._store is not None:
             self._store.close()
@@ -448,6 +452,8 @@ class MetricsRecorder(Node):
         store, done = self._open(request.out or self._settings.out, identity, session,
                                  request.resume, request.retry_errors)
         response.out, response.committed = str(store.folder), sorted(done)
+        response.session = self._session = uuid.uuid4().hex
+        self._reorder_buffer = ReorderBuffer()
         assert self._spending is not None
         response.spent = MESSAGES.usage_to_msg(self._spending.total)
 
@@ -499,7 +505,7 @@ class MetricsRecorder(Node):
             raise InputError('no run is open')
         if self._current is not None:
             self._forget('the run was finished')
-        store, self._store = self._store, None
+        store, self._store, self._session = self._store, None, ''
         try:
             summary = self._summarise(store, json.loads(request.notes_json or '{}'), _SUMMARY_S)
             if not summary:
@@ -541,6 +547,8 @@ class MetricsRecorder(Node):
     def _take_event(self, arrival: Arrival) -> None:
         if self.exit_code is not None:  # the node is about to end
             return
+        if arrival.message.session not in ('', self._session):
+            return  # of a run that is closed: who was cut off is told it again
         for ready in self._reorder_buffer.add(arrival):
             if ready.starts:
                 self._start(ready)

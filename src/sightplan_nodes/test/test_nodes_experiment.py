@@ -25,7 +25,14 @@ from sightplan_interfaces.srv import (
 from nodes_testing import LIMIT_S, eventually, parameters, spinning
 from sightplan.domains import load_domain
 from sightplan.metrics import measures
-from sightplan.model import DeadlineError, InputError, SpendingCapError, Usage, WorldError
+from sightplan.model import (
+    BusyError,
+    DeadlineError,
+    InputError,
+    SpendingCapError,
+    Usage,
+    WorldError,
+)
 from sightplan.records import messages
 from sightplan_nodes import names, qos
 from sightplan_nodes.calls import ActionCaller
@@ -81,6 +88,7 @@ class Others:
         self.recorder.create_service(StartRun, '~/start_run', self._start)
         self.recorder.create_service(FinishRun, '~/finish_run', self._finish)
         self.start_error: Exception | None = None
+        self.busy = 0  # so often the recorder says that an episode is under way
         self.nodes = [self.agent, self.recorder, self.sim, self.grounder, self.planner,
                       self.vlm_planner]
 
@@ -92,6 +100,9 @@ class Others:
         self.started.append(request)
         if self.start_error is not None:
             return fill_error(response, self.start_error)
+        if self.busy >= len(self.started):
+            return fill_error(response, BusyError('episode e/7 is under way'))
+        response.session = 'this run'
         response.out, response.committed = request.out, self.committed
         response.spent = MESSAGES.usage_to_msg(self.spent)
         return response
@@ -172,6 +183,7 @@ def test_all_episodes_are_run_and_reported(made: Callable, capsys) -> None:
     assert all(domain.parse_problem(r.problem_pddl, 'p').init for r in others.loaded)
     assert not any(domain.parse_problem(g.problem_pddl, 'p').init for g in others.goals)
     assert {goal.max_actions for goal in others.goals} == {20}
+    assert {goal.session for goal in others.goals} == {'this run'}
     assert others.finished == [{'planned': 3, 'problems': 25, 'problems_skipped': [],
                                 'interrupted': False, 'stopped_by': ''}]
     assert others.carried == [
@@ -385,6 +397,24 @@ def test_another_run_in_the_folder_ends_with_code_two(made: Callable, capsys) ->
     with made(others) as (node, _):
         assert ended(node) == 2
     assert 'holds another run' in capsys.readouterr().err
+
+
+def test_an_episode_that_nobody_waits_for_is_waited_for(made: Callable) -> None:
+    others = Others()
+    others.busy = 2
+    with made(others) as (node, _):
+        assert ended(node) == 0
+    assert len(others.started) == 3
+    assert len(others.goals) == 3
+
+
+def test_an_episode_of_somebody_else_ends_with_code_one(made: Callable, capsys) -> None:
+    others = Others()
+    others.busy = 1_000_000
+    with made(others, call_timeout_s=1.0) as (node, _):
+        assert ended(node) == 1
+    assert 'e/7 is under way' in capsys.readouterr().err
+    assert not others.goals
 
 
 def test_malformed_problems_are_skipped_and_told(made: Callable, tmp_path: Path, capsys) -> None:

@@ -31,6 +31,7 @@ from sightplan.model import (
     AskPurpose,
     Belief,
     BeliefUpdated,
+    BusyError,
     EpisodeEnded,
     EpisodeSpec,
     EpisodeStarted,
@@ -55,6 +56,7 @@ from sightplan.records import RunStore, messages
 from sightplan.records.messages import message_types
 from sightplan.records.pictures import bag_image
 from sightplan.records.recorded import read_episodes
+from sightplan.records.reorder_buffer import Arrival
 from sightplan.replay.rescored import differences, rescore
 from sightplan_nodes import metrics_recorder, names, qos
 from sightplan_nodes.calls import ServiceCaller
@@ -119,6 +121,7 @@ class Agent(Node):
         reply = self._start(request, LIMIT_S)
         raise_error(reply, names.METRICS_RECORDER)
         self.spent = messages.usage_from_msg(reply.spent)
+        self.recorder.messages.session = reply.session
         return list(reply.committed)
 
     def spend(self, node: str, out: Path, usage: Usage | None) -> None:
@@ -589,7 +592,7 @@ def test_an_episode_whose_agent_was_killed_does_not_keep_the_run_from_going_on(
         b.agent.start(b.out)
         b.begin('e/1')
         eventually(lambda: b.recorder._current is not None, 'the episode')
-        with pytest.raises(InputError, match='e/1 is under way'):
+        with pytest.raises(BusyError, match='e/1 is under way'):
             b.agent.start(b.out)
         again = b.world.create_publisher(  # the first one is on the graph still
             msg.EpisodeEvent, names.AGENT_EPISODE, qos.EVENTS)
@@ -612,6 +615,35 @@ def test_an_episode_that_goes_on_after_its_run_was_finished_is_not_recorded(
         assert b.agent.start(b.out) == []
         assert measures.solved(b.episode('e/2'))
         assert b.recorder.exit_code is None
+
+
+def test_what_is_told_again_of_an_earlier_run_is_not_taken_for_the_new_one(
+        bench: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recorder that was cut off, or comes later, is told the agent's last thousand messages."""
+    take, told = MetricsRecorder._take_event, set()
+
+    def note(recorder: MetricsRecorder, arrival: Arrival) -> None:
+        take(recorder, arrival)
+        told.add((recorder, arrival.topic))
+    monkeypatch.setattr(MetricsRecorder, '_take_event', note)
+    with bench() as b:
+        b.agent.start(b.out)
+        b.begin('e/1')
+        b.look(50)
+        b.step(50, 120)
+        eventually(lambda: b.recorder._current is not None, 'the episode')
+        b.agent.finish(interrupted=True)
+        later = MetricsRecorder(parameter_overrides=parameters(out=str(tmp_path / 'later')))
+        with spinning(later):
+            eventually(lambda: {(later, names.AGENT_EPISODE), (later, names.AGENT_STEP)} <= told,
+                       'what the agent has said')
+            assert later._store is None
+        assert not (tmp_path / 'later').exists()
+        # The same episode again: nothing of the first attempt goes into it.
+        b.agent.start(b.out)
+        line = b.episode('e/1')
+    assert (line['steps'], line['observations'], measures.solved(line)) == (1, 2, True)
+    check_again(b.out, line)
 
 
 def test_no_request_comes_after_the_run_was_closed(bench: Callable) -> None:

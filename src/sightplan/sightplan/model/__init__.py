@@ -28,6 +28,7 @@ from sightplan.model.episode import (
 )
 from sightplan.model.errors import (
     BackendError,
+    BusyError,
     CancelledError,
     DeadlineError,
     DomainError,
@@ -94,7 +95,8 @@ __all__ = [
     'ALREADY_CLOSED', 'ALREADY_OPEN', 'BARE', 'GOAL_NS', 'HAND_FULL', 'NOTHING_HELD',
     'STILL_HELD', 'Action',
     'Alteration', 'Answer', 'AskPurpose', 'Asked',
-    'Atom', 'BackendError', 'Belief', 'BeliefUpdated', 'CancelledError', 'Clock', 'DeadlineError',
+    'Atom', 'BackendError', 'Belief', 'BeliefUpdated', 'BusyError', 'CancelledError', 'Clock',
+    'DeadlineError',
     'DetailSource', 'DomainError', 'EpisodeEnded', 'EpisodeEvent', 'EpisodeSpec',
     'EpisodeStarted', 'Feedback', 'FeedbackStatus', 'Form', 'GoalView', 'Grounder',
     'GroundingPrompt', 'InfrastructureError', 'InputError', 'Instance', 'Literal', 'MaskSource',

@@ -85,6 +85,12 @@ class UnknownImageError(InfrastructureError):
     code = 16
 
 
+class BusyError(InfrastructureError):
+    """What is asked for must wait until something under way has ended: worth asking again."""
+
+    code = 17
+
+
 class CancelledError(SightplanError):
     """The work was cancelled from outside."""
 

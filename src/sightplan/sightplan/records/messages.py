@@ -813,9 +813,16 @@ class EpisodeMessages:
         """Number of the next message."""
         self.domain: Domain | None = None
         """Of the next episode; must be set before it starts."""
+        self.session = ''
+        """Of the run that the next episode belongs to; empty: of none."""
 
     def message(self, event: EpisodeEvent) -> tuple[str, Any]:
         """Relative name of the topic, and message, of the next event."""
+        topic, message = self._next(event)
+        message.session = self.session
+        return topic, message
+
+    def _next(self, event: EpisodeEvent) -> tuple[str, Any]:
         make = self._messages
         if isinstance(event, EpisodeStarted):
             assert self.domain is not None, "the episode's domain must be set first"
