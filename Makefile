@@ -24,7 +24,7 @@ RUN := . .venv/bin/activate-ros &&
 PYTEST_WORKERS ?= $(shell expr $$(nproc) + 1)
 PYTEST = $(RUN) PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 python -m pytest -n $(PYTEST_WORKERS) --dist worksteal
 
-.PHONY: help demo test test-all docs bench build extras lint wheels train lock clean distclean
+.PHONY: help demo test fast test-all docs bench build extras lint wheels train lock clean distclean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,7 +33,9 @@ demo: $(BUILT)  ## solve blocksworld from camera pixels on ROS 2: bag, results a
 	.venv/bin/sightplan up experiment domain:=blocksworld split:=simple method:=ground \
 		backend:=embedded report:=true $(DEMO_ARGS)
 
-test: $(BUILT) $(EXTRAS) lint  ## check style and types, then run the tests that are not slow
+test: lint fast  ## check style and types, and run the tests that are not slow
+
+fast: $(BUILT) $(EXTRAS)  ## run the tests that are not slow
 	$(PYTEST) -m 'not slow and not live' $(PYTEST_ARGS)
 
 test-all: test  ## the same, then the slow tests: graphs, kills, containers, README, docs
@@ -51,7 +53,7 @@ build: $(BUILT)  ## make .venv and build the workspace
 
 extras: $(EXTRAS)  ## install what few need: Ray (sweeps on a cluster) and the Rerun viewer
 
-lint: $(BUILT)  ## check style and types
+lint: $(BUILT) $(EXTRAS)  ## check style and types
 	$(RUN) python -m ruff check
 	$(RUN) python -m mypy
 
@@ -75,8 +77,8 @@ $(INSTALLED):
 	@rm -f .venv/.installed-*
 	@touch $@
 
-$(EXTRAS): $(INSTALLED)
-	$(RUN) python -m pip --disable-pip-version-check install --quiet -r requirements/extras.txt
+$(EXTRAS): $(BUILT)
+	scripts/pip_install.sh -r requirements/extras.txt
 	@rm -f .venv/.extras-*
 	@touch $@
 

@@ -97,11 +97,10 @@ else
   "$python" -m venv "$venv"
 fi
 
-# In a shell with the workspace's environment, pip would take the built packages for installed ones.
 unset PYTHONPATH PYTHONHOME
 if [ -n "$ros" ]; then lock=requirements/jazzy.txt; else lock=requirements/wheels.txt; fi
 pip() {
-  "$venv/bin/python" -m pip --disable-pip-version-check install --quiet "$@"
+  scripts/pip_install.sh "$@"
 }
 
 echo "sightplan: installing $lock into .venv ($("$venv/bin/python" --version))"

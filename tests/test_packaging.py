@@ -263,5 +263,5 @@ def test_continuous_integration_runs_the_commands_of_a_developer():
     script = (ROOT / '.ci' / 'run').read_text()
     commands = [line for line in script.splitlines()
                 if line.strip() and not line.lstrip().startswith('#')]
-    assert commands[-1].split() == ['exec', 'make', '"$@"', 'test', 'test-all']
+    assert commands[-1].split() == ['exec', 'make', '-j2', '"$@"', 'test', 'test-all']
     assert len(commands) <= 3

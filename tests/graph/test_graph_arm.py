@@ -89,7 +89,6 @@ def test_a_robot_without_truth_is_recorded_and_not_scored(start, robot: str,
 
 @pytest.mark.parametrize(('arguments', 'words'), [
     (('method:=oracle',), 'takes ground truth, which arm_bridge does not have'),
-    (('method:=blind', 'stop_at_goal:=yes'), 'set stop_at_goal:=no'),
     (('method:=ground', 'backend:=noisy_oracle', 'hardware:=real'), 'takes ground truth')])
 def test_what_takes_the_truth_is_refused_before_anything_moves(start, arguments,
                                                                words: str) -> None:

@@ -134,14 +134,10 @@ def test_no_node_outlives_a_killed_up(start) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(('arguments', 'words'), [
-    (('backend:=noisy_oracle', 'backend_options:=tabel=gpt-4.1'), 'tabel'),
-    (('split:=easy',), "split 'easy' is unknown"),
-    (('problems:=/nowhere',), '/nowhere')])
-def test_wrong_values_are_named(start, arguments: tuple[str, ...], words: str) -> None:
-    graph = start(*arguments)
+def test_a_wrong_value_is_named(start) -> None:
+    graph = start('backend:=noisy_oracle', 'backend_options:=tabel=gpt-4.1')
     assert graph.wait() in (1, 2)
-    assert words in graph.text
+    assert 'tabel' in graph.text
 
 
 @pytest.mark.slow

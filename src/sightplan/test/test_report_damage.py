@@ -106,7 +106,7 @@ def report(folder):
 @example(('run', 'sessions', 0, 'settings', 'episodes'), 2 ** 63)
 @example(('index', 'cells', 0, 'dir'), 'x' * 5000)
 @example(('index', 'cells', 0, 'episodes'), 2 ** 63)
-@settings(max_examples=25, deadline=None,
+@settings(max_examples=10, deadline=None,
           suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.slow
 def test_whatever_stands_in_the_files_is_reported_or_named(tmp_path, path, junk):
