@@ -5,6 +5,7 @@ Tables stand between ``<!-- table NAME -->`` and ``<!-- end -->``.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import subprocess
@@ -16,8 +17,9 @@ from sightplan.model import InputError
 _BLOCK = re.compile(r'(<!-- table (\S+) -->\n).*?(<!-- end -->)', re.DOTALL)
 
 
+@functools.cache
 def commit() -> str:
-    """Of the checkout that measures; '' where there is none."""
+    """Of the checkout that measures, when this process asked first; '' where there is none."""
     return subprocess.run(['git', 'rev-parse', '--short=12', 'HEAD'], capture_output=True,
                           text=True, check=False, cwd=Path(__file__).parent).stdout.strip()
 

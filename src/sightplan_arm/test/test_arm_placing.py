@@ -115,6 +115,36 @@ def test_a_box_stands_along_the_sides_of_a_tray_long_along_long(monkeypatch, way
     assert abs(off) < math.radians(5.0)
 
 
+def tray(*things):
+    """Things, a tray with rim and handles at (0.1, 0.0), and its room."""
+    rim = [box('green', 0.1, y, (0.24, 0.008, 0.024)) for y in (-0.078, 0.078)]
+    rim += [box('green', x, 0.0, (0.008, 0.148, 0.024)) for x in (-0.016, 0.216)]
+    seen = Seen(*things, box('blue', 0.1, 0.0, (0.224, 0.148, 0.006)), *rim)
+    names = 'abcdefgh'[len(things):len(things) + 5]
+    piece = np.any([seen.thing(name).cells for name in names], axis=0)
+    rows, columns = np.indices(piece.shape)
+    x, y = (seen.surface.low_m[k] + placing.CELL_M * (cells + 0.5)
+            for k, cells in enumerate((columns, rows)))
+    loops = (abs(x - 0.1) > 0.12) & (abs(x - 0.1) < 0.15) & (abs(y) < 0.035)
+    bars = loops & ((abs(x - 0.1) > 0.14) | (abs(y) > 0.025))
+    seen.surface.top_m[bars] = 0.02
+    return seen, room_at(seen.surface, np.array([0.1, 0.0]), piece | loops)
+
+
+@pytest.mark.parametrize('there', [False, True])
+def test_what_stands_on_a_tray_is_turned_by_its_floor_whatever_handles_it_has(there):
+    """Its long side along the tray's, and at the sides, so that there is room for three more."""
+    others = [box('red', 0.155, 0.035, (0.085, 0.052, 0.14))] if there else []
+    seen, room = tray(box('red', -0.25, -0.12, (0.085, 0.052, 0.14), 88.0), *others)
+    place = np.array([0.045 if there else 0.155, 0.035])
+    best = propose_spots(seen.surface, seen.held(), place, room, ROBOT.gripper, PATHS.hand,
+                         PlaceSettings())[0]
+    off = math.remainder(math.radians(88.0) + best.turn_rad, math.pi)
+    assert abs(off) < math.radians(6.0)
+    assert np.linalg.norm(best.rest_m - place) < 0.015
+    assert 0.074 - (best.rest_m[1] + 0.026) < 0.020
+
+
 @pytest.mark.parametrize('wide_m', [0.16, 0.20])
 def test_what_is_put_near_a_side_stands_at_it_and_in_the_middle_it_stays(wide_m):
     seen = Seen(box('red', -0.25, -0.15, (0.08, 0.06, 0.14)), box('blue', 0.12, 0.0, (

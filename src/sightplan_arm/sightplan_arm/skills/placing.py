@@ -62,7 +62,8 @@ _FULL, _LONG = 0.87, 0.8  # of a rectangle: so full, or so much longer than wide
 _ASKEW, _ACROSS = 0.03, 0.02  # what a radian costs by which they are turned; a quarter of a turn
 _LOOSE, _GAP_M = 0.5, 0.06  # what a metre costs that is left to a side, if it is less than this
 _ASIDE = 0.4  # and only if the place that was pointed at is so far off the middle (of the way)
-_HANDLE_M = 0.033  # what is narrower than this, such as a handle of a tray, is no room
+_BELOW_M = 0.004  # what is so much lower than the floor is beside it, as in the loop of a handle
+_SPECK = np.ones((3, 3), np.uint8)  # what is smaller is no floor
 _SAME_M, _SAME_RAD = 0.015, 0.3
 _HANGS_M = 0.10  # what hangs lower swings between the fingers, and is carried the slower for it
 _SLOWEST = 0.3  # part of the speed
@@ -238,12 +239,23 @@ class _Heights:
         self._ways: list[tuple[Vector, Vector, float]] = []
         self._askew = self._across = 0.0
         if not self._on_table and self._meant.any():
-            place, thing = _cells(_without_handles(self._meant)), top_footprint(held.thing)
+            floor = self._floor()
+            place = _cells(floor if floor.any() else self._meant)
+            thing = top_footprint(held.thing)
             self._along = _side_rad(place) - _side_rad(thing)
             # What lies would come upon walls.
             if axis is not None and _has_sides(place) and _has_sides(thing):
                 self._askew, self._ways = _ASKEW, _ways(place, self._low)
                 self._across = _ACROSS if _is_long(place) and _is_long(thing) else 0.0
+
+    def _floor(self) -> Mask:
+        """What is meant without rim and handles, and what stands on it."""
+        above = self._top - self._level
+        floor = self._meant & (above > -_BELOW_M) & (above < _FLOOR_M)
+        corners = cv2.convexHull(_cells(self._meant).astype(np.int32))
+        inside = cv2.fillConvexPoly(np.zeros(floor.shape, np.uint8), corners, (1,)) > 0
+        whole = (floor | (inside & (above > _WALL_M))).astype(np.uint8)
+        return np.asarray(cv2.morphologyEx(whole, cv2.MORPH_OPEN, _SPECK) > 0)
 
     def turns(self) -> list[float]:
         """Turns of the hand to try: all around, and those along the sides of what is meant."""
@@ -276,7 +288,8 @@ class _Heights:
             off = float((self._place - middle) @ along)
             if reach - _GAP_M < abs(off) and _ASIDE * reach < abs(off):
                 outward = math.copysign(1.0, off) * along
-                cost += _LOOSE * np.maximum(0.0, reach - (rests - middle) @ outward)
+                cost += _LOOSE * np.maximum(0.0, reach - self._settings.beside_m
+                                            - (rests - middle) @ outward)
         return cost
 
     def spots(self, turn: float, leans: Sequence[float] = (0.0,)) -> Iterator[Spot]:
@@ -399,14 +412,6 @@ def _side_rad(points: NDArray[Any]) -> float:
     """Direction of the longer side of the smallest rectangle around points (N, 2)."""
     _, (wide, high), angle = cv2.minAreaRect(points.astype(np.float32))
     return math.radians(angle + 90.0 * (high > wide))
-
-
-def _without_handles(cells: Mask) -> Mask:
-    """What is wide of some cells; all of them if nothing is."""
-    side = round(_HANDLE_M / CELL_M)
-    wide = cv2.morphologyEx(np.pad(cells, side).astype(np.uint8), cv2.MORPH_OPEN,
-                            np.ones((side, side), np.uint8))[side:-side, side:-side] > 0
-    return np.asarray(wide) if wide.any() else cells
 
 
 def _cells(mask: Mask) -> NDArray[np.float32]:
