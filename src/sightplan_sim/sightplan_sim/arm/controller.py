@@ -127,6 +127,11 @@ class GripperController:
         self.force_n = min(float(force_n), self._most_n)
 
     @property
+    def opens(self) -> bool:
+        """Whether the set point goes outwards."""
+        return self._goal_m > self.opening_m
+
+    @property
     def active(self) -> bool:
         """Whether the set point still moves."""
         return self.opening_m != self._goal_m

@@ -34,6 +34,8 @@ FINGER_M_S = 0.1
 """Speed of each finger, as of Franka's hand at its usual setting."""
 FINGER_N = 40.0
 """Greatest force between the fingers."""
+_GROUP, _EVERYTHING = 1, -1
+"""Group of what moves, as Bullet has it, and with what it collides."""
 BLOCK_KG = 0.08
 _GEAR_N = 50.0
 _ITERATIONS = 60
@@ -130,6 +132,8 @@ class SimulatedArm(Closing):
         """Move the fingers from now on; see ``GripperController``."""
         with self._lock:
             self._gripper.start(opening_m, force_n)
+            if self._gripper.opens:
+                self._forget_contacts()
 
     def wait(self, seconds: float) -> None:
         """Let time pass, or wait until it has.
@@ -283,6 +287,16 @@ class SimulatedArm(Closing):
         self._measure()
         for act in self._after_step:
             act()
+
+    def _forget_contacts(self) -> None:
+        """Have all contacts of the fingers found anew.
+
+        A Panda's fingers are soft (``friction_anchor`` in its URDF), without which much slips out:
+        Bullet keeps their contacts with the directions that they began with, and fingers that
+        open can be held by some that point the wrong way.
+        """
+        for joint in self._finger_joints:
+            self._bullet.setCollisionFilterGroupMask(self._body, joint, _GROUP, _EVERYTHING)
 
     def _look_closely(self, closely: bool) -> None:
         """Cut steps into parts, or do no longer.
