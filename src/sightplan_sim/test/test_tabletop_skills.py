@@ -10,10 +10,11 @@ from sightplan_sim.tabletop.bodies import add_thing
 from sightplan_sim.tabletop.cabinet import DRAWERS, HANDLES, drawer_rooms, swept
 from sightplan_sim.tabletop.catalogue import CATEGORIES, FURNITURE, colours_of, make_thing
 from sightplan_sim.tabletop.draw import Draw
-from sightplan_sim.tabletop.grounded_scenes import box_of
+from sightplan_sim.tabletop.grounded_scenes import box_of, make_source
 from sightplan_sim.tabletop.holding import Holder, holders
 from sightplan_sim.tabletop.shapes import Placed, Pose
 from sightplan_sim.tabletop.table import Table, footprint, sample_table
+from sightplan_sim.tabletop.true_places import spot, thing_box
 
 ERRORS = {'calibration_error_mm': 2.0, 'calibration_error_deg': 0.2, 'depth_noise_mm': 2.0}
 
@@ -157,3 +158,17 @@ def test_a_thing_is_put_on_a_tray(world):
     truth = world.truth()
     assert truth.holders['can 1'] == Holder('on', 'tray 1') and truth.held == ()
     assert world.arm.places()['can 1'][1][2, 2] > 0.98  # it stands
+
+
+@pytest.mark.slow
+def test_fingers_that_open_let_go(world):
+    """One is within the wall of a cup, and has contacts from when the cup stood otherwise."""
+    with make_source() as source:
+        found = source.tidying(65, 'long')
+    world.reset(found.arrangement.table)
+    box = thing_box(found.arrangement.table, world.frame(), 'cup 2')
+    assert world.skills.grasp_at(box, 'cup').report.cause == 'done'
+    place = spot(found, world.frame(), world.nominal_view, 'cup 2', 'plate 1')
+    report = world.skills.place_at(place, 'plate').report
+    assert report.cause == 'done', report.message
+    assert world.truth().holders['cup 2'] == Holder('on', 'plate 1')
