@@ -161,8 +161,8 @@ def test_nodes_say_whom_they_hear_and_that_they_end(
                 'hardware/sim '), 'the diagnostics')
             sim.close()
             eventually(lambda: not eyes.ears.ages(), 'eyes to know that sim has ended')
-        assert sum(not (beat.header.stamp.sec or beat.header.stamp.nanosec)
-                   for beat in watcher.beats) == 2
+        eventually(lambda: sum(not (beat.header.stamp.sec or beat.header.stamp.nanosec)
+                               for beat in watcher.beats) == 2, 'that both have ended')
 
 
 def test_what_is_lost_is_logged_once_and_on_diagnostics(monkeypatch: pytest.MonkeyPatch) -> None:
