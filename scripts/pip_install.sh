@@ -1,6 +1,6 @@
 #!/bin/sh
-# Install into .venv with pip, and compile what came on all CPUs: pip does it on one, which takes a
-# good third of the time that a new .venv takes. Arguments go to "pip install".
+# Install into .venv with pip, and compile what came on all CPUs, for pip does it on one. Arguments
+# go to "pip install".
 set -eu
 venv=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)/.venv
 # In a shell with the workspace's environment, pip would take the built packages for installed ones.
