@@ -77,7 +77,7 @@ $(INSTALLED):
 	@rm -f .venv/.installed-*
 	@touch $@
 
-$(EXTRAS): $(BUILT)
+$(EXTRAS): $(INSTALLED) | $(BUILT)
 	scripts/pip_install.sh -r requirements/extras.txt
 	@rm -f .venv/.extras-*
 	@touch $@

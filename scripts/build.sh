@@ -3,6 +3,7 @@
 set -eu
 SIGHTPLAN_ROOT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$SIGHTPLAN_ROOT"
+unset MAKEFLAGS MFLAGS  # those of a "make -j" that called this: colcon would take them for its own
 
 # Run by .venv's Python, colcon makes executables that find the libraries of .venv.
 python=$SIGHTPLAN_ROOT/.venv/bin/python

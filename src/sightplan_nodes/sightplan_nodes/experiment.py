@@ -400,7 +400,8 @@ class ExperimentNode(Node):
         end_s = time.monotonic() + timeout_s
         while True:
             try:
-                reply = self._start_run.checked(request, timeout_s, self._cancelled)
+                left_s = max(_BUSY_AGAIN_S, end_s - time.monotonic())
+                reply = self._start_run.checked(request, left_s, self._cancelled)
                 break
             except BusyError:
                 if time.monotonic() >= end_s:
@@ -577,7 +578,7 @@ class ExperimentNode(Node):
         Raises:
             DeadlineError: it did not come in time.
             InfrastructureError: the recorder is not the one that opened the run: another one does
-                not know of it, and records elsewhere.
+                not know of it, and does not record it.
         """
         for _ in _ticks(self._settings.result_timeout_s, self._cancelled):
             try:

@@ -213,7 +213,7 @@ class EpisodeRecording:
                             for name in topics.RECORDED}
         self._images: dict[int, set[str]] = {}  # topics by stamp
         self._missing: set[tuple[str, int]] = set()  # topic and stamp
-        self._next = 1  # number of the next message
+        self._next, self._session = 1, message.session  # number of the next message
         self._write(started)
         self._scorer.record(EpisodeStarted(self.spec))
 
@@ -262,6 +262,7 @@ class EpisodeRecording:
         """Record and score as an error of the machinery: the end never came."""
         event = EpisodeEnded(StopReason.ERROR, message)
         end = MESSAGES.ended_to_msg(event, self.spec, self._next)
+        end.session = self._session
         self._put(names.AGENT_EPISODE, time.time_ns(), serialize_message(end))
         self._scorer.record(messages.ended_from_msg(end))
 
@@ -442,7 +443,7 @@ class MetricsRecorder(Node):
             self._forget('its agent has died')
         if self._store is not None:
             self._store.close()
-            self._store = None
+        self._store, self._session = None, ''
         try:
             identity, session = json.loads(request.identity_json), json.loads(request.session_json)
         except ValueError as error:
@@ -547,8 +548,12 @@ class MetricsRecorder(Node):
     def _take_event(self, arrival: Arrival) -> None:
         if self.exit_code is not None:  # the node is about to end
             return
-        if arrival.message.session not in ('', self._session):
-            return  # of a run that is closed: who was cut off is told it again
+        session = arrival.message.session
+        # Who was cut off is told all again: what is of a run that is closed, and how the episode
+        # under way began, of which a run has one attempt.
+        if session not in ('', self._session) or (
+                session and self._reorder_buffer.repeats(arrival)):
+            return
         for ready in self._reorder_buffer.add(arrival):
             if ready.starts:
                 self._start(ready)
@@ -558,13 +563,15 @@ class MetricsRecorder(Node):
 
     def _start(self, arrival: Arrival) -> None:
         episode_id = arrival.message.episode_id
+        if self._store is not None and episode_id in self._store:
+            self.get_logger().warning(f'{episode_id} is recorded already; not recorded again')
+            return
         if self._current is not None:
             self._cut_short(f'episode {episode_id} began before this one had ended')
         if self._store is None:
             self._open(self._settings.out, {'source': 'topics'}, {}, resume=True)
         assert self._store is not None
-        if episode_id in self._store:
-            self.get_logger().warning(f'{episode_id} is recorded already; not recorded again')
+        if episode_id in self._store:  # of the run that was opened just now
             return
         self._current = EpisodeRecording(self._store.folder / 'bags', arrival, self._truth,
                                          self._types, self._settings.compression, self._suite,

@@ -646,6 +646,26 @@ def test_what_is_told_again_of_an_earlier_run_is_not_taken_for_the_new_one(
     check_again(b.out, line)
 
 
+def test_what_is_told_again_of_the_same_run_breaks_nothing_off(
+        bench: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    take, begun = MetricsRecorder._take_event, []
+
+    def note(recorder: MetricsRecorder, arrival: Arrival) -> None:
+        take(recorder, arrival)
+        begun.extend([arrival.message.episode_id] if arrival.starts else [])
+    monkeypatch.setattr(MetricsRecorder, '_take_event', note)
+    with bench() as b:
+        b.agent.start(b.out)
+        b.episode('e/1')
+        b.begin('e/2')
+        eventually(lambda: begun == ['e/1', 'e/2'], 'the second episode')
+        under_way = b.recorder._current
+        for again in ('e/1', 'e/2'):
+            b.begin(again)
+        eventually(lambda: begun == ['e/1', 'e/2', 'e/1', 'e/2'], 'both again')
+        assert under_way is not None and b.recorder._current is under_way
+
+
 def test_no_request_comes_after_the_run_was_closed(bench: Callable) -> None:
     with bench() as b:
         b.agent.start(b.out)

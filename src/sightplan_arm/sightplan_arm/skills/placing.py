@@ -249,7 +249,7 @@ class _Heights:
                 self._across = _ACROSS if _is_long(place) and _is_long(thing) else 0.0
 
     def _floor(self) -> Mask:
-        """What is meant without rim and handles, and what stands on it."""
+        """What is meant, with what stands on it, but without rim and handles."""
         above = self._top - self._level
         floor = self._meant & (above > -_BELOW_M) & (above < _FLOOR_M)
         corners = cv2.convexHull(_cells(self._meant).astype(np.int32))
