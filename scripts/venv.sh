@@ -97,14 +97,12 @@ else
   "$python" -m venv "$venv"
 fi
 
+# Another Python's home or packages are not those of .venv.
 unset PYTHONPATH PYTHONHOME
 if [ -n "$ros" ]; then lock=requirements/jazzy.txt; else lock=requirements/wheels.txt; fi
-pip() {
-  scripts/pip_install.sh "$@"
-}
 
 echo "sightplan: installing $lock into .venv ($("$venv/bin/python" --version))"
-pip -c "$lock" "$PIP" setuptools numpy
+scripts/pip_install.sh -c "$lock" "$PIP" setuptools numpy
 pybullet_with_numpy() {
   "$venv/bin/python" -c 'import sys, pybullet; sys.exit(not pybullet.isNumpyEnabled())' 2> /dev/null
 }
@@ -113,9 +111,9 @@ if "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' \
   # There is no wheel. Only when NumPy is there first, and seen by the build, does PyBullet get its
   # NumPy support, without which reading an image takes eight times as long.
   echo 'sightplan: building PyBullet from source; this takes some minutes, once'
-  pip --no-build-isolation --no-cache-dir --force-reinstall --no-deps "$(grep '^pybullet==' "$lock")"
+  scripts/pip_install.sh --no-build-isolation --no-cache-dir --force-reinstall --no-deps "$(grep '^pybullet==' "$lock")"
 fi
-pip -r "$lock"
+scripts/pip_install.sh -r "$lock"
 pybullet_with_numpy || stop "PyBullet in .venv has no NumPy support; run 'make distclean' and try again"
 
 cat > "$venv/bin/activate-ros" <<END

@@ -352,8 +352,8 @@ def test_threads_that_stop_and_move_at_will_neither_block_nor_slip_through(
     gate.on_status(heard.append)
     for thread in threads:
         thread.start()
-    deadline = time.monotonic() + 240.0
-    while (min(counts.values()) < 5 and not wrong and time.monotonic() < deadline):
+    deadline = time.monotonic() + 600.0  # on a busy machine few motions end before a stop
+    while (min(counts.values()) < 10 and not wrong and time.monotonic() < deadline):
         time.sleep(0.05)
     gone_home.set()
     releaser.join(240.0)  # what was released may still begin, until the stop
@@ -366,6 +366,6 @@ def test_threads_that_stop_and_move_at_will_neither_block_nor_slip_through(
         thread.join(240.0)
     assert not any(thread.is_alive() for thread in threads), 'a deadlock'
     assert not wrong, wrong[:3]
-    assert min(counts.values()) >= 5, counts
+    assert min(counts.values()) >= 10, counts
     assert counts['sent'] == sent
     assert heard[-1] == gate.status()

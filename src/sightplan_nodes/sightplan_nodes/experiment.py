@@ -392,7 +392,7 @@ class ExperimentNode(Node):
         Waits for an episode that nobody waits for any more: its agent ends it by itself.
 
         Raises:
-            BusyError: an episode of another run is still under way when the time is over.
+            BusyError: an episode is still under way when the time is over.
             InputError: the folder holds another run.
             DeadlineError: the recorder is silent.
             CancelledError: cancelled meanwhile.

@@ -213,7 +213,8 @@ class EpisodeRecording:
                             for name in topics.RECORDED}
         self._images: dict[int, set[str]] = {}  # topics by stamp
         self._missing: set[tuple[str, int]] = set()  # topic and stamp
-        self._next, self._session = 1, message.session  # number of the next message
+        self._session = message.session
+        self._next = 1  # number of the next message
         self._write(started)
         self._scorer.record(EpisodeStarted(self.spec))
 
@@ -563,16 +564,14 @@ class MetricsRecorder(Node):
 
     def _start(self, arrival: Arrival) -> None:
         episode_id = arrival.message.episode_id
-        if self._store is not None and episode_id in self._store:
+        if self._store is None:
+            self._open(self._settings.out, {'source': 'topics'}, {}, resume=True)
+        assert self._store is not None
+        if episode_id in self._store:
             self.get_logger().warning(f'{episode_id} is recorded already; not recorded again')
             return
         if self._current is not None:
             self._cut_short(f'episode {episode_id} began before this one had ended')
-        if self._store is None:
-            self._open(self._settings.out, {'source': 'topics'}, {}, resume=True)
-        assert self._store is not None
-        if episode_id in self._store:  # of the run that was opened just now
-            return
         self._current = EpisodeRecording(self._store.folder / 'bags', arrival, self._truth,
                                          self._types, self._settings.compression, self._suite,
                                          self._policy)

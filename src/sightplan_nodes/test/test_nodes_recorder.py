@@ -617,15 +617,21 @@ def test_an_episode_that_goes_on_after_its_run_was_finished_is_not_recorded(
         assert b.recorder.exit_code is None
 
 
-def test_what_is_told_again_of_an_earlier_run_is_not_taken_for_the_new_one(
-        bench: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A recorder that was cut off, or comes later, is told the agent's last thousand messages."""
-    take, told = MetricsRecorder._take_event, set()
+def events_taken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[MetricsRecorder, Arrival]]:
+    """What recorders will have taken, each after it has seen to it."""
+    take, taken = MetricsRecorder._take_event, []
 
     def note(recorder: MetricsRecorder, arrival: Arrival) -> None:
         take(recorder, arrival)
-        told.add((recorder, arrival.topic))
+        taken.append((recorder, arrival))
     monkeypatch.setattr(MetricsRecorder, '_take_event', note)
+    return taken
+
+
+def test_what_is_told_again_of_an_earlier_run_is_not_taken_for_the_new_one(
+        bench: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recorder that was cut off, or comes later, is told the agent's last thousand messages."""
+    taken = events_taken(monkeypatch)
     with bench() as b:
         b.agent.start(b.out)
         b.begin('e/1')
@@ -635,7 +641,8 @@ def test_what_is_told_again_of_an_earlier_run_is_not_taken_for_the_new_one(
         b.agent.finish(interrupted=True)
         later = MetricsRecorder(parameter_overrides=parameters(out=str(tmp_path / 'later')))
         with spinning(later):
-            eventually(lambda: {(later, names.AGENT_EPISODE), (later, names.AGENT_STEP)} <= told,
+            eventually(lambda: {names.AGENT_EPISODE, names.AGENT_STEP} <= {
+                arrival.topic for recorder, arrival in taken if recorder is later},
                        'what the agent has said')
             assert later._store is None
         assert not (tmp_path / 'later').exists()
@@ -648,21 +655,19 @@ def test_what_is_told_again_of_an_earlier_run_is_not_taken_for_the_new_one(
 
 def test_what_is_told_again_of_the_same_run_breaks_nothing_off(
         bench: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    take, begun = MetricsRecorder._take_event, []
+    taken = events_taken(monkeypatch)
 
-    def note(recorder: MetricsRecorder, arrival: Arrival) -> None:
-        take(recorder, arrival)
-        begun.extend([arrival.message.episode_id] if arrival.starts else [])
-    monkeypatch.setattr(MetricsRecorder, '_take_event', note)
+    def begun() -> list[str]:
+        return [arrival.message.episode_id for _, arrival in taken if arrival.starts]
     with bench() as b:
         b.agent.start(b.out)
         b.episode('e/1')
         b.begin('e/2')
-        eventually(lambda: begun == ['e/1', 'e/2'], 'the second episode')
+        eventually(lambda: begun() == ['e/1', 'e/2'], 'the second episode')
         under_way = b.recorder._current
         for again in ('e/1', 'e/2'):
             b.begin(again)
-        eventually(lambda: begun == ['e/1', 'e/2', 'e/1', 'e/2'], 'both again')
+        eventually(lambda: begun() == ['e/1', 'e/2', 'e/1', 'e/2'], 'both again')
         assert under_way is not None and b.recorder._current is under_way
 
 
