@@ -38,7 +38,7 @@ from sightplan_arm.surroundings import HAND, HELD, OBSTACLES, SIDES, TABLE, Soli
 
 _MOST_NAMED = 10
 """Wrong fields that an error names."""
-BRAKING_S = 0.08
+BRAKING_S = 0.07
 """So long may braking from the greatest velocity take at most [s]."""
 
 ROBOT_HASH = 'robot_sha256'

@@ -124,8 +124,9 @@ def test_overshoot_between_sound_points_is_seen(panda, checks, joint):
 
 
 def test_velocity_between_slow_points_is_seen(panda, checks):
-    assert refusal(checks, cubic(panda, 6, 1.0, 0.93)) == 'velocity_limit'
-    assert refusal(checks, cubic(panda, 6, 1.0, 0.94)) == ''
+    fastest_s = 1.5 * 1.0 / panda.arm.max_velocity[6]
+    assert refusal(checks, cubic(panda, 6, 1.0, 0.995 * fastest_s)) == 'velocity_limit'
+    assert refusal(checks, cubic(panda, 6, 1.0, 1.005 * fastest_s)) == ''
 
 
 # --- the box ----------------------------------------------------------------------------------
