@@ -2,7 +2,8 @@
 
 It knows things by category and colour, counts, "all but", left and right, "nearest to", places,
 drawers, and stages in sentences of their own; the words are in ``lexicon.yaml``. It was written
-for instructions about tidying a table, and is no model of language: what it cannot read it says.
+for instructions about tidying a table, and is no model of language: what it cannot read it says. A
+sentence in which any word has no part is refused, for it may be the one that says "not".
 """
 
 from __future__ import annotations
@@ -39,14 +40,17 @@ class _Lexicon(Record):
     colours: tuple[str, ...]
     parts: tuple[str, ...]
     numbers: dict[str, int]
+    articles: tuple[str, ...]
     before: tuple[str, ...]
     levels: dict[str, str]
     nearest: tuple[str, ...]
     leftmost: tuple[str, ...]
     rightmost: tuple[str, ...]
     but: tuple[str, ...]
-    understood: tuple[str, ...]
-    not_understood: tuple[str, ...]
+    read_over: tuple[str, ...]
+    phrases: tuple[str, ...]
+    openers: tuple[str, ...]
+    asked: tuple[str, ...]
     drawer_ends: tuple[_End, ...]
     drawer_is_open: tuple[str, ...]
     opens_drawer: tuple[str, ...]
@@ -92,12 +96,13 @@ def read_instruction(text: str) -> tuple[Wish, ...]:
         text: one or more sentences; each is a stage, which is over before the next begins.
 
     Raises:
-        UnreadError: a sentence holds nothing that can be read, or leaves open where things go.
+        UnreadError: a sentence holds a word that has no part in what was read, nothing that can
+            be read, or leaves open which things go where.
     """
     if len(text) > LONGEST:
         raise UnreadError(f'the instruction has {len(text)} characters; at most {LONGEST} '
                           'are read')
-    sentences = [part for part in re.split(r'[.!]+(?:\s+|$)', text.lower()) if part.strip()]
+    sentences = [part for part in re.split(r'(?<=[.!?])\s+', text.lower()) if part.strip(' .!')]
     if not sentences:
         raise UnreadError('the instruction is empty')
     return tuple(_Sentence(part).wish() for part in sentences)
@@ -110,9 +115,11 @@ class _Sentence:
         self._text = text.strip()
         plain = re.sub(r'-colou?red\b', '', self._text)
         plain = re.sub(r'-(\w+)d\b', r' \1', plain)  # "red-handled spoons"
-        plain = plain.replace('handle d', 'handle')
-        self._tokens = re.findall(r"[a-z']+|[,;:]", plain)
+        asked = re.match(rf'(?:please )?(?:{"|".join(_lexicon().asked)}) (.*?)\??$', plain)
+        plain = asked[1] if asked else plain
+        self._tokens = re.findall(r"[a-z'\u2019]+|[^\sa-z'\u2019]", plain.rstrip(' .!'))
         self._mask_drawers()
+        self._used: set[int] = set()
 
     def _mask_drawers(self) -> None:
         """Replace what names a drawer by one token, such as ``drawer:top``."""
@@ -151,8 +158,7 @@ class _Sentence:
         if len(set(drawers)) > 1:
             raise self._unread('it names two drawers')
         goods = self._goods()
-        if goods:
-            self._refuse_unknown()
+        self._refuse_unknown()
         if not drawers:
             if not goods:
                 raise self._unread('it names nothing that is known, and no drawer')
@@ -161,29 +167,40 @@ class _Sentence:
         return Wish(goods, drawers[0], closed, self._was_open() if goods else closed)
 
     def _refuse_unknown(self) -> None:
-        """Refuse words that change what is meant, and are not understood.
-
-        Those are negations, other relations and alternatives, numbers in digits, and whatever
-        stands between an article or a number and a noun that is known ("the tallest mug").
+        """Refuse a sentence in which a word has no part: negations, other relations, alternatives.
 
         Raises:
-            UnreadError: there is one; says which.
+            UnreadError: there is such a word; says which.
         """
-        words, said = _lexicon(), self._said()
-        for phrase in words.understood:
-            said = said.replace(f' {phrase} ', ' ; ')
-        for phrase in words.not_understood:
-            if f' {phrase} ' in said:
-                raise self._unread(f'it does not know {phrase!r}')
-        digits = re.search(r'\d+', self._text)
-        if digits is not None:
-            raise self._unread(f'numbers are read as words, not as {digits[0][:20]!r}')
-        for mention in self._mentions():
-            before = self._tokens[max(0, mention.start - 2):mention.start]
-            begins = mention.start < mention.noun and self._tokens[mention.start] in words.before
-            if not begins and len(before) == 2 and before[1].isalpha() and (
-                    before[0] in words.before or before[0] in words.numbers):
-                raise self._unread(f'it does not know {before[1]!r}')
+        words = _lexicon()
+        ends = [phrase for end in words.drawer_ends for phrase in end.words]
+        for phrase in (*words.phrases, *ends, *words.drawer_is_open, *words.opens_drawer):
+            for begin in self._where(phrase):
+                self._use(begin, len(phrase.split()))
+        for phrase in words.openers:
+            if 0 in self._where(phrase):
+                self._use(0, len(phrase.split()))
+        for place, (at, said) in enumerate(self._words()):
+            if at in self._used or said == '_' or said in words.read_over:
+                continue
+            if said.isdigit():
+                raise self._unread(f'numbers are read as words, not as {said!r}')
+            around = ' '.join(word for _, word in self._words()[max(0, place - 1):place + 2])
+            raise self._unread(f'it does not know {said!r} in {around!r}')
+
+    def _words(self) -> list[tuple[int, str]]:
+        """Places and words without punctuation, "_" for what names a drawer."""
+        return [(k, '_' if token.startswith(f'{DRAWER}:') else token)
+                for k, token in enumerate(self._tokens) if token not in (',', ';', ':')]
+
+    def _where(self, phrase: str) -> list[int]:
+        """At which words a phrase begins."""
+        said, parts = [word for _, word in self._words()], phrase.split()
+        return [k for k in range(len(said) - len(parts) + 1) if said[k:k + len(parts)] == parts]
+
+    def _use(self, begin: int, count: int) -> None:
+        """Words from one on have a part in what was read."""
+        self._used.update(at for at, _ in self._words()[begin:begin + count])
 
     # --- drawers ---------------------------------------------------------------------------------
 
@@ -204,14 +221,7 @@ class _Sentence:
 
     def _says(self, phrases: Sequence[str]) -> bool:
         """Whether any of some phrases is in the sentence; "_" stands for the drawer."""
-        said = self._said().replace(' it again ', ' it ')
-        return any(f' {words} ' in said for words in phrases)
-
-    def _said(self) -> str:
-        """The words between spaces, with "_" for what names a drawer."""
-        said = ' '.join('_' if token.startswith(f'{DRAWER}:') else token
-                        for token in self._tokens if token not in (',', ';', ':'))
-        return f' {said} '
+        return any(self._where(phrase) for phrase in phrases)
 
     # --- things and places -----------------------------------------------------------------------
 
@@ -227,9 +237,11 @@ class _Sentence:
                 continue
             categories, is_place = _nouns()[self._tokens[mention.noun]]
             if is_place:
-                places.append((mention.start, Place(categories[0], mention.colour)))
+                places.append((mention.start, self._place(mention, categories[0])))
+                self._used.update(range(mention.start, mention.end))
                 continue
             described, skip_to = self._describe(mention, categories)
+            self._used.update(range(mention.start, skip_to))
             things.append((mention.start, described))
         distinct = list(dict.fromkeys(place for _, place in places))
         if not things:
@@ -244,7 +256,17 @@ class _Sentence:
             if not after:
                 raise self._unread('it does not tell where all of them go')
             goods.append((one, after[0]))
+        for place in distinct:
+            if place.kind != DRAWER and all(place != where for _, where in goods):
+                raise self._unread(f'nothing goes to the {place.kind}')
         return tuple(goods)
+
+    def _place(self, mention: _Mention, kind: str) -> Place:
+        words = _lexicon()
+        for said in mention.before:
+            if said not in words.articles and said != mention.colour:
+                raise self._unread(f'it does not know {said!r} before {kind!r}')
+        return Place(kind, mention.colour)
 
     def _mentions(self) -> Iterator[_Mention]:
         end = 0
@@ -257,7 +279,7 @@ class _Sentence:
     def _mention(self, noun: int) -> _Mention:
         """The description around a noun, without what says which of those that fit."""
         words, tokens = _lexicon(), self._tokens
-        known = {*words.before, *words.numbers, *words.colours, *words.parts}
+        known = {*words.articles, *words.before, *words.numbers, *words.colours, *words.parts}
         start = noun
         while start > 0 and tokens[start - 1] in known:
             start -= 1
@@ -289,8 +311,12 @@ class _Sentence:
         if self._tokens[end:end + 1] and self._tokens[end] in ('that', 'which') and (
                 self._tokens[end + 1:end + 2] and self._tokens[end + 1] in ('is', 'are')):
             end += 2
+        before = mention.before
+        sided = {*words.leftmost, *words.rightmost} & {*before}
         anchored = self._anchored(end)
         if anchored is not None:
+            if sided or not (singular or numbers):
+                raise self._unread('it does not tell how many of them, or by which of two')
             anchor, end = anchored
             several = len(numbers) > 1
             count = 1 if singular else numbers[0] if numbers else 1
@@ -298,17 +324,25 @@ class _Sentence:
                            total=numbers[-1] if several else None), end
         but = self._starts(end, words.but)
         if but:
+            if sided:
+                raise self._unread('it does not know left or right together with "but"')
             left_out, end = self._one(end + but, categories, mention.colour)
             return replace(things, choice=Choice.ALL_BUT, but=left_out, total=None), end
-        side, used = self._side(mention.before, mention.end)
+        side, used = self._side(before, mention.end)
+        some = before[:before.index('of')] if 'of' in before else ()
         if side is not None:
+            if not singular and (not sided & {*some} or {*words.numbers} & {*some} - {'one'}):
+                raise self._unread('it knows one thing on the left or right, not several')
             return replace(things, choice=side, count=1), mention.end + used
+        if not {'all', 'every', 'each', 'both'} & {*some} and {*words.numbers} & {*some}:
+            raise self._unread('it does not tell which of them')
         return replace(things, total=things.total or (1 if singular else None)), mention.end
 
     def _is_singular(self, mention: _Mention) -> bool:
-        """Whether one thing is meant by its noun's form."""
+        """Whether one thing is meant by its noun's form, and not each of several."""
         noun = self._tokens[mention.noun]
-        return any(forms[0] == noun for forms in _lexicon().things.values())
+        return not {'every', 'each'} & {*mention.before} and any(
+            forms[0] == noun for forms in _lexicon().things.values())
 
     def _starts(self, at: int, options: Sequence[str]) -> int:
         """Length of the first of some phrases that stands at a token; 0: none does."""
@@ -329,7 +363,7 @@ class _Sentence:
         for k in range(at, min(at + 6, len(self._tokens))):
             if self._tokens[k] in _nouns():
                 mention = self._mention(k)
-                return Place(_nouns()[self._tokens[k]][0][0], mention.colour), mention.end
+                return self._place(mention, _nouns()[self._tokens[k]][0][0]), mention.end
         raise self._unread('it does not tell what they are nearest to')
 
     def _side(self, before: Sequence[str], after: int) -> tuple[Choice | None, int]:
@@ -347,7 +381,7 @@ class _Sentence:
     def _one(self, at: int, categories: tuple[str, ...], colour: str) -> tuple[Things, int]:
         """The one that is left out, described from a token on, and where that ends."""
         words, tokens = _lexicon(), self._tokens
-        known = {*words.before, *words.colours, *words.parts}
+        known = {*words.articles, *words.before, *words.colours, *words.parts}
         k = at
         while k < len(tokens) and tokens[k] in known:
             k += 1
