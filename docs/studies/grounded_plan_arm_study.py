@@ -12,8 +12,8 @@ it means any. What goes to one place is spread over it, and goes into a drawer a
 ours does it. Ours is the method ``grounded_plan`` in the episode loop with the backend
 ``noisy_locator`` at the same rate, which looks nine times at first and where a part of the work is
 done, and five times after each other step.
-Neither refuses a plan for being unsure of it (``accept`` 0). A scene is solved if the goal holds
-in the end; both begin with the same table. A file is gone on with where it ends.
+Neither refuses anything for being unsure of it (``accept`` and ``located`` 0). A scene is solved
+if the goal holds in the end; both begin with the same table. A file is gone on with where it ends.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def ours(world: TabletopWorld, spec: EpisodeSpec, hit: float,
          planner: FastDownwardPlanner) -> str:
     """The method in the episode loop; returns how it ended."""
     policy = make_policy('grounded_plan', {
-        'looks': LOOKS, 'looks_again': LOOKS_AGAIN, 'accept': 0.0}, world)
+        'looks': LOOKS, 'looks_again': LOOKS_AGAIN, 'accept': 0.0, 'located': 0.0}, world)
     grounder = BackendGrounder(Backend(_settings(hit), world))
     ended = run_episode(spec, policy, world, grounder, planner, _Silent(),
                         load_domain('tabletop'))

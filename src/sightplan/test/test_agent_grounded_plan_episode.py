@@ -456,6 +456,16 @@ def test_nothing_moves_where_it_is_not_sure_what_is_meant(planner) -> None:
     assert ended.reason is StopReason.PLAN_DONE
 
 
+def test_nothing_is_grasped_that_is_not_located_surely_enough(planner) -> None:
+    """How sure it has to be is asked for each thing, however sure the plan is as a whole."""
+    boxes = Boxes(unsure=0.6)
+    ended, _ = play(boxes, planner, accept=0.0, located=0.95)
+    assert ended.reason is StopReason.GAVE_UP and 'located = 0.95' in ended.message
+    assert not boxes.sent
+    ended, _ = play(boxes, planner, accept=0.0, located=0.5)
+    assert ended.reason is StopReason.PLAN_DONE and boxes.on_tray() == {'a', 'b'}
+
+
 def test_a_problem_without_instruction_is_refused() -> None:
     with pytest.raises(InputError, match='no instruction'):
         problem('').as_told()

@@ -90,6 +90,8 @@ class Settings:
     accept: float = param(0.05, 'nothing is moved for a stage of the instruction whose things are '
                           'right with less than this probability (a model that reads it gives '
                           'none)', low=0.0, high=1.0)
+    located: float = param(0.5, 'nothing is grasped that is what it is taken for with less than '
+                           'this probability, by all looks so far', low=0.0, high=1.0)
     tries: int = param(3, 'how often a step is tried', low=1, high=9)
     reader: str = param('words', READER, choices=READERS)
     proposals: int = param(2, TRIES, low=1, high=9)
@@ -214,6 +216,10 @@ class Policy:
         """The next step, at its place as it was seen last."""
         action = self._plan[0]
         about = self._memory[action.args[-1]]
+        sure = about.categories.get(about.category, 0.0)
+        if primitive_of(action) is Primitive.GRASP and sure < self._settings.located:
+            return Stop(StopReason.GAVE_UP, f'{about.name} is not grasped: it is that with '
+                        f'{sure:.2f} only, less than located = {self._settings.located:g}')
         if primitive_of(action) is not Primitive.PLACE:
             return Act(replace(action, region=place_of(action, about)))
         goes = {literal.atom.args[0] for goal in self._work.goals for literal in goal
