@@ -234,97 +234,129 @@ def compare(count: int, seed: int) -> dict[str, Any]:
             if row is None:
                 raise InputError(f'published.json has no ARR of {SYSTEM} at {horizon}')
             hit = fitted(found, row.value)
-            base = [decoupled(case, hit) for case in found]
-            ways: dict[str, list[Score | None]] = {
-                'decoupled': list(base),
-                'decoupled, 5 askings': [decoupled(case, hit, 5) for case in found],
-                **{f'ours, {looks} look{"s" * (looks > 1)}': [
-                    ours(case, hit, looks, plan) for case in found] for looks in LOOKS}}
-            for way, scores in ways.items():
-                right = [score is not None and score.tsr == 1 for score in scores]
-                others = [score.tsr == 1 for score in base]
-                wins = sum(a and not b for a, b in zip(right, others, strict=True))
-                losses = sum(b and not a for a, b in zip(right, others, strict=True))
+            scores: dict[tuple[str, int], list[Score | None]] = {}
+            for looks in LOOKS:
+                scores['decoupled', looks] = [decoupled(case, hit, looks) for case in found]
+            for looks in LOOKS:
+                scores['ours', looks] = [ours(case, hit, looks, plan) for case in found]
+            for (way, looks), own in scores.items():
                 cells.append({
-                    'horizon': horizon, 'way': way, 'n': len(scores), 'solved': sum(right),
+                    'horizon': horizon, 'way': way, 'looks': looks, 'n': len(own),
+                    'solved': sum(_right(own)),
                     'arr': float(np.mean([0.0 if score is None else score.arr
-                                          for score in scores])),
-                    'hit': round(hit, 4), 'wins': wins, 'losses': losses,
-                    'p': mcnemar_exact(wins, losses), 'published_arr': row.value})
+                                          for score in own])),
+                    'hit': round(hit, 4), 'published_arr': row.value,
+                    'against_one': _paired(own, scores['decoupled', 1]),
+                    'against_equal': _paired(own, scores['decoupled', looks])})
                 _say(json.dumps(cells[-1]))
     return {'system': SYSTEM, 'seed': seed, 'commit': commit(), 'box_iou': BOX_IOU,
             'repeat': REPEAT, 'confusable': CONFUSABLE, 'cells': cells}
 
 
+def _right(scores: Iterable[Score | None]) -> list[bool]:
+    return [score is not None and score.tsr == 1 for score in scores]
+
+
+def _paired(scores: Iterable[Score | None], others: Iterable[Score | None]) -> dict[str, float]:
+    """Of how many tasks one is right and the other not, and McNemar's exact p."""
+    pairs = list(zip(_right(scores), _right(others), strict=True))
+    wins = sum(a and not b for a, b in pairs)
+    losses = sum(b and not a for a, b in pairs)
+    return {'wins': wins, 'losses': losses, 'p': mcnemar_exact(wins, losses)}
+
+
 def comparison(measured: Mapping[str, Any]) -> str:
     """The table of ``compare``."""
-    rows = ['| horizon | rate of hits | way | TSR | ARR | better / worse than decoupled, p |',
-            '|---|---|---|---|---|---|']
+    heads = ('horizon', 'rate of hits', 'way', 'TSR', 'ARR',
+             'better / worse than `decoupled` with one asking, p', 'with as many as looks, p')
+    rows = [f'| {" | ".join(heads)} |', '|---' * len(heads) + '|']
     for cell in measured['cells']:
         low, high = wilson(cell['solved'], cell['n'])
-        against = '' if cell['way'] == 'decoupled' else (
-            f'{cell["wins"]} / {cell["losses"]}, p = {cell["p"]:.2g}')
-        rows.append(f'| {cell["horizon"]} | {cell["hit"]:.3f} | {cell["way"]} '
+        own = cell['way'] == 'ours'
+        against = ['' if not of_interest else
+                   f'{cell[key]["wins"]} / {cell[key]["losses"]}, p = {cell[key]["p"]:.2g}'
+                   for key, of_interest in (('against_one', own or cell['looks'] > 1),
+                                            ('against_equal', own and cell['looks'] > 1))]
+        word = 'look' if own else 'asking'
+        rows.append(f'| {cell["horizon"]} | {cell["hit"]:.3f} '
+                    f'| {cell["way"]}, {cell["looks"]} {word}{"s" * (cell["looks"] > 1)} '
                     f'| **{cell["solved"] / cell["n"]:.3f}** ({low:.3f}-{high:.3f}) '
-                    f'| {cell["arr"]:.3f} | {against} |')
+                    f'| {cell["arr"]:.3f} | {" | ".join(against)} |')
     rows += ['', (f'n = {measured["cells"][0]["n"]} explicit tasks a horizon, scenes from seed '
                   f'{measured["seed"]}; commit {measured["commit"]}.')]
     return '\n'.join(rows)
 
 
-def of_runs(folders: Iterable[Path]) -> str:
+def keep(folder: Path, out: Path) -> None:
+    """What the tables need of a run, one line an item or episode, as OUT/SPLIT.jsonl."""
+    info = json.loads((folder / 'run.json').read_text('utf-8'))
+    commits = sorted({one['commit'][:12] for one in info['sessions']})
+    identity, rows = info['identity'], []
+    for line in _lines(folder / 'episodes.jsonl'):
+        row = {'id': line['id'], 'split': line['split'], 'method': identity['method']['name'],
+               'backend': identity['backend']['name'], 'commits': commits,
+               'cause': line.get('cause')}
+        if line['kind'] == 'episode':
+            row |= {'solved': bool(line['measures']['solved']), 'stop': line['stop'],
+                    'error': bool(line['error']), 'steps': line['steps'],
+                    'message': line['message']}
+        else:
+            row |= {'instruction': line['details']['instruction_type'], **{
+                name: line['measures'][name] for name in ('tsr', 'tsr_lenient', 'arr')}}
+        rows.append(row)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / f'{rows[0]["split"]}.jsonl').write_text(
+        ''.join(f'{json.dumps(row)}\n' for row in rows), 'utf-8')
+
+
+def of_runs(files: Iterable[Path]) -> str:
     """TSR and ARR of runs, by horizon and instruction."""
     rows = ['| horizon | instructions | method, model | n | TSR | lenient | ARR | causes |',
             '|---|---|---|---|---|---|---|---|']
-    for folder in folders:
-        info = json.loads((folder / 'run.json').read_text('utf-8'))
-        lines = [json.loads(line) for line in (folder / 'episodes.jsonl').read_text(
-            'utf-8').splitlines()]
+    for path in files:
+        lines = _lines(path)
         for kind in ('explicit', 'implicit'):
-            own = [line for line in lines if line['details']['instruction_type'] == kind]
-            if not own:
-                continue
-            solved = round(sum(line['measures']['tsr'] or 0.0 for line in own))
+            own = [line for line in lines if line['instruction'] == kind]
+            solved = round(sum(line['tsr'] or 0.0 for line in own))
             low, high = wilson(solved, len(own))
-            causes: dict[str, int] = {}
-            for line in own:
-                if line.get('cause'):
-                    causes[line['cause']] = causes.get(line['cause'], 0) + 1
-            said = ', '.join(f'{name.replace("_", " ")} {number}' for name, number in sorted(
-                causes.items(), key=lambda pair: -pair[1])[:3])
-            mean = {name: sum(line['measures'][name] or 0.0 for line in own) / len(own)
+            causes = Counter(line['cause'] for line in own if line['cause'])
+            said = ', '.join(f'{name.replace("_", " ")} {number}'
+                             for name, number in causes.most_common(3))
+            mean = {name: sum(line[name] or 0.0 for line in own) / len(own)
                     for name in ('tsr_lenient', 'arr')}
-            identity = info['identity']
             rows.append(
-                f'| {lines[0]["split"]} | {kind} | `{identity["method"]["name"]}`, '
-                f'`{identity["backend"]["name"]}` | {len(own)} | **{solved / len(own):.3f}** '
+                f'| {own[0]["split"]} | {kind} | `{own[0]["method"]}`, '
+                f'`{own[0]["backend"]}` | {len(own)} | **{solved / len(own):.3f}** '
                 f'({low:.3f}-{high:.3f}) | {mean["tsr_lenient"]:.3f} | {mean["arr"]:.3f} '
                 f'| {said} |')
     return '\n'.join(rows)
 
 
-def of_episodes(folders: Iterable[Path]) -> str:
+def of_episodes(files: Iterable[Path]) -> str:
     """What came of instructions on the arm; an episode that the gate ended is not solved."""
     rows = ['| horizon | solved | steps | places found anew | steps done again | the rest |',
             '|---|---|---|---|---|---|']
-    for folder in folders:
-        lines = [json.loads(line) for line in (folder / 'episodes.jsonl').read_text(
-            'utf-8').splitlines()]
-        right = [line for line in lines if line['measures']['solved']]
-        low, high = wilson(len(right), len(lines))
+    for path in files:
+        lines = _lines(path)
+        right = sum(line['solved'] for line in lines)
+        low, high = wilson(right, len(lines))
         counts = [found for line in lines if (found := re.search(
             r'looking again: (\d+); steps repeated: (\d+)', line['message']))]
         causes = Counter(
             'stopped by the gate' if line['error'] else 'gave up' if line['stop'] == 'gave_up'
             else 'not noticed' if line['stop'] == 'plan_done' else line['stop'].replace('_', ' ')
-            for line in lines if not line['measures']['solved'])
+            for line in lines if not line['solved'])
         said = ', '.join(f'{cause} {number}' for cause, number in causes.most_common())
         rows.append(
-            f'| {lines[0]["split"]} | **{len(right)} of {len(lines)}** ({low:.3f}-{high:.3f}) '
+            f'| {lines[0]["split"]} | **{right} of {len(lines)}** ({low:.3f}-{high:.3f}) '
             f'| {np.median([line["steps"] for line in lines]):.0f} '
             f'| {sum(int(found[1]) for found in counts)} '
             f'| {sum(int(found[2]) for found in counts)} | {said} |')
     return '\n'.join(rows)
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text('utf-8').splitlines()]
 
 
 WAYS = ('decoupled', 'ours')
@@ -336,7 +368,7 @@ def of_pairs(files: Iterable[Path]) -> str:
              'of plans that ended: found anew, done again, found late', 'ours: the rest')
     rows = [f'| {" | ".join(heads)} |', '|---' * len(heads) + '|']
     for path in files:
-        lines = [json.loads(text) for text in path.read_text('utf-8').splitlines()]
+        lines = _lines(path)
         by_way = {way: {line['seed']: line for line in lines if line['way'] == way}
                   for way in WAYS}
         base, mine = (by_way[way] for way in WAYS)
@@ -404,10 +436,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     part.add_argument('--count', type=int, default=200, help='tasks a horizon (default: 200)')
     part.add_argument('--seed', type=int, default=50_000, help='first scene (default: 50000)')
     part.add_argument('--out', type=Path, required=True, metavar='FILE.json')
-    part = parts.add_parser('tables', help='rewrite the page')
-    part.add_argument('runs', nargs='*', type=Path, help='run directories of the suite')
+    part = parts.add_parser('tables', help='rewrite the page by docs/grounded_plan')
+    part.add_argument('runs', nargs='*', type=Path,
+                      help='run directories of the suite: their scores are kept there')
     part.add_argument('--episodes', nargs='*', type=Path, default=[], metavar='RUN',
-                      help='run directories of the domain tabletop on the arm')
+                      help='likewise, of the domain tabletop on the arm')
     part.add_argument('--out', type=Path, default=Path('docs'), metavar='DIR')
     arguments = parser.parse_args(argv)
     try:
@@ -415,21 +448,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments.out.parent.mkdir(parents=True, exist_ok=True)
             store(arguments.out, compare(arguments.count, arguments.seed))
             return 0
-        made = {}
-        compared = arguments.out / 'grounded_plan' / 'compare.json'
-        if compared.is_file():
-            made['compare'] = comparison(json.loads(compared.read_text('utf-8')))
-        executed = [path for horizon in HORIZONS if (path := (
-            arguments.out / 'grounded_plan' / 'executed' / f'{horizon}.jsonl')).is_file()]
-        if executed:
-            made['executed'] = of_pairs(executed)
-        tried = sorted((arguments.out / 'grounded_plan').glob('*.jsonl'))
-        if tried:
-            made['arm'] = of_arm(tried)
-        if arguments.runs:
-            made['runs'] = of_runs(arguments.runs)
-        if arguments.episodes:
-            made['episodes'] = of_episodes(arguments.episodes)
+        folder = arguments.out / 'grounded_plan'
+        for run in arguments.runs:
+            keep(run, folder / 'runs')
+        for run in arguments.episodes:
+            keep(run, folder / 'episodes')
+        made = {'compare': comparison(json.loads((folder / 'compare.json').read_text('utf-8'))),
+                'arm': of_arm(sorted(folder.glob('*.jsonl')))}
+        for name, table in (('executed', of_pairs), ('runs', of_runs), ('episodes', of_episodes)):
+            made[name] = table(folder / name / f'{horizon}.jsonl' for horizon in HORIZONS)
         for line in rewrite(arguments.out / DOCUMENT, made):
             print(line)
     except InputError as error:
