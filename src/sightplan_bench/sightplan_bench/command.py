@@ -354,6 +354,12 @@ def bench_grounded_plan(size: Size) -> dict[str, Any]:
     return cost(size.repeats, SEED)
 
 
+def bench_tabletop_arm(size: Size) -> dict[str, Any]:
+    """The simulated arm at a table; see ``grounded_plan_cost.arm``."""
+    from sightplan_bench.grounded_plan_cost import arm
+    return arm(min(size.repeats, 5), SEED)
+
+
 def _ros_tool(*arguments: str, timeout_s: float = 300.0) -> str:
     """Standard output of a helper command in the workspace's environment."""
     done = subprocess.run([sys.executable, '-m', *arguments], capture_output=True, text=True,
@@ -388,7 +394,8 @@ PARTS: dict[str, Callable[[Size], dict[str, Any]]] = {
     'planning': bench_planner, 'bags': bench_bags, 'recording': bench_recording,
     'estimate': bench_estimate, 'belief': bench_belief, 'household': bench_household,
     'locating': bench_locating, 'scoring': bench_scoring, 'sliding': bench_sliding,
-    'paths': bench_paths, 'grounded-plan': bench_grounded_plan, 'episodes': bench_in_process,
+    'paths': bench_paths, 'grounded-plan': bench_grounded_plan,
+    'tabletop-arm': bench_tabletop_arm, 'episodes': bench_in_process,
     'replay': bench_replay}
 """What is measured in this process."""
 

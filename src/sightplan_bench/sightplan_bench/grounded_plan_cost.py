@@ -1,4 +1,4 @@
-"""What plans that point at the picture cost: scoring, scenes, things told apart, planning."""
+"""What plans that point at the picture cost: scoring, scenes, things told apart, arm and planner."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from sightplan.agent.grounded_plans import grounded_steps
 from sightplan.domains import load_domain
 from sightplan.grounding.instructions import instances_of, read_instruction, resolve
-from sightplan.model import SightplanError
+from sightplan.model import EpisodeSpec, PlanningTask, SightplanError
 from sightplan.model.grounded_plan import PlanBlock, PlanUnit, Primitive, UnitKind
 from sightplan.model.region import Form, Region
 from sightplan.model.scene import Piece
@@ -25,6 +25,7 @@ from sightplan_sim.tabletop.grounded_scenes import make_source, pieces
 from sightplan_sim.tabletop.render import Painter
 from sightplan_sim.tabletop.tidying import Tidying
 from sightplan_sim.tabletop.visible import Visible
+from sightplan_sim.tabletop.world import TabletopWorld, make_world
 
 _PLANS, _THINGS = 1000, 11
 _HORIZONS = ('short', 'medium', 'long')
@@ -49,6 +50,37 @@ def measure(repeats: int, seed: int) -> dict[str, float]:
         score_plan(blocks, steps)
     found = {'plans_score_s': round(time.perf_counter() - started, 3)}
     return {**found, **_scenes(repeats, seed)}
+
+
+def arm(repeats: int, seed: int) -> dict[str, float]:
+    """How fast the simulated arm is on one core.
+
+    Args:
+        repeats: tables of each horizon on which right plans are carried out.
+        seed: of the first.
+
+    Returns:
+        ``tidy_arm_real_time_HORIZON``: simulated seconds per second of this process' time, with
+        the planning of motions, the gate, physics and pictures; at the worst table, too.
+    """
+    domain, found = load_domain('tabletop'), dict[str, float]()
+    with (make_world(execution='arm', true_places=True) as world, make_source() as source,
+          FastDownwardPlanner() as planner):
+        assert isinstance(world, TabletopWorld)
+        for horizon in _HORIZONS:
+            rates = []
+            for number in range(repeats):
+                problem = source.problem(domain, seed + number, horizon)
+                world.reset(EpisodeSpec(f'{problem.name}#0', problem, 'oracle', horizon, seed))
+                plan = planner.plan(PlanningTask(
+                    domain.pddl, domain.write_problem(problem, problem.init)), 60.0).plan or ()
+                began, started = world.arm.now_s(), time.process_time()
+                for action in plan:
+                    world.execute(action)
+                rates.append((world.arm.now_s() - began) / (time.process_time() - started))
+            found[f'tidy_arm_real_time_{horizon}'] = round(statistics.median(rates), 2)
+            found[f'tidy_arm_real_time_{horizon}_least'] = round(min(rates), 2)
+    return found
 
 
 def _cases(rng: random.Random) -> list[tuple[tuple[PlanBlock, ...], list[Step]]]:

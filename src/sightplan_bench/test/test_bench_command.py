@@ -10,7 +10,7 @@ from sightplan_bench import command
 from sightplan_bench.command import PARTS, ROS_PARTS
 
 SLOW = (*ROS_PARTS, 'household', 'scoring', 'grounded-plan', 'paths', 'belief', 'locating',
-        'replay', 'sliding', 'steps')
+        'tabletop-arm', 'replay', 'sliding', 'steps')
 FIGURES = {
     'rendering': {'render_ms', 'render_size'},
     'steps': {'blocksworld_step_ms', 'blocksworld_step_ms_most', 'household_step_ms',
@@ -35,6 +35,8 @@ FIGURES = {
               'paths_plan_s'},
     'grounded-plan': {'plans_score_s', 'tidy_scene_s', 'tidy_picture_ms', 'tidy_detect_ms',
                       'tidy_plan_ms'},
+    'tabletop-arm': {f'tidy_arm_real_time_{horizon}{least}' for least in ('', '_least')
+                     for horizon in ('short', 'medium', 'long')},
     'episodes': {'episodes_per_minute_in_process'},
     'replay': {'episodes_per_minute_recorded', 'episodes_per_minute_replayed',
                'episodes_per_minute_scored_again'},
