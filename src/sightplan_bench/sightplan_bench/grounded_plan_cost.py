@@ -1,4 +1,4 @@
-"""What plans that point at the picture cost: scoring, scenes, things told apart, arm and planner."""
+"""What plans that point at the picture cost: scoring, scenes, things told apart, arm, planner."""
 
 from __future__ import annotations
 
