@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import http.client
 import importlib.metadata
 import importlib.util
 import json
 import re
 import subprocess
 import sys
+import urllib.request
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.markers import Marker
@@ -90,6 +94,35 @@ def test_what_is_installed_fits_together() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def reachable() -> bool:
+    """Whether the index can be asked that pip-audit asks."""
+    try:
+        urllib.request.urlopen('https://pypi.org/pypi/pip/json', timeout=20).close()
+    except (OSError, http.client.HTTPException):
+        return False
+    return True
+
+
+def audited(done: subprocess.CompletedProcess[str], there: Callable[[], bool] = reachable,
+            ) -> list[dict[str, Any]]:
+    """What pip-audit found; skips where the index cannot be asked, and fails where it crashed."""
+    if done.returncode in (0, 1) and done.stdout.startswith('{'):
+        found: list[dict[str, Any]] = json.loads(done.stdout)['dependencies']
+        return found
+    if not there():
+        pytest.skip('the index cannot be asked')
+    pytest.fail(f'pip-audit ended with {done.returncode}:\n{done.stderr[-4000:]}')
+
+
+@pytest.mark.parametrize(('code', 'out', 'there', 'ends'), [
+    (1, 'Traceback', True, pytest.fail.Exception), (2, '{}', True, pytest.fail.Exception),
+    (-11, '', True, pytest.fail.Exception), (1, '', False, pytest.skip.Exception)])
+def test_a_crash_of_the_audit_is_no_skip(code: int, out: str, there: bool, ends: type,
+                                         ) -> None:
+    with pytest.raises(ends):
+        audited(subprocess.CompletedProcess([], code, out, 'why'), lambda: there)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize('lock', LOCKS)
 def test_no_version_has_a_known_vulnerability(lock: str, tmp_path: Path) -> None:
@@ -104,7 +137,5 @@ def test_no_version_has_a_known_vulnerability(lock: str, tmp_path: Path) -> None
         [sys.executable, '-m', 'pip_audit', '-r', str(file), '--no-deps', '--disable-pip',
          '--progress-spinner', 'off', '--format', 'json'],
         capture_output=True, text=True, check=False)
-    if not done.stdout.startswith('{'):
-        pytest.skip(f'the index cannot be asked: {done.stderr.strip().splitlines()[-1:]}')
     assert {one['name']: [what['id'] for what in one['vulns']]
-            for one in json.loads(done.stdout)['dependencies'] if one.get('vulns')} == {}
+            for one in audited(done) if one.get('vulns')} == {}

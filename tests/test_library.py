@@ -5,9 +5,12 @@ import re
 import subprocess
 import sys
 import sysconfig
+from importlib.metadata import PathDistribution
 from pathlib import Path
 
 import pytest
+
+from test_packaging import WHEELS, asks_for_what_is_imported
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / 'docs' / 'library.md').read_text()
@@ -48,6 +51,13 @@ def test_the_command_finds_what_was_packed(installed, tmp_path):
     assert table.returncode == 0, table.stderr
     graph = sightplan('up', 'experiment')
     assert graph.returncode == 2 and 'build the workspace' in graph.stderr
+
+
+@pytest.mark.slow
+def test_the_wheels_ask_for_what_is_imported(installed):
+    for package in WHEELS:
+        [info] = Path(installed['PYTHONPATH']).glob(f'{package}-*.dist-info')
+        asks_for_what_is_imported(PathDistribution(info), package)
 
 
 @pytest.mark.slow

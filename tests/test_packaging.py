@@ -130,12 +130,16 @@ def test_manifest_covers_the_imports(package):
     assert declared - needed <= NOT_IMPORTED[package], 'in package.xml, but never imported'
 
 
-@pytest.mark.parametrize('package', WHEELS)
-def test_a_wheel_asks_for_what_is_imported(package):
-    asked = {one for one in importlib.metadata.requires(package) or () if ';' not in one}
+def asks_for_what_is_imported(distribution, package):
+    asked = {one for one in distribution.requires or () if ';' not in one}
     imported = third_party(SRC / package / package, SRC / package) - {package} - OPTIONAL.keys()
     assert asked - {'setuptools'} == {
         ON_INDEX.get(name, WITHOUT_KEY.get(name, name)) for name in imported}
+
+
+@pytest.mark.parametrize('package', WHEELS)
+def test_a_package_asks_for_what_is_imported(package):
+    asks_for_what_is_imported(importlib.metadata.distribution(package), package)
 
 
 @pytest.mark.parametrize('package', PYTHON_PACKAGES)

@@ -334,6 +334,17 @@ def test_from_a_run_to_text_page_and_json(made_run, capsys):
     assert str(made_run / 'explained') in result['page'] and 'Explained' in html
 
 
+@pytest.mark.parametrize(('out', 'reason'), [
+    ('.', 'is a folder (name a file in it)'),
+    ('none/x.html', 'there is no folder {folder}/none (make it first)')])
+def test_where_the_page_goes_is_checked_before_the_work(made_run, tmp_path, capsys, monkeypatch,
+                                                        out, reason):
+    monkeypatch.setattr('sightplan.replay.episodes.find_episodes', pytest.fail)
+    assert cli.main(['explain', str(made_run), '2', '--out', str(tmp_path / out)]) == 2
+    said = capsys.readouterr().err
+    assert f'--out {tmp_path / out}' in said and reason.format(folder=tmp_path) in said
+
+
 def test_from_a_bag_alone_also_a_truncated_one(made_run, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     whole = next(next((made_run / 'bags').iterdir()).glob('*.mcap')).read_bytes()

@@ -161,6 +161,7 @@ def changed(at, **changes):
 
 @pytest.mark.parametrize(('changes', 'said'), [
     ({'horizon': {'n_actions': 5, 'bucket': 'medium'}}, r'n_actions = 5, but the plan has 6'),
+    ({'horizon': {'n_actions': 0}}, r'n_actions = 0, but the plan has 6'),
     ({'horizon': {'n_actions': 6, 'bucket': 'long'}}, r"bucket = 'long', but .* is medium"),
     ({'horizon': 'short'}, r"bucket = 'short'"), ({'horizon': 9}, 'n_actions = 9'),
     ({'n_actions': 9, 'horizon': None}, 'n_actions = 9'),

@@ -312,6 +312,55 @@ def test_score_counts_what_cannot_be_read(tmp_path, capsys):
     assert code == 2 and 'is there twice' in err
 
 
+def test_answers_are_scored_as_actions_are_and_bad_lines_named(tmp_path, capsys):
+    data = write_lines(tmp_path / 'd' / 'data.jsonl', *(record(id=name) for name in 'abc'))
+    path, items = tmp_path / 'p.jsonl', []
+    for name in ('answer', 'actions'):
+        said = right() if name == 'actions' else f'So: {json.dumps(right())}'
+        path.write_text(json.dumps({'id': 'a', 'coords': 'pixel_xyxy', name: said})
+                        + '\n{"id": "b", "answer": "I cannot"}\n{"id": "c", "ans\n7\n')
+        code, found, err = command(capsys, 'score', '--data', data.parent, '--predictions', path)
+        assert code == 0 and found['missing'] == ['c'] and found['unread'] == 1
+        assert [one['file'].rpartition(':')[2] for one in found['skipped']] == ['3', '4']
+        assert 'p.jsonl:3: is not JSON' in err and '1 of 3 tasks' in err and 'NOT scored' in err
+        items.append(found['items'])
+    assert items[0] == items[1] and len(items[0]) == 2
+    assert {name: items[0][1][name] for name in (
+        'id', 'tsr', 'tsr_lenient', 'arr', 'precision')} == {
+        'id': 'b', 'tsr': 0.0, 'tsr_lenient': 0.0, 'arr': 0.0, 'precision': 0.0}
+
+
+def test_answers_alone_need_no_picture_and_bad_lines_alone_are_named(tmp_path, capsys):
+    data = write_lines(tmp_path / 'data.jsonl', record())
+    answers = write_lines(tmp_path / 'a.jsonl', {'id': 'a', 'answer': json.dumps(
+        {'coords': 'pixel_xyxy', 'actions': right()})})
+    code, found, _ = command(capsys, 'score', '--data', data, '--predictions', answers)
+    assert code == 0 and [one['tsr'] for one in found['items']] == [1.0]
+    bad = tmp_path / 'b.jsonl'
+    bad.write_text('{"id": "a", "ans\n')
+    code, found, err = command(capsys, 'score', '--data', data, '--predictions', bad)
+    assert code == 1 and found['items'] == [] and 'b.jsonl:1: is not JSON' in err
+
+
+def test_tasks_without_a_prediction_count_as_zero_where_that_is_asked_for(tmp_path, capsys):
+    data = write_lines(tmp_path / 'data.jsonl', *(record(id=name) for name in 'abc'))
+    path = write_lines(tmp_path / 'p.jsonl', {'id': 'b', 'coords': 'pixel_xyxy',
+                                              'actions': right()})
+    values = {}
+    for missing in ('skip', 'zero'):
+        code, found, err = command(capsys, 'score', '--data', data, '--predictions', path,
+                                   '--missing', missing)
+        assert code == 0 and found['missing'] == ['a', 'c'] and '2 of 3 tasks' in err
+        values[missing] = [found['measures'][name]['value'] for name in ('tsr', 'arr')]
+    assert values == {'skip': [1.0, 1.0], 'zero': [pytest.approx(1 / 3)] * 2}
+    assert [(one['id'], one['unread']) for one in found['items']] == [
+        ('b', ''), ('a', 'no prediction'), ('c', 'no prediction')]
+    assert found['unread'] == 2 and found['by_part']['medium/explicit']['tsr']['n'] == 3
+    empty = write_lines(tmp_path / 'empty.jsonl')
+    assert command(capsys, 'score', '--data', data, '--predictions', empty, '--missing',
+                   'zero')[0] == 1
+
+
 def test_score_with_the_other_criterion(tmp_path, capsys):
     data = write_lines(tmp_path / 'd.jsonl', record())
     small = [opened([490, 330, 510, 350]), grasp([125, 235, 135, 245]), place(IN), *right()[3:]]

@@ -32,6 +32,19 @@ def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path):
     assert path.read_text() == 'old' and os.listdir(tmp_path) == ['a.txt']
 
 
+def test_an_error_names_the_file_and_not_the_one_beside_it(tmp_path):
+    (tmp_path / 'folder').mkdir()
+    for path, kind in ((tmp_path / 'folder', IsADirectoryError),
+                       (tmp_path / 'none' / 'a.txt', FileNotFoundError)):
+        with pytest.raises(kind) as caught, replacing(path) as temporary:
+            temporary.write_text('new')
+        assert caught.value.filename == str(path) and str(caught.value).endswith(f": '{path}'")
+    with pytest.raises(FileNotFoundError) as caught, replacing(tmp_path / 'a.txt'):
+        (tmp_path / 'another').read_text()
+    assert caught.value.filename == str(tmp_path / 'another')
+    assert os.listdir(tmp_path) == ['folder']
+
+
 def test_content_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypatch):
     path, seen = tmp_path / 'a.txt', []
     monkeypatch.setattr(os, 'fsync', lambda handle: seen.append(path.exists()))

@@ -47,6 +47,7 @@ class Trial:
         episode: '' if an episode over the graph afterwards went well, else what went wrong; None
             if there was none.
         load: of the machine, in the last minute.
+        commit: of the code; None where it is not known.
     """
 
     number: int
@@ -57,6 +58,7 @@ class Trial:
     said: Sequence[str]
     episode: str | None
     load: float
+    commit: str | None = None
 
 
 def add_parser(subparsers: Any) -> None:
@@ -86,7 +88,7 @@ def measure(arguments: argparse.Namespace) -> Result:
         raise InputError('--limit must be more than 0')
     out = user_path(arguments.out)
     (out / LOGS).mkdir(parents=True, exist_ok=True)
-    broken = ''
+    broken, here = '', provenance()
     with stop_flag() as stop, Journal(out / TRIALS) as journal, EpisodeBar() as bar:
         trials = read_trials(journal)
         journal.open()
@@ -100,6 +102,7 @@ def measure(arguments: argparse.Namespace) -> Result:
                     chance = random.Random(f'{arguments.seed} {number}')
                     trial = graph.trial(number, session, chance.choice(NODES),
                                         chance.uniform(0.0, 1.0), arguments.limit)
+                    trial = dataclasses.replace(trial, commit=here['commit'])
                     trials.append(trial)
                     journal.append(dataclasses.asdict(trial))
                     bar.stage('kills', len(trials), arguments.kills)
@@ -107,7 +110,7 @@ def measure(arguments: argparse.Namespace) -> Result:
                     if trial.outcome == SILENT:
                         break  # what comes after it would tell nothing
     result = {**outcome(trials), 'broken_off': broken, 'machine': f'{os.cpu_count()} CPUs',
-              'provenance': provenance()}
+              'provenance': here}
     write_json(out / RESULT, result)
     _print(result)
     return result, FAILED if broken or result['outcomes'].get(SILENT) else DONE
@@ -134,7 +137,8 @@ def outcome(trials: Sequence[Trial]) -> dict[str, Any]:
             'episodes': sum(trial.episode is not None for trial in trials),
             'episodes_failed': [{'number': trial.number, 'killed': trial.node,
                                  'said': trial.episode} for trial in trials if trial.episode],
-            'load': spread([trial.load for trial in trials], 2)}
+            'load': spread([trial.load for trial in trials], 2),
+            'commits': list(dict.fromkeys(trial.commit for trial in trials if trial.commit))}
 
 
 def _print(result: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, print_table
 from sightplan.commands.progress import EpisodeBar
 from sightplan.model import InputError, user_path
-from sightplan_bench.hostile.targets import KINDS, Outcome, prepare
+from sightplan_bench.hostile.targets import KINDS, Outcome, prepare, targets
 from sightplan_bench.hostile.workers import (
     LIMIT_S,
     MEMORY_MIB,
@@ -35,7 +36,7 @@ _NAMES = {
     'pddl': 'PDDL', 'yaml': 'YAML', 'lines': 'JSON lines', 'bags': 'bags',
     'pictures': 'pictures, depth, maps', 'calibrations': 'calibrations', 'robots': 'robot files',
     'suites': "suites' data", 'replies': 'replies of models'}
-_HEADINGS = ('kind of input', 'inputs', 'accepted', 'refused', 'skipped', 'crashed', 'hung',
+_HEADINGS = ('good / spoilt', 'inputs', 'accepted', 'refused', 'skipped', 'crashed', 'hung',
              'slowest, ms', 'memory, MiB')
 _MOST_SHOWN = 20
 
@@ -46,31 +47,34 @@ class Row:
 
     Attributes:
         kind: of them.
-        counts: how many there were of each outcome.
+        good, spoilt: how many there were of each outcome.
         slowest_ms: most processor time that reading one took [ms].
         peak_mib: most memory that reading one took in addition [MiB].
     """
 
     kind: str
-    counts: dict[Outcome, int] = field(default_factory=lambda: dict.fromkeys(Outcome, 0))
+    good: Counter[Outcome] = field(default_factory=Counter)
+    spoilt: Counter[Outcome] = field(default_factory=Counter)
     slowest_ms: float = 0.0
     peak_mib: float = 0.0
 
     def add(self, read: Read) -> None:
         """Count an input."""
-        self.counts[read.outcome] += 1
+        (self.good if read.good else self.spoilt)[read.outcome] += 1
         self.slowest_ms = max(self.slowest_ms, read.ms)
         self.peak_mib = max(self.peak_mib, read.mib)
 
     @property
     def inputs(self) -> int:
         """How many there were."""
-        return sum(self.counts.values())
+        return self.good.total() + self.spoilt.total()
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON data."""
-        return {'kind': self.kind, 'inputs': self.inputs,
-                **{outcome.value: count for outcome, count in self.counts.items()},
+        return {'kind': self.kind,
+                **{name: {'inputs': counts.total(),
+                          **{outcome.value: counts[outcome] for outcome in Outcome}}
+                   for name, counts in (('good', self.good), ('spoilt', self.spoilt))},
                 'slowest_ms': round(self.slowest_ms, 1), 'peak_mib': round(self.peak_mib, 1)}
 
 
@@ -83,11 +87,13 @@ def add_parser(subparsers: Any) -> None:
         f'{LIMIT_S:g} s of processor time and {MEMORY_MIB} MiB.',
         exits='0 done; 1 something crashed or hung, or a person interrupted; 2 bad usage')
     parser.add_argument('--count', type=int, default=COUNT, metavar='N',
-                        help='inputs; readers take turns (default: %(default)s)')
+                        help='spoilt inputs; kinds and their readers take turns (default: '
+                        '%(default)s)')
     parser.add_argument('--seed', type=int, default=0, metavar='S',
                         help='one seed always gives the same inputs (default: %(default)s)')
     parser.add_argument('--first', type=int, default=0, metavar='N',
-                        help='number of the first input (default: %(default)s)')
+                        help='number of the first spoilt input; good ones are read, too, '
+                        'where it is 0 (default: %(default)s)')
     parser.add_argument('--only', action='append', choices=KINDS, metavar='KIND',
                         help=f'only inputs of this kind (repeatable): {", ".join(KINDS)}')
     parser.add_argument('--workers', type=int, default=1, metavar='N',
@@ -111,7 +117,9 @@ def measure(arguments: argparse.Namespace) -> Result:
         if arguments.again:
             return _again(user_path(arguments.again), prepared)
         work = Work(prepared, kinds, arguments.seed, user_path(arguments.keep))
-        numbers = range(arguments.first, arguments.first + arguments.count)
+        good = 0 if arguments.first else sum(
+            len(target.seeds) for target in targets(prepared, kinds))
+        numbers = range(arguments.first - good, arguments.first + arguments.count)
         with EpisodeBar() as bar:
             rows, bad = run(work, numbers, Path(scratch) / 'workers', arguments.workers, bar)
     _print(rows, bad, work.keep)
@@ -131,7 +139,7 @@ def run(work: Work, numbers: Sequence[int], scratch: Path, workers: int = 1,
 
     Args:
         work: what the inputs are.
-        numbers: of the inputs.
+        numbers: of the inputs, below 0 of good ones.
         scratch: folder for what the workers write.
         workers: how many read at the same time.
         bar: shows how far it is.
@@ -148,13 +156,14 @@ def run(work: Work, numbers: Sequence[int], scratch: Path, workers: int = 1,
                 bad.append(read)
             if bar is not None:
                 bar.stage('inputs', done, len(numbers))
-    return [row for row in rows.values() if row.inputs], sorted(bad, key=lambda read: read.number)
+    return [*rows.values()], sorted(bad, key=lambda read: read.number)
 
 
 def _print(rows: Iterable[Row], bad: Sequence[Read], folder: Path | None) -> None:
     print_table(_HEADINGS, [
-        (_NAMES[row.kind], row.inputs, *row.counts.values(), f'{row.slowest_ms:.0f}',
-         f'{row.peak_mib:.0f}') for row in rows])
+        (_NAMES[row.kind], f'{row.good.total()} / {row.spoilt.total()}',
+         *(f'{row.good[outcome]} / {row.spoilt[outcome]}' for outcome in Outcome),
+         f'{row.slowest_ms:.0f}', f'{row.peak_mib:.0f}') for row in rows])
     for read in bad[:_MOST_SHOWN]:
         print(f'{read.outcome}: input {read.number}, {read.target}: {read.error[:300]}')
     if bad:

@@ -79,6 +79,7 @@ class Results:
     Attributes:
         kills, stops: one by one.
         moves: causes of the reports of undisturbed moves, with their numbers.
+        move_loads: of the machine, in the last minute, as each move began.
         needless: holds and stops that nobody caused, by cause, in all parts.
         failed: trials that could not be made, by reason.
         gaps: longest and usual time between messages, undisturbed, by what they are [ms]; of the
@@ -91,6 +92,7 @@ class Results:
     kills: list[Kill] = field(default_factory=list)
     stops: list[Stop] = field(default_factory=list)
     moves: Counter[str] = field(default_factory=Counter)
+    move_loads: list[float] = field(default_factory=list)
     needless: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
     gaps: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -108,6 +110,8 @@ class Results:
                 self.stops.append(Stop(**data))
             case 'move':
                 self.moves[data] += 1
+            case 'load':
+                self.move_loads.append(float(data))
             case 'needless':
                 self.needless.update(data)
             case 'failed':
@@ -145,7 +149,8 @@ class Results:
                     sum(not s.still_after_rearm for s in self.stops),
                 'still_ms': spread(moving), 'load': spread([s.load for s in self.stops], 2)}
         if self.moves:
-            found['moves'] = {'n': sum(self.moves.values()), **self.moves}
+            found['moves'] = {'n': sum(self.moves.values()), **self.moves,
+                              'load': spread(self.move_loads, 2)}
             found['gaps_ms'] = self.gaps
         found['needless_holds'] = dict(self.needless)
         found['trials_not_made'] = dict(self.failed)

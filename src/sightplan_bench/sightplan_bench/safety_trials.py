@@ -306,6 +306,7 @@ class Trials:
 
     def _move(self) -> str:
         running, self._running = self._go(), None
+        self._note('load', os.getloadavg()[0])
         try:
             result = running.result(_SKILL_S)
         except SightplanError as error:

@@ -26,7 +26,7 @@ def test_trials_are_counted():
     assert found['killed'] == {'agent': 4, 'grounder': 1}
     assert [one['number'] for one in found['said']] == [2, 3]
     assert found['seconds'][WHOLE]['n'] == 2 and found['seconds'][WHOLE]['max'] == 2.0
-    assert found['episodes'] == 2
+    assert found['episodes'] == 2 and found['commits'] == []
     assert found['episodes_failed'] == [{'number': 2, 'killed': 'agent', 'said': 'late'}]
     assert json.dumps(found) and outcome([])['n'] == 0
 
@@ -60,10 +60,12 @@ def graph(monkeypatch):
     return Graph
 
 
-def test_it_goes_on_where_it_was_and_with_another_graph(graph, tmp_path, capsys):
+def test_it_goes_on_where_it_was_and_with_another_graph(graph, tmp_path, capsys, monkeypatch):
     out = tmp_path / 'out'
+    monkeypatch.setattr(hearing, 'provenance', lambda: {'commit': 'a'})
     assert cli.main(['bench', 'hearing', '--kills', '3', '--out', str(out)]) == 0
     assert graph.begun == 2, 'the first one ended'
+    monkeypatch.setattr(hearing, 'provenance', lambda: {'commit': 'b'})
     assert cli.main(['bench', 'hearing', '--kills', '5', '--out', str(out), '--json']) == 1
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert result['outcomes'] == {WHOLE: 3, ENDED: 1, SILENT: 1}
@@ -71,7 +73,9 @@ def test_it_goes_on_where_it_was_and_with_another_graph(graph, tmp_path, capsys)
     trials = read_trials(Journal(out / hearing.TRIALS))
     assert [one.number for one in trials] == [0, 1, 2, 3, 4]
     assert [one.session for one in trials] == [0, 0, 1, 2, 3]
-    assert json.loads((out / hearing.RESULT).read_text())['n'] == 5
+    written = json.loads((out / hearing.RESULT).read_text())
+    assert written['n'] == 5 and written['provenance']['commit'] == 'b'
+    assert written['commits'] == ['a', 'b'] == list(dict.fromkeys(one.commit for one in trials))
 
 
 def test_bad_usage(capsys):

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -43,17 +44,32 @@ def test_every_reader_accepts_a_good_input(readers, tmp_path):
 
 
 def test_spoilt_input_of_every_kind_does_no_harm(readers, tmp_path):
-    desk, before = Desk(tmp_path), max(len(reader.seeds) for reader in readers)
+    desk, seen = Desk(tmp_path), set()
     quick = [reader for reader in readers if 'ask' not in reader.name
              and 'packed' not in reader.name]
-    slots = workers._slots(tuple((reader.name, reader.turns) for reader in quick))
-    first, seen = before * len(slots), set()
-    for number in range(first, first + 2 * len(quick)):
+    for number in range(2 * len(quick)):
         reader, given = make_input(quick, 5, number)
         found = desk.read(number, reader, given)
         assert not found.bad, found
         seen.add((found.kind, found.outcome))
     assert {kind for kind, outcome in seen if outcome is Outcome.REFUSED} == {*KINDS}
+
+
+@pytest.mark.parametrize('only', [KINDS, ('pddl', 'yaml')])
+def test_a_few_spoilt_inputs_are_spread_over_all_kinds_that_are_asked_for(readers, only):
+    found = [reader for reader in readers if reader.kind in only]
+    few = [make_input(found, 3, number) for number in range(50)]
+    counts = Counter(reader.kind for reader, _ in few)
+    assert {*counts} == {*only}
+    assert {reader.kind for reader, _ in few[:len(only)]} == {*only}
+    good = {(reader.name, seed.content) for reader in found for seed in reader.seeds}
+    assert sum((reader.name, given.content) in good for reader, given in few) < 5
+    total = sum(len(reader.seeds) for reader in found)
+    assert {(reader.name, given.content) for reader, given in (
+        make_input(found, 3, number) for number in range(-total, 0))} == good
+    turns = len(workers._slots(tuple((reader.kind, reader.turns) for reader in found)))
+    reads = Counter(make_input(found, 3, number)[0].name for number in range(turns))
+    assert reads == {reader.name: reader.turns for reader in found}
 
 
 # ------------------------------------------------------------------------------------- spoiling
@@ -67,7 +83,7 @@ def test_one_seed_spoils_an_input_the_same_way(form):
     reader = Target('r', 'yaml', form, tuple(Seed(content, 'f') for content in good), print)
     inputs = [make_input([reader], 1, number)[1].content for number in range(60)]
     assert inputs == [make_input([reader], 1, number)[1].content for number in range(60)]
-    assert tuple(inputs[:4]) == good
+    assert tuple(make_input([reader], 1, number)[1].content for number in range(-4, 0)) == good
     assert inputs != [make_input([reader], 2, number)[1].content for number in range(60)]
     assert len({*inputs}) > 30 and max(map(len, inputs)) <= mutations.MOST_BYTES
 
@@ -116,8 +132,7 @@ def _read(text):
 
 def harmful(folder, kinds=KINDS):
     """Readers of a worker that is told what to do."""
-    return [Target(word, 'replies', 'text', (Seed(word.encode()),) * 2 if word == 'accept' else (
-        Seed(b'accept'), Seed(word.encode())), _read)
+    return [Target(word, 'replies', 'text', (Seed(b'accept'), Seed(word.encode())), _read)
         for word in ('accept', 'die', 'segfault', 'loop', 'eat', 'raise', 'refuse',
                      'without words', 'skip')]
 
@@ -157,19 +172,19 @@ def test_a_worker_that_ends_hangs_or_eats_is_replaced(tmp_path, monkeypatch):
     monkeypatch.setenv('PYTHONPATH', f'{site}{os.pathsep}{os.environ.get("PYTHONPATH", "")}')
     monkeypatch.setattr(workers, 'targets', harmful)
     work = Work(tmp_path, KINDS, keep=tmp_path / 'kept', limit_s=1.0, memory_mib=512)
-    found = sorted(read_all(work, range(18), tmp_path / 'scratch', workers=2),
+    found = sorted(read_all(work, range(-18, 0), tmp_path / 'scratch', workers=2),
                    key=lambda read: read.number)
-    assert [read.number for read in found] == [*range(18)]
-    assert {read.outcome for read in found[:9]} == {Outcome.ACCEPTED}
-    assert [read.outcome.value for read in found[9:]] == [
+    assert [read.number for read in found] == [*range(-18, 0)]
+    assert {read.outcome for read in found[::2]} == {Outcome.ACCEPTED}
+    assert [read.outcome.value for read in found[1::2]] == [
         'accepted', 'crashed', 'crashed', 'hung', 'crashed', 'crashed', 'refused', 'crashed',
         'skipped']
-    assert 'ended with 9' in found[10].error and 'SIGABRT' in found[11].error
-    assert 'MemoryError' in found[13].error
+    assert 'ended with 9' in found[3].error and 'SIGABRT' in found[5].error
+    assert 'MemoryError' in found[9].error
     kept = sorted(path.parent.name for path in (tmp_path / 'kept').glob('*/read.json'))
-    assert kept == ['000010-die', '000011-segfault', '000012-loop', '000013-eat', '000014-raise',
-                    '000016-without_words']
-    assert (tmp_path / 'kept/000014-raise/input/reply.txt').read_bytes() == b'raise'
+    assert kept == ['good00003-without_words', 'good00007-raise', 'good00009-eat',
+                    'good00011-loop', 'good00013-segfault', 'good00015-die']
+    assert (tmp_path / 'kept/good00007-raise/input/reply.txt').read_bytes() == b'raise'
     for name in ('die', 'segfault', 'loop', 'eat'):
         for file in (tmp_path / 'kept').glob(f'*-{name}/read.json'):
             file.unlink()
@@ -181,25 +196,35 @@ def test_a_worker_that_ends_hangs_or_eats_is_replaced(tmp_path, monkeypatch):
 
 
 def test_the_command_prints_a_table_and_fails_if_anything_crashed(monkeypatch, capsys, tmp_path):
+    given = []
+
     def reads(work, numbers, scratch, workers):
+        given.append(numbers)
         for number in numbers:
-            outcome = [*Outcome][number % 2 * 3]
+            outcome = Outcome.CRASHED if number % 2 else Outcome.ACCEPTED
             yield workers_read(number, KINDS[number % 2], outcome)
 
     def workers_read(number, kind, outcome):
         return workers.Read(number, 'r', kind, outcome, 2.0 + number, 1.5, 'why')
     monkeypatch.setattr(robustness, 'read_all', reads)
     monkeypatch.setattr(robustness, 'prepare', lambda folder, kinds: None)
+    monkeypatch.setattr(robustness, 'targets', lambda folder, kinds: [
+        Target('r', 'pddl', 'text', (Seed(b''), Seed(b'')), print)])
     command = ['bench', 'robustness', '--count', '6', '--only', 'pddl', '--keep', str(tmp_path)]
-    assert cli.main([*command, '--only', 'yaml', '--json']) == 1
+    assert cli.main([*command, '--only', 'yaml', '--only', 'bags', '--json']) == 1
     out, err = capsys.readouterr()
     found = json.loads(out.splitlines()[-1])
+    none = {'inputs': 0, 'accepted': 0, 'refused': 0, 'skipped': 0, 'crashed': 0, 'hung': 0}
     assert found['kinds'] == [
-        {'kind': 'pddl', 'inputs': 3, 'accepted': 3, 'refused': 0, 'skipped': 0, 'crashed': 0,
-         'hung': 0, 'slowest_ms': 6.0, 'peak_mib': 1.5},
-        {'kind': 'yaml', 'inputs': 3, 'accepted': 0, 'refused': 0, 'skipped': 0, 'crashed': 3,
-         'hung': 0, 'slowest_ms': 7.0, 'peak_mib': 1.5}]
-    assert 'PDDL' in err and 'kept in' in err and len(found['bad']) == 3
+        {'kind': 'pddl', 'good': {**none, 'inputs': 1, 'accepted': 1},
+         'spoilt': {**none, 'inputs': 3, 'accepted': 3}, 'slowest_ms': 6.0, 'peak_mib': 1.5},
+        {'kind': 'yaml', 'good': {**none, 'inputs': 1, 'crashed': 1},
+         'spoilt': {**none, 'inputs': 3, 'crashed': 3}, 'slowest_ms': 7.0, 'peak_mib': 1.5},
+        {'kind': 'bags', 'good': none, 'spoilt': none, 'slowest_ms': 0.0, 'peak_mib': 0.0}]
+    assert 'good / spoilt' in err and '1 / 3' in err
+    assert 'kept in' in err and len(found['bad']) == 4
+    cli.main([*command, '--only', 'yaml', '--first', '6'])  # good ones belong to the first piece
+    assert given == [range(-2, 6), range(6, 12)]
 
 
 @pytest.mark.parametrize('arguments', [['--count', '0'], ['--workers', '0'], ['--first', '-1'],

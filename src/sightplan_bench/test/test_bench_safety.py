@@ -8,6 +8,7 @@ import json
 import types
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,8 @@ def test_why_the_arm_held_is_told_apart_from_what_came_of_it():
 
 def test_results_are_those_of_all_graphs(tmp_path: Path):
     given = {'robot': 'panda', 'seed': 0}
-    lines = [{'graph': {'commit': 'a', **given}}, {'move': 'done'}, {'gaps': {}}, {'seconds': 3.5},
+    lines = [{'graph': {'commit': 'a', **given}}, {'load': 1.5}, {'move': 'done'}, {'gaps': {}},
+             {'seconds': 3.5},
              {'kill': dataclasses.asdict(kill(kind='camera'))}, {'needless': {'heartbeat': 2}},
              {'failed': 'the action was over'}, {'deaf': 'arm_bridge does not hear grounder'},
              {'graph': {'commit': 'b', **given}}, {'move': 'done'}, {'move': 'tracking'},
@@ -126,7 +128,8 @@ def test_results_are_those_of_all_graphs(tmp_path: Path):
     found = results.summary()
     assert (found['graphs'], found['commits'], found['seconds']) == (2, ['a', 'b'], 6)
     assert found['deaf'] == ['arm_bridge does not hear grounder']
-    assert found['moves'] == {'n': 3, 'done': 2, 'tracking': 1}
+    assert found['moves'] == {'n': 3, 'done': 2, 'tracking': 1, 'load': spread([1.5], 2)}
+    assert found['stops']['load'] == spread([0.0], 2)
     assert found['needless_holds'] == {'heartbeat': 3}
     assert found['trials_not_made'] == {'the action was over': 1}
 
@@ -151,7 +154,8 @@ def test_trials_under_other_conditions_are_not_mixed(tmp_path: Path, capsys):
         journal.append({'graph': {'commit': 'a', **given}})
         journal.append({'move': 'done'})
     result, code = bench_safety.measure(parser.parse_args([*command, '--json']))
-    assert (result['moves'], code) == ({'n': 1, 'done': 1}, 0), 'nothing is missing'
+    assert (result['moves'], code) == ({'n': 1, 'done': 1, 'load': {'n': 0}}, 0), (
+        'nothing is missing')
     with pytest.raises(InputError, match=r'jsonl:1: was measured with another seed \(0, not 7\)'):
         bench_safety.measure(parser.parse_args([*command, '--seed', '7']))
     with pytest.raises(InputError, match=r'another robot, another robot_sha256'):
@@ -183,6 +187,22 @@ def test_what_is_missing_is_made():
     Scripted(results, '.-..-.').moves(5)
     assert results.moves == {'done': 5}
     assert (results.needless, results.failed) == ({'tracking': 3}, {'moved: it was over': 1})
+
+
+def test_the_load_of_each_move_is_noted():
+    class Moving(Scripted):
+        _move = Trials._move
+
+        def _go(self) -> Future[object]:
+            done: Future[object] = Future()
+            done.set_result(types.SimpleNamespace(message=''))
+            return done
+    results = Results()
+    trials = Moving(results, '...')
+    trials._bench.status = types.SimpleNamespace(state=1, ARMED=1)
+    trials.moves(2)
+    assert results.moves == {'done': 2} and len(results.move_loads) == 2
+    assert results.summary()['moves']['load']['n'] == 2
 
 
 def test_somebody_may_stop_it():

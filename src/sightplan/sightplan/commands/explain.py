@@ -7,9 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.commands.frame import DONE, Result, add_command, note, read_options
+from sightplan.commands.frame import (
+    DONE,
+    Result,
+    add_command,
+    file_to_write,
+    note,
+    read_options,
+)
 from sightplan.commands.progress import EpisodeBar
-from sightplan.model import InputError, user_path
+from sightplan.model import InputError
 from sightplan.model.whole_files import replacing
 
 if TYPE_CHECKING:
@@ -75,6 +82,7 @@ def explain(arguments: argparse.Namespace) -> Result:
     from sightplan.report.explanation_text import text_of
     if arguments.effort < 0:
         raise InputError(f'--effort {arguments.effort}: must be 0 or more')
+    out = file_to_write(arguments.out) if arguments.out else None
     found = choose(find_episodes(arguments.record), arguments.episode, arguments.record)
     episode, why_not = found.read()
     if episode is None:
@@ -83,7 +91,7 @@ def explain(arguments: argparse.Namespace) -> Result:
     else:
         explained = _explained(found, episode, arguments)
     print(text_of(explained, arguments.all), end='')
-    path = _page_path(found, arguments.out)
+    path = out or _page_path(found)
     with replacing(path) as temporary:
         temporary.write_text(page(explained, episode), 'utf-8')
     note(f'page: {path}')
@@ -138,10 +146,8 @@ def _reads_prompt(settings: Mapping[str, Any]) -> bool:
         return True
 
 
-def _page_path(found: Found, out: str) -> Path:
+def _page_path(found: Found) -> Path:
     from sightplan.records.evidence import file_name
-    if out:
-        return user_path(out)
     name = f'{file_name(found.id)}.html'
     if found.run is None:
         return Path(name)

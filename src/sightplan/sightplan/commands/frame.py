@@ -17,10 +17,17 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
-from sightplan.model import InfrastructureError, InputError, SightplanError, settings_fields
+from sightplan.model import (
+    InfrastructureError,
+    InputError,
+    SightplanError,
+    settings_fields,
+    user_path,
+)
 from sightplan.model.json_text import load_json
 from sightplan.model.redaction import Formatter, without_secrets
 
@@ -115,6 +122,20 @@ def _over(prog: str, message: str, code: int) -> int:
     _log.info('the command ended early', exc_info=True)
     print(f'{prog}: {without_secrets(message)}', file=sys.stderr, flush=True)
     return code
+
+
+def file_to_write(given: Path | str, option: str = '--out') -> Path:
+    """Where a file is to be written; checked before any work is done.
+
+    Raises:
+        InputError: no file can be there; names the option, the path and the remedy.
+    """
+    path = user_path(given)
+    if path.is_dir():
+        raise InputError(f'{option} {given} is a folder (name a file in it)')
+    if not path.parent.is_dir():
+        raise InputError(f'{option} {given}: there is no folder {path.parent} (make it first)')
+    return path
 
 
 def emit(result: Mapping[str, Any]) -> None:

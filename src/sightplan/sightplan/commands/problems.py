@@ -21,6 +21,7 @@ from sightplan.commands.frame import (
     Result,
     add_command,
     add_group,
+    file_to_write,
     note,
     read_options,
 )
@@ -38,7 +39,6 @@ from sightplan.model import (
     WorldError,
     check_settings,
     settings_fields,
-    user_path,
 )
 from sightplan.model.settings import SettingField
 from sightplan.planning.splits import PLAN_TIMEOUT_S, draw_split
@@ -361,14 +361,9 @@ def _check_sheet(arguments: argparse.Namespace) -> Path:
         raise InputError('--split and --problems exclude each other (leave one out)')
     if arguments.domain_file is not None and arguments.problems is None:
         raise InputError('--domain-file belongs to --problems DIR (name the folder, too)')
-    out = user_path(str(arguments.out))
-    if out.suffix.lower() != '.png':
-        raise InputError(f'--out {out} must end in .png')
-    if not out.parent.is_dir():
-        raise InputError(f'--out {out}: there is no folder {out.parent} (make it first)')
-    if out.is_dir():
-        raise InputError(f'--out {out} is a folder (name a file in it)')
-    return out
+    if arguments.out.suffix.lower() != '.png':
+        raise InputError(f'--out {arguments.out} must end in .png')
+    return file_to_write(arguments.out)
 
 
 def _looker(world: World, domain: Domain, arguments: argparse.Namespace,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.commands.frame import DONE, Result, add_command, note
+from sightplan.commands.frame import DONE, Result, add_command, file_to_write, note
 from sightplan.commands.progress import EpisodeBar
 from sightplan.model import InputError, user_path
 from sightplan.model.whole_files import replacing
@@ -108,7 +108,7 @@ def _one(results: Results, arguments: argparse.Namespace) -> dict[str, Any]:
     from sightplan.report.page import one_episode
     if not arguments.out:
         raise InputError('--episode needs --out FILE, the page to write')
-    path = user_path(arguments.out)
+    path = file_to_write(arguments.out)
     html = one_episode(results, arguments.episode)
     _write(path, html)
     return {'html': str(path), 'tables': [], 'pages': 1, 'left_out': 0}

@@ -170,12 +170,10 @@ def generate(suite: Suite, arguments: argparse.Namespace) -> Result:
             'seed': arguments.seed, **written}, DONE
 
 
-def score(suite: Suite, arguments: argparse.Namespace,
-          options: Mapping[str, Any] | None = None) -> Result:
-    """Score a file of predictions; a suite of samples may be given options of its own."""
+def score(suite: Suite, arguments: argparse.Namespace) -> Result:
+    """Score a file of predictions."""
     from sightplan.runs.predictions import score_predictions
-    found = score_predictions(suite, user_path(arguments.data), user_path(arguments.predictions),
-                              options or {})
+    found = score_predictions(suite, user_path(arguments.data), user_path(arguments.predictions))
     for name, measure in found['measures'].items():
         print(f'{name:24} {measure_text(measure)}')
     print(f'{"unread":24} {found["unread"]} of {found["items"]} answers')

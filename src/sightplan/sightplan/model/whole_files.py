@@ -18,9 +18,14 @@ def replacing(path: Path, synced: bool = False) -> Iterator[Path]:
         synced: it is on the disk then, so that a crash of the machine leaves one of both, too.
 
     Raises:
-        OSError: it cannot be written; the old file is as it was.
+        OSError: it cannot be written; the old file is as it was. It names the path, not the file
+            that would have taken its place.
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
+    except OSError as error:
+        error.filename = str(path)
+        raise
     os.close(handle)
     try:
         yield Path(name)
@@ -28,9 +33,12 @@ def replacing(path: Path, synced: bool = False) -> Iterator[Path]:
         if synced:
             _sync(name)
         os.replace(name, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(name)
+        if isinstance(error, OSError) and str(error.filename) == name:
+            error.filename = str(path)
+            del error.filename2  # of two names both would be printed
         raise
     if synced:
         _sync(path.parent)

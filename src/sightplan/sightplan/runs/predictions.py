@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import pydantic
@@ -44,8 +43,7 @@ class EpisodePrediction(Record):
     answer: list[str] | None
 
 
-def score_predictions(suite: Suite, data: Path, predictions: Path,
-                      options: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+def score_predictions(suite: Suite, data: Path, predictions: Path) -> dict[str, Any]:
     """Score predictions for a folder of a suite's data.
 
     Where a suite has episodes and samples, the predictions are of one kind, which their ids tell.
@@ -54,7 +52,6 @@ def score_predictions(suite: Suite, data: Path, predictions: Path,
         suite: that they belong to.
         data: folder of its data.
         predictions: file of them.
-        options: of the suite, such as how its samples are scored.
 
     Returns:
         ``measures`` (name to ``value``, ``interval95``, ``n``, ``clusters``) over the
@@ -66,7 +63,7 @@ def score_predictions(suite: Suite, data: Path, predictions: Path,
         InputError: a file cannot be used; names file, line, field and remedy.
     """
     kind = _kind(suite, data, predictions)
-    lines, missing = (_score_samples(suite, data, predictions, options) if kind == SAMPLES
+    lines, missing = (_score_samples(suite, data, predictions) if kind == SAMPLES
                       else _score_episodes(suite, data, predictions))
     own = getattr(suite.module('scoring'), 'summarise', None) if kind == SAMPLES else None
     return {'measures': aggregates(lines, suite.measures(kind)), 'items': len(lines),
@@ -90,10 +87,10 @@ def _kind(suite: Suite, data: Path, predictions: Path) -> str:
     return SAMPLES if ids & samples else EPISODES
 
 
-def _score_samples(suite: Suite, data: Path, predictions: Path, options: Mapping[str, Any],
+def _score_samples(suite: Suite, data: Path, predictions: Path,
                    ) -> tuple[list[dict[str, Any]], list[str]]:
     parts = {sample.id: (sample, part)
-             for part in load_samples(suite, ALL_SPLITS, {**options, 'data': str(data)})
+             for part in load_samples(suite, ALL_SPLITS, {'data': str(data)})
              for sample in part.items}
     found = _read(SamplePrediction, predictions, parts, data)
     lines = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 import json
 import multiprocessing
 import os
@@ -48,7 +49,7 @@ class Read:
     """What became of one input.
 
     Attributes:
-        number: of the input, from 0; with the seed it says what the input is.
+        number: of the input; with the seed it says what the input is (``make_input``).
         target: name of the reader.
         kind: of it.
         outcome: what became of the input.
@@ -69,6 +70,11 @@ class Read:
     def bad(self) -> bool:
         """Whether it must not happen."""
         return self.outcome in (Outcome.CRASHED, Outcome.HUNG)
+
+    @property
+    def good(self) -> bool:
+        """Whether the input was not spoilt."""
+        return self.number < 0
 
 
 @dataclass(frozen=True)
@@ -92,19 +98,19 @@ class Work:
 
 
 def make_input(found: Sequence[Target], seed: int, number: int) -> tuple[Target, Seed]:
-    """An input: readers take turns, and each is given its good inputs before spoilt ones.
+    """An input: kinds take turns, and the readers of each.
 
     Args:
         found: all readers.
         seed: of all inputs.
-        number: of the input.
+        number: of the input: from 0 of spoilt ones, from -1 downwards of the good ones.
     """
-    slots = _slots(tuple((target.name, target.turns) for target in found))
+    if number < 0:
+        return [(target, good) for target in found for good in target.seeds][number]
+    slots = _slots(tuple((target.kind, target.turns) for target in found))
     at, before = slots[number % len(slots)]
     target = found[at]
     turn = number // len(slots) * target.turns + before
-    if turn < len(target.seeds):
-        return target, target.seeds[turn]
     rng = random.Random(f'{seed}/{target.name}/{turn}')
     one, other = rng.choice(target.seeds), rng.choice(target.seeds)
     return target, dataclasses.replace(
@@ -115,8 +121,12 @@ def make_input(found: Sequence[Target], seed: int, number: int) -> tuple[Target,
 def _slots(turns: tuple[tuple[str, int], ...]) -> list[tuple[int, int]]:
     """Which reader reads each input of a round, and how many of the round it has read before."""
     most = max(count for _, count in turns)
-    return [(at, turn) for turn in range(most) for at, (_, count) in enumerate(turns)
-            if turn < count]
+    queues: dict[str, list[tuple[int, int]]] = {}
+    for turn in range(most):
+        for at, (kind, count) in enumerate(turns):
+            if turn < count:
+                queues.setdefault(kind, []).append((at, turn))
+    return [slot for slots in itertools.zip_longest(*queues.values()) for slot in slots if slot]
 
 
 # ------------------------------------------------------------------------------------- reading
@@ -354,7 +364,8 @@ class _Worker:
         """What became of an input, which is kept if it is bad."""
         begun, folder = self._begun, self._work.keep
         if read.bad and folder is not None and begun is not None:
-            place = folder / f'{read.number:06}-{read.target.replace("/", "-").replace(" ", "_")}'
+            number = f'good{-read.number:05}' if read.good else f'{read.number:06}'
+            place = folder / f'{number}-{read.target.replace("/", "-").replace(" ", "_")}'
             shutil.copytree(begun.place, place / 'input', dirs_exist_ok=True)
             (place / 'read.json').write_text(json.dumps({
                 **dataclasses.asdict(read), 'file': begun.file, 'given': begun.given},

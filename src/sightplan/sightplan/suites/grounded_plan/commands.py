@@ -25,6 +25,14 @@ _LONGEST_NAME = 100
 
 def add_score_options(verb: argparse.ArgumentParser) -> None:
     """What the verb ``score`` takes besides."""
+    from sightplan.suites.grounded_plan.predictions import SKIP, ZERO
+    _add_plan_options(verb)
+    verb.add_argument('--missing', choices=(SKIP, ZERO), default=SKIP,
+                      help='tasks without a prediction are not scored, or count 0 (default: '
+                      '%(default)s)')
+
+
+def _add_plan_options(verb: argparse.ArgumentParser) -> None:
     from sightplan.suites.grounded_plan.coordinates import Coords
     from sightplan.suites.grounded_plan.scoring import CRITERIA
     verb.add_argument('--grasp-criterion', choices=CRITERIA, default=CRITERIA[0],
@@ -38,27 +46,23 @@ def add_score_options(verb: argparse.ArgumentParser) -> None:
 
 def score(suite: Suite, arguments: argparse.Namespace) -> Result:
     """Score a file of predictions: actions in declared coordinates, or texts of replies."""
-    from sightplan.commands import suite as generic
     from sightplan.suites.grounded_plan import predictions, records
-    from sightplan.suites.grounded_plan.fields import field_table
     from sightplan.suites.grounded_plan.samples import nothing_usable
-    path, folder = user_path(arguments.predictions), user_path(arguments.data)
-    criterion, coords = arguments.grasp_criterion, arguments.coords
-    if predictions.is_generic(path, field_table(folder if folder.is_dir() else folder.parent)):
-        return generic.score(suite, arguments, {
-            'grasp_criterion': criterion, **({'coords': coords} if coords else {})})
-    data = records.read_records(folder, pictures=False)
-    found = predictions.score_file(data, path, criterion, coords)
-    _print_score(found)
+    path = user_path(arguments.predictions)
+    data = records.read_records(user_path(arguments.data), pictures=False)
+    found = predictions.score_file(data, path, arguments.grasp_criterion, arguments.coords,
+                                   arguments.missing)
+    _print_score(found, len(data.items), arguments.missing == predictions.ZERO)
+    answered = len(found['missing']) < len(data.items)
     if not data.items:
         note(f'sightplan suite: {nothing_usable(data)}')
-    elif not found['items']:
+    elif not answered:
         note(f'sightplan suite: {path}: holds not one answer that can be used, see above')
     return ({'suite': suite.name, 'data': str(arguments.data), **found},
-            DONE if found['items'] else FAILED)
+            DONE if answered else FAILED)
 
 
-def _print_score(found: dict[str, Any]) -> None:
+def _print_score(found: dict[str, Any], tasks: int, zero: bool) -> None:
     print(f'{"answers":24} {len(found["items"])} (grasp criterion {found["grasp_criterion"]})')
     for name, measure in found['measures'].items():
         if measure['n']:
@@ -71,8 +75,9 @@ def _print_score(found: dict[str, Any]) -> None:
     for name, count in found['causes'].items():
         print(f'cause {name:24} {count}')
     if found['missing']:
-        note(f'sightplan suite: {len(found["missing"])} items have no answer and are not scored, '
-             f'such as {found["missing"][0]}')
+        note(f'sightplan suite: WARNING: {len(found["missing"])} of {tasks} tasks have no '
+             f'prediction, such as {found["missing"][0]}; they '
+             + ('count 0' if zero else 'are NOT scored (--missing zero counts them 0)'))
     if found['skipped']:
         note(f'sightplan suite: {len(found["skipped"])} skipped:')
     for item in found['skipped'][:_MOST_NAMED]:
@@ -165,7 +170,7 @@ def add_parsers(verbs: Any) -> None:
                       help='JSON lines, as the verb score takes them')
     verb.add_argument('--out', type=Path, required=True, metavar='DIR',
                       help='folder for the pictures; it is made')
-    add_score_options(verb)
+    _add_plan_options(verb)
     verb = add_command(
         verbs, 'make', make, 'write scenes of our own, of one horizon or all, as records with '
         'pictures', exits='0 done; 2 bad usage or bad files')

@@ -23,6 +23,9 @@ from sightplan.suites.grounded_plan.reading import Step, read_steps, read_text
 from sightplan.suites.grounded_plan.records import Dataset, Item, entries_of
 from sightplan.suites.grounded_plan.samples import Settings, details_of
 
+SKIP, ZERO = 'skip', 'zero'
+"""What becomes of tasks without a prediction."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
@@ -52,22 +55,6 @@ class PredictionFile:
 
     predictions: tuple[tuple[str, Prediction], ...]
     skipped: tuple[dict[str, str], ...]
-
-
-def is_generic(path: Path, table: FieldTable) -> bool:
-    """Whether no line of a file has actions or a convention: its lines are texts of replies.
-
-    Args:
-        path: of the file.
-        table: names of fields.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
-    names = table.prediction
-    own = {*names['actions'], *names['coords']}
-    return not any(isinstance(content, dict) and not own.isdisjoint(content)
-                   for _, content, _ in entries_of(path))
 
 
 def read_predictions(path: Path, table: FieldTable | None = None) -> PredictionFile:
@@ -127,7 +114,7 @@ def steps_of(prediction: Prediction, item: Item, coords: str = '',
 
 
 def score_file(data: Dataset, path: Path, criterion: str = scoring.IOU, coords: str = '',
-               ) -> dict[str, Any]:
+               missing: str = SKIP) -> dict[str, Any]:
     """Score a file of predictions.
 
     Args:
@@ -135,12 +122,12 @@ def score_file(data: Dataset, path: Path, criterion: str = scoring.IOU, coords: 
         path: of the file.
         criterion: when a box fits, one of ``scoring.CRITERIA``.
         coords: see ``steps_of``.
+        missing: SKIP: tasks without a prediction are not scored; ZERO: they count 0.
 
     Returns:
-        ``items`` (one for each task that was answered), ``measures``, ``unread`` (how many cannot
+        ``items`` (one for each task that is scored), ``measures``, ``unread`` (how many cannot
         be read), ``skipped`` (what was left out, with ``file`` and ``reason``), ``missing`` (ids
-        of usable tasks without an answer, which are not scored) and what ``scoring.summarise``
-        tells.
+        of usable tasks without a prediction) and what ``scoring.summarise`` tells.
 
     Raises:
         InputError: see ``read_predictions``.
@@ -161,19 +148,24 @@ def score_file(data: Dataset, path: Path, criterion: str = scoring.IOU, coords: 
         else:
             lines.append(_line(item, prediction, criterion, coords, table))
     answered = {line['id'] for line in lines}
+    left = [item for item in data.items if item.id not in answered]
+    if missing == ZERO:
+        lines += [_line(item, None, criterion, coords, table) for item in left]
     return {'items': [_shown(line) for line in lines],
             'measures': aggregates(lines, scoring.MEASURES),
             'unread': sum(bool(line['unread']) for line in lines), 'skipped': skipped,
-            'missing': [name for name in known if name not in answered],
+            'missing': [item.id for item in left],
             **scoring.summarise(lines), 'grasp_criterion': criterion}
 
 
-def _line(item: Item, prediction: Prediction, criterion: str, coords: str, table: FieldTable,
-          ) -> dict[str, Any]:
-    """A prediction as a line of results."""
+def _line(item: Item, prediction: Prediction | None, criterion: str, coords: str,
+          table: FieldTable) -> dict[str, Any]:
+    """A prediction, or that there is none, as a line of results."""
     causes: Sequence[str] = (scoring.UNREAD,)
     wrong, units = '', 0
     try:
+        if prediction is None:
+            raise Unread('no prediction')
         found = scoring.score_plan(
             item.task.blocks, steps_of(prediction, item, coords, table), criterion,
             [box_region(box) for _, box in item.things])
@@ -184,7 +176,7 @@ def _line(item: Item, prediction: Prediction, criterion: str, coords: str, table
     return {'id': item.id, 'cluster': item.scene, 'domain': '', 'split': item.horizon,
             'details': details_of(item, coords, criterion), 'measures': dict(measures),
             'cause': next(iter(causes), None), 'causes': list(causes), 'unread': wrong,
-            'units': units, 'model': prediction.model}
+            'units': units, 'model': prediction.model if prediction is not None else ''}
 
 
 def _shown(line: Mapping[str, Any]) -> dict[str, Any]:

@@ -390,7 +390,8 @@ def _check_horizon(row: _Row, primitives: int, where: str) -> list[str]:
     said = row.horizon
     count, bucket = row.n_actions, row.bucket
     if isinstance(said, _Horizon):
-        count, bucket = said.n_actions or count, said.bucket or bucket
+        count = count if said.n_actions is None else said.n_actions
+        bucket = said.bucket or bucket
     elif isinstance(said, int):
         count = said
     elif isinstance(said, str):
