@@ -222,6 +222,7 @@ class Gate:
         self._moved_since_s: float | None = None  # stamp of the first unexpected measurement
         self._looked_s = -math.inf  # stamp of the newest measurement looked at
         self._clock_seen = (-math.inf, -math.inf)  # the arm's clock, and when it last changed
+        self._others_may = False  # move the arm: a simulator that is set up between episodes
         self._shown: Vector | None = None  # where the last motion of a dry run ends
         # What is in the hand, and how far the fingers are apart that hold it; None: they close.
         self._held: tuple[Solid, float | None] | None = None
@@ -509,7 +510,7 @@ class Gate:
             since: ``stops`` when that person asked for it; None: now.
 
         Raises:
-            ArmStoppedError: the arm still moves, or was stopped once more since then.
+            ArmStoppedError: the arm is not known to stand, or was stopped once more since then.
         """
         with self._lock:
             if self._state is GateState.STOPPED:
@@ -517,20 +518,21 @@ class Gate:
                     raise ArmStoppedError(self._cause, 'the arm was stopped once more while it '
                                           'was re-armed: see why, and re-arm it then',
                                           latched=True)
-                if self._is_moving():
-                    raise ArmStoppedError(self._cause, 'the arm still moves; re-arm when it '
-                                          'stands', latched=True)
+                if restless := self._restless():
+                    raise ArmStoppedError(self._cause, f'{restless}; re-arm when it stands',
+                                          latched=True)
                 log.warning('re-armed by %s after %s: %s', who, self._cause, self._message)
                 self._state = GateState.REARMED
                 self._message = f're-armed by {who} after: {self._message}'
-                self._cause = ''
+                self._cause, self._others_may, self._moved_since_s = '', False, None
         self._notifier.wake()
 
     def new_episode(self) -> None:
         """Begin an episode: look and plan anew. Waits for an arm that still brakes.
 
         Raises:
-            ArmStoppedError: a stop must be released first, or a motion is under way.
+            ArmStoppedError: a stop must be released first, a motion is under way, or the joint
+                states do not show in time that the arm stands.
         """
         self._turn(GateState.ARMED)
 
@@ -550,27 +552,39 @@ class Gate:
             with self._lock:
                 if self._state is GateState.STOPPED:
                     raise self._standing_error()
+                restless = (self._restless() if state is GateState.ARMED
+                            or self._state is GateState.HOLDING else '')
                 busy = self._motion is not None or self._pending is not None
                 if busy and self._state is GateState.ARMED:
                     raise ArmStoppedError('busy', 'a motion is under way or waits for an answer; '
                                           'cancel it first')
-                if not busy and not self._brakes_at(self._arm.now_s()):
+                if not busy and not restless and not self._brakes_at(self._arm.now_s()):
                     self._state, self._cause, self._message = state, '', ''
+                    self._others_may = state is GateState.REARMED
                     self._epoch += 1
                     self._shown = self._moved_since_s = None
                     self._braking = _NEVER
                     break
             if self._clock() > deadline:
-                raise ArmStoppedError('busy', 'the arm has not come to rest in time')
+                raise ArmStoppedError('busy', 'the arm has not come to rest in time'
+                                      + (restless and f': {restless}'))
             self._arm.wait(self.settings.period_s)
+            self.tick()  # which brakes it again
         self._notifier.wake()
 
     # --- heartbeats ---------------------------------------------------------------------------
 
-    def beat(self, node: str, needs: Iterable[str] = ()) -> None:
-        """Take a heartbeat of a node, and the nodes without which it cannot go on."""
+    def beat(self, node: str, needs: Iterable[str] = (), age_s: float = 0.0) -> None:
+        """Take a heartbeat of a node, and the nodes without which it cannot go on.
+
+        Args:
+            node: whose it is.
+            needs: these nodes.
+            age_s: how long ago it came [s]; never before the last one.
+        """
         with self._lock:
-            self._beats.last_s[node] = self._clock()
+            self._beats.last_s[node] = max(self._clock() - age_s,
+                                           self._beats.last_s.get(node, -math.inf))
             self._beats.needs[node] = tuple(needs)
 
     def require(self, nodes: Iterable[str]) -> None:
@@ -841,7 +855,7 @@ class Gate:
             self._sound = state
         if self._state in (GateState.HOLDING, GateState.STOPPED):
             self._see_to_rest(state)
-        if self._state in (GateState.STOPPED, GateState.REARMED):
+        if self._state is GateState.STOPPED or self._others_may:
             return
         self._looked_s = state.stamp_s
         try:
@@ -1029,6 +1043,14 @@ class Gate:
 
     def _stands(self, state: JointState) -> bool:
         return bool((np.abs(state.velocities) <= self.settings.still_rad_s).all())
+
+    def _restless(self) -> str:
+        """Why the arm is not known to stand; '' if it is. The lock is held."""
+        limit_s = self._robot.safety.state_timeout_s
+        if not self._arm.state_age_s() <= limit_s:
+            return (f'no joint states for more than {limit_s:g} s, so that nobody knows whether '
+                    'the arm stands')
+        return 'the arm still moves' if self._is_moving() else ''
 
     def _is_moving(self) -> bool:
         if self._motion is not None or self._brakes_at(self._arm.now_s()):

@@ -9,6 +9,7 @@ arm at rest is only looked at: a gate that ends at rest stops nothing.
 States, as in the message ArmStatus: ``ARMED``, the gate is alive; ``HOLDING``, it is silent, and
 the arm stands so far or was braked; ``STOPPED``, latched; ``REARMED``, there is no gate to watch:
 it was never heard, or is gone and has left the arm at rest, which a person may then move by hand.
+A gate that lives all the same must not move it then, and is told by the process's heartbeats.
 """
 
 from __future__ import annotations
@@ -133,10 +134,10 @@ class Watcher:
         self._unkept = ''  # why the stop is not kept yet
         self._keep_asked_s = -math.inf
 
-    def beat(self) -> None:
-        """Take a heartbeat of the gate."""
+    def beat(self, age_s: float = 0.0) -> None:
+        """Take a heartbeat of the gate, which came some time ago [s]; never before the last."""
         with self._lock:
-            self._beat_s = self._clock()
+            self._beat_s = max(self._clock() - age_s, self._beat_s)
 
     def gate_is(self, state: GateState) -> None:
         """Take what the gate says about itself."""
@@ -158,6 +159,11 @@ class Watcher:
                 self._state, self._message = GateState.ARMED, ''
             elif self._state is not GateState.REARMED:
                 self._look(now_s)
+
+    def watches(self) -> bool:
+        """Whether there is a gate to watch, or a stop to keep."""
+        with self._lock:
+            return self._state is not GateState.REARMED
 
     def leave(self) -> bool:
         """Whether this process may end: nothing is left to be stopped or locked."""

@@ -574,6 +574,89 @@ def test_an_episode_begins_when_the_arm_has_braked(bench):
     assert bench.gate.status().ready
 
 
+def moving_on(bench, takes):
+    """Have a joint go on, as one that has not taken the command to brake, until it takes one."""
+    def command(trajectory):
+        bench.arm.sent.append(trajectory)
+        if takes:
+            bench.arm.push_rad_s[3] = 0.0
+    bench.arm.command = command
+    bench.arm.push_rad_s[3] = 0.2
+    bench.arm.wait(0.01)
+
+
+def test_no_episode_begins_while_the_arm_moves(bench):
+    """The command to brake was lost while no joint states came."""
+    bench.gate.hold()
+    bench.pass_time(0.05)
+    moving_on(bench, takes=True)
+    bench.gate.new_episode()
+    assert bench.gate.status().state is GateState.ARMED
+    assert np.abs(bench.arm.state().velocities).max() == 0.0
+    assert len(bench.arm.sent) == 1, 'it was braked meanwhile'
+    bench.gate.hold()
+    bench.pass_time(0.05)
+    moving_on(bench, takes=False)
+    for turn in (bench.gate.new_episode, bench.gate.end_episode):
+        assert 'not come to rest' in str(bench.error(turn))
+        assert bench.gate.status().state is GateState.HOLDING
+
+
+@pytest.mark.parametrize('rearmed', [False, True])
+def test_no_episode_begins_while_nobody_knows_whether_the_arm_stands(bench, rearmed):
+    if rearmed:
+        bench.gate.stop()
+        bench.gate.rearm('a person')
+    else:
+        bench.gate.hold()
+    bench.arm.silent = True
+    bench.clock.now += 1.0
+    assert 'no joint states' in str(bench.error(bench.gate.new_episode))
+    bench.arm.silent = False
+    bench.gate.new_episode()
+    bench.follow()
+
+
+def test_no_arm_is_rearmed_while_nobody_knows_whether_it_stands(bench):
+    bench.gate.stop()
+    bench.arm.silent = True
+    bench.clock.now += 3.0
+    error = bench.error(bench.gate.rearm, 'a person')
+    assert 'no joint states for more than 0.1 s' in str(error)
+    assert bench.gate.status().state is GateState.STOPPED
+    bench.arm.silent = False
+    bench.arm.wait(0.01)
+    bench.gate.rearm('a person')
+
+
+def test_an_arm_that_moves_before_an_episode_has_begun_is_stopped(bench):
+    bench.gate.stop()
+    bench.pass_time(1.2)
+    bench.arm.push_rad_s[3] = 0.2
+    bench.pass_time(1.0)
+    bench.arm.push_rad_s[3] = 0.0
+    bench.pass_time(0.05)
+    bench.gate.rearm('a person')
+    bench.pass_time(2.0)
+    assert bench.gate.status().state is GateState.REARMED
+    bench.arm.push_rad_s[3] = 1.0
+    bench.pass_time(0.2)
+    assert bench.gate.status().state is GateState.REARMED, 'it may be a jerk'
+    bench.pass_time(0.2)
+    assert (bench.gate.status().state, bench.gate.status().cause) == (
+        GateState.STOPPED, 'unexpected_motion')
+
+
+def test_what_a_simulator_moves_between_episodes_counts_no_longer_once_a_person_rearms(bench):
+    bench.gate.end_episode()
+    bench.gate.stop()
+    bench.pass_time(0.05)
+    bench.gate.rearm('a person')
+    bench.arm.push_rad_s[3] = 1.0
+    bench.pass_time(0.5)
+    assert bench.gate.status().cause == 'unexpected_motion'
+
+
 @pytest.mark.parametrize('held', [False, True])
 def test_between_episodes_others_may_put_the_arm_elsewhere(bench, held):
     if held:
@@ -646,6 +729,17 @@ def test_a_standing_arm_that_loses_a_heartbeat_is_not_held(bench):
     assert bench.gate.status().state is GateState.ARMED
     bench.gate.beat('agent')
     assert bench.gate.status().ready
+
+
+def test_a_heartbeat_counts_from_when_it_came_here(bench):
+    limit_s = bench.robot.safety.heartbeat_timeout_s
+    bench.gate.require(['agent'])
+    bench.gate.beat('agent', age_s=limit_s - 0.005)
+    assert bench.gate.status().ready
+    bench.gate.beat('agent', age_s=0.2)  # the clock may have been set: one came later
+    assert bench.gate.status().ready
+    bench.arm.wait(0.01)
+    assert not bench.gate.status().ready
 
 
 def test_nodes_that_were_never_heard_are_told_from_those_that_fell_silent(bench):

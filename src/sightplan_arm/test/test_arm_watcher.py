@@ -122,6 +122,18 @@ def test_it_stays_stopped_when_the_gate_is_back_until_a_person_rearms():
     assert (scene.state, scene.lock.opened) == (GateState.ARMED, 2), 'perhaps an older lock'
 
 
+def test_a_beat_counts_from_when_it_came_here():
+    scene = Scene()
+    scene.gate_lives = False
+    scene.pass_(0.1)
+    scene.watcher.beat(LIMIT_S - 2.5 * STEP_S)
+    scene.pass_(2 * STEP_S)
+    assert scene.state is GateState.ARMED
+    scene.watcher.beat(0.2)
+    scene.pass_(2 * STEP_S)
+    assert scene.state is GateState.HOLDING
+
+
 def test_a_gate_that_is_late_while_the_arm_stands_stops_nothing():
     scene = Scene()
     scene.pass_(0.1)
@@ -160,8 +172,10 @@ def test_a_gate_that_is_gone_leaves_a_standing_arm_to_people():
     scene = Scene()
     scene.pass_(0.1)
     scene.gate_lives = False
+    assert scene.watcher.watches()
     scene.pass_(LIMIT_S + SETTLE_S + 4 * STEP_S)
     assert scene.state is GateState.REARMED
+    assert not scene.watcher.watches()
     scene.arm.push_rad_s = scene.arm.push_rad_s + 0.5  # hand guiding
     scene.pass_(0.5)
     assert scene.state is GateState.REARMED

@@ -7,7 +7,7 @@ import json
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -55,6 +55,7 @@ from sightplan_nodes.latch import Latch, latch_path
 from sightplan_nodes.live_measures import LiveMeasures
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
+from sightplan_nodes.ros_arm import waited_s
 from sightplan_nodes.work import Worker
 from sightplan_nodes.world_node import WorldNode
 
@@ -236,10 +237,9 @@ class ArmSide:
         gate.on_plan(self._show_plan)
         self._marker_pub.publish(MarkerArray(markers=[self._box()]))
         if latch is not None:
-            follow = latch.follow
             latch.restore(gate)
-            gate.on_status(lambda status: follow())
         self._gate, self._latch = gate, latch
+        gate.on_status(lambda status: self._keep())
         if self._stop_asked:
             gate.stop('stop_request', self._stop_asked)
             self._keep()
@@ -561,8 +561,14 @@ class ArmSide:
             path, lambda text: self._node.get_logger().fatal(messages.text(text)))
 
     def _keep(self) -> None:
-        if self._latch is not None:
-            self._latch.follow()
+        """Keep a stop, and say so if that cannot be done; it is tried again every second."""
+        latch, gate = self._latch, self._gate
+        if latch is None:
+            return
+        before = latch.unkept
+        latch.follow()
+        if latch.unkept != before and gate is not None:
+            self._show_status(gate.status())
 
     def _answering(self, callback: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
         """A service's callback that answers whatever goes wrong.
@@ -635,20 +641,20 @@ class ArmSide:
         gate.confirm(request.motion, request.accept)
         return ''
 
-    def _beat(self, message: msg.Heartbeat) -> None:
+    def _beat(self, message: msg.Heartbeat, info: Mapping[str, int]) -> None:
         if message.node == names.AGENT:
             self._agent_heard_s = time.monotonic()
         if self._pace is None:
-            self._take_beat(message)
+            self._take_beat(message, waited_s(info))
         else:
             self._pace.heard(message.node, self.robot.safety.heartbeat_timeout_s,
                              lambda: self._take_beat(message))
 
-    def _take_beat(self, message: msg.Heartbeat) -> None:
+    def _take_beat(self, message: msg.Heartbeat, age_s: float = 0.0) -> None:
         if self.measures is not None:
             self.measures.note_beat(message)
         if self._gate is not None:
-            self._gate.beat(message.node, message.needs)
+            self._gate.beat(message.node, message.needs, age_s)
 
     def _believe(self, message: msg.Belief) -> None:
         """Take what the agent expects; one that cannot be read leaves nothing expected."""
@@ -676,13 +682,15 @@ class ArmSide:
             dry_run=status.dry_run, ready=status.ready and not self._lacking,
             waiting_for=[messages.text(what) for what in (
                 *status.waiting_for,
-                *(f'the guarantee {one.name}: {one.said}' for one in self._lacking))],
+                *(f'the guarantee {one.name}: {one.said}' for one in self._lacking),
+                *([self._latch.unkept] if self._latch and self._latch.unkept else []))],
             pending=status.pending, pending_text=messages.text(status.pending_text)))
 
     def _show_guarantees(self) -> None:
         """Publish what is guaranteed, and what of it is missing, when that has changed."""
         if self._closing.is_set():
             return
+        self._keep()
         guarantees, gate = self._guarantees(), self._gate
         self._assessed = guarantees
         missing = self._of_concern(guarantees)

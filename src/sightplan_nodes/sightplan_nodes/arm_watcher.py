@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import math
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,13 +23,14 @@ from sightplan_arm import watcher
 from sightplan_arm.config import RobotConfig, load_robot
 from sightplan_arm.gate_status import GateState
 from sightplan_nodes import names, qos
+from sightplan_nodes.controllers import ControllerState
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.failures import error_text
 from sightplan_nodes.heartbeats import Beat, PaceBeat
 from sightplan_nodes.latch import keep_stop, latch_path
 from sightplan_nodes.parameters import declare_settings
-from sightplan_nodes.ros_arm import RosArm
+from sightplan_nodes.ros_arm import RosArm, waited_s
 from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.work import Worker
 
@@ -36,6 +38,8 @@ TICK_S = 0.005
 _BEAT_TICKS, _STATUS_TICKS = 2, 4  # ticks between two heartbeats, and two looks at the status
 UNLOCK_S = 2.0
 """So long the driver may take to follow commands again [s]."""
+OPEN_AGAIN_S = 0.5
+"""A controller that was to be activated and is not is activated again after this time [s]."""
 _CLOSE_S = 1.5  # so long a node that is to end goes on stopping an arm
 
 
@@ -60,6 +64,8 @@ class ArmWatcher(Node):
     Parameters: see ArmWatcherSettings. Subscribes to the driver's joint states and to
     ``WORLD/heartbeat``, which the gate's own thread publishes, and to ``WORLD/status``. Publishes
     ``heartbeat``, without which that gate moves nothing, and ``~/status`` (ArmStatus, latched).
+    As long as there is no gate to watch its heartbeats need WORLD, whose gate then moves nothing
+    either: it is not heard here.
     Serves ``~/rearm`` (Trigger), which ``WORLD/rearm`` calls.
 
     When the gate is silent and the arm moves it is braked by a trajectory of the controller, and
@@ -123,9 +129,9 @@ class ArmWatcher(Node):
         for missing in status.missing:
             diagnosis.warn(missing)
 
-    def _hear(self, data: bytes) -> None:
+    def _hear(self, data: bytes, info: Mapping[str, int]) -> None:
         if self._pace is None:
-            self._watcher.beat()
+            self._watcher.beat(waited_s(info))
         else:
             self._pace.heard(self._settings.world, self._limit_s, self._watcher.beat)
 
@@ -139,7 +145,7 @@ class ArmWatcher(Node):
             try:
                 self._watcher.tick()
                 if ticks % _BEAT_TICKS == 0:
-                    self._beat.publish()
+                    self._beat.publish([] if self._watcher.watches() else [self._settings.world])
                     if self._pace_beat is not None:
                         self._pace_beat.publish()
                 if ticks % _STATUS_TICKS == 0:
@@ -190,8 +196,9 @@ class _ServiceLock:
 
     def __init__(self, node: Node, switch: _Switch) -> None:
         self._node, self._switch = node, switch
-        self._wanted, self._closed = False, False
-        self._answered, self._why_locked = threading.Event(), ''
+        self._wanted: bool | None = None
+        self._closed, self._asked_s = False, -math.inf
+        self._known, self._why_locked = threading.Event(), ''
 
     def close(self) -> None:
         """Follow nothing from now on; contract in the protocol Lock."""
@@ -208,10 +215,9 @@ class _ServiceLock:
     def why_locked(self, timeout_s: float) -> str:
         """Why the driver does not follow commands again after ``open``; '' if it said it does.
 
-        Waits for its answer: for threads beside the executor.
+        Waits for that: for threads beside the executor.
         """
-        if not self._answered.wait(timeout_s):
-            return f'it has not answered within {timeout_s:g} s; re-arm again'
+        self._known.wait(timeout_s)
         return self._why_locked
 
     def missing(self) -> str:
@@ -223,8 +229,8 @@ class _ServiceLock:
 
     def _turn(self, close: bool) -> None:
         client, request, wrong = self._switch(close)
-        self._wanted = close
-        self._answered.clear()
+        self._wanted, self._asked_s = close, time.monotonic()
+        self._known.clear()
         if not close:
             self._closed = False
         if not client.service_is_ready():
@@ -232,19 +238,22 @@ class _ServiceLock:
                                           f'{"locked" if close else "unlocked"}',
                                           throttle_duration_sec=1.0)
             self._why_locked = f'{client.srv_name} is not there: start the driver'
-            self._answered.set()
+            self._known.set()
             return
+        self._why_locked = 'it has not answered in time; re-arm again'
+        client.call_async(request).add_done_callback(
+            lambda future: self._hear(close, wrong(future.result())))
 
-        def read(future: Any) -> None:
-            why = wrong(future.result())
-            if self._wanted == close:
-                self._why_locked = why
-                self._answered.set()
-            if why:
-                self._node.get_logger().fatal(f'{client.srv_name}: {why}')
-            elif self._wanted == close:
+    def _hear(self, close: bool, why: str) -> None:
+        """Take whether the driver does what was asked for: why not, '' if it does."""
+        if why:
+            self._node.get_logger().fatal(f'the driver is not {"" if close else "un"}locked: '
+                                          f'{why}', throttle_duration_sec=1.0)
+        if self._wanted == close:
+            self._why_locked = why
+            if not why:
                 self._closed = close
-        client.call_async(request).add_done_callback(read)
+                self._known.set()
 
 
 class SimulatedLock(_ServiceLock):
@@ -261,7 +270,11 @@ class SimulatedLock(_ServiceLock):
 
 
 class ControllerLock(_ServiceLock):
-    """Deactivates the arm's controller through its controller_manager, and activates it again."""
+    """Deactivates the arm's controller through its controller_manager, and activates it again.
+
+    What the manager says of a switch is not believed, for at best effort one is called done that
+    has changed nothing; what it lists is. It is asked until that is so.
+    """
 
     def __init__(self, node: Node, robot: RobotConfig) -> None:
         try:
@@ -283,6 +296,25 @@ class ControllerLock(_ServiceLock):
             return client, request, lambda reply: '' if reply.ok else (
                 f'{arm.controller} was not {"de" if close else ""}activated')
         super().__init__(node, switch)
+        self._name = arm.controller
+        self._listed = ControllerState(node, robot, self._judge)
+
+    def _hear(self, close: bool, why: str) -> None:
+        """Look whether a switch that is called done is; contract in the base class."""
+        if why:
+            super()._hear(close, why)
+        else:
+            self._listed.ask()
+
+    def _judge(self, state: str) -> None:
+        """Take the controller's state as it is listed; '': there is no such controller."""
+        close = self._wanted
+        if close is None or self._known.is_set():
+            return
+        so = state not in ('', 'active') if close else state == 'active'
+        super()._hear(close, '' if so else f'{self._name} is {state or "not there"}')
+        if not so and not close and time.monotonic() - self._asked_s >= OPEN_AGAIN_S:
+            self.open()  # to close it is asked again anyway
 
     def close(self) -> None:
         """Deactivate the controller."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -15,7 +16,8 @@ from sightplan_arm.config import RobotConfig
 
 ASK_S = 1.0
 """Time between two questions [s]."""
-_SILENT_S = 3.0  # a controller_manager that has not answered for so long hangs
+SILENT_S = 3.0
+"""A controller_manager that has not answered for so long hangs [s]."""
 
 
 class NoController:
@@ -32,8 +34,16 @@ class ControllerState:
     An inactive controller has its topics and actions, too.
     """
 
-    def __init__(self, node: Node, robot: RobotConfig) -> None:
-        """Begin to ask, in the executor's thread."""
+    def __init__(self, node: Node, robot: RobotConfig,
+                 heard: Callable[[str], None] = lambda state: None) -> None:
+        """Begin to ask, in the executor's thread.
+
+        Args:
+            node: asks.
+            robot: names controller and controller_manager.
+            heard: is told the controller's state with each answer; '': there is no such one.
+        """
+        self._heard = heard
         self._controller, self._manager = robot.arm.controller, robot.arm.controller_manager
         self._client: Any = None
         self._said, self._heard_s = '', -math.inf
@@ -45,7 +55,7 @@ class ControllerState:
         self._kind, group = kind, ReentrantCallbackGroup()
         self._client = node.create_client(kind, f'{self._manager}/list_controllers',
                                           callback_group=group)
-        node.create_timer(ASK_S, self._ask, callback_group=group,
+        node.create_timer(ASK_S, self.ask, callback_group=group,
                           clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._unanswered()
 
@@ -53,7 +63,7 @@ class ControllerState:
         """Why the controller follows nothing, with the remedy; '': it does, or nobody can tell."""
         if self._client is None or not self._client.service_is_ready():
             return ''
-        if time.monotonic() - self._heard_s > _SILENT_S:
+        if time.monotonic() - self._heard_s > SILENT_S:
             self._unanswered()
         return self._said
 
@@ -61,7 +71,8 @@ class ControllerState:
         self._said = (f'{self._manager} does not say whether {self._controller} is active: wait '
                       'a moment, or see to the driver')
 
-    def _ask(self) -> None:
+    def ask(self) -> None:
+        """Ask now, as every second."""
         if self._asked is not None and not self._asked.done():
             self._client.remove_pending_request(self._asked)
         if self._client.service_is_ready():
@@ -81,3 +92,4 @@ class ControllerState:
         else:
             self._said = ''
         self._heard_s = time.monotonic()
+        self._heard(state or '')

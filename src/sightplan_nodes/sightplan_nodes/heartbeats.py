@@ -32,8 +32,9 @@ class Beat:
         self._message = msg.Heartbeat(node=node.get_name())
         self._publisher = node.create_publisher(msg.Heartbeat, topic, qos.HEARTBEAT)
 
-    def publish(self) -> None:
-        """Say that the thread lives."""
+    def publish(self, needs: Sequence[str] = ()) -> None:
+        """Say that the thread lives, and without which nodes it is of no use just now."""
+        self._message.needs = list(needs)
         self._message.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(self._message)
 

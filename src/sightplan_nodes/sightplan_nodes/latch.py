@@ -59,7 +59,10 @@ class Latch:
     """Keeps a file as long as a gate is stopped.
 
     Thread-safe. What goes wrong with the file while the arm is looked after is reported and
-    changes nothing: the gate itself stays stopped.
+    changes nothing: the gate itself stays stopped. It is to be tried again.
+
+    Attributes:
+        unkept: why the file is not as it should be, with the remedy; '': it is.
     """
 
     def __init__(self, path: Path, report: Callable[[str], None]) -> None:
@@ -75,7 +78,7 @@ class Latch:
         self.path, self._report = path, report
         self._lock = threading.Lock()
         self._gate: Gate | None = None
-        self._kept = False
+        self._kept, self.unkept = False, ''
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -109,6 +112,7 @@ class Latch:
             status = self._gate.status()
             stopped = status.state is GateState.STOPPED
             if stopped == self._kept:
+                self.unkept = ''
                 return
             try:
                 if stopped:
@@ -116,10 +120,13 @@ class Latch:
                 else:
                     self.path.unlink(missing_ok=True)
             except OSError as error:
-                self._report(f'the arm {"was stopped" if stopped else "was re-armed"}, but that '
-                             f'cannot be kept in {self.path}: {error}')
+                unkept = (f'the arm {"was stopped" if stopped else "was re-armed"}, but that '
+                          f'cannot be kept in {self.path} ({error}): {_REMEDY}')
+                if unkept != self.unkept:
+                    self.unkept = unkept
+                    self._report(unkept)
                 return
-            self._kept = stopped
+            self._kept, self.unkept = stopped, ''
 
 
 def _read(text: str) -> tuple[str, str]:

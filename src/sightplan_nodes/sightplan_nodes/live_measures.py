@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -20,7 +21,7 @@ from sightplan_arm.config import RobotConfig
 from sightplan_arm.gate_status import GateState
 from sightplan_arm.guarantees import Measured, Observed, Rate, Stamps, WatcherSeen
 from sightplan_arm.pace import Pace
-from sightplan_nodes import names
+from sightplan_nodes import controllers, names
 from sightplan_nodes.controllers import ControllerState, NoController
 
 _ASK_S = 1.0  # between two questions to the controller_manager
@@ -47,6 +48,8 @@ class LiveMeasures:
         self.watcher: msg.ArmStatus | None = None
         self._lock = threading.Lock()
         self._limits: bool | None = None
+        self._asked: Any = None
+        self._answered_s = -math.inf
         self._limits_said = 'the simulated hardware has no controller_manager'
         if hardware == names.REAL:
             group = ReentrantCallbackGroup()
@@ -122,14 +125,18 @@ class LiveMeasures:
     # In the executor's thread.
 
     def _ask(self) -> None:
-        if not self._client.service_is_ready():
+        if self._asked is not None and not self._asked.done():
+            self._client.remove_pending_request(self._asked)
+        there = self._client.service_is_ready()
+        if not there or time.monotonic() - self._answered_s > controllers.SILENT_S:
             self._limits = None
             self._limits_said = f'no {self._robot.arm.controller_manager} answers'
-            return
-        self._client.call_async(GetParameters.Request(names=[_LIMITS])).add_done_callback(
-            lambda future: self._read(future.result()))
+        if there:
+            self._asked = self._client.call_async(GetParameters.Request(names=[_LIMITS]))
+            self._asked.add_done_callback(lambda future: self._read(future.result()))
 
     def _read(self, reply: GetParameters.Response) -> None:
+        self._answered_s = time.monotonic()
         manager = self._robot.arm.controller_manager
         value = reply.values[0] if reply.values else None
         if value is None or value.type != ParameterType.PARAMETER_BOOL:

@@ -113,6 +113,7 @@ class RosArm:
         self._wanted = (*robot.arm.joints, *robot.gripper.joints)
         self._joints: dict[str, _Joint] = {}
         self._others: set[str] = set()  # names of joints that are not this robot's
+        self._not_numbers: set[str] = set()  # those whose newest position is none
         self._stamp_s, self._came_s = -math.inf, -math.inf  # of the arm's joints together
         self._last_now_s = -math.inf
         self.pace = (Pace(lambda: self._stamp_s, LEAD_S, ALONE_S)
@@ -129,8 +130,10 @@ class RosArm:
                 return TOPIC  # all that it listens to
             return choose_interface(wanted, what, str(robot.file), auto)
         self._topic = names.driver(arm.joint_states, hardware)
-        node.create_subscription(JointStateMsg, self._topic, self._take, qos.DRIVER,
-                                 callback_group=group)
+        node.create_subscription(
+            JointStateMsg, self._topic,
+            lambda message, info: self._take(message, waited_s(info)), qos.DRIVER,
+            callback_group=group)
         self._trajectories: _Channel
         if choose(arm.interface, 'arm', TOPIC) == ACTION:
             self._trajectories = _Action(
@@ -235,10 +238,12 @@ class RosArm:
     def missing(self) -> str:
         """What is not known of the arm yet, for people; '' if all is."""
         with self._lock:
-            missing = self._missing()
+            missing, topic = self._missing(), self._topic
             if not missing:
                 return ''
-            topic = self._topic
+            if none := [name for name in missing if name in self._not_numbers]:
+                return (f'the joint states on {topic} have no number as the position of '
+                        f'{", ".join(none)}: see to the driver')
             there = sorted({*self._joints, *self._others})
             if not there:
                 return f'no joint states come on {topic}: start the driver'
@@ -248,19 +253,29 @@ class RosArm:
     def _missing(self) -> list[str]:
         return [name for name in self._wanted if name not in self._joints]
 
-    def _take(self, message: JointStateMsg) -> None:
+    def _take(self, message: JointStateMsg, age_s: float = 0.0) -> None:
         """Keep a measurement; drivers may send some joints at a time, or others, too.
 
         One whose stamp is not new says nothing: who repeats himself does not measure any more.
+
+        Args:
+            message: the measurement.
+            age_s: how long ago it came [s], on the wall's clock; never before the last one.
         """
         came, stamp_s = self.clock(), messages.time_from_msg(message.header.stamp) / 1e9
-        stamp_s = stamp_s or time.monotonic()
+        stamp_s = stamp_s or time.monotonic() - age_s
         with self._lock:
+            if self.pace is None:
+                came = max(came - age_s, self._came_s)
             for k, name in enumerate(message.name[:len(message.position)]):
                 position, old = message.position[k], self._joints.get(name)
-                if name not in self._wanted or not math.isfinite(position):
+                if name not in self._wanted:
                     self._others.add(name)
                     continue
+                if not math.isfinite(position):
+                    self._not_numbers.add(name)
+                    continue
+                self._not_numbers.discard(name)
                 if old is not None and 0.0 <= old.stamp_s - stamp_s < _CLOCK_JUMP_S:
                     continue
                 if k < len(message.velocity) and math.isfinite(message.velocity[k]):
@@ -506,7 +521,7 @@ class RosCamera:
 
     def _taker(self, part: str) -> Callable[[bytes, Mapping[str, int]], None]:
         def take(data: bytes, info: Mapping[str, int]) -> None:
-            stamp_ns, came = raw_stamp_ns(data), time.monotonic() - _waited_s(info)
+            stamp_ns, came = raw_stamp_ns(data), time.monotonic() - waited_s(info)
             if not stamp_ns:
                 stamp_ns = round(came * 1e9)
                 data = _stamped(data, stamp_ns)
@@ -616,15 +631,15 @@ class RosCamera:
         return Rgbd(rgb, depth_m, matrix, distortion, stamp_ns)
 
 
-def _waited_s(info: Mapping[str, int]) -> float:
+def waited_s(info: Mapping[str, int]) -> float:
     """How long a message waited here for the executor, which may be late [s].
 
     Args:
         info: of the message, as rclpy gives it.
     """
     received_ns = info.get('received_timestamp', 0)
-    waited_s = (time.time_ns() - received_ns) / 1e9 if received_ns else 0.0
-    return min(max(waited_s, 0.0), _LONGEST_WAIT_S)  # the clock may have been set meanwhile
+    seconds = (time.time_ns() - received_ns) / 1e9 if received_ns else 0.0
+    return min(max(seconds, 0.0), _LONGEST_WAIT_S)  # the clock may have been set meanwhile
 
 
 def _stamped(data: bytes, stamp_ns: int) -> bytes:

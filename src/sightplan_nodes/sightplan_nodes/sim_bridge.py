@@ -263,8 +263,8 @@ class SimBridge(WorldNode):
         self._hardware: SimulatedHardware | None = None
         if self._side is not None:
             # Who watches over the arm re-arms it, not a reset.
-            self._options = {'execution': names.ARM, 'robot': self._side.settings.robot,
-                             'rearm': False, **self._options}
+            self._options = {**self._options, 'execution': names.ARM,
+                             'robot': self._side.settings.robot, 'rearm': False}
         self._make_world = make_world
         self._worlds: dict[str, SimWorld] = {}
         self._memory = FreedMemory()

@@ -449,6 +449,22 @@ def test_what_stops_by_itself_is_kept_as_well(bench, tmp_path) -> None:
         assert 'command_failed' in file.read_text()
 
 
+def test_a_stop_that_cannot_be_kept_is_told_of_and_kept_later(bench, tmp_path) -> None:
+    folder = tmp_path / 'state'
+    with bench(latch_file=str(folder / 'stopped.json')) as b:
+        b.client.load()
+        folder.rmdir()
+        folder.write_text('')  # in the way
+        assert b.client.trigger(names.stop(WORLD)).success
+        time.sleep(1.0)
+        waiting = '; '.join(b.client.statuses[-1].waiting_for)
+        assert 'cannot be kept in' in waiting and 'latch_file' in waiting
+        folder.unlink()
+        time.sleep(1.5)
+        assert 'stop_request' in (folder / 'stopped.json').read_text()
+        assert 'cannot be kept' not in '; '.join(b.client.statuses[-1].waiting_for)
+
+
 @pytest.mark.parametrize('content', [b'', b'\xff', b'[]', b'{"cause": "nonsense"}'])
 def test_a_file_that_cannot_be_read_is_a_stop(bench, tmp_path, content: bytes) -> None:
     file = tmp_path / 'stopped.json'

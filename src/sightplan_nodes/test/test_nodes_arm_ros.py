@@ -83,6 +83,28 @@ def test_joints_may_come_apart_and_missing_ones_are_named(arm) -> None:
     assert arm.state().stamp_s == 1.0, 'as old as its oldest joint'
 
 
+def test_a_position_that_is_no_number_is_named(arm) -> None:
+    arm._take(states(1.0, positions=[float('nan'), *[0.0] * 8]))
+    assert arm.state() is None
+    assert arm.missing() == ('the joint states on joint_states have no number as the position of '
+                             'panda_joint1: see to the driver')
+    arm._take(states(1.1, JOINTS[1:]))
+    arm._take(states(1.2))
+    assert arm.missing() == ''
+
+
+def test_joint_states_count_from_when_they_came_here(arm) -> None:
+    arm._take(states(1.0), 0.15)
+    assert 0.15 <= arm.state_age_s() < LIMIT_S
+    assert arm.now_s() >= 1.1, 'as long as it may be guessed'
+    arm._take(states(1.01), 0.0)
+    came_s = arm._came_s
+    arm._take(states(1.02), 0.2)
+    assert arm._came_s >= came_s, 'the clock was set: none came before the last'
+    arm._take(states(0.0), 0.1)
+    assert time.monotonic() - arm.state().stamp_s >= 0.1
+
+
 def test_who_repeats_himself_measures_no_more(arm) -> None:
     arm._take(states(1.0))
     first = arm._came_s
@@ -611,7 +633,7 @@ def test_what_cannot_be_used_is_named(eye: Eye, part: str, fields: dict, words: 
     ({'received_timestamp': 10**19}, 0.0, 0.0),  # the clock was set back
     ({'received_timestamp': 10**9}, 0.2, 0.2)])
 def test_how_long_a_message_waited_is_believed_within_bounds(info, least_s, most_s) -> None:
-    assert least_s <= ros_arm._waited_s(info) <= most_s
+    assert least_s <= ros_arm.waited_s(info) <= most_s
 
 
 def test_a_picture_is_as_old_as_its_arrival_and_not_as_its_turn() -> None:

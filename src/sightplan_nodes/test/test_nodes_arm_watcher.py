@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from rcl_interfaces.msg import ParameterType
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from sightplan_interfaces import msg
@@ -23,7 +24,15 @@ from sightplan_arm import watcher
 from sightplan_arm.config import load_robot
 from sightplan_arm.gate_status import GUARANTEES
 from sightplan_arm.hardware import JointTrajectory
-from sightplan_nodes import arm_live, arm_side, calls, controllers, names, qos
+from sightplan_nodes import (
+    arm_live,
+    arm_side,
+    arm_watcher,
+    calls,
+    controllers,
+    names,
+    qos,
+)
 from sightplan_nodes.arm_bridge import ArmBridge
 from sightplan_nodes.arm_watcher import ArmWatcher, ControllerLock
 from sightplan_nodes.calls import ServiceCaller
@@ -272,6 +281,29 @@ def test_no_skill_begins_without_what_is_required(guarded, monkeypatch) -> None:
         g.beats.close()
 
 
+def test_within_a_skill_nothing_moves_while_the_watcher_does_not_hear_the_gate(
+        guarded, monkeypatch) -> None:
+    """It leaves an arm alone that has stood for a while without a gate, though it lives itself."""
+    g = guarded
+    monkeypatch.setattr(arm_side, 'BEATS_COME_S', 0.5)
+    monkeypatch.setattr(watcher, 'SETTLE_S', 0.1)
+    node = watcher_of(g.robot)
+    with spinning(*g.nodes, node):
+        assert g.client.load().error_msg == ''
+        assert g.client.execute().error_msg == ''
+        moved = len(g.driver.followed)
+        monkeypatch.setattr(g.bridge._side, '_await_guarantees', lambda: None)  # of the beginning
+        node._watcher.beat = lambda *age_s: None
+        eventually(lambda: g.listener.is_in(STATUS.REARMED), 'that it watches no more')
+        time.sleep(0.5)  # some heartbeats later
+        assert ('no heartbeat of arm_bridge, which arm_watcher needs'
+                in g.client.execute().error_msg)
+        assert len(g.driver.followed) == moved
+        del node._watcher.beat
+        eventually(lambda: g.client.execute().error_msg == '')
+        g.beats.close()
+
+
 @pytest.mark.parametrize('bridge', [True, False])
 def test_a_live_check_asks_the_world_or_listens_to_the_drivers(guarded, bridge) -> None:
     g = guarded
@@ -322,49 +354,105 @@ def test_the_controller_manager_is_asked_whether_it_enforces_limits(tmp_path) ->
 
 
 class Manager:
-    """A controller_manager's client as a node has it, and what it is asked."""
+    """A controller_manager as a node has it: its clients, and what they ask.
 
-    srv_name = '/controller_manager/switch_controller'
+    Attributes:
+        asked: to switch.
+        ok: what it says of a switch.
+        stuck: whether it switches nothing all the same.
+        silent: whether it answers nothing.
+        states: of its controllers.
+        pending: questions without an answer.
+    """
 
-    def __init__(self, service: str = 'switch_controller') -> None:
+    def __init__(self) -> None:
         self.asked: list[SimpleNamespace] = []
         self.ok = self.there = True
-        self.silent = False
+        self.silent = self.stuck = False
         self.states: dict[str, str] = {}
         self.fatal: list[str] = []
-        self.service, self.timer = service, lambda: None
+        self.pending: list[object] = []
+        self.limits: object = None
+        self.timer: Callable[[], None] = lambda: None
 
-    def create_client(self, kind: object, name: str, callback_group: object) -> Manager:
-        assert name == f'controller_manager/{self.service}'
-        return self
+    def create_client(self, kind: object, name: str, callback_group: object) -> SimpleNamespace:
+        answer = {'switch_controller': self._switch, 'list_controllers': self._list,
+                  'get_parameters': lambda request: self.limits}[name.rpartition('/')[2]]
+        return SimpleNamespace(
+            srv_name=f'/{name}', service_is_ready=lambda: self.there,
+            call_async=lambda request: self._call(answer, request),
+            remove_pending_request=self.pending.remove)
 
     def create_timer(self, period_s: float, call: Callable[[], None], **options: object) -> None:
         self.timer = call
 
-    def service_is_ready(self) -> bool:
-        return self.there
-
-    def call_async(self, request: SimpleNamespace) -> SimpleNamespace:
-        self.asked.append(request)
-        reply = SimpleNamespace(ok=self.ok, controller=[
-            SimpleNamespace(name=name, state=state) for name, state in self.states.items()])
-        return SimpleNamespace(add_done_callback=lambda call: None if self.silent else call(
-            SimpleNamespace(result=lambda: reply)))
-
     def get_logger(self) -> SimpleNamespace:
         return SimpleNamespace(fatal=lambda text, **options: self.fatal.append(text))
+
+    def _call(self, answer: Callable[[object], object], request: object) -> SimpleNamespace:
+        reply, silent = answer(request), self.silent
+        future = SimpleNamespace(
+            done=lambda: not silent, result=lambda: reply,
+            add_done_callback=lambda call: None if silent else call(future))
+        self.pending += [future] * silent
+        return future
+
+    def _switch(self, request: SimpleNamespace) -> SimpleNamespace:
+        self.asked.append(request)
+        if self.ok and not self.stuck:
+            self.states |= dict.fromkeys(getattr(request, 'activate_controllers', []), 'active')
+            self.states |= dict.fromkeys(getattr(request, 'deactivate_controllers', []),
+                                         'inactive')
+        return SimpleNamespace(ok=self.ok)
+
+    def _list(self, request: object) -> SimpleNamespace:
+        return SimpleNamespace(controller=[SimpleNamespace(name=name, state=state)
+                                           for name, state in self.states.items()])
 
 
 class Request(SimpleNamespace):
     BEST_EFFORT = 1
 
 
-def test_a_controller_is_deactivated_and_activated_by_its_manager(monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, 'controller_manager_msgs.srv', SimpleNamespace(
-        SwitchController=SimpleNamespace(Request=Request)))
+def test_a_silent_controller_manager_is_not_believed_for_ever(monkeypatch) -> None:
     manager = Manager()
-    lock = ControllerLock(manager, load_robot('panda'))
+    manager.limits = SimpleNamespace(values=[SimpleNamespace(
+        type=ParameterType.PARAMETER_BOOL, bool_value=True)])
+    measures = LiveMeasures(manager, load_robot('panda'), names.REAL)
+    manager.timer()
+    assert measures.observed((), '').command_limits is True
+    manager.silent = True
+    manager.timer()
+    assert measures.observed((), '').command_limits is True, 'it may be slow'
+    monkeypatch.setattr(controllers, 'SILENT_S', -1.0)
+    for _ in range(5):
+        manager.timer()
+    seen = measures.observed((), '')
+    assert (seen.command_limits, seen.command_limits_said) == (
+        None, 'no controller_manager answers')
+    assert len(manager.pending) == 1
+    manager.silent = False
+    monkeypatch.setattr(controllers, 'SILENT_S', 3.0)
+    manager.timer()
+    assert measures.observed((), '').command_limits is True
+
+
+@pytest.fixture
+def managed(monkeypatch):
+    """A controller_manager whose controller of the arm is active, and the lock by it."""
+    monkeypatch.setitem(sys.modules, 'controller_manager_msgs.srv', SimpleNamespace(
+        SwitchController=SimpleNamespace(Request=Request),
+        ListControllers=SimpleNamespace(Request=Request)))
+    manager = Manager()
+    manager.states = {'panda_arm_controller': 'active'}
+    return manager, ControllerLock(manager, load_robot('panda'))
+
+
+def test_a_controller_is_deactivated_and_activated_by_its_manager(managed) -> None:
+    manager, lock = managed
     assert lock.missing() == ''
+    manager.timer()
+    assert not manager.asked, 'nothing is wanted of it yet'
     lock.close()
     assert manager.asked[-1] == Request(strictness=1,
                                         deactivate_controllers=['panda_arm_controller'])
@@ -372,12 +460,14 @@ def test_a_controller_is_deactivated_and_activated_by_its_manager(monkeypatch) -
     lock.open()
     assert manager.asked[-1].activate_controllers == ['panda_arm_controller']
     assert not lock.is_closed()
+    assert lock.why_locked(LIMIT_S) == ''
     manager.ok = False
     lock.close()
     assert not lock.is_closed()
     assert 'panda_arm_controller was not deactivated' in manager.fatal[-1]
+    manager.states['panda_arm_controller'] = 'inactive'
     lock.open()
-    assert 'panda_arm_controller was not activated' in lock.why_locked(LIMIT_S)
+    assert 'panda_arm_controller was not activated' in lock.why_locked(0.01)
     manager.ok = True
     lock.open()
     assert lock.why_locked(LIMIT_S) == ''
@@ -390,6 +480,35 @@ def test_a_controller_is_deactivated_and_activated_by_its_manager(monkeypatch) -
     assert 'has not answered' in lock.why_locked(0.01)
 
 
+@pytest.mark.parametrize('close', [True, False])
+def test_a_switch_that_is_said_to_be_done_is_not_believed(managed, monkeypatch, close) -> None:
+    """At best effort a manager says so of a controller that has stayed as it was."""
+    manager, lock = managed
+    manager.states['panda_arm_controller'] = 'active' if close else 'inactive'
+    manager.stuck = True
+    (lock.close if close else lock.open)()
+    assert not lock.is_closed()
+    said = f'panda_arm_controller is {"active" if close else "inactive"}'
+    if close:
+        assert said in manager.fatal[-1]
+    else:
+        assert said in lock.why_locked(0.01)
+    manager.stuck = False
+    monkeypatch.setattr(arm_watcher, 'OPEN_AGAIN_S', 0.0)
+    if close:
+        manager.states['panda_arm_controller'] = 'inactive'  # it only took a while
+        manager.timer()
+        assert lock.is_closed()
+    else:
+        manager.timer()
+        assert len(manager.asked) == 2, 'it is asked again'
+        assert lock.why_locked(LIMIT_S) == ''
+        asked = len(manager.asked)
+        manager.states['panda_arm_controller'] = 'inactive'
+        manager.timer()
+        assert len(manager.asked) == asked, 'somebody else wants it so'
+
+
 @pytest.mark.parametrize(('states', 'said'), [
     ({'panda_arm_controller': 'active'}, ''),
     ({'panda_arm_controller': 'inactive'}, 'is inactive: activate it'),
@@ -399,13 +518,13 @@ def test_a_controller_must_be_active(monkeypatch, states, said) -> None:
     """An inactive one has its topics and services, too."""
     monkeypatch.setitem(sys.modules, 'controller_manager_msgs.srv', SimpleNamespace(
         ListControllers=SimpleNamespace(Request=Request)))
-    manager = Manager('list_controllers')
+    manager = Manager()
     manager.silent, manager.states = states is None, states or {}
     state = ControllerState(manager, load_robot('panda'))
     assert 'does not say' in state.missing(), 'nobody has been asked yet'
     manager.timer()
     assert said in state.missing() and bool(said) == bool(state.missing())
-    monkeypatch.setattr(controllers, '_SILENT_S', -1.0)
+    monkeypatch.setattr(controllers, 'SILENT_S', -1.0)
     assert 'does not say' in state.missing(), 'an old answer counts for nothing'
     manager.there = False
     assert state.missing() == '', 'a driver without a controller_manager'
