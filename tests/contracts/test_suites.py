@@ -13,7 +13,7 @@ import functools
 import json
 import os
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -399,10 +399,16 @@ def test_scoring_again_equals_live(name: str, data: Callable[[str], Path], tmp_p
     code, found, _ = command(capsys, name, 'score', '--data', data(name), '--predictions', path)
     assert code == 0 and found['missing'] == []
     assert found['measures'] == summary['measures']
-    assert (found['items'], found['unread']) == (summary['items'], summary['unread'])
+    assert (_count(found), found['unread']) == (summary['items'], summary['unread'])
     path.write_text(''.join(path.read_text().splitlines(keepends=True)[1:]))
     code, found, err = command(capsys, name, 'score', '--data', data(name), '--predictions', path)
     assert code == 0 and found['missing'] == [lines[0]['id']] and lines[0]['id'] in err
+
+
+def _count(found: Mapping[str, Any]) -> int:
+    """How many items were scored: a suite's own command may list them."""
+    items: int | list[Any] = found['items']
+    return len(items) if isinstance(items, list) else items
 
 
 def _worthless(suite: Suite, text: str, sample: Any, truth: Any) -> None:
@@ -434,7 +440,7 @@ def test_replies_without_an_answer_never_score(
     path.write_text(''.join(json.dumps({'id': sample.id, 'answer': text}) + '\n'
                             for (sample, _), text in zip(samples, replies, strict=False)))
     code, found, _ = command(capsys, name, 'score', '--data', data(name), '--predictions', path)
-    assert code == 0 and found['unread'] == found['items'] == min(len(samples), count)
+    assert code == 0 and found['unread'] == _count(found) == min(len(samples), count)
     assert found['measures'][suite.primary(SAMPLES).name]['value'] == 0.0
 
 

@@ -291,7 +291,7 @@ def test_score_needs_no_picture(tmp_path, capsys):
         assert found['items'][1]['cause'] == 'missing_unit'
         assert found['causes'] == {'missing_unit': 1} and found['missing'] == ['e']
         reasons = ' '.join(f'{one["file"]} {one["reason"]}' for one in found['skipped'])
-        assert 'reaches beyond' in reasons and 'p.jsonl:4 no record of' in reasons
+        assert 'reaches beyond' in reasons and "p.jsonl:4 id = 'z': no record of" in reasons
         assert 'p.jsonl:5 id is missing' in reasons and 'its record cannot be used' in reasons
         assert 'e' in err
 

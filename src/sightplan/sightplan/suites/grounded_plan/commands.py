@@ -78,11 +78,13 @@ def _print_score(found: dict[str, Any], tasks: int, zero: bool) -> None:
         note(f'sightplan suite: WARNING: {len(found["missing"])} of {tasks} tasks have no '
              f'prediction, such as {found["missing"][0]}; they '
              + ('count 0' if zero else 'are NOT scored (--missing zero counts them 0)'))
+    for field, where in list(found['unknown_fields'].items())[:_MOST_NAMED]:
+        note(f'sightplan suite: {where}: {field} is unknown, and is read over')
     if found['skipped']:
         note(f'sightplan suite: {len(found["skipped"])} skipped:')
     for item in found['skipped'][:_MOST_NAMED]:
-        name = f'{item["id"]}: ' if 'id' in item else ''
-        note(f'  {item["file"]}: {name}{item["reason"]}')
+        about = f' (of {item["id"]})' if 'id' in item else ''
+        note(f'  {item["file"]}: {item["reason"]}{about}')
     if len(found['skipped']) > _MOST_NAMED:
         note(f'  ... and {len(found["skipped"]) - _MOST_NAMED} more (--json has all)')
 

@@ -51,10 +51,12 @@ class PredictionFile:
     Attributes:
         predictions: what can be used: place in the file, and line.
         skipped: ``file`` (with the line) and ``reason`` of what cannot.
+        unknown: fields that are read over, each with the first place where it is.
     """
 
     predictions: tuple[tuple[str, Prediction], ...]
     skipped: tuple[dict[str, str], ...]
+    unknown: Mapping[str, str]
 
 
 def read_predictions(path: Path, table: FieldTable | None = None) -> PredictionFile:
@@ -69,21 +71,40 @@ def read_predictions(path: Path, table: FieldTable | None = None) -> PredictionF
     """
     names = (table or field_table()).prediction
     found: dict[str, tuple[str, Prediction]] = {}
-    skipped = []
+    skipped, unknown = [], dict[str, str]()
+    called = {other for ours in names.values() for other in ours}
     for where, content, wrong in entries_of(path):
-        line = renamed(content, names) if isinstance(content, dict) else {}
-        name = line.get('id')
-        if wrong or not isinstance(name, (str, int)) or isinstance(name, bool):
-            skipped.append({'file': where, 'reason': wrong or (
-                'id is missing (add it)' if 'id' not in line else f'id = {name!r} is no text')})
+        entry = content if isinstance(content, dict) else {}
+        line = renamed(entry, names)
+        for field in entry.keys() - called:
+            unknown.setdefault(field, where)
+        if reason := wrong or _wrong(entry, line, names):
+            skipped.append({'file': where, 'reason': reason})
             continue
+        name = line['id']
         if str(name) in found:
             raise InputError(f'{where}: id = {name!r} is there twice, first at '
                              f'{found[str(name)][0]}; keep one of them')
         found[str(name)] = where, Prediction(
             str(name), line.get('actions', line.get('answer')), str(line.get('coords', '')),
             str(line.get('model', '')))
-    return PredictionFile(tuple(found.values()), tuple(skipped))
+    return PredictionFile(tuple(found.values()), tuple(skipped), unknown)
+
+
+def _wrong(entry: Mapping[str, Any], line: Mapping[str, Any],
+           names: Mapping[str, Sequence[str]]) -> str:
+    """Why a line cannot be used; '' if it can. That its plan cannot be read is no such reason."""
+    name = line.get('id')
+    if name is None:
+        return 'id is missing (add it)'
+    if not isinstance(name, (str, int)) or isinstance(name, bool):
+        return f'id = {name!r} is no text'
+    if entry.keys().isdisjoint({*names['actions'], *names['answer']}):
+        return 'answer is missing (add it, or actions)'
+    content = line.get('actions', line.get('answer'))
+    if not isinstance(content, str | list | dict | None):
+        return f'answer = {content!r} is no text, nor are these actions'
+    return ''
 
 
 def steps_of(prediction: Prediction, item: Item, coords: str = '',
@@ -126,7 +147,8 @@ def score_file(data: Dataset, path: Path, criterion: str = scoring.IOU, coords: 
 
     Returns:
         ``items`` (one for each task that is scored), ``measures``, ``unread`` (how many cannot
-        be read), ``skipped`` (what was left out, with ``file`` and ``reason``), ``missing`` (ids
+        be read), ``skipped`` (what was left out, with ``file`` and ``reason``),
+        ``unknown_fields`` (which are read over, each with its first place), ``missing`` (ids
         of usable tasks without a prediction) and what ``scoring.summarise`` tells.
 
     Raises:
@@ -144,7 +166,8 @@ def score_file(data: Dataset, path: Path, criterion: str = scoring.IOU, coords: 
         if item is None:
             skipped.append({'file': where, 'id': prediction.id, 'reason': (
                 f'its record cannot be used ({unusable[prediction.id]})'
-                if prediction.id in unusable else f'no record of {data.where} has this id')})
+                if prediction.id in unusable else
+                f'id = {prediction.id!r}: no record of {data.where} has this id')})
         else:
             lines.append(_line(item, prediction, criterion, coords, table))
     answered = {line['id'] for line in lines}
@@ -154,6 +177,7 @@ def score_file(data: Dataset, path: Path, criterion: str = scoring.IOU, coords: 
     return {'items': [_shown(line) for line in lines],
             'measures': aggregates(lines, scoring.MEASURES),
             'unread': sum(bool(line['unread']) for line in lines), 'skipped': skipped,
+            'unknown_fields': dict(sorted(read.unknown.items())),
             'missing': [item.id for item in left],
             **scoring.summarise(lines), 'grasp_criterion': criterion}
 
