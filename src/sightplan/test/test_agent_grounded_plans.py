@@ -137,7 +137,7 @@ def test_instances_are_planned_for() -> None:
     boxes = sorted(step['bbox'] for step in actions(both) if step['action'] == 'grasp')
     assert boxes == [[0.1, 0.4, 0.2, 0.5], [0.3, 0.4, 0.4, 0.5]]
     assert both.probability == 1.0
-    assert 'names nothing that is known' in tidy.unread
+    assert "'tidy'" in tidy.unread
     assert '0 fork seen' in fork.unread
     assert desk.asked == [('scene', 2, '')], 'it looks once at a picture, and says nothing'
 

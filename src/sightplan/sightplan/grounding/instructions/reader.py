@@ -24,6 +24,10 @@ LONGEST = 2000
 """An instruction has at most so many characters."""
 
 
+_PLACING = ('on', 'onto', 'in', 'into', 'inside')
+_VAGUE = ('it', 'inside', 'there')
+
+
 class UnreadError(InputError):
     """An instruction that the reader cannot read; says which part."""
 
@@ -47,7 +51,9 @@ class _Lexicon(Record):
     leftmost: tuple[str, ...]
     rightmost: tuple[str, ...]
     but: tuple[str, ...]
-    read_over: tuple[str, ...]
+    ignored: tuple[str, ...]
+    wanting: tuple[str, ...]
+    only_with: dict[str, tuple[str, ...]]
     phrases: tuple[str, ...]
     openers: tuple[str, ...]
     asked: tuple[str, ...]
@@ -159,6 +165,9 @@ class _Sentence:
             raise self._unread('it names two drawers')
         goods = self._goods()
         self._refuse_unknown()
+        if goods and not self._says(_lexicon().wanting) and not self._says(
+                [*_lexicon().only_with]):
+            raise self._unread('it does not tell what is wanted')
         if not drawers:
             if not goods:
                 raise self._unread('it names nothing that is known, and no drawer')
@@ -174,14 +183,21 @@ class _Sentence:
         """
         words = _lexicon()
         ends = [phrase for end in words.drawer_ends for phrase in end.words]
-        for phrase in (*words.phrases, *ends, *words.drawer_is_open, *words.opens_drawer):
-            for begin in self._where(phrase):
-                self._use(begin, len(phrase.split()))
+        for phrase in (*words.phrases, *words.wanting, *ends, *words.drawer_is_open,
+                       *words.opens_drawer):
+            if phrase not in words.only_with:
+                for begin in self._where(phrase):
+                    self._use(begin, len(phrase.split()))
         for phrase in words.openers:
             if 0 in self._where(phrase):
                 self._use(0, len(phrase.split()))
         for place, (at, said) in enumerate(self._words()):
-            if at in self._used or said == '_' or said in words.read_over:
+            if said in words.only_with:
+                if self._says(words.only_with[said]):
+                    continue
+                raise self._unread(f'{said!r} is known only together with '
+                                   f'{" or ".join(map(repr, words.only_with[said]))}')
+            if at in self._used or said == '_' or said in words.ignored:
                 continue
             if said.isdigit():
                 raise self._unread(f'numbers are read as words, not as {said!r}')
@@ -208,10 +224,27 @@ class _Sentence:
         return Place(DRAWER, level=self._tokens[index].partition(':')[2])
 
     def _ends_closed(self) -> bool:
-        for end in _lexicon().drawer_ends:
-            if self._says(end.words):
-                return end.closed
-        raise self._unread('it does not tell whether the drawer is to be open or closed')
+        """How the drawer is to be in the end.
+
+        Raises:
+            UnreadError: that is not said, or both are.
+        """
+        found: list[tuple[int, int, int, bool]] = []  # list of phrases, first word, end, closed
+        for number, end in enumerate(_lexicon().drawer_ends):
+            for phrase in end.words:
+                for at in self._where(phrase):
+                    last = at + len(phrase.split())
+                    if not any(one < number and at < stop and begin < last
+                               for one, begin, stop, _ in found):
+                        found.append((number, at, last, end.closed))
+        if not found:
+            raise self._unread('it does not tell whether the drawer is to be open or closed')
+        first = min(found)
+        opens = len(_lexicon().drawer_ends) - 1  # it may be opened before it is closed
+        for number, at, _, closed in found:
+            if closed is not first[3] and (number != opens or at > first[1]):
+                raise self._unread('it tells both that the drawer is to be open and closed')
+        return first[3]
 
     def _was_open(self) -> bool | None:
         """How it is at the beginning, where the words tell."""
@@ -240,6 +273,10 @@ class _Sentence:
                 places.append((mention.start, self._place(mention, categories[0])))
                 self._used.update(range(mention.start, mention.end))
                 continue
+            if self._tokens[mention.start - 1:mention.start] and self._tokens[
+                    mention.start - 1] in _PLACING:
+                raise self._unread(f'nothing is put {self._tokens[mention.start - 1]} a '
+                                   f'{self._tokens[mention.noun]}')
             described, skip_to = self._describe(mention, categories)
             self._used.update(range(mention.start, skip_to))
             things.append((mention.start, described))
@@ -250,6 +287,10 @@ class _Sentence:
             raise self._unread('it does not tell where they go')
         if len(distinct) == 1:
             return tuple((one, distinct[0]) for _, one in things)
+        if any(place.kind == DRAWER for place in distinct):
+            raise self._unread('beside a drawer it names another place: make two sentences of it')
+        if vague := self._vague():
+            raise self._unread(f'of several places it does not tell which {vague!r} is')
         goods = []
         for start, one in things:
             after = [place for at, place in sorted(places, key=lambda item: item[0]) if at > start]
@@ -257,9 +298,17 @@ class _Sentence:
                 raise self._unread('it does not tell where all of them go')
             goods.append((one, after[0]))
         for place in distinct:
-            if place.kind != DRAWER and all(place != where for _, where in goods):
+            if all(place != where for _, where in goods):
                 raise self._unread(f'nothing goes to the {place.kind}')
         return tuple(goods)
+
+    def _vague(self) -> str:
+        """A word that stands for one of several places; '' if there is none."""
+        said = [word for _, word in self._words()]
+        for phrase in _lexicon().phrases:
+            for at in self._where(phrase):
+                said[at:at + len(phrase.split())] = [''] * len(phrase.split())
+        return next((word for word in said if word in _VAGUE), '')
 
     def _place(self, mention: _Mention, kind: str) -> Place:
         words = _lexicon()
@@ -313,6 +362,9 @@ class _Sentence:
             end += 2
         before = mention.before
         sided = {*words.leftmost, *words.rightmost} & {*before}
+        if len(sided) > 1 or len({*before} & {*words.colours}) > 1 or len(numbers) > (
+                1 + ('of' in before)):
+            raise self._unread(f'of {" ".join(before)!r} it does not know what is meant')
         anchored = self._anchored(end)
         if anchored is not None:
             if sided or not (singular or numbers):
@@ -326,6 +378,8 @@ class _Sentence:
         if but:
             if sided:
                 raise self._unread('it does not know left or right together with "but"')
+            if not {'all', 'every', 'each'} & {*before}:
+                raise self._unread('it knows "but" only after "all"')
             left_out, end = self._one(end + but, categories, mention.colour)
             return replace(things, choice=Choice.ALL_BUT, but=left_out, total=None), end
         side, used = self._side(before, mention.end)
@@ -336,6 +390,8 @@ class _Sentence:
             return replace(things, choice=side, count=1), mention.end + used
         if not {'all', 'every', 'each', 'both'} & {*some} and {*words.numbers} & {*some}:
             raise self._unread('it does not tell which of them')
+        if numbers and numbers[-1] == 1 and not singular and not {'every', 'each'} & {*before}:
+            raise self._unread('it does not tell which one')
         return replace(things, total=things.total or (1 if singular else None)), mention.end
 
     def _is_singular(self, mention: _Mention) -> bool:
@@ -373,7 +429,7 @@ class _Sentence:
                                 (Choice.RIGHTMOST, words.rightmost)):
             if any(option in before for option in options):
                 return choice, 0
-            used = self._starts(after, options)
+            used = self._starts(after, [option for option in options if ' ' in option])
             if used:
                 return choice, used
         return None, 0
@@ -396,6 +452,8 @@ class _Sentence:
         if anchored is not None:
             return replace(things, choice=Choice.NEAREST, anchor=anchored[0],
                            count=1, total=None), anchored[1]
+        if len({*words.leftmost, *words.rightmost} & {*tokens[at:k]}) > 1:
+            raise self._unread('it does not tell which one is left out')
         side, used = self._side(tokens[at:k], end)
         if side is not None:
             return replace(things, choice=side, count=1, total=None), end + used
