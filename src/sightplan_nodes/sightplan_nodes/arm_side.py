@@ -157,7 +157,7 @@ class ArmSide:
         self._others_stop: Callable[[], None] = _ready
         self._others_rearm: Callable[[], None] = _ready
         self._acts = threading.Condition()  # guards the three, and what the gate requires
-        self._closing = threading.Event()
+        self._closing, self._showing = threading.Event(), threading.Lock()
         name = node.get_name()
         self._status_pub = node.create_publisher(msg.ArmStatus, names.arm_status(name),
                                                  qos.LATCHED)
@@ -568,7 +568,8 @@ class ArmSide:
         before = latch.unkept
         latch.follow()
         if latch.unkept != before and gate is not None:
-            self._show_status(gate.status())
+            with self._showing:  # a status that is older than what was shown is not shown
+                self._publish_status(gate.status())
 
     def _answering(self, callback: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
         """A service's callback that answers whatever goes wrong.
@@ -674,6 +675,10 @@ class ArmSide:
         return MESSAGES.header(self._node.get_clock().now().nanoseconds)
 
     def _show_status(self, status: GateStatus) -> None:
+        with self._showing:
+            self._publish_status(status)
+
+    def _publish_status(self, status: GateStatus) -> None:
         if self._closing.is_set():
             return
         self._status_pub.publish(msg.ArmStatus(
@@ -697,7 +702,8 @@ class ArmSide:
         changed = [one.name for one in missing] != [one.name for one in self._lacking]
         self._lacking = missing
         if changed and gate is not None:
-            self._show_status(gate.status())
+            with self._showing:  # a status that is older than what was shown is not shown
+                self._publish_status(gate.status())
         if self._pace_beat is not None:
             self._tell_pace(guarantees)
         said = json.dumps([(one.name, one.holds, one.required) for one in guarantees])

@@ -247,13 +247,17 @@ class _ServiceLock:
     def _hear(self, close: bool, why: str) -> None:
         """Take whether the driver does what was asked for: why not, '' if it does."""
         if why:
-            self._node.get_logger().fatal(f'the driver is not {"" if close else "un"}locked: '
-                                          f'{why}', throttle_duration_sec=1.0)
+            self._complain(close, why)
+        elif self._wanted == close:
+            self._why_locked, self._closed = '', close
+        if self._wanted == close:
+            self._known.set()
+
+    def _complain(self, close: bool, why: str) -> None:
+        self._node.get_logger().fatal(f'the driver is not {"" if close else "un"}locked: {why}',
+                                      throttle_duration_sec=1.0)
         if self._wanted == close:
             self._why_locked = why
-            if not why:
-                self._closed = close
-                self._known.set()
 
 
 class SimulatedLock(_ServiceLock):
@@ -273,7 +277,8 @@ class ControllerLock(_ServiceLock):
     """Deactivates the arm's controller through its controller_manager, and activates it again.
 
     What the manager says of a switch is not believed, for at best effort one is called done that
-    has changed nothing; what it lists is. It is asked until that is so.
+    has changed nothing; what it lists is. It is asked until that is so: to activate the controller
+    only as long as whoever re-arms waits.
     """
 
     def __init__(self, node: Node, robot: RobotConfig) -> None:
@@ -296,13 +301,13 @@ class ControllerLock(_ServiceLock):
             return client, request, lambda reply: '' if reply.ok else (
                 f'{arm.controller} was not {"de" if close else ""}activated')
         super().__init__(node, switch)
-        self._name = arm.controller
+        self._name, self._opened_s = arm.controller, -math.inf
         self._listed = ControllerState(node, robot, self._judge)
 
     def _hear(self, close: bool, why: str) -> None:
         """Look whether a switch that is called done is; contract in the base class."""
         if why:
-            super()._hear(close, why)
+            self._complain(close, why)
         else:
             self._listed.ask()
 
@@ -312,9 +317,14 @@ class ControllerLock(_ServiceLock):
         if close is None or self._known.is_set():
             return
         so = state not in ('', 'active') if close else state == 'active'
-        super()._hear(close, '' if so else f'{self._name} is {state or "not there"}')
-        if not so and not close and time.monotonic() - self._asked_s >= OPEN_AGAIN_S:
-            self.open()  # to close it is asked again anyway
+        if so:
+            super()._hear(close, '')
+            return
+        self._complain(close, f'{self._name} is {state or "not there"}')
+        now_s = time.monotonic()
+        if not close and now_s - self._asked_s >= OPEN_AGAIN_S and (
+                now_s - self._opened_s < UNLOCK_S):
+            self._turn(False)  # to close it is asked again anyway
 
     def close(self) -> None:
         """Deactivate the controller."""
@@ -324,6 +334,7 @@ class ControllerLock(_ServiceLock):
     def open(self) -> None:
         """Activate the controller."""
         if not self._lacking:
+            self._opened_s = time.monotonic()
             super().open()
 
     def is_closed(self) -> bool:

@@ -46,7 +46,7 @@ class ControllerState:
         self._heard = heard
         self._controller, self._manager = robot.arm.controller, robot.arm.controller_manager
         self._client: Any = None
-        self._said, self._heard_s = '', -math.inf
+        self._said, self._heard_s, self._asked_s = '', -math.inf, -math.inf
         self._asked: Any = None
         try:
             kind = importlib.import_module('controller_manager_msgs.srv').ListControllers
@@ -72,10 +72,14 @@ class ControllerState:
                       'a moment, or see to the driver')
 
     def ask(self) -> None:
-        """Ask now, as every second."""
+        """Ask now, as every second, unless an answer is waited for."""
+        now_s = time.monotonic()
         if self._asked is not None and not self._asked.done():
+            if now_s - self._asked_s < SILENT_S:
+                return
             self._client.remove_pending_request(self._asked)
         if self._client.service_is_ready():
+            self._asked_s = now_s
             self._asked = self._client.call_async(self._kind.Request())
             self._asked.add_done_callback(lambda future: self._read(future.result()))
 

@@ -49,7 +49,7 @@ class LiveMeasures:
         self._lock = threading.Lock()
         self._limits: bool | None = None
         self._asked: Any = None
-        self._answered_s = -math.inf
+        self._answered_s = self._asked_s = -math.inf
         self._limits_said = 'the simulated hardware has no controller_manager'
         if hardware == names.REAL:
             group = ReentrantCallbackGroup()
@@ -125,13 +125,16 @@ class LiveMeasures:
     # In the executor's thread.
 
     def _ask(self) -> None:
-        if self._asked is not None and not self._asked.done():
-            self._client.remove_pending_request(self._asked)
-        there = self._client.service_is_ready()
-        if not there or time.monotonic() - self._answered_s > controllers.SILENT_S:
+        there, now_s = self._client.service_is_ready(), time.monotonic()
+        if not there or now_s - self._answered_s > controllers.SILENT_S:
             self._limits = None
             self._limits_said = f'no {self._robot.arm.controller_manager} answers'
+        if self._asked is not None and not self._asked.done():
+            if now_s - self._asked_s < controllers.SILENT_S:
+                return
+            self._client.remove_pending_request(self._asked)
         if there:
+            self._asked_s = now_s
             self._asked = self._client.call_async(GetParameters.Request(names=[_LIMITS]))
             self._asked.add_done_callback(lambda future: self._read(future.result()))
 

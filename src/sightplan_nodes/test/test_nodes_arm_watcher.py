@@ -431,8 +431,11 @@ def test_a_silent_controller_manager_is_not_believed_for_ever(monkeypatch) -> No
     assert (seen.command_limits, seen.command_limits_said) == (
         None, 'no controller_manager answers')
     assert len(manager.pending) == 1
-    manager.silent = False
     monkeypatch.setattr(controllers, 'SILENT_S', 3.0)
+    manager.timer()
+    assert len(manager.pending) == 1, 'an answer is waited for, and nothing is asked meanwhile'
+    manager.silent = False
+    monkeypatch.setattr(controllers, 'SILENT_S', -1.0)
     manager.timer()
     assert measures.observed((), '').command_limits is True
 
