@@ -50,9 +50,10 @@ _STEPS = (
 _RATINGS = ('{"score": 4, "explanation": "good"}', '```json\n{"score": "3"}\n```',
             '{"better": "A", "explanation": "it ends there"}')
 _INSTRUCTIONS = (
-    'Put the red mug on the tray and the two bowls into the top drawer. Close the drawer.',
-    'open the bottom drawer, then put all apples in the crate, except the green one.',
-    'Please bring me the banana to the left of the blue plate.', 'tidy up')
+    'Put the red mug on the tray and the two balls into the crate. Close the top drawer.',
+    'open the bottom drawer, then put all apples but the green one into it, and close it.',
+    'Could you please put the banana nearest to the blue plate into the bowl?',
+    'The forks belong in the lower drawer, which should be open in the end')
 _REGIONS = ('[{"form": "point", "points": [[0.5, 0.5]]}]',
             '[{"form": "box", "points": [[0.1, 0.2], [0.3, 0.4]], "label": "a"}]',
             '[{"form": "trace", "points": [[0.1, 0.2], [0.3, 0.4], [0.5, 0.5]]}]')
