@@ -343,7 +343,7 @@ def of_episodes(files: Iterable[Path]) -> str:
         counts = [found for line in lines if (found := re.search(
             r'looking again: (\d+); steps repeated: (\d+)', line['message']))]
         causes = Counter(
-            'stopped by the gate' if line['error'] else 'gave up' if line['stop'] == 'gave_up'
+            'stopped by the arm' if line['error'] else 'gave up' if line['stop'] == 'gave_up'
             else 'not noticed' if line['stop'] == 'plan_done' else line['stop'].replace('_', ' ')
             for line in lines if not line['solved'])
         said = ', '.join(f'{cause} {number}' for cause, number in causes.most_common())
@@ -396,10 +396,10 @@ def of_pairs(files: Iterable[Path]) -> str:
 def _how_ended(said: str) -> str:
     """Why an episode ended that did not solve its scene."""
     for reason, words in ((StopReason.PLAN_DONE, 'not noticed'), (StopReason.GAVE_UP, 'gave up'),
-                          (StopReason.ERROR, 'stopped by the gate')):
+                          (StopReason.ERROR, 'stopped by the arm')):
         if said.startswith(f'{reason}:'):
             return words
-    return 'stopped by the gate' if said.startswith('stopped') else 'budget'
+    return 'stopped by the arm' if said.startswith('stopped') else 'budget'
 
 
 def of_arm(files: Iterable[Path]) -> str:
