@@ -27,7 +27,7 @@ from sightplan_sim.tabletop.tidying import Tidying
 from sightplan_sim.tabletop.visible import Visible
 from sightplan_sim.tabletop.world import TabletopWorld, make_world
 
-_PLANS, _THINGS, _ACTIONS = 1000, 11, 8
+_PLANS, _THINGS, _ACTIONS = 1000, 11, 4
 _HORIZONS = ('short', 'medium', 'long')
 
 
