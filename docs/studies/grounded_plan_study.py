@@ -246,8 +246,8 @@ def compare(count: int, seed: int) -> dict[str, Any]:
                     'arr': float(np.mean([0.0 if score is None else score.arr
                                           for score in own])),
                     'hit': round(hit, 4), 'published_arr': row.value,
-                    'against_one': _paired(own, scores['decoupled', 1]),
-                    'against_equal': _paired(own, scores['decoupled', looks])})
+                    'against_one': _paired(_right(own), _right(scores['decoupled', 1])),
+                    'against_equal': _paired(_right(own), _right(scores['decoupled', looks]))})
                 _say(json.dumps(cells[-1]))
     return {'system': SYSTEM, 'seed': seed, 'commit': commit(), 'box_iou': BOX_IOU,
             'repeat': REPEAT, 'confusable': CONFUSABLE, 'cells': cells}
@@ -257,9 +257,9 @@ def _right(scores: Iterable[Score | None]) -> list[bool]:
     return [score is not None and score.tsr == 1 for score in scores]
 
 
-def _paired(scores: Iterable[Score | None], others: Iterable[Score | None]) -> dict[str, float]:
+def _paired(right: Sequence[bool], others: Sequence[bool]) -> dict[str, float]:
     """Of how many tasks one is right and the other not, and McNemar's exact p."""
-    pairs = list(zip(_right(scores), _right(others), strict=True))
+    pairs = list(zip(right, others, strict=True))
     wins = sum(a and not b for a, b in pairs)
     losses = sum(b and not a for a, b in pairs)
     return {'wins': wins, 'losses': losses, 'p': mcnemar_exact(wins, losses)}
@@ -378,8 +378,8 @@ def of_pairs(files: Iterable[Path]) -> str:
             right = sum(by_way[way][seed]['solved'] for seed in seeds)
             low, high = wilson(right, len(seeds))
             cells.append(f'**{right / len(seeds):.3f}** ({low:.3f}-{high:.3f})')
-        wins = sum(mine[seed]['solved'] and not base[seed]['solved'] for seed in seeds)
-        losses = sum(base[seed]['solved'] and not mine[seed]['solved'] for seed in seeds)
+        paired = _paired([mine[seed]['solved'] for seed in seeds],
+                         [base[seed]['solved'] for seed in seeds])
         again = [found.groups() for seed in seeds if (found := re.search(
             r'looking again: (\d+); steps repeated: (\d+); things found late: (\d+)',
             mine[seed]['said']))]
@@ -387,7 +387,7 @@ def of_pairs(files: Iterable[Path]) -> str:
                        if not mine[seed]['solved'])
         rows.append(
             f'| {lines[0]["horizon"]} | {len(seeds)} | {cells[0]} | {cells[1]} '
-            f'| {wins} / {losses}, p = {mcnemar_exact(wins, losses):.2g} '
+            f'| {paired["wins"]} / {paired["losses"]}, p = {paired["p"]:.2g} '
             f'| {", ".join(str(sum(map(int, column))) for column in zip(*again, strict=True))} '
             f'| {", ".join(f"{cause} {number}" for cause, number in rest.most_common())} |')
     return '\n'.join(rows)

@@ -568,8 +568,7 @@ class ArmSide:
         before = latch.unkept
         latch.follow()
         if latch.unkept != before and gate is not None:
-            with self._showing:  # a status that is older than what was shown is not shown
-                self._publish_status(gate.status())
+            self._show_newest(gate)
 
     def _answering(self, callback: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
         """A service's callback that answers whatever goes wrong.
@@ -678,6 +677,10 @@ class ArmSide:
         with self._showing:
             self._publish_status(status)
 
+    def _show_newest(self, gate: Gate) -> None:
+        with self._showing:  # what is older than what was shown is not shown
+            self._publish_status(gate.status())
+
     def _publish_status(self, status: GateStatus) -> None:
         if self._closing.is_set():
             return
@@ -702,8 +705,7 @@ class ArmSide:
         changed = [one.name for one in missing] != [one.name for one in self._lacking]
         self._lacking = missing
         if changed and gate is not None:
-            with self._showing:  # a status that is older than what was shown is not shown
-                self._publish_status(gate.status())
+            self._show_newest(gate)
         if self._pace_beat is not None:
             self._tell_pace(guarantees)
         said = json.dumps([(one.name, one.holds, one.required) for one in guarantees])

@@ -317,13 +317,13 @@ class ControllerLock(_ServiceLock):
         if close is None or self._known.is_set():
             return
         so = state not in ('', 'active') if close else state == 'active'
-        if so:
-            super()._hear(close, '')
-            return
-        self._complain(close, f'{self._name} is {state or "not there"}')
+        why = '' if so else f'{self._name} is {state or "not there"}'
         now_s = time.monotonic()
-        if not close and now_s - self._asked_s >= OPEN_AGAIN_S and (
-                now_s - self._opened_s < UNLOCK_S):
+        if so or (not close and now_s - self._opened_s >= UNLOCK_S):  # nobody waits any more
+            super()._hear(close, why)
+            return
+        self._complain(close, why)
+        if not close and now_s - self._asked_s >= OPEN_AGAIN_S:
             self._turn(False)  # to close it is asked again anyway
 
     def close(self) -> None:

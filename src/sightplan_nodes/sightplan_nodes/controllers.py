@@ -20,6 +20,41 @@ SILENT_S = 3.0
 """A controller_manager that has not answered for so long hangs [s]."""
 
 
+class Question:
+    """A request that is sent again and again, and of which at most one waits for its answer.
+
+    Attributes:
+        heard_s: when the last answer came, on the monotonic clock [s].
+    """
+
+    def __init__(self, client: Any, request: Any, read: Callable[[Any], None]) -> None:
+        """Ask nothing yet; ``read`` takes each answer, in the executor's thread."""
+        self.client, self._request, self._read = client, request, read
+        self.heard_s = self._asked_s = -math.inf
+        self._asked: Any = None
+
+    def is_silent(self) -> bool:
+        """Whether there is nobody who answers, or no answer has come for ``SILENT_S``."""
+        return (not self.client.service_is_ready()
+                or time.monotonic() - self.heard_s > SILENT_S)
+
+    def ask(self) -> None:
+        """Ask, unless an answer is waited for, which is given up after ``SILENT_S``."""
+        now_s = time.monotonic()
+        if self._asked is not None and not self._asked.done():
+            if now_s - self._asked_s < SILENT_S:
+                return
+            self.client.remove_pending_request(self._asked)
+        if self.client.service_is_ready():
+            self._asked_s = now_s
+            self._asked = self.client.call_async(self._request)
+            self._asked.add_done_callback(lambda future: self._hear(future.result()))
+
+    def _hear(self, reply: Any) -> None:
+        self.heard_s = time.monotonic()
+        self._read(reply)
+
+
 class NoController:
     """Simulated hardware, which has no controller_manager."""
 
@@ -45,25 +80,25 @@ class ControllerState:
         """
         self._heard = heard
         self._controller, self._manager = robot.arm.controller, robot.arm.controller_manager
-        self._client: Any = None
-        self._said, self._heard_s, self._asked_s = '', -math.inf, -math.inf
-        self._asked: Any = None
+        self._question: Question | None = None
+        self._said = ''
         try:
             kind = importlib.import_module('controller_manager_msgs.srv').ListControllers
         except ImportError:  # then the watcher's lock cannot be used, which it says
             return
-        self._kind, group = kind, ReentrantCallbackGroup()
-        self._client = node.create_client(kind, f'{self._manager}/list_controllers',
-                                          callback_group=group)
+        group = ReentrantCallbackGroup()
+        self._question = Question(node.create_client(
+            kind, f'{self._manager}/list_controllers', callback_group=group), kind.Request(),
+            self._read)
         node.create_timer(ASK_S, self.ask, callback_group=group,
                           clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._unanswered()
 
     def missing(self) -> str:
         """Why the controller follows nothing, with the remedy; '': it does, or nobody can tell."""
-        if self._client is None or not self._client.service_is_ready():
+        if self._question is None or not self._question.client.service_is_ready():
             return ''
-        if time.monotonic() - self._heard_s > SILENT_S:
+        if self._question.is_silent():
             self._unanswered()
         return self._said
 
@@ -73,15 +108,8 @@ class ControllerState:
 
     def ask(self) -> None:
         """Ask now, as every second, unless an answer is waited for."""
-        now_s = time.monotonic()
-        if self._asked is not None and not self._asked.done():
-            if now_s - self._asked_s < SILENT_S:
-                return
-            self._client.remove_pending_request(self._asked)
-        if self._client.service_is_ready():
-            self._asked_s = now_s
-            self._asked = self._client.call_async(self._kind.Request())
-            self._asked.add_done_callback(lambda future: self._read(future.result()))
+        if self._question is not None:
+            self._question.ask()
 
     def _read(self, reply: Any) -> None:
         states = {str(one.name): str(one.state) for one in reply.controller}
@@ -95,5 +123,4 @@ class ControllerState:
                           f'control set_controller_state {self._controller} active)')
         else:
             self._said = ''
-        self._heard_s = time.monotonic()
         self._heard(state or '')

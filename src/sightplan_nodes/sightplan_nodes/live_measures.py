@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -21,8 +20,8 @@ from sightplan_arm.config import RobotConfig
 from sightplan_arm.gate_status import GateState
 from sightplan_arm.guarantees import Measured, Observed, Rate, Stamps, WatcherSeen
 from sightplan_arm.pace import Pace
-from sightplan_nodes import controllers, names
-from sightplan_nodes.controllers import ControllerState, NoController
+from sightplan_nodes import names
+from sightplan_nodes.controllers import ControllerState, NoController, Question
 
 _ASK_S = 1.0  # between two questions to the controller_manager
 _LIMITS = 'enforce_command_limits'
@@ -48,15 +47,14 @@ class LiveMeasures:
         self.watcher: msg.ArmStatus | None = None
         self._lock = threading.Lock()
         self._limits: bool | None = None
-        self._asked: Any = None
-        self._answered_s = self._asked_s = -math.inf
         self._limits_said = 'the simulated hardware has no controller_manager'
         if hardware == names.REAL:
             group = ReentrantCallbackGroup()
             manager = robot.arm.controller_manager
             self._limits_said = f'no {manager} answers'
-            self._client = node.create_client(GetParameters, f'{manager}/get_parameters',
-                                              callback_group=group)
+            self._question = Question(node.create_client(
+                GetParameters, f'{manager}/get_parameters', callback_group=group),
+                GetParameters.Request(names=[_LIMITS]), self._read)
             node.create_timer(_ASK_S, self._ask, callback_group=group,
                               clock=Clock(clock_type=ClockType.STEADY_TIME))
 
@@ -125,21 +123,12 @@ class LiveMeasures:
     # In the executor's thread.
 
     def _ask(self) -> None:
-        there, now_s = self._client.service_is_ready(), time.monotonic()
-        if not there or now_s - self._answered_s > controllers.SILENT_S:
+        if self._question.is_silent():
             self._limits = None
             self._limits_said = f'no {self._robot.arm.controller_manager} answers'
-        if self._asked is not None and not self._asked.done():
-            if now_s - self._asked_s < controllers.SILENT_S:
-                return
-            self._client.remove_pending_request(self._asked)
-        if there:
-            self._asked_s = now_s
-            self._asked = self._client.call_async(GetParameters.Request(names=[_LIMITS]))
-            self._asked.add_done_callback(lambda future: self._read(future.result()))
+        self._question.ask()
 
     def _read(self, reply: GetParameters.Response) -> None:
-        self._answered_s = time.monotonic()
         manager = self._robot.arm.controller_manager
         value = reply.values[0] if reply.values else None
         if value is None or value.type != ParameterType.PARAMETER_BOOL:

@@ -165,8 +165,7 @@ class _Sentence:
             raise self._unread('it names two drawers')
         goods = self._goods()
         self._refuse_unknown()
-        if goods and not self._says(_lexicon().wanting) and not self._says(
-                [*_lexicon().only_with]):
+        if goods and not self._says(_lexicon().wanting):
             raise self._unread('it does not tell what is wanted')
         if not drawers:
             if not goods:
@@ -362,8 +361,7 @@ class _Sentence:
             end += 2
         before = mention.before
         sided = {*words.leftmost, *words.rightmost} & {*before}
-        if len(sided) > 1 or len({*before} & {*words.colours}) > 1 or len(numbers) > (
-                1 + ('of' in before)):
+        if len({*before} & {*words.colours}) > 1 or len(numbers) > 1 + ('of' in before):
             raise self._unread(f'of {" ".join(before)!r} it does not know what is meant')
         anchored = self._anchored(end)
         if anchored is not None:
@@ -425,6 +423,8 @@ class _Sentence:
     def _side(self, before: Sequence[str], after: int) -> tuple[Choice | None, int]:
         """Left or right, said before a noun or from a token on; and how many tokens that takes."""
         words = _lexicon()
+        if len({*words.leftmost, *words.rightmost} & {*before}) > 1:
+            raise self._unread(f'{" ".join(before)!r} is left and right')
         for choice, options in ((Choice.LEFTMOST, words.leftmost),
                                 (Choice.RIGHTMOST, words.rightmost)):
             if any(option in before for option in options):
@@ -452,8 +452,6 @@ class _Sentence:
         if anchored is not None:
             return replace(things, choice=Choice.NEAREST, anchor=anchored[0],
                            count=1, total=None), anchored[1]
-        if len({*words.leftmost, *words.rightmost} & {*tokens[at:k]}) > 1:
-            raise self._unread('it does not tell which one is left out')
         side, used = self._side(tokens[at:k], end)
         if side is not None:
             return replace(things, choice=side, count=1, total=None), end + used
