@@ -253,7 +253,7 @@ def test_what_may_be_done_is_not_undone_by_a_plan_that_is_too_long(probability, 
 @pytest.mark.slow
 def test_a_model_that_guesses_solves_no_more_than_none():
     """If it did, something but the answers would tell the truth."""
-    chosen = BLOCKS.split_problems('hard')[:2]
+    chosen = BLOCKS.split_problems('medium')[:2]
 
     def coin(atom, truth, call):
         return random.Random(f'{atom}/{call}').choice([Verdict.YES, Verdict.NO])

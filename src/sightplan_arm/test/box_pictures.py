@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +19,8 @@ PAINT = {'red': (219, 15, 20), 'green': (26, 158, 41), 'blue': (15, 102, 237),
          'grey': (120, 120, 125), 'white': (250, 250, 248)}
 MATRIX = np.array([[1129.0, 0, 319.5], [0, 1129.0, 239.5], [0, 0, 1]])
 LIGHT = np.array([0.25, -0.75, 0.6])
+CORNERS = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+BORDER_PX = 16  # edges bulge where a lens distorts
 
 
 @dataclass(frozen=True)
@@ -56,30 +60,53 @@ def picture(boxes: Sequence[Box], pose: np.ndarray | None = None, *, noise_m: fl
     pose = camera_pose() if pose is None else pose
     distortion = np.zeros(5) if distortion is None else distortion
     w, h = size
-    grid = np.stack(np.meshgrid(np.arange(w), np.arange(h)), -1).reshape(-1, 1, 2)
-    flat = cv2.undistortPoints(grid.astype(np.float64), matrix, distortion)[:, 0]
-    rays = np.column_stack([flat, np.ones(len(flat))]) @ pose[:3, :3].T
+    rays = _rays(matrix.tobytes(), distortion.tobytes(), size) @ pose[:3, :3].T
     eye = pose[:3, 3]
     with np.errstate(divide='ignore', invalid='ignore'):
         depth = -eye[2] / rays[:, 2]
         wall = (0.5 - eye[1]) / rays[:, 1]
         on_table = (depth > 0) & (depth < wall)
-        depth = np.where(on_table, depth, wall)
+        depth = np.where(on_table, depth, wall).reshape(h, w)
         rgb = np.where(on_table[:, None], table_rgb, (205, 210, 215)).astype(np.float64)
+        rgb, rays = rgb.reshape(h, w, 3), rays.reshape(h, w, 3)
         for box in boxes:
             axes = box.axes()
-            start, along = (eye - box.centre_m) @ axes, rays @ axes
             half = np.array(box.sides_m) / 2
+            where = _part(box.centre_m + half * CORNERS @ axes.T, pose, matrix, distortion, size)
+            start, along = (eye - box.centre_m) @ axes, (rays[where] @ axes).reshape(-1, 3)
             near = np.where(along > 0, -half - start, half - start) / along
             far = np.where(along > 0, half - start, -half - start) / along
             face, enter = near.argmax(axis=1), near.max(axis=1)
-            hit = (enter <= far.min(axis=1)) & (enter > 0) & (enter < depth)
+            hit = (enter <= far.min(axis=1)) & (enter > 0) & (enter < depth[where].ravel())
             normal = -np.sign(along[np.arange(len(along)), face])[:, None] * axes.T[face]
             bright = 0.55 + 0.5 * np.maximum(0.0, normal @ LIGHT)
-            depth = np.where(hit, enter, depth)
-            rgb[hit] = (np.array(PAINT[box.colour]) * bright[:, None])[hit]
+            shape = depth[where].shape
+            depth[where][hit.reshape(shape)] = enter[hit]
+            rgb[where][hit.reshape(shape)] = (np.array(PAINT[box.colour]) * bright[:, None])[hit]
     rng = np.random.default_rng(seed)
     depth = depth + rng.normal(0.0, noise_m, depth.shape) if noise_m else depth
     depth = np.where(rng.random(depth.shape) < dropouts, 0.0, depth)
     return Rgbd(np.clip(rgb, 0, 255).astype(np.uint8).reshape(h, w, 3),
-                depth.astype(np.float32).reshape(h, w), matrix, distortion, 0)
+                depth.astype(np.float32), matrix, distortion, 0)
+
+
+@functools.cache
+def _rays(matrix: bytes, distortion: bytes, size: tuple[int, int]) -> np.ndarray:
+    """(N, 3) through all pixels, in the optical frame, to 1 m along its axis."""
+    w, h = size
+    grid = np.stack(np.meshgrid(np.arange(w), np.arange(h)), -1).reshape(-1, 1, 2)
+    flat = cv2.undistortPoints(grid.astype(np.float64), np.frombuffer(matrix).reshape(3, 3),
+                               np.frombuffer(distortion))[:, 0]
+    return np.column_stack([flat, np.ones(len(flat))])
+
+
+def _part(corners: np.ndarray, pose: np.ndarray, matrix: np.ndarray, distortion: np.ndarray,
+          size: tuple[int, int]) -> tuple[slice, slice]:
+    """Rows and columns in which a body can be seen; all of them if it is not wholly in front."""
+    local = (corners - pose[:3, 3]) @ pose[:3, :3]
+    if local[:, 2].min() < 0.1:
+        return slice(0, size[1]), slice(0, size[0])
+    pixels = cv2.projectPoints(local, np.zeros(3), np.zeros(3), matrix, distortion)[0][:, 0]
+    (x0, y0), (x1, y1) = pixels.min(axis=0) - BORDER_PX, pixels.max(axis=0) + BORDER_PX
+    return (slice(max(0, int(y0)), max(0, int(y1) + 1)),
+            slice(max(0, int(x0)), max(0, int(x1) + 1)))
