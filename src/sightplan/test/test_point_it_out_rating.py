@@ -87,7 +87,7 @@ def test_a_rating_is_on_the_disk_when_the_reply_comes(server, path, monkeypatch)
     monkeypatch.setattr(os, 'fsync', lambda number: synced.append(path.read_text()))
     status, reply = post(server, {'number': 3, 'score': 4})
     assert status == 200 and reply == {'number': 3, 'score': 4, 'rated': 1}
-    assert len(synced) == 1 and '"score":4' in synced[0]
+    assert len(synced) == 1 and '"score": 4' in synced[0]
     rating, = read_ratings([path]).ratings
     assert (rating.rater, rating.score, rating.judge) == ('ann', 4, False)
     assert json.loads(ask(server, 'session')[2])['traces'][3]['score'] == 4
@@ -109,6 +109,17 @@ def test_a_person_goes_on_where_they_stopped_and_others_have_ratings_of_their_ow
         one['text'] for one in first.overview()['traces']]
     other.rate(0, 1)
     assert len(read_ratings([path]).ratings) == 3
+
+
+def test_a_rating_that_was_cut_off_harms_no_other(path):
+    RatingSession(TRACES, path, 'ann').rate(0, 3)
+    with path.open('a') as file:
+        file.write('{"id": "s3/1", "mod')
+    again = RatingSession(TRACES, path, 'ann')
+    assert again.rated == 1
+    path.write_text(path.read_text().rstrip('\n'))  # by an editor, while the page is open
+    again.rate(1, 4)
+    assert RatingSession(TRACES, path, 'ann').rated == 2
 
 
 @pytest.mark.parametrize(('content', 'status'), [

@@ -214,6 +214,12 @@ def test_methods_for_samples_are_refused_in_episodes(tmp_path):
         run(RunSettings(method='ask', out=str(tmp_path / 'run')))
 
 
+def test_options_of_a_suite_are_refused_in_episodes(tmp_path):
+    with pytest.raises(InputError, match=r'suite_options \(count\) are for suites of samples'):
+        run(RunSettings(method='oracle', suite_options={'count': 3}, out=str(tmp_path / 'run')))
+    assert not (tmp_path / 'run').exists()
+
+
 # ------------------------------------------------------------------------------------ the data
 
 

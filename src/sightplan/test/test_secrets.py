@@ -18,9 +18,9 @@ from doubles import TWO_BLOCKS, MemoryWorld
 from fake_openai import FakeServer, Reply, chat, error
 from play_case import playing, settings_for
 from sightplan import cli
-from sightplan.model import redaction
+from sightplan.model import InfrastructureError, InputError, redaction
 from sightplan.records.bag_reading import open_bag
-from sightplan.runs import worlds
+from sightplan.runs import RunSettings, worlds
 
 pytest.importorskip('openai')
 
@@ -234,6 +234,16 @@ def test_the_secret_of_a_page_is_in_nothing_that_was_played(
     ('Authorization: Basic bWU6cGFzcw==', 'Authorization: [key]'),
     ("{'authorization': 'Bearer abc.def-123'}", "{'authorization': '[key]'}"),
     ('Bearer abc.def-12345', '[key]'),
+    ('Authorization: Token up9Stream8, for x', 'Authorization: [key], for x'),
+    ('authorization: Digest username="me", response="0a1b2c"\nnext', 'authorization: [key]\nnext'),
+    ("[(b'authorization', b'ApiKey up9Stream8')]", "[(b'authorization', b'[key]')]"),
+    ("https://me:p@ss'w/ord@db:5432/x", 'https://[key]@db:5432/x'),
+    ('http://host:8080/a@b', None),
+    ('https://db/?a=1&api_key=abc123&b=2', 'https://db/?a=1&api_key=[key]&b=2'),
+    ('?access_token=xyz', '?access_token=[key]'),
+    ('ghs_AbCdEf0123456789 github_pat_11ABCDEFG xoxb-123456789012-Ab ya29.a0AfH6SM', ' '.join(
+        ['[key]'] * 4)),
+    ('eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.SflKxwRJSM a', '[key] a'),
     ('http://me:pass@host/x and https://token@host', 'http://[key]@host/x and https://[key]@host'),
     ('sk-AbCdEf0123456789', '[key]'), ('sk-proj-abcdef_1234567', '[key]'),
     ('sk-' * 100_000, None),
@@ -252,6 +262,65 @@ def test_what_else_is_in_the_environment_is_no_secret(
         monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(name, value)
     assert redaction.without_secrets(f'see {value}') == f'see {value}'
+
+
+@pytest.mark.parametrize(('name', 'value'), [
+    ('PGPASSWORD', 'pgSecret99x'), ('OPENAIKEY', 'a-b-c-d-1234'),
+    ('AWS_SECRET_ACCESS_KEY', '/bPxRfiCYEXAMPLE0KEY/wJalrXUtnFEMI+K7MDENG')])
+def test_what_else_is_a_secret(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    assert redaction.without_secrets(f'see {value}') == 'see [key]'
+
+
+def test_a_secret_is_found_as_python_json_and_addresses_have_it(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = '-----BEGIN\nMIIE/vQ+"I\\=\n-----END'
+    monkeypatch.setenv('MY_PRIVATE_KEY', secret)
+    for form in (secret, repr(secret), json.dumps(secret), json.dumps(secret).replace('/', r'\/'),
+                 *(quote(secret, safe=safe) for safe in ('', '/')
+                   for quote in (urllib.parse.quote, urllib.parse.quote_plus))):
+        said = redaction.without_secrets(f'x {form} y')
+        assert 'MIIE' not in said and '[key]' in said and said.endswith(' y'), form
+
+
+def test_a_text_that_is_shortened_has_no_part_of_a_secret() -> None:
+    for before in range(3400, 3600):
+        assert KEY[:-4] not in str(InfrastructureError('x' * before + KEY + 'y' * 2000))
+    for before in range(60, 90):
+        said = unreadable(f'<{"." * before}{KEY}</html>')
+        assert KEY[:-4] not in said and '<...' in said
+
+
+def unreadable(body: str) -> str:
+    """What is said of a reply that is no JSON."""
+    server = object.__new__(_openai_server.Server)
+    server._key = KEY
+    failure = server._parsed(body.encode())
+    assert isinstance(failure, _openai_server.Failure)
+    return failure.message
+
+
+@pytest.mark.parametrize('kind', ['backend', 'method', 'world', 'suite'])
+@pytest.mark.parametrize('value', [KEY, {'a': [f'/dir/{KEY}.json']}, 'sk-proj-abcdef_1234567'])
+def test_settings_that_hold_a_secret_are_refused_whatever_they_are_for(
+        kind: str, value: object) -> None:
+    settings: Any = {f'{kind}_options': {'note': value}}
+    with pytest.raises(InputError, match=f'{kind}_options: note looks as if'):
+        RunSettings(**settings).check()
+
+
+def test_what_nobody_expected_is_printed_without_secrets(tmp_path: Path) -> None:
+    program = tmp_path / 'broken.py'
+    program.write_text(
+        'import os\nfrom types import SimpleNamespace\nfrom sightplan import cli\n'
+        'def fails(arguments):\n    raise RuntimeError(os.environ["PLUGIN_TOKEN"])\n'
+        'command = SimpleNamespace(verbose=False, main=fails)\n'
+        'cli.make_parser = lambda argv: SimpleNamespace(parse_args=lambda argv: command)\n'
+        'cli.main([])\n')
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 1 and 'RuntimeError: [key]' in done.stderr
+    assert PLANTED['PLUGIN_TOKEN'] not in done.stderr + done.stdout
 
 
 def test_a_formatter_lets_no_secret_through() -> None:

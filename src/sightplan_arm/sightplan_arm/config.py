@@ -29,7 +29,14 @@ from pydantic import (
     TypeAdapter,
 )
 
-from sightplan.model import InputError, config_files, did_you_mean, excerpt, user_path
+from sightplan.model import (
+    InputError,
+    config_files,
+    did_you_mean,
+    excerpt,
+    is_ros_name,
+    user_path,
+)
 from sightplan.model.yaml_text import load_yaml
 from sightplan_arm.gate_status import GUARANTEES, REQUIRED
 from sightplan_arm.geometry import make_pose, rotation_from_quaternion, rotation_from_rpy
@@ -45,7 +52,6 @@ ROBOT_HASH = 'robot_sha256'
 """What records call ``RobotConfig.sha256``."""
 
 _URDFS = Path(__file__).with_name('urdf')
-_TOPIC = re.compile(r'/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*')
 _PACKAGE = re.compile(r'package://([A-Za-z0-9_]+)/(.+)')
 _ROUNDING = 1e-6
 _LONGEST_BOX_M = 5.0
@@ -90,7 +96,7 @@ def _array(low: float = -math.inf, high: float = math.inf, count: int | None = N
 
 
 def _ros_name(value: str) -> str:
-    if not _TOPIC.fullmatch(value) or '__' in value:
+    if not is_ros_name(value):
         raise ValueError('is no valid ROS name: words of letters, digits and single _ that do '
                          'not begin with a digit, separated by /')
     return value

@@ -544,14 +544,14 @@ class ArmSide:
                         if self._pace_beat is not None:
                             self._pace_beat.publish()
             except Exception as error:  # a watchdog that ends would leave the arm alone
-                self._node.get_logger().fatal(messages.text(
-                    f'the watchdog of the arm failed: {type(error).__name__}: {error}'),
+                self._node.get_logger().fatal(
+                    f'the watchdog of the arm failed: {error_text(error)}',
                     throttle_duration_sec=1.0)
                 try:
-                    gate.stop('stop_request', f'the watchdog failed: {error}')
+                    gate.stop('stop_request', f'the watchdog failed: {error_text(error)}')
                 except Exception as second:
-                    self._node.get_logger().fatal(messages.text(
-                        f'the arm cannot be stopped: {type(second).__name__}: {second}'),
+                    self._node.get_logger().fatal(
+                        f'the arm cannot be stopped: {error_text(second)}',
                         throttle_duration_sec=1.0)
 
     def _make_latch(self) -> Latch | None:

@@ -24,6 +24,7 @@ from sightplan.records.bag_schedule import CLOCK_TOPIC, Schedule, choose, offer
 from sightplan_nodes import qos
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.diagnosis import Diagnosis
+from sightplan_nodes.failures import error_text
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.spin import main as run_main
 
@@ -169,8 +170,7 @@ class BagPlayer(Node):
             code = 0
         except Exception as error:
             if not self._closing:
-                self.get_logger().fatal(messages.text(
-                    f'{type(error).__name__}: {error}; play ends'))
+                self.get_logger().fatal(f'{error_text(error)}; play ends')
             code = 1
         self.exit_code = code
 

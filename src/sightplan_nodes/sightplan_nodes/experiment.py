@@ -54,6 +54,7 @@ from sightplan.model import (
     param,
     settings_fields,
 )
+from sightplan.model.redaction import without_secrets
 from sightplan.records import RunStore, messages
 from sightplan.runs import (
     EpisodePlan,
@@ -73,7 +74,7 @@ from sightplan_nodes.arm_side import ArmSettings
 from sightplan_nodes.calls import ActionCaller, ParameterReader, ServiceCaller
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.diagnosis import Diagnosis
-from sightplan_nodes.failures import BY_CODE, fill_error, guarded, raise_error
+from sightplan_nodes.failures import BY_CODE, error_text, fill_error, guarded, raise_error
 from sightplan_nodes.goals import RESULT_KEPT_S, OneGoal
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
@@ -251,8 +252,7 @@ class ExperimentNode(Node):
         except SightplanError as error:
             self._say(f'{type(error).__name__}: {error}')
         except Exception as error:
-            self.get_logger().fatal(
-                messages.text(f'unexpected {type(error).__name__}: {error}'))
+            self.get_logger().fatal(f'unexpected {error_text(error)}')
         self.exit_code = code
         if self.executor is not None:
             self.executor.wake()
@@ -269,7 +269,7 @@ class ExperimentNode(Node):
         return done.returncode
 
     def _say(self, text: str) -> None:
-        sys.stderr.write(f'experiment: {text}\n')
+        sys.stderr.write(f'experiment: {without_secrets(text)}\n')
         sys.stderr.flush()
 
     # Started by a goal.

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 
 from sightplan.commands.frame import DONE, Result, add_command, add_group, note
 from sightplan.graphs.graph import find_graph
-from sightplan.model import InputError, config_files
+from sightplan.model import InputError, config_files, is_ros_name
 
 if TYPE_CHECKING:  # what loads domains and robots is imported when it is needed
     from sightplan_nodes.interfaces import Interface
@@ -101,6 +101,9 @@ def _parts(interface: Interface) -> Iterator[ElementTree.Element]:
         kind = _ELEMENTS[verb]
         part = ElementTree.Element(f'{kind}s', {verb: 'ALLOW'})
         for (_, name), when in group:
+            if not is_ros_name(name.removeprefix('~/')):
+                raise InputError(f'a policy has no place for the name {name!r}: it is none that '
+                                 'ROS has topics, services and actions of')
             if when:
                 part.append(ElementTree.Comment(f' {when} '))
             ElementTree.SubElement(part, kind).text = name

@@ -42,7 +42,7 @@ from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.arm_side import ArmSettings, ArmSide
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.diagnosis import Diagnosis
-from sightplan_nodes.failures import BY_CODE, fill_error, guarded
+from sightplan_nodes.failures import BY_CODE, error_text, fill_error, guarded
 from sightplan_nodes.memory import FreedMemory
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
@@ -409,7 +409,7 @@ class SimBridge(WorldNode):
             self._world(domain)
         except Exception as error:
             self.get_logger().error(
-                messages.text(f'the world of {domain!r} cannot be made: {error}'))
+                f'the world of {domain!r} cannot be made: {error_text(error)}')
             if self._side is not None and isinstance(error, InputError):
                 self.exit_code = 2
 

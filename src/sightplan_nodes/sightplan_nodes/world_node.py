@@ -27,7 +27,7 @@ from sightplan.records import messages
 from sightplan_nodes import names, qos
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.diagnosis import Diagnosis
-from sightplan_nodes.failures import dropping, fill_error, guarded
+from sightplan_nodes.failures import dropping, error_text, fill_error, guarded
 from sightplan_nodes.goals import RESULT_KEPT_S, OneGoal
 from sightplan_nodes.work import Worker
 
@@ -216,7 +216,7 @@ class WorldNode(Node):
             if isinstance(error, DeadlineError) and self._given_up is given_up:
                 given_up.set()
                 self.cancelled(f'{what} took too long and was given up')
-            self.get_logger().error(messages.text(f'{what} failed: {error}'))
+            self.get_logger().error(f'{what} failed: {error_text(error)}')
             return fill_error(response, error)
         show()
         return response
@@ -271,7 +271,7 @@ class WorldNode(Node):
                 handle.abort()
             return fill_error(result, error)
         except Exception as error:
-            self.get_logger().error(messages.text(f'{words(handle.request)} failed: {error}'))
+            self.get_logger().error(f'{words(handle.request)} failed: {error_text(error)}')
             await self._show_broken_off()
             handle.abort()
             return fill_error(result, error)
@@ -289,7 +289,7 @@ class WorldNode(Node):
             show = await self.worker.call(self.broken_off)
             show()
         except Exception as error:
-            self.get_logger().error(messages.text(f'the world cannot be shown: {error}'))
+            self.get_logger().error(f'the world cannot be shown: {error_text(error)}')
 
     def _act(self, carry_out: Callable[[Any], Callable[[Any], None]],
              goal: Any) -> Callable[[Any], None]:

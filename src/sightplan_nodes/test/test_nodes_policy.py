@@ -285,6 +285,9 @@ def test_what_is_not_known_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
     assert 'eye of package mine' in capsys.readouterr().err
     with pytest.raises(InputError, match='needs a node'):
         policy_xml({})
+    for name in ('*', '/arm/*', 'a[bc]', 'x?', 'a\x01', ''):
+        with pytest.raises(InputError, match='has no place for the name'):
+            policy_xml({'eye': {(Verb.PUBLISH, name): ''}})
 
 
 def test_a_simulated_arm_that_is_made_hears_what_it_may() -> None:

@@ -29,7 +29,7 @@ from sightplan.model import (
     user_path,
 )
 from sightplan.model.json_text import load_json
-from sightplan.model.redaction import Formatter, without_secrets
+from sightplan.model.redaction import Formatter, print_exception, without_secrets
 
 DONE, FAILED, USAGE = 0, 1, 2
 """Exit codes of all commands."""
@@ -45,7 +45,11 @@ _stdout: ContextVar[TextIO | None] = ContextVar('standard output of the command'
 
 
 def log_to_stderr(level: int) -> None:
-    """Write the log of a command, from a level on and without secrets, to standard error."""
+    """Write a command's log, from a level on, and what nobody expected, to standard error.
+
+    Both without secrets.
+    """
+    sys.excepthook = print_exception
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Formatter('%(levelname)s %(name)s: %(message)s'))
     logging.basicConfig(level=level, handlers=[handler])

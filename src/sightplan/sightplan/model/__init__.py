@@ -87,6 +87,7 @@ from sightplan.model.region import (
     Target,
     TargetMasks,
 )
+from sightplan.model.ros_names import is_ros_name
 from sightplan.model.settings import check_settings, identity_values, param, settings_fields
 from sightplan.model.symbols import Action, Atom, Literal, Plan, State
 from sightplan.model.usage import Usage, used_between
@@ -107,6 +108,6 @@ __all__ = [
     'StoppedError', 'SymbolicPlanner', 'Target', 'TargetMasks', 'ToldApart', 'TruthSource',
     'UnknownImageError',
     'Usage', 'Verdict', 'VisualPlanner', 'VisualTask', 'World', 'WorldError', 'check_settings',
-    'config_files', 'config_folders', 'did_you_mean', 'excerpt', 'identity_values', 'param',
-    'prompt_id', 'settings_fields', 'used_between', 'user_path',
+    'config_files', 'config_folders', 'did_you_mean', 'excerpt', 'identity_values', 'is_ros_name',
+    'param', 'prompt_id', 'settings_fields', 'used_between', 'user_path',
 ]

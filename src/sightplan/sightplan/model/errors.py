@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
+from sightplan.model.redaction import without_secrets
+
 _MOST_CHARS, _TAIL = 4000, 500
 
 
@@ -21,6 +23,7 @@ class SightplanError(Exception):
         """The message: printable, and of a length that a person reads, whatever it quotes."""
         text = super().__str__()
         if len(text) > _MOST_CHARS:
+            text = without_secrets(text)
             text = f'{text[:-_TAIL][:_MOST_CHARS - _TAIL]} ... {text[-_TAIL:]}'
         return text if text.isprintable() else ''.join(map(_printable, text))
 

@@ -1,30 +1,45 @@
 """Secrets out of what is written down or said: results, recordings, messages and logs.
 
 A text may be anybody's: a server's, an exception's of a plug-in. What is taken out is what the
-environment holds as a secret, and what has the form of one.
+environment holds as a secret, and what has the form of one. Who shortens a text takes secrets out
+first: of half of one nobody could tell that it is one.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
+import sys
+import traceback
+import urllib.parse
+from pathlib import Path
+from types import TracebackType
 
 INSTEAD = '[key]'
 SHORTEST_SECRET = 8
 """Characters; shorter ones stand for "no key", and may be words of answers."""
 PREFIXED = re.compile(
-    r'(?<![A-Za-z0-9])(?:(?:sk|pk|nvapi|glpat)-[A-Za-z0-9_-]{0,200}(?=\d|[A-Z])[\w-]{6,}'
+    r'(?<![A-Za-z0-9])(?:(?:sk|pk|nvapi|glpat|xox[bp])-[A-Za-z0-9_-]{0,200}(?=\d|[A-Z])[\w-]{6,}'
     r'|(?:xai|pplx)-[A-Za-z0-9]{16,}'
-    r'|(?:gsk|hf|csk|r8|fw|ghp|gho)_(?=[A-Za-z]*\d|[a-z]*[A-Z])[A-Za-z0-9]{8,}'
-    r'|AIza[\w-]{8,}|AKIA[A-Z0-9]{12,}|eyJ[\w-]{10,}\.)')
+    r'|(?:gsk|hf|csk|r8|fw|gh[oprsu]|[sr]k_(?:live|test))_(?=[A-Za-z]*\d|[a-z]*[A-Z])'
+    r'[A-Za-z0-9]{8,}'
+    r'|github_pat_\w{8,}|ya29\.[\w-]{8,}'
+    r'|AIza[\w-]{8,}|AKIA[A-Z0-9]{12,}|eyJ[\w-]{10,}\.(?:[\w-]+(?:\.[\w-]+)?)?)')
 """Keys that say by their beginning whose they are."""
 _AUTHORIZATION = re.compile(
-    r'''(?i)\b(authorization["']?\s*[:=]\s*["']?)(?:(?:basic|bearer)\s+)?[^\s"',;}]+''')
+    r'''(?i)\b(authorization(?:["']\s*[:=,]|\s*[:=])\s*(?:b?["'])?)'''
+    r'''(?:(?:digest|hawk|oauth|signature|aws4-[\w-]+)\s[^\r\n]+'''
+    r'''|(?:[a-z][\w-]*[ \t]+)?[^\s"',;}]+)''')
+"""With all that follows where one has several parts; else with the word of its kind."""
 _BEARER = re.compile(r'(?i)\bbearer\s+(?=\S*[\d._-])[^\s"\',;]{8,}')
-_USER = re.compile(r'://[^/\s"\'@]+@')
-_NAME = re.compile(r'(?i)(?:^|_)(?:(?:api|access|secret|private)?key|token|secret|password|passwd'
-                   r'|credentials?)$')
+_USER = re.compile(r'''://(?:[^/\s"'@:]+:(?!\d+(?:/|$))[^\s"]*|[^/\s"'@]+)@''')
+"""A name and a password, which may have any characters but blanks, as people write them."""
+_QUERY = re.compile(r'''(?i)([?&](?:[a-z]+[_-])*(?:api_?key|key|token|secret|password|passwd'''
+                    r'''|signature)=)[^&\s"'#]+''')
+_NAME = re.compile(r'(?i)(?:key|token|secret|password|passwd|credentials?)$')
+_RANDOM = re.compile(r'(?=[^/]*\d)(?=[^/]*[a-z])(?=[^/]*[A-Z])[^/.]{12,}')
 
 
 def environment_secrets() -> list[str]:
@@ -34,18 +49,43 @@ def environment_secrets() -> list[str]:
     """
     found = {value.strip() for name, value in os.environ.items() if _NAME.search(name)}
     return sorted((value for value in found if len(value) >= SHORTEST_SECRET
-                   and not value.startswith(('/', '~', './'))
-                   and not value.isdigit() and not value.isalpha()), key=len, reverse=True)
+                   and not value.isdigit() and not value.isalpha() and not _is_path(value)),
+                  key=len, reverse=True)
+
+
+def without(text: str, secret: str) -> str:
+    """The text with ``[key]`` for a secret, as it is or as Python, JSON or an address has it."""
+    quoted = json.dumps(secret)[1:-1]
+    for form in {secret, repr(secret)[1:-1], quoted, quoted.replace('/', r'\/'),
+                 urllib.parse.quote(secret), urllib.parse.quote(secret, safe=''),
+                 urllib.parse.quote_plus(secret)}:
+        text = text.replace(form, INSTEAD)
+    return text
 
 
 def without_secrets(text: str) -> str:
     """The text with ``[key]`` for what the environment holds as a secret or looks like one."""
     for secret in environment_secrets():
-        text = text.replace(secret, INSTEAD)
+        text = without(text, secret)
     text = _AUTHORIZATION.sub(rf'\1{INSTEAD}', text)
     for pattern in (_BEARER, PREFIXED):
         text = pattern.sub(INSTEAD, text)
-    return _USER.sub(f'://{INSTEAD}@', text)
+    return _QUERY.sub(rf'\1{INSTEAD}', _USER.sub(f'://{INSTEAD}@', text))
+
+
+def holds_secret(text: str) -> bool:
+    """Whether the environment holds a part of a text as a secret, or it begins as keys do."""
+    return bool(PREFIXED.search(text)) or any(without(text, secret) != text
+                                              for secret in environment_secrets())
+
+
+def print_exception(kind: type[BaseException], error: BaseException,
+                    where: TracebackType | None) -> None:
+    """As ``sys.excepthook``, which it can be: what nobody expected, without secrets."""
+    if issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, where)
+        return
+    sys.stderr.write(without_secrets(''.join(traceback.format_exception(kind, error, where))))
 
 
 class Formatter(logging.Formatter):
@@ -54,3 +94,15 @@ class Formatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """See ``logging.Formatter``."""
         return without_secrets(super().format(record))
+
+
+def _is_path(text: str) -> bool:
+    """Whether a text is a path: no random one, or one that leads into a folder that is there."""
+    if not text.startswith(('/', '~', './')):
+        return False
+    if not _RANDOM.search(text):
+        return True
+    try:
+        return Path(text).expanduser().parent.exists()
+    except (OSError, ValueError, RuntimeError):
+        return False

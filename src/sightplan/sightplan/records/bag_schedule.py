@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from sightplan.model import InputError
+from sightplan.model import InputError, is_ros_name
 from sightplan.records.bag_reading import CDR, Bag, BagMessage, BagTopic, outdated
 from sightplan.records.topics import RECORDED, TRUTH
 
@@ -202,6 +202,8 @@ def choose(bag: Bag, wanted: tuple[str, ...] = (), truth: bool = False,
 def _unplayable(topic: BagTopic, truth: bool) -> str:
     if any(part in topic.name for part in _NOT_MESSAGES) or topic.type.count('/msg/') != 1:
         return 'it belongs to a service or an action' if topic.type else 'its type is lost'
+    if not is_ros_name(topic.name):
+        return 'ROS has no topic of such a name'
     if topic.coding != CDR:
         return f'it is serialized as {topic.coding!r}, not as {CDR!r}'
     if topic.type == RECORDED[TRUTH] and not truth:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 from sightplan.agent import Policy
-from sightplan.model import Recorder, SymbolicPlanner, Usage, World
+from sightplan.model import InputError, Recorder, SymbolicPlanner, Usage, World
 from sightplan.records import RunStore
 from sightplan.runs.driver import WALKED, Walked, walk
 from sightplan.runs.episodes import EpisodePlan, EpisodeWork
@@ -73,6 +73,9 @@ def specify(settings: RunSettings) -> Plan:
     """
     suite = sample_suite(settings.suite, settings.split)
     if suite is None:
+        if settings.suite_options:
+            raise InputError(f'suite_options ({", ".join(settings.suite_options)}) are for suites '
+                             'of samples, and these are episodes; leave them out')
         return EpisodePlan(settings)
     from sightplan.runs.samples import SamplePlan
     samples: Plan = SamplePlan(settings, suite)

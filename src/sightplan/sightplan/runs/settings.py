@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from sightplan.agent import needs_grounder, needs_visual_planner, prompt_name
 from sightplan.domains import Domain, load_domain
 from sightplan.grounding import PARSERS
 from sightplan.model import InputError, Privileged, check_settings, param
+from sightplan.model.redaction import holds_secret
 from sightplan.records import bag_policy
 from sightplan.vlm import recording
 from sightplan.vlm.api import (
@@ -105,6 +107,13 @@ class RunSettings:
         check_search(self.planner_search, 'planner_search')
         if self.domain_file and not self.problems:
             raise InputError('domain_file goes with problems: name their folder, too')
+        for kind in ('backend', 'method', 'world', 'suite'):
+            for name, value in getattr(self, f'{kind}_options').items():
+                if holds_secret(json.dumps([name, value], default=str, ensure_ascii=False)):
+                    raise InputError(
+                        f'{kind}_options: {name} looks as if it held a key, or what an '
+                        'environment variable keeps secret, and settings are written to results; '
+                        'name the variable, where an option takes one (openai: api_key_env)')
 
 
 def resolved_backend_options(settings: RunSettings) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from sightplan.agent import needs_planner
 from sightplan.metrics import measures
 from sightplan.model import InputError, SightplanError
 from sightplan.model.journal import STORAGE_ERRORS, StorageError
+from sightplan.model.redaction import without_secrets
 from sightplan.runs import Line, OpenRun, RunSettings, make_planner, specify, worlds
 from sightplan.sweeps.cells import is_samples, model_options
 from sightplan.vlm.api import backend_can_be_shared, make_backend
@@ -108,7 +109,7 @@ class Worker:
                     caught if isinstance(caught, StorageError) else
                     StorageError.about(caught.filename or batch.settings.out, caught))
         except SightplanError as caught:
-            error = f'{type(caught).__name__}: {caught}'
+            error = without_secrets(f'{type(caught).__name__}: {caught}')
             lasting = isinstance(caught, InputError)
         except Exception as caught:  # a defect in one run must not end the others
             error, lasting = _unexpected(batch, caught), True
@@ -195,8 +196,9 @@ def _end(part: Any) -> None:
 
 
 def _unexpected(batch: Batch, caught: Exception) -> str:
-    _LOG.error('%s: %s', batch.name, ''.join(traceback.format_exception(caught)))
-    return f'unexpected {type(caught).__name__}: {caught}'
+    _LOG.error('%s: %s', batch.name,
+               without_secrets(''.join(traceback.format_exception(caught))))
+    return without_secrets(f'unexpected {type(caught).__name__}: {caught}')
 
 
 def check_fence(batch: Batch) -> None:

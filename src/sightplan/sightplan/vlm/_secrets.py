@@ -11,7 +11,6 @@ from sightplan.model.redaction import PREFIXED
 _REDACTED = (
     (re.compile(r'(?i)\b(bearer|basic)\s+[^\s"\',;]+'), r'\1 [key]'),
     (re.compile(r'\b(?:sk|pk|key|hf|gsk|xai|nvapi)[-_][\w*.-]{4,}|\bAIza[\w*-]{4,}'), '[key]'),
-    (re.compile(r'://[^/\s"\'@]+@'), '://[key]@'),
 )
 _BEARER = re.compile(r'(?i)\b(?:bearer|basic)\s+\S{8,}')
 _WORD = re.compile(r'[A-Za-z0-9]{24,}')

@@ -7,16 +7,16 @@ rating from 1 to 5. Each rating is on the disk before it is shown as saved.
 from __future__ import annotations
 
 import io
-import os
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, ClassVar
 
 from sightplan.labelling.local_page import LocalServer, PageHandler, RefusedError, json_bytes
-from sightplan.model import InfrastructureError, InputError
+from sightplan.model import InfrastructureError, InputError, SightplanError
+from sightplan.model.journal import Journal
 from sightplan.model.reading import Record, validated
 from sightplan.suites.point_it_out.agreement import Rating, Score, read_ratings
 from sightplan.suites.point_it_out.drawing import draw_trace
@@ -40,9 +40,11 @@ class RatingSession:
             who: the person.
 
         Raises:
-            InputError: the file cannot be read; names the line.
+            InputError: the file cannot be read or written; names the line.
         """
         self.who, self.path = who, path
+        if path.exists():
+            self._add()
         # By the person alone, so that the order is the same when they come back.
         self._traces = sorted(traces, key=lambda trace: random.Random(
             f'{who}\x1f{trace.id}\x1f{trace.model}').random())
@@ -95,15 +97,19 @@ class RatingSession:
         line = Rating(id=trace.id, model=trace.model, rater=self.who, score=score)
         with self._lock:
             try:
-                with self.path.open('a', encoding='utf-8') as file:
-                    file.write(line.model_dump_json(exclude_defaults=True) + '\n')
-                    file.flush()
-                    os.fsync(file.fileno())
-            except OSError as error:
-                raise InfrastructureError(f'{self.path}: the rating could not be written '
-                                          f'({error.strerror})') from error
+                self._add(line.model_dump(mode='json', exclude_defaults=True))
+            except SightplanError as error:
+                raise InfrastructureError(f'the rating could not be written: {error}') from error
             self._scores[trace.id, trace.model] = score
         return {'number': number, 'score': score, 'rated': self.rated}
+
+    def _add(self, *lines: Mapping[str, Any]) -> None:
+        """Write lines behind what is there, and mend its end, which a crash may have cut off."""
+        with Journal(self.path) as journal:
+            journal.open(parents=False)
+            with journal.locked():
+                journal.take_up()
+                journal.append(*lines)
 
     def _trace(self, number: int) -> ShownTrace:
         if not 0 <= number < len(self._traces):

@@ -31,16 +31,17 @@ from sightplan.model import (
     SightplanError,
     SpendingCapError,
     Usage,
+    excerpt,
 )
 from sightplan.model.json_text import load_json
-from sightplan.model.redaction import SHORTEST_SECRET, without_secrets
+from sightplan.model.redaction import SHORTEST_SECRET, without, without_secrets
 from sightplan.vlm import _secrets
 
 _LOG = logging.getLogger(__name__)
 _sleep = asyncio.sleep
 _LONGEST_PAUSE_S = 60.0
 _LONGEST_RETRY_AFTER_S = 600.0
-_MESSAGE_CHARS = 400
+_MESSAGE_CHARS, _START_BYTES = 400, 4000
 _NO_KEY = 'none'
 _TOKENS_OF_AN_IMAGE = 1000
 """Of one of 640 x 480 pixels models make 200 to 1600; only until the first reply."""
@@ -361,7 +362,7 @@ class Server:
 
     def redact(self, text: str) -> str:
         """The text without the key."""
-        return (text.replace(self._key, '[key]') if len(self._key) >= SHORTEST_SECRET else text)
+        return without(text, self._key) if len(self._key) >= SHORTEST_SECRET else text
 
     def _redact_error(self, text: str) -> str:
         text = ' '.join(_secrets.redact(without_secrets(self.redact(text))).split())
@@ -410,8 +411,8 @@ class Server:
         try:
             reply = load_json(content)
         except (ValueError, RecursionError):
-            start = content[:80].decode('utf-8', 'replace')
-            return Failure(Kind.NONSENSE, self._redact_error(f'no JSON: {start!r}'))
+            start = self._redact_error(content[:_START_BYTES].decode('utf-8', 'replace'))
+            return Failure(Kind.NONSENSE, f'no JSON: {excerpt(start)}')
         return reply if isinstance(reply, dict) else Failure(Kind.NONSENSE, 'no JSON object')
 
     def _checked(self, reply: dict[str, Any], size: Size) -> dict[str, Any] | Failure:
