@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import pytest
 
@@ -16,6 +17,7 @@ from sightplan.model import (
     BeliefUpdated,
     EpisodeEnded,
     InputError,
+    Observed,
     Proposal,
     ProposalStatus,
     Stepped,
@@ -90,6 +92,43 @@ def test_the_first_wrong_belief_is_found_with_the_answer_that_made_it():
     assert truth.step == 0 and [change.atom for change in truth.differences] == ['on g,r']
     assert truth.differences[0].after == 0.0
     assert [answer for _, question, answer in truth.answers] == ['yes'] and truth.wrong_answers
+
+
+def test_an_answer_that_was_right_when_it_was_given_is_not_called_wrong():
+    """``on g,r`` is false before the second action, and true afterwards."""
+    line, episode = recorded(change=says('no', 'on g,r'))
+    said = [answer for event in episode.events if isinstance(event, Asked)
+            for answer in event.answers if str(answer.atom) == 'on g,r']
+    wrong = {(row[3], row[1]) for row in line['wrong'] if row[1] == 'on g,r'}
+    truth = explain(episode, line).truth
+    assert [change.atom for change in truth.differences] == ['on g,r']
+    assert 0 < len(truth.answers) <= len(wrong) < len(said)
+
+
+def test_where_nothing_could_be_compared_no_agreement_is_said():
+    line, episode = recorded()
+    timeless = tuple(dataclasses.replace(event, observation=dataclasses.replace(
+        event.observation, stamp_ns=0)) if isinstance(event, Observed) else event
+        for event in episode.events)
+    made = explain(dataclasses.replace(episode, events=timeless), line)
+    assert 'could not be compared' in made.truth.first and made.truth.step is None
+
+
+@pytest.mark.parametrize('reason', [StopReason.BUDGET, StopReason.ERROR])
+def test_no_answer_decided_an_end_that_the_method_did_not_choose(reason):
+    line, episode = recorded(change=says('no', 'clear r', calls=(1,)))
+    events = (*episode.events[:-1], dataclasses.replace(episode.events[-1], reason=reason))
+    made = decide(explain(dataclasses.replace(episode, events=events), line), None, 'no')
+    assert made.steps[-1].deciding.text == 'no answer: the method did not choose this end'
+
+
+def test_of_a_bag_that_is_cut_off_the_results_tell_the_end():
+    line, episode = recorded()
+    torn = dataclasses.replace(episode, events=episode.events[:8], truth=None)
+    assert 'the recording ends before' in explain(torn, line).stopped
+    made = explain(torn, line, live=True)
+    assert made.ended == 'plan_done' and made.truth.result.endswith('solved')
+    assert any('the bag is cut off after' in note for note in made.notes)
 
 
 def test_a_belief_that_takes_no_side_is_not_wrong():
@@ -336,13 +375,27 @@ def test_from_a_run_to_text_page_and_json(made_run, capsys):
 
 @pytest.mark.parametrize(('out', 'reason'), [
     ('.', 'is a folder (name a file in it)'),
-    ('none/x.html', 'there is no folder {folder}/none (make it first)')])
+    ('none/x.html', 'there is no folder {folder}/none (make it first)'),
+    ('episodes.jsonl', 'let its name end in .html')])
 def test_where_the_page_goes_is_checked_before_the_work(made_run, tmp_path, capsys, monkeypatch,
                                                         out, reason):
     monkeypatch.setattr('sightplan.replay.episodes.find_episodes', pytest.fail)
     assert cli.main(['explain', str(made_run), '2', '--out', str(tmp_path / out)]) == 2
     said = capsys.readouterr().err
     assert f'--out {tmp_path / out}' in said and reason.format(folder=tmp_path) in said
+
+
+def test_episodes_of_a_run_that_was_killed_before_one_was_finished(made_run, tmp_path, capsys):
+    shutil.copytree(made_run, tmp_path / 'run')
+    (tmp_path / 'run' / 'episodes.jsonl').write_text('')
+    bags = tmp_path / 'run' / 'bags'
+    next(bags.iterdir()).rename(bags / '.under-way-7')
+    found = find_episodes(tmp_path / 'run')
+    assert len(found) == len(list(bags.iterdir()))
+    assert sum('.under-way-7' in one.title for one in found) == 1
+    assert cli.main(['explain', str(tmp_path / 'run'), '1', '--effort', '0']) == 0
+    assert cli.main(['explain', str(tmp_path / 'run'), '2', '--effort', '0']) == 0
+    assert len(list((tmp_path / 'run').rglob('*.html')) + list(tmp_path.glob('*.html'))) <= 2
 
 
 def test_from_a_bag_alone_also_a_truncated_one(made_run, tmp_path, capsys, monkeypatch):

@@ -11,6 +11,7 @@ from PIL import Image
 from rosbags.typesys import Stores, get_typestore
 
 from doubles import MemoryWorld, SearchPlanner, TruthGrounder, spec_of
+from report_cases import sample, write_run
 from sightplan.agent import make_policy, run_episode
 from sightplan.cli import main
 from sightplan.commands.failures import rules_table
@@ -123,6 +124,16 @@ def test_a_run_below_without_an_episode_is_left_out(ground, tmp_path, capsys):
     assert [r['run'] for r in json.loads(out)['runs']] == ['ground']
     assert 'begun: has no finished episode yet' in err
     assert main(['failures', str(tmp_path), str(tmp_path / 'begun')]) == 2, 'it is named itself'
+
+
+def test_samples_are_left_out(ground, tmp_path, capsys):
+    write_run(tmp_path / 'samples', [sample(1)], kind='samples')
+    assert main(['failures', str(tmp_path / 'samples')]) == 2
+    assert 'holds samples, which have no causes of failure' in capsys.readouterr().err
+    assert main(['failures', str(tmp_path), '--json']) == 0
+    out, err = capsys.readouterr()
+    assert [r['run'] for r in json.loads(out)['runs']] == ['ground']
+    assert 'left out' in err and 'holds samples' in err
 
 
 def test_without_any_finished_episode_there_is_nothing_to_count(tmp_path, capsys):

@@ -75,6 +75,13 @@ def test_bags_of_one_moment_go_in_their_order(tmp_path):
     assert there(tmp_path) == ['a', 'b']
 
 
+def test_the_newest_is_kept_though_the_clock_went_back(tmp_path):
+    for number, at_s in enumerate((9000, 9001, 5, 6, 7)):
+        write(tmp_path, f'e{number}', at_s)
+        BagPolicy(tmp_path, LAST, 2).committed(f'e{number}')
+    assert there(tmp_path) == ['e3', 'e4']
+
+
 def test_nothing_but_bags_is_removed(tmp_path):
     (tmp_path / 'bags' / 'notes').mkdir(parents=True)
     (tmp_path / 'bags' / 'notes' / 'mine.txt').write_text('x')

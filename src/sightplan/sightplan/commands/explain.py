@@ -83,6 +83,9 @@ def explain(arguments: argparse.Namespace) -> Result:
     if arguments.effort < 0:
         raise InputError(f'--effort {arguments.effort}: must be 0 or more')
     out = file_to_write(arguments.out) if arguments.out else None
+    if out is not None and out.suffix.lower() not in ('.html', '.htm'):
+        raise InputError(f'--out {arguments.out}: the page is written there; let its name end in '
+                         '.html')
     found = choose(find_episodes(arguments.record), arguments.episode, arguments.record)
     episode, why_not = found.read()
     if episode is None:
@@ -108,7 +111,7 @@ def _explained(found: Found, episode: RecordedEpisode, arguments: argparse.Names
     from sightplan.report.explaining import explain as explain_episode
     tree, warnings = read_tree(open_bag(episode.bag))
     explained = explain_episode(episode, line_of(found, episode), title=found.title, tree=tree,
-                                notes=warnings)
+                                notes=warnings, live=found.line is not None)
     settings = _settings(found)
     options = {**settings.get('method_options', {}),
                **_method_options(episode.spec.method, arguments.method_option)}
@@ -148,7 +151,8 @@ def _reads_prompt(settings: Mapping[str, Any]) -> bool:
 
 def _page_path(found: Found) -> Path:
     from sightplan.records.evidence import file_name
-    name = f'{file_name(found.id)}.html'
+    attempt = found.run is not None and found.line is None  # of several at one episode
+    name = f'{file_name(found.where.name if attempt else found.id)}.html'
     if found.run is None:
         return Path(name)
     folder = found.run.folder / 'explained'

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -86,6 +88,8 @@ class BagPolicy:
                   and not path.is_symlink() and (path / METADATA).is_file()):
                 bags.append(path)
         bags.sort(key=self._age)
+        if bags and bags[-1].name != name:
+            self._make_last(self._folder / name, bags)
         for path in bags[:-self._kept]:
             self._numbers.pop(path.name, None)
             hidden = self._folder / f'{_REMOVED}{path.name}'
@@ -121,6 +125,13 @@ class BagPolicy:
             raise InfrastructureError(
                 f'{path}: the list of bags that are not to be removed cannot be used ({error}); '
                 'remove it, or let the run keep all bags') from error
+
+    def _make_last(self, bag: Path, bags: list[Path]) -> None:
+        """Date a bag after all others: the clock went back since they were closed."""
+        after_ns = self._age(bags[-1])[0] + 1
+        with contextlib.suppress(OSError):  # another process has removed it
+            os.utime(bag, ns=(after_ns, after_ns))
+        bags.sort(key=self._age)
 
     def _age(self, bag: Path) -> tuple[int, int]:
         """When a bag was closed, and of those that this process closed at the same time which."""

@@ -43,7 +43,7 @@ from sightplan.records.evidence import fresh_name
 from sightplan.records.messages import BagMessages, EpisodeMessages, Messages
 from sightplan.records.truth import NotedTruth, TruthReply
 
-_UNDER_WAY = '.under-way-'
+UNDER_WAY = '.under-way-'
 _MARK = {'recorded_by': 'sightplan run'}
 _FLUSH_BYTES = 8 * 2**20
 
@@ -207,7 +207,7 @@ def clean(folder: Path, lines: Callable[[], Iterable[Mapping[str, Any]]]) -> Non
         return
     named = {Path(str(line['bag'])).name for line in lines() if line.get('bag')}
     for path in sorted(folder.iterdir()):
-        if path.name.startswith(_UNDER_WAY):
+        if path.name.startswith(UNDER_WAY):
             _remove_unless_locked(path)
         elif path.name not in named and _is_ours(path):
             _remove(path)
@@ -263,7 +263,7 @@ class _UnderWay:
 def _locked_folder(parent: Path) -> tuple[Path, int]:
     """A new hidden folder and its lock, whatever another process cleans up at this moment."""
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=_UNDER_WAY, dir=parent))
+        folder = Path(tempfile.mkdtemp(prefix=UNDER_WAY, dir=parent))
         with contextlib.suppress(FileNotFoundError):
             lock = os.open(folder, os.O_RDONLY)
             with contextlib.suppress(BlockingIOError):

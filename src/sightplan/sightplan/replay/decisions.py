@@ -41,7 +41,6 @@ from sightplan.model import (
     Privileged,
     Question,
     Stepped,
-    StopReason,
     SymbolicPlanner,
     ToldApart,
     Verdict,
@@ -50,13 +49,10 @@ from sightplan.model import (
 from sightplan.planning.own import with_own
 from sightplan.records.recorded import RecordedEpisode
 from sightplan.report.explanation import Otherwise, Tested
+from sightplan.report.explanation_words import CHOSEN
 
 Key = tuple[int, int]
 """An answer: number of its batch in the episode, and its place in the batch; both from 0."""
-
-_OWN = (StopReason.PLAN_DONE, StopReason.NO_PLAN, StopReason.GAVE_UP, StopReason.UNPARSED,
-        StopReason.PLANNER_TIMEOUT, StopReason.EMPTY_PLAN, StopReason.REPEATED_ILLEGAL)
-"""Ends that a method decides itself."""
 
 
 class Decision(NamedTuple):
@@ -182,7 +178,7 @@ def recorded_decisions(episode: RecordedEpisode) -> list[Decision]:
     found = [decision for event in episode.events if isinstance(event, Stepped)
              for decision in [_decision(event)]]
     end = episode.events[-1]
-    if isinstance(end, EpisodeEnded) and end.reason in _OWN:
+    if isinstance(end, EpisodeEnded) and end.reason in CHOSEN:
         found.append(Decision('stop', end.reason.value))
     return found
 

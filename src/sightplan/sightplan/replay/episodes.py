@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sightplan.model import EpisodeEnded, InputError, user_path
 from sightplan.records.bag_reading import find_bags
+from sightplan.records.bag_recorder import UNDER_WAY
 from sightplan.records.recorded import RecordedEpisode, read_episodes
 from sightplan.replay.rescored import rescore
 from sightplan.replay.sources import Sources
@@ -63,7 +66,12 @@ def find_episodes(path: Path | str) -> list[Found]:
 
 
 def _of_runs(place: Path) -> list[Found]:
-    results = gather(place)
+    try:
+        results = gather(place)
+    except InputError:
+        if broken_off := list(_broken_off(place)):  # before the first one was finished
+            return broken_off
+        raise
     found: list[Found] = []
     several = len(results.runs) > 1
     for run in results.runs:
@@ -85,22 +93,25 @@ def _of_runs(place: Path) -> list[Found]:
 def _left(run: RunResults) -> Iterator[Found]:
     """Episodes of bags that no line of results names: they were broken off."""
     folder = run.folder / 'bags'
-    if not folder.is_dir():
-        return
-    named = {(run.folder / str(line['bag'])).resolve() for line in run.lines if line.get('bag')}
-    try:
-        bags = find_bags(folder)
-    except InputError:
-        return
+    if folder.is_dir():
+        yield from _broken_off(folder, {(run.folder / str(line['bag'])).resolve()
+                                        for line in run.lines if line.get('bag')}, run)
+
+
+def _broken_off(folder: Path, named: AbstractSet[Path] = frozenset(),
+                run: RunResults | None = None) -> Iterator[Found]:
+    """Episodes of bags, those that were being written when a run was killed among them."""
+    bags = list[Path]()
+    for place in (folder, *sorted(folder.rglob(f'{UNDER_WAY}*'))):
+        with contextlib.suppress(InputError):
+            bags += find_bags(place)
     for bag in bags:
         if named.isdisjoint((bag.resolve(), *bag.resolve().parents)):
-            try:
+            with contextlib.suppress(InputError):
                 for episode in read_episodes(bag):
                     yield Found(episode.spec.id, f'{episode.spec.id} ({bag.name})',
                                 f'{_ended(episode)}; no result names its bag', bag, run, None,
                                 episode)
-            except InputError:
-                continue
 
 
 def _of_bags(place: Path) -> list[Found]:
@@ -160,6 +171,7 @@ def choose(found: Sequence[Found], wanted: str, path: Path | str) -> Found:
                              f'from 1:\n{_listed(found)}')
         return found[int(wanted) - 1]
     for fits in (lambda one: one.id.startswith(wanted),
+                 lambda one: one.id.rpartition('/')[2] == wanted,
                  lambda one: one.id.rpartition('/')[2].startswith(wanted),
                  lambda one: wanted in one.title):
         same = same or [one for one in found if fits(one)]

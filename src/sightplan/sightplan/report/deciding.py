@@ -16,6 +16,7 @@ from sightplan.report.explanation import (
     Tested,
     Tester,
 )
+from sightplan.report.explanation_words import CHOSEN, NOT_CHOSEN
 
 _LEAST_CHANGE = 0.05
 _MOST_TESTED, _MOST_TESTED_ON = 4, 40
@@ -37,9 +38,14 @@ def decide(explanation: Explanation, test: Tester | None, why_not: str = '', eff
         watch: is told how many decisions are done, and of how many.
     """
     steps, left, spent_out = list(explanation.steps), effort, 0
+    chosen = explanation.ended in ('', *(reason.value for reason in CHOSEN))
     order = sorted(range(len(steps)), key=lambda number: (_rank(steps[number]), number))
     for done, number in enumerate(order, 1):
         tester = None if test is None or left <= 0 else test
+        if steps[number].number is None and not chosen:
+            steps[number] = replace(steps[number], deciding=Deciding('none', NOT_CHOSEN))
+            watch(done, len(order))
+            continue
         deciding = _deciding(steps[number], number, tester, left // (number + 1))
         spent_out += bool(test is not None and tester is None and candidates(steps[number]))
         left -= sum((number + 1) * (1 + (one.opposite is not None)) for one in deciding.tested)
@@ -110,8 +116,7 @@ def _from_tests(tested: Sequence[Tested], rows: Mapping[tuple[int, int], AskedAb
                 total: int) -> Deciding:
     """What changed answers tell."""
     if all(one.without is None for one in tested):
-        return Deciding('none', 'no answer: the method did not choose this end',
-                        tested=tuple(tested))
+        return Deciding('none', NOT_CHOSEN, tested=tuple(tested))
     scope = ('the one answer' if total == 1 else f'any single one of the {total} answers'
              if len(tested) == total else f'any single one of the {len(tested)} of {total} '
              f'answers that matter most')

@@ -53,8 +53,8 @@ from sightplan.report.explanation_words import became, because, method_sentence,
 from sightplan.report.html import words
 
 NO_BAG = ('This episode has no bag, so pictures, questions and beliefs are not known. To record '
-          'them: sightplan run --bags all (or failed); graphs of ROS nodes record them unless '
-          'bags:= says otherwise.')
+          'them: sightplan run --bags all (failed: of those that are not solved); graphs of ROS '
+          'nodes record them unless bags:= says otherwise.')
 ABOUT = {AskPurpose.ENUMERATION: 'what holds', AskPurpose.GOAL: 'whether the goal holds',
          AskPurpose.PICTURED_GOAL: 'what the picture of the goal shows',
          AskPurpose.PRECONDITION: 'preconditions', AskPurpose.EFFECT: 'effects'}
@@ -69,7 +69,8 @@ _AFTERWARDS_NS = 10**9
 
 
 def explain(episode: RecordedEpisode, line: Mapping[str, Any], *, title: str = '',
-            tree: Sequence[NodeChange] = (), notes: Sequence[str] = ()) -> Explanation:
+            tree: Sequence[NodeChange] = (), notes: Sequence[str] = (),
+            live: bool = False) -> Explanation:
     """Explain a recorded episode.
 
     Args:
@@ -78,13 +79,15 @@ def explain(episode: RecordedEpisode, line: Mapping[str, Any], *, title: str = '
         title: its id, and which attempt; '': its id.
         tree: what a behaviour tree did meanwhile, in the order of its times.
         notes: what else is to be said about the record.
+        live: whether the line was written when the episode was carried out: what a bag that is
+            cut off does not tell is taken from it.
     """
     first, last = (episode.received_ns[0], episode.received_ns[-1]) if episode.received_ns else (
         0, 0)
     own = [change for change in tree if first <= change.log_ns <= last + _AFTERWARDS_NS]
     if tree and not own:
         notes = (*notes, _OTHER_TIME)
-    return _Reader(episode, line, own).explanation(title, notes)
+    return _Reader(episode, line, own, live).explanation(title, notes)
 
 
 def explain_line(line: Mapping[str, Any], notes: Sequence[str] = ()) -> Explanation:
@@ -115,8 +118,8 @@ class _Reader:
     """Goes through the events once, and makes a step of all that came before each action."""
 
     def __init__(self, episode: RecordedEpisode, line: Mapping[str, Any],
-                 tree: Sequence[NodeChange]) -> None:
-        self._episode, self._line = episode, line
+                 tree: Sequence[NodeChange], live: bool) -> None:
+        self._episode, self._line, self._live = episode, line, live
         self._belief: Belief | None = None
         self._goal: tuple[Literal, ...] = ()
         self._goal_from = ''
@@ -129,6 +132,10 @@ class _Reader:
         self._now_ns = 0
         self._batch = 0
         self._differs: tuple[int | None, tuple[Change, ...]] | None = None
+        self._decisions = self._compared = 0
+        self._asked_of: dict[Atom, None] = {}
+        self._wrong: list[tuple[int | None, Atom, str, str]] = []
+        self._own_names = _instructed(episode.spec.method)
         self._tree = list(tree)
         self._read_goal()
 
@@ -141,12 +148,20 @@ class _Reader:
         model = ', '.join(dict.fromkeys(
             name for event in episode.events for name in [_model_of(event)] if name))
         told = spec.problem.instruction if _instructed(spec.method) else ''
+        if ended is not None:
+            reason, message = ended.reason.value, ended.message
+        elif self._live:
+            reason, message = self._line['stop'], self._line['message']
+            cut = (f'the bag is cut off after {len(steps) - 1} of {len(self._line["actions"])} '
+                   'actions; how it ended stands in the results')
+            notes = (*notes, cut)
+        else:
+            reason = message = ''
         return Explanation(
             spec.id, title or spec.id, spec.method, method_sentence(spec.method), model,
             ' '.join(filter(None, (spec.problem.domain_name, spec.split, spec.problem.name))),
             told, tuple(map(str, self._goal)), self._goal_from,
-            ended.reason.value if ended else '',
-            stopped(ended.reason.value, ended.message, spec.max_actions) if ended else
+            reason, stopped(reason, message, spec.max_actions) if reason else
             'the recording ends before the episode does: why it stopped is not recorded',
             spec.max_actions, tuple(steps), self._truth(steps),
             tuple(dict.fromkeys((*episode.warnings, *notes))), '', self._seen)
@@ -251,6 +266,7 @@ class _Reader:
                     self._show(event.observation, pictures)
             elif isinstance(event, Asked):
                 batches.append((event, self._belief))
+                self._check(number, event)
                 after.append(None)
                 self._show(event.observation, pictures)
             elif isinstance(event, Proposed):
@@ -429,47 +445,70 @@ class _Reader:
     def _compare(self, number: int | None) -> None:
         """Note the first belief, at a decision, in which something is wrong."""
         truth = self._episode.truth
-        if truth is None or self._belief is None or self._differs is not None:
+        if truth is None or self._belief is None:
             return
-        atoms = dict.fromkeys((*self._belief.probabilities, *sorted(self._belief.state)))
-        wrong = []
-        for atom in atoms:
+        atoms = dict.fromkeys((*self._belief.probabilities, *sorted(self._belief.state),
+                               *self._asked_of))
+        wrong, known = [], False
+        for atom in () if self._own_names else atoms:
             true = truth.holds(atom, self._now_ns)
             value = _value(self._belief, atom)
+            known |= true is not None
             if true is not None and value is not None and (
                     abs(value - _HALF) > _UNSURE and (value > _HALF) is not true):
                 wrong.append(Change(str(atom), value, float(true)))
-        if wrong:
+        self._decisions += 1
+        self._compared += known
+        if wrong and self._differs is None:
             wrong.sort(key=lambda change: -abs((change.before or 0.0) - (change.after or 0.0)))
             self._differs = number, tuple(wrong)
 
+    def _check(self, number: int | None, event: Asked) -> None:
+        """Note which answers were wrong about what was seen; those about a picture are none."""
+        truth = self._episode.truth
+        if truth is None or event.purpose is AskPurpose.PICTURED_GOAL:
+            return
+        self._asked_of |= dict.fromkeys(question.atom for question in event.questions)
+        for question, answer in zip(event.questions, event.answers, strict=True):
+            said = says(answer.verdict.value)
+            true = truth.holds(question.atom, event.observation.stamp_ns)
+            if true is not None and said is not None and said is not true:
+                self._wrong.append((number, question.atom, question.text, answer.verdict.value))
+
+    def _agreement(self) -> str:
+        """What is to be said of the belief where no difference was found."""
+        if not any(isinstance(event, BeliefUpdated) for event in self._episode.events):
+            return 'the method published no belief'
+        if self._own_names:
+            return ('the belief is about things by names of its own, so it is not compared with '
+                    'the truth')
+        if not self._compared:
+            return ('belief and truth could not be compared: no truth was recorded for the times '
+                    'of its decisions')
+        if self._compared < self._decisions:
+            return (f'at {self._compared} of {self._decisions} decisions the belief agreed with '
+                    'the truth; for the others no truth was recorded')
+        return 'at every decision the belief agreed with the truth'
+
     def _truth(self, steps: Sequence[StepExplained]) -> TruthExplained | None:
         if self._episode.truth is None:
-            return None
+            return _truth_of_line(self._line) if self._live else None
         found = _truth_of_line(self._line)
         if self._differs is None:
-            any_belief = any(isinstance(event, BeliefUpdated) for event in self._episode.events)
-            return replace(found, first='at every decision the belief agreed with the truth'
-                           if any_belief else 'the method published no belief')
+            return replace(found, first=self._agreement())
         number, wrong = self._differs
         atoms = {change.atom for change in wrong}
         until = len(steps) if number is None else number + 1
-        answers = []
-        for step in steps[:until]:
-            where = 'the end' if step.number is None else f'step {step.number}'
-            for batch in step.batches:
-                for row in batch.rows:
-                    true = next((change.after for change in wrong if change.atom == row.atom),
-                                None)
-                    if row.atom in atoms and true is not None and says(row.answer) is not bool(
-                            true):
-                        answers.append((where, row.question, row.answer))
+        answers = dict.fromkeys(
+            ('the end' if step is None else f'step {step}', question, answer)
+            for step, atom, question, answer in self._wrong
+            if str(atom) in atoms and (until == len(steps) or (step is not None and step < until)))
         where = 'at the end' if number is None else f'when action {number} was decided'
         return replace(found, step=number, differences=wrong[:_MOST_CHANGES], first=(
             f'belief and truth first differed {where}: {len(wrong)} atom'
             f'{"s" if len(wrong) != 1 else ""} '
             f'{"were" if len(wrong) != 1 else "was"} believed wrongly'),
-            answers=tuple(answers[-_MOST_CHANGES:]))
+            answers=tuple(answers)[-_MOST_CHANGES:])
 
 
 def _with_tree(steps: Sequence[StepExplained], tree: Sequence[NodeChange],

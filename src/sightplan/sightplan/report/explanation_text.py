@@ -16,7 +16,7 @@ from sightplan.report.explanation import (
 )
 
 _WIDTH = 100
-_MOST_ROWS = 6
+_MOST_ROWS, _MOST_CHANGES = 6, 12
 
 
 def text_of(explained: Explanation, every: bool = False) -> str:
@@ -89,8 +89,11 @@ def _step(step: StepExplained, every: bool) -> Iterator[str]:
     if step.then:
         yield from _pair('then', ', '.join(map(_change, step.then)))
     if step.tree:
-        yield from _pair('tree', '; '.join(
-            f'{change.node} {change.before} → {change.after}' for change in step.tree))
+        changes = step.tree if every else step.tree[-_MOST_CHANGES:]
+        left = len(step.tree) - len(changes)
+        yield from _pair('tree', '; '.join([
+            *([f'{left} changes (--all lists them)'] if left else []),
+            *(f'{change.node} {change.before} → {change.after}' for change in changes)]))
 
 
 def _asked(step: StepExplained, every: bool) -> Iterator[str]:

@@ -57,6 +57,12 @@ _HOLDS = {
 }
 
 
+CHOSEN = (StopReason.PLAN_DONE, StopReason.NO_PLAN, StopReason.GAVE_UP, StopReason.UNPARSED,
+          StopReason.PLANNER_TIMEOUT, StopReason.EMPTY_PLAN, StopReason.REPEATED_ILLEGAL)
+"""Ends that a method decides itself."""
+NOT_CHOSEN = 'no answer: the method did not choose this end'
+
+
 def stopped(reason: str, message: str, budget: int | None = None) -> str:
     """Why an episode stopped, in plain words.
 

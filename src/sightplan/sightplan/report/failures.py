@@ -107,14 +107,16 @@ def read_columns(paths: Iterable[Path], note: Callable[[str], None] = lambda tex
     named = list(paths)
     columns = []
     for folder in run_folders(named):
-        lines = RunStore(folder).lines()
-        for number, line in enumerate(lines, 1):
+        every = RunStore(folder).lines()
+        lines = [line for line in every if line.get('kind') != SAMPLE]
+        for number, line in enumerate(every, 1):
             wrong = wrong_field(SampleLine if line.get('kind') == SAMPLE else EpisodeLine, line)
             if wrong:
                 raise InputError(f'{folder / "episodes.jsonl"}: episode {number}: {wrong} is '
                                  'missing or wrong; remove its line, and resume the run')
         if not lines:
-            text = f'{folder}: has no finished episode yet'
+            text = (f'{folder}: holds samples, which have no causes of failure; "sightplan '
+                    'report" shows them' if every else f'{folder}: has no finished episode yet')
             if folder in named:
                 raise InputError(text)
             note(f'left out: {text}')

@@ -18,7 +18,7 @@ from sightplan.runs.driver import WALKED, Walked, walk
 from sightplan.runs.episodes import EpisodePlan, EpisodeWork
 from sightplan.runs.identity import session
 from sightplan.runs.settings import RunSettings
-from sightplan.runs.suite import sample_suite
+from sightplan.runs.suite import Suite, sample_suite
 from sightplan.runs.summary import summarise
 from sightplan.runs.work import Item, Line, Plan, Progress, Silent, Work
 from sightplan.vlm.api import Backend
@@ -71,15 +71,25 @@ def specify(settings: RunSettings) -> Plan:
     Raises:
         InputError: the settings name something that is not there.
     """
-    suite = sample_suite(settings.suite, settings.split)
+    suite = _samples(settings)
     if suite is None:
-        if settings.suite_options:
-            raise InputError(f'suite_options ({", ".join(settings.suite_options)}) are for suites '
-                             'of samples, and these are episodes; leave them out')
         return EpisodePlan(settings)
     from sightplan.runs.samples import SamplePlan
     samples: Plan = SamplePlan(settings, suite)
     return samples
+
+
+def _samples(settings: RunSettings) -> Suite | None:
+    """The suite, if it is one of samples.
+
+    Raises:
+        InputError: it is not, and there are options for one.
+    """
+    suite = sample_suite(settings.suite, settings.split)
+    if suite is None and settings.suite_options:
+        raise InputError(f'suite_options ({", ".join(settings.suite_options)}) are for suites of '
+                         'samples, and these are episodes; leave them out')
+    return suite
 
 
 def make_work(settings: RunSettings, *, backend: Backend | None = None, **parts: Any) -> Work:
@@ -94,7 +104,7 @@ def make_work(settings: RunSettings, *, backend: Backend | None = None, **parts:
         InputError: the settings are wrong.
         InfrastructureError: the world, the model or the planner could not be started.
     """
-    suite = sample_suite(settings.suite, settings.split)
+    suite = _samples(settings)
     if suite is None:
         return EpisodeWork(settings, backend=backend, **parts)
     from sightplan.runs.sample_work import SampleWork
