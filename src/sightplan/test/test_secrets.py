@@ -246,7 +246,8 @@ def test_the_secret_of_a_page_is_in_nothing_that_was_played(
     ('eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.SflKxwRJSM a', '[key] a'),
     ('http://me:pass@host/x and https://token@host', 'http://[key]@host/x and https://[key]@host'),
     ('sk-AbCdEf0123456789', '[key]'), ('sk-proj-abcdef_1234567', '[key]'),
-    ('sk-' * 100_000, None),
+    ('sk-' * 100_000, None), ('://a:' * 50_000, None), ('-eyJ' * 50_000, None),
+    ('?a_' * 50_000, None), ('authorization ' * 20_000, None), ('bearer ' * 20_000, None),
     ('cannot read /data/key_frames/hf-internal/basic colours.png', None),
     ('http://host:8000/v1: the basic instructions of the bearer', None),
     ('commit 0123456789abcdef0123456789abcdef01234567', None), ('', None)])

@@ -26,7 +26,7 @@ PREFIXED = re.compile(
     r'|(?:gsk|hf|csk|r8|fw|gh[oprsu]|[sr]k_(?:live|test))_(?=[A-Za-z]*\d|[a-z]*[A-Z])'
     r'[A-Za-z0-9]{8,}'
     r'|github_pat_\w{8,}|ya29\.[\w-]{8,}'
-    r'|AIza[\w-]{8,}|AKIA[A-Z0-9]{12,}|eyJ[\w-]{10,}\.(?:[\w-]+(?:\.[\w-]+)?)?)')
+    r'|AIza[\w-]{8,}|AKIA[A-Z0-9]{12,}|eyJ[\w-]{10,2000}\.(?:[\w-]+(?:\.[\w-]+)?)?)')
 """Keys that say by their beginning whose they are."""
 _AUTHORIZATION = re.compile(
     r'''(?i)\b(authorization(?:["']\s*[:=,]|\s*[:=])\s*(?:b?["'])?)'''
@@ -34,8 +34,10 @@ _AUTHORIZATION = re.compile(
     r'''|(?:[a-z][\w-]*[ \t]+)?[^\s"',;}]+)''')
 """With all that follows where one has several parts; else with the word of its kind."""
 _BEARER = re.compile(r'(?i)\bbearer\s+(?=\S*[\d._-])[^\s"\',;]{8,}')
-_USER = re.compile(r'''://(?:[^/\s"'@:]+:(?!\d+(?:/|$))[^\s"]*|[^/\s"'@]+)@''')
-"""A name and a password, which may have any characters but blanks, as people write them."""
+_USER = re.compile(r'''://(?:[^/\s"'@:]+:(?!\d+(?:/|$))[^\s"]{0,200}|[^/\s"'@]+)@''')
+"""A name and a password, which may have any characters but blanks, as people write them.
+
+Here and above lengths are bounded, since a text of anybody's may begin so a thousand times."""
 _QUERY = re.compile(r'''(?i)([?&](?:[a-z]+[_-])*(?:api_?key|key|token|secret|password|passwd'''
                     r'''|signature)=)[^&\s"'#]+''')
 _NAME = re.compile(r'(?i)(?:key|token|secret|password|passwd|credentials?)$')
