@@ -45,7 +45,7 @@ def test_two_episodes_are_solved_recorded_and_reported(start) -> None:
 def test_on_ros_as_in_process(start, tmp_path, method: str) -> None:
     """The same seeds give the same results and, but for times, the same bags on both."""
     from sightplan.runs import RunSettings, run
-    options, episodes = {'table': 'gpt-4.1'}, 1 if method == 'blind' else 2  # its are long
+    options, episodes = {'table': 'gpt-4.1'}, 1 if method == 'blind' else 2  # it acts long
     graph = start(f'episodes:={episodes}', 'split:=medium', 'backend_options:=table=gpt-4.1',
                   f'method:={method}', 'failure_probability:=0.2', 'seed:=5')
     run(RunSettings(split='medium', method=method, episodes=episodes, backend='noisy_oracle',

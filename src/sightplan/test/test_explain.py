@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -129,7 +130,16 @@ def test_of_a_bag_that_is_cut_off_the_results_tell_the_end():
     made = explain(torn, line, live=True)
     assert made.ended == 'plan_done' and made.truth.result.endswith('solved')
     assert any('the bag is cut off after' in note for note in made.notes)
+    for tests in (None, 'replayed'):
+        end = decide(made, tests and pytest.fail, '', effort=0).steps[-1]
+        assert end.deciding.text == 'not recorded: the bag is cut off'
+    recorded_only = explain(dataclasses.replace(torn, truth=episode.truth), line, live=True)
+    assert 'decisions that were recorded' in recorded_only.truth.first
 
+
+def test_what_nobody_could_read_is_not_believed_wrongly():
+    line, episode = recorded(change=says('unparsed', 'clear r'))
+    assert explain(episode, line).truth.differences == ()
 
 def test_a_belief_that_takes_no_side_is_not_wrong():
     line, episode = recorded()
@@ -393,9 +403,13 @@ def test_episodes_of_a_run_that_was_killed_before_one_was_finished(made_run, tmp
     found = find_episodes(tmp_path / 'run')
     assert len(found) == len(list(bags.iterdir()))
     assert sum('.under-way-7' in one.title for one in found) == 1
-    assert cli.main(['explain', str(tmp_path / 'run'), '1', '--effort', '0']) == 0
-    assert cli.main(['explain', str(tmp_path / 'run'), '2', '--effort', '0']) == 0
-    assert len(list((tmp_path / 'run').rglob('*.html')) + list(tmp_path.glob('*.html'))) <= 2
+    pages = set()
+    for number in (1, 2):
+        assert cli.main(['explain', str(tmp_path / 'run'), str(number), '--effort', '1',
+                         '--json']) == 0
+        pages.add(Path(json.loads(capsys.readouterr().out.splitlines()[-1])['page']))
+    assert {page.parent for page in pages} == {tmp_path / 'run' / 'explained'}
+    assert any('under-way-7' in page.name for page in pages) and len(pages) == 2
 
 
 def test_from_a_bag_alone_also_a_truncated_one(made_run, tmp_path, capsys, monkeypatch):

@@ -18,7 +18,7 @@ from doubles import TWO_BLOCKS, MemoryWorld
 from fake_openai import FakeServer, Reply, chat, error
 from play_case import playing, settings_for
 from sightplan import cli
-from sightplan.model import InfrastructureError, InputError, redaction
+from sightplan.model import InfrastructureError, InputError, excerpt, redaction
 from sightplan.records.bag_reading import open_bag
 from sightplan.runs import RunSettings, worlds
 
@@ -238,7 +238,9 @@ def test_the_secret_of_a_page_is_in_nothing_that_was_played(
     ('authorization: Digest username="me", response="0a1b2c"\nnext', 'authorization: [key]\nnext'),
     ("[(b'authorization', b'ApiKey up9Stream8')]", "[(b'authorization', b'[key]')]"),
     ("https://me:p@ss'w/ord@db:5432/x", 'https://[key]@db:5432/x'),
-    ('http://host:8080/a@b', None),
+    ('http://host:8080/a@b', None), ('http://[::1]:8000/a@b', None),
+    ("{'base_url': 'http://gpu:http','x':'d@e'}", None),
+    ('"Authorization": ["Bearer abcsecret"]', '"Authorization": ["[key]"]'),
     ('https://db/?a=1&api_key=abc123&b=2', 'https://db/?a=1&api_key=[key]&b=2'),
     ('?access_token=xyz', '?access_token=[key]'),
     ('ghs_AbCdEf0123456789 github_pat_11ABCDEFG xoxb-123456789012-Ab ya29.a0AfH6SM', ' '.join(
@@ -257,6 +259,8 @@ def test_what_is_taken_for_a_secret(text: str, left: str | None) -> None:
 
 @pytest.mark.parametrize(('name', 'value'), [
     ('SHORT_KEY', 'abc12'), ('SSH_KEY', '/home/me/.ssh/id_0'), ('KEY_BOARD', 'qwertz0123'),
+    ('bamboo_buildKey', 'PROJ-PLAN-JOB1'), 
+    ('GOOGLE_APPLICATION_CREDENTIALS', os.path.relpath(__file__)),
     ('TOKEN_COUNT', '100000000'), ('MODE_KEY', 'blocksworld'), ('SOME_TOKEN', '2026112612'),
     ('ROS_SECURITY_KEYSTORE', 'keystore2')])
 def test_what_else_is_in_the_environment_is_no_secret(
@@ -267,7 +271,9 @@ def test_what_else_is_in_the_environment_is_no_secret(
 
 @pytest.mark.parametrize(('name', 'value'), [
     ('PGPASSWORD', 'pgSecret99x'), ('OPENAIKEY', 'a-b-c-d-1234'),
-    ('AWS_SECRET_ACCESS_KEY', '/bPxRfiCYEXAMPLE0KEY/wJalrXUtnFEMI+K7MDENG')])
+    ('AWS_SECRET_ACCESS_KEY', '/bPxRfiCYEXAMPLE0KEY/wJalrXUtnFEMI+K7MDENG'),
+    ('AWS_SECRET_ACCESS_KEY', '/bPxRfiCYEXAMPLE0KEYwJalrXUtnFEMI+K7MDENG'),
+    ('X_TOKEN', 'p\udce4ssword1')])
 def test_what_else_is_a_secret(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(name, value)
     assert redaction.without_secrets(f'see {value}') == 'see [key]'
@@ -287,6 +293,7 @@ def test_a_secret_is_found_as_python_json_and_addresses_have_it(
 def test_a_text_that_is_shortened_has_no_part_of_a_secret() -> None:
     for before in range(3400, 3600):
         assert KEY[:-4] not in str(InfrastructureError('x' * before + KEY + 'y' * 2000))
+        assert KEY[:-4] not in str(InputError(excerpt('y' * (before - 3360) + KEY + 'z' * 90)))
     for before in range(60, 90):
         said = unreadable(f'<{"." * before}{KEY}</html>')
         assert KEY[:-4] not in said and '<...' in said
@@ -308,6 +315,13 @@ def test_settings_that_hold_a_secret_are_refused_whatever_they_are_for(
     settings: Any = {f'{kind}_options': {'note': value}}
     with pytest.raises(InputError, match=f'{kind}_options: note looks as if'):
         RunSettings(**settings).check()
+
+
+def test_names_of_folders_and_of_options_are_no_keys_or_not_repeated() -> None:
+    RunSettings(backend_options={'model': '/data/hf_cache2024/SmolVLM'},
+                world_options={'scene': '/data/pk-Kitchen01'}).check()
+    with pytest.raises(InputError, match=r'method_options: \[key\] looks as if'):
+        RunSettings(method_options={'sk-proj-abcdef_1234567': 1}).check()
 
 
 def test_what_nobody_expected_is_printed_without_secrets(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def _array(low: float = -math.inf, high: float = math.inf, count: int | None = N
 
 
 def _ros_name(value: str) -> str:
-    if not is_ros_name(value):
+    if not is_ros_name(value) or '__' in value:
         raise ValueError('is no valid ROS name: words of letters, digits and single _ that do '
                          'not begin with a digit, separated by /')
     return value

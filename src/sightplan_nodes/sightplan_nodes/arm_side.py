@@ -544,15 +544,15 @@ class ArmSide:
                         if self._pace_beat is not None:
                             self._pace_beat.publish()
             except Exception as error:  # a watchdog that ends would leave the arm alone
-                self._node.get_logger().fatal(
-                    f'the watchdog of the arm failed: {error_text(error)}',
-                    throttle_duration_sec=1.0)
                 try:
-                    gate.stop('stop_request', f'the watchdog failed: {error_text(error)}')
+                    gate.stop('stop_request', f'the watchdog failed: {type(error).__name__}')
                 except Exception as second:
                     self._node.get_logger().fatal(
                         f'the arm cannot be stopped: {error_text(second)}',
                         throttle_duration_sec=1.0)
+                self._node.get_logger().fatal(
+                    f'the watchdog of the arm failed: {error_text(error)}',
+                    throttle_duration_sec=1.0)
 
     def _make_latch(self) -> Latch | None:
         path = latch_path(self.settings.latch_file, self._hardware == names.REAL,

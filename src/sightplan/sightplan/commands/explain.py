@@ -129,8 +129,12 @@ def _explained(found: Found, episode: RecordedEpisode, arguments: argparse.Names
 
 def _settings(found: Found) -> Mapping[str, Any]:
     """What the run was started with; nothing where that is not known."""
-    sessions = found.run.sessions if found.run is not None else ()
-    settings = sessions[-1].get('settings') if sessions else None
+    from sightplan.records import RunStore
+    try:
+        sessions = RunStore(found.folder).run_info()['sessions'] if found.folder else ()
+        settings = sessions[-1]['settings'] if sessions else None
+    except (InputError, LookupError, TypeError):
+        settings = None
     return settings if isinstance(settings, dict) else {}
 
 
@@ -151,10 +155,12 @@ def _reads_prompt(settings: Mapping[str, Any]) -> bool:
 
 def _page_path(found: Found) -> Path:
     from sightplan.records.evidence import file_name
-    attempt = found.run is not None and found.line is None  # of several at one episode
-    name = f'{file_name(found.where.name if attempt else found.id)}.html'
-    if found.run is None:
-        return Path(name)
-    folder = found.run.folder / 'explained'
+    name = file_name(found.id)
+    if found.folder is None:
+        return Path(f'{name}.html')
+    if found.line is None:  # one of several attempts, maybe
+        bag = found.where.name.lstrip('.')
+        name = bag if bag.startswith(name) else f'{name}_{bag}'
+    folder = found.folder / 'explained'
     folder.mkdir(exist_ok=True)
-    return folder / name
+    return folder / f'{name}.html'

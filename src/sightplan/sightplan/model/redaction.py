@@ -26,21 +26,25 @@ PREFIXED = re.compile(
     r'|(?:gsk|hf|csk|r8|fw|gh[oprsu]|[sr]k_(?:live|test))_(?=[A-Za-z]*\d|[a-z]*[A-Z])'
     r'[A-Za-z0-9]{8,}'
     r'|github_pat_\w{8,}|ya29\.[\w-]{8,}'
-    r'|AIza[\w-]{8,}|AKIA[A-Z0-9]{12,}|eyJ[\w-]{10,2000}\.(?:[\w-]+(?:\.[\w-]+)?)?)')
+    r'|AIza[\w-]{8,}|AKIA[A-Z0-9]{12,}|eyJ[\w-]{10,500}\.(?:[\w-]+(?:\.[\w-]+)?)?)')
 """Keys that say by their beginning whose they are."""
+_KEY_CHARS = 22
+"""Shorter ones are taken out of texts, too, but may be names of folders or models."""
 _AUTHORIZATION = re.compile(
-    r'''(?i)\b(authorization(?:["']\s*[:=,]|\s*[:=])\s*(?:b?["'])?)'''
+    r'''(?i)\b(authorization(?:["']\s*[:=,]|\s*[:=])\s*[\[(]?(?:b?["'])?)'''
     r'''(?:(?:digest|hawk|oauth|signature|aws4-[\w-]+)\s[^\r\n]+'''
     r'''|(?:[a-z][\w-]*[ \t]+)?[^\s"',;}]+)''')
 """With all that follows where one has several parts; else with the word of its kind."""
 _BEARER = re.compile(r'(?i)\bbearer\s+(?=\S*[\d._-])[^\s"\',;]{8,}')
-_USER = re.compile(r'''://(?:[^/\s"'@:]+:(?!\d+(?:/|$))[^\s"]{0,200}|[^/\s"'@]+)@''')
+_USER = re.compile(
+    r'''://(?:[^/\s"'@:\[]+:(?!\d+(?:/|$))(?:[^\s"',;]|'(?=[\w@])){0,200}|[^/\s"'@]+)@''')
 """A name and a password, which may have any characters but blanks, as people write them.
 
 Here and above lengths are bounded, since a text of anybody's may begin so a thousand times."""
 _QUERY = re.compile(r'''(?i)([?&](?:[a-z]+[_-])*(?:api_?key|key|token|secret|password|passwd'''
                     r'''|signature)=)[^&\s"'#]+''')
-_NAME = re.compile(r'(?i)(?:key|token|secret|password|passwd|credentials?)$')
+_NAME = re.compile(r'(?i)(?:(?:^|_|api|access|secret|private|openai)key|token|secret|password'
+                   r'|passwd|credentials?)$')
 _RANDOM = re.compile(r'(?=[^/]*\d)(?=[^/]*[a-z])(?=[^/]*[A-Z])[^/.]{12,}')
 
 
@@ -58,9 +62,10 @@ def environment_secrets() -> list[str]:
 def without(text: str, secret: str) -> str:
     """The text with ``[key]`` for a secret, as it is or as Python, JSON or an address has it."""
     quoted = json.dumps(secret)[1:-1]
-    for form in {secret, repr(secret)[1:-1], quoted, quoted.replace('/', r'\/'),
-                 urllib.parse.quote(secret), urllib.parse.quote(secret, safe=''),
-                 urllib.parse.quote_plus(secret)}:
+    for form in {secret, repr(secret)[1:-1], secret.replace("'", "\\'"), quoted,
+                 quoted.replace('/', r'\/'),
+                 *(quote(secret, safe, errors='surrogateescape') for safe in ('', '/')
+                   for quote in (urllib.parse.quote, urllib.parse.quote_plus))}:
         text = text.replace(form, INSTEAD)
     return text
 
@@ -76,9 +81,9 @@ def without_secrets(text: str) -> str:
 
 
 def holds_secret(text: str) -> bool:
-    """Whether the environment holds a part of a text as a secret, or it begins as keys do."""
-    return bool(PREFIXED.search(text)) or any(without(text, secret) != text
-                                              for secret in environment_secrets())
+    """Whether the environment holds a part of a text as a secret, or one is as long as a key."""
+    return (any(len(found[0]) >= _KEY_CHARS for found in PREFIXED.finditer(text))
+            or any(without(text, secret) != text for secret in environment_secrets()))
 
 
 def print_exception(kind: type[BaseException], error: BaseException,
@@ -100,11 +105,13 @@ class Formatter(logging.Formatter):
 
 def _is_path(text: str) -> bool:
     """Whether a text is a path: no random one, or one that leads into a folder that is there."""
-    if not text.startswith(('/', '~', './')):
+    if '/' not in text:
         return False
-    if not _RANDOM.search(text):
+    if text.startswith(('/', '~', './')) and not _RANDOM.search(text):
         return True
     try:
-        return Path(text).expanduser().parent.exists()
+        path = Path(text).expanduser()
+        return path.exists() or (path.is_absolute() and path.parent != Path(path.anchor)
+                                 and path.parent.exists())
     except (OSError, ValueError, RuntimeError):
         return False

@@ -15,7 +15,7 @@ from sightplan.records.bag_reading import find_bags
 from sightplan.records.bag_recorder import UNDER_WAY
 from sightplan.records.recorded import RecordedEpisode, read_episodes
 from sightplan.replay.rescored import rescore
-from sightplan.replay.sources import Sources
+from sightplan.replay.sources import Sources, run_of
 from sightplan.report.episode_page import read_recorded, result_text
 from sightplan.report.lines import SAMPLE
 from sightplan.report.results import EPISODES, RunResults, gather
@@ -45,6 +45,11 @@ class Found:
     line: Mapping[str, Any] | None = None
     episode: RecordedEpisode | None = None
 
+    @property
+    def folder(self) -> Path | None:
+        """The run directory; None for bags that stand alone."""
+        return self.run.folder if self.run is not None else run_of(self.where)
+
     def read(self) -> tuple[RecordedEpisode | None, str]:
         """What the bag tells, and why there is nothing."""
         if self.episode is not None:
@@ -68,8 +73,10 @@ def find_episodes(path: Path | str) -> list[Found]:
 def _of_runs(place: Path) -> list[Found]:
     try:
         results = gather(place)
-    except InputError:
-        if broken_off := list(_broken_off(place)):  # before the first one was finished
+    except InputError:  # a run that was killed before its first episode was finished
+        files = [place] if place.is_file() else list(place.rglob(EPISODES))
+        if not any(file.stat().st_size for file in files) and (
+                broken_off := list(_broken_off(place))):
             return broken_off
         raise
     found: list[Found] = []

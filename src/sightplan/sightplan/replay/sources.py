@@ -70,7 +70,7 @@ class Sources:
             for bag in (path.resolve() for path in find_bags(root)):
                 if bag in places:
                     continue
-                run = _run_of(bag)
+                run = run_of(bag)
                 if run is not None and run not in runs:
                     runs[run] = _Lines(run)
                 own = [] if run is None else runs[run].of(bag)
@@ -157,7 +157,7 @@ def _warnings(episode: RecordedEpisode) -> tuple[str, ...]:
     return episode.warnings
 
 
-def _run_of(bag: Path) -> Path | None:
+def run_of(bag: Path) -> Path | None:
     """The run directory above a bag."""
     return next((folder for folder in list(bag.parents)[:3]
                  if (folder / 'episodes.jsonl').is_file()), None)

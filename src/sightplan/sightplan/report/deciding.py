@@ -42,7 +42,7 @@ def decide(explanation: Explanation, test: Tester | None, why_not: str = '', eff
     order = sorted(range(len(steps)), key=lambda number: (_rank(steps[number]), number))
     for done, number in enumerate(order, 1):
         tester = None if test is None or left <= 0 else test
-        if steps[number].number is None and not chosen:
+        if steps[number].number is None and steps[number].batches and not chosen:
             steps[number] = replace(steps[number], deciding=Deciding('none', NOT_CHOSEN))
             watch(done, len(order))
             continue

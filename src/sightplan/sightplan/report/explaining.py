@@ -133,7 +133,7 @@ class _Reader:
         self._batch = 0
         self._differs: tuple[int | None, tuple[Change, ...]] | None = None
         self._decisions = self._compared = 0
-        self._asked_of: dict[Atom, None] = {}
+        self._answered: dict[Atom, bool | None] = {}
         self._wrong: list[tuple[int | None, Atom, str, str]] = []
         self._own_names = _instructed(episode.spec.method)
         self._tree = list(tree)
@@ -152,6 +152,8 @@ class _Reader:
             reason, message = ended.reason.value, ended.message
         elif self._live:
             reason, message = self._line['stop'], self._line['message']
+            steps[-1] = replace(steps[-1], batches=(), deciding=Deciding(
+                'none', 'not recorded: the bag is cut off'), why=Why('not recorded'))
             cut = (f'the bag is cut off after {len(steps) - 1} of {len(self._line["actions"])} '
                    'actions; how it ended stands in the results')
             notes = (*notes, cut)
@@ -448,7 +450,8 @@ class _Reader:
         if truth is None or self._belief is None:
             return
         atoms = dict.fromkeys((*self._belief.probabilities, *sorted(self._belief.state),
-                               *self._asked_of))
+                               *(atom for atom, said in self._answered.items()
+                                 if said is not None)))
         wrong, known = [], False
         for atom in () if self._own_names else atoms:
             true = truth.holds(atom, self._now_ns)
@@ -468,9 +471,8 @@ class _Reader:
         truth = self._episode.truth
         if truth is None or event.purpose is AskPurpose.PICTURED_GOAL:
             return
-        self._asked_of |= dict.fromkeys(question.atom for question in event.questions)
         for question, answer in zip(event.questions, event.answers, strict=True):
-            said = says(answer.verdict.value)
+            said = self._answered[question.atom] = says(answer.verdict.value)
             true = truth.holds(question.atom, event.observation.stamp_ns)
             if true is not None and said is not None and said is not true:
                 self._wrong.append((number, question.atom, question.text, answer.verdict.value))
@@ -485,6 +487,9 @@ class _Reader:
         if not self._compared:
             return ('belief and truth could not be compared: no truth was recorded for the times '
                     'of its decisions')
+        if not isinstance(self._episode.events[-1], EpisodeEnded):
+            return (f'at {self._compared} of {self._decisions} decisions that were recorded the '
+                    'belief agreed with the truth')
         if self._compared < self._decisions:
             return (f'at {self._compared} of {self._decisions} decisions the belief agreed with '
                     'the truth; for the others no truth was recorded')

@@ -11,7 +11,7 @@ from sightplan.agent import needs_grounder, needs_visual_planner, prompt_name
 from sightplan.domains import Domain, load_domain
 from sightplan.grounding import PARSERS
 from sightplan.model import InputError, Privileged, check_settings, param
-from sightplan.model.redaction import holds_secret
+from sightplan.model.redaction import holds_secret, without_secrets
 from sightplan.records import bag_policy
 from sightplan.vlm import recording
 from sightplan.vlm.api import (
@@ -111,9 +111,10 @@ class RunSettings:
             for name, value in getattr(self, f'{kind}_options').items():
                 if holds_secret(json.dumps([name, value], default=str, ensure_ascii=False)):
                     raise InputError(
-                        f'{kind}_options: {name} looks as if it held a key, or what an '
-                        'environment variable keeps secret, and settings are written to results; '
-                        'name the variable, where an option takes one (openai: api_key_env)')
+                        f'{kind}_options: {without_secrets(str(name))} looks as if it held a key, '
+                        'or what an environment variable keeps secret, and settings are written '
+                        'to results; name the variable, where an option takes one (openai: '
+                        'api_key_env)')
 
 
 def resolved_backend_options(settings: RunSettings) -> dict[str, Any]:

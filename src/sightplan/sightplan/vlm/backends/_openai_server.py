@@ -364,7 +364,8 @@ class Server:
         """The text without the key."""
         return without(text, self._key) if len(self._key) >= SHORTEST_SECRET else text
 
-    def _redact_error(self, text: str) -> str:
+    def redact_error(self, text: str) -> str:
+        """What a server said, on one line of bounded length, without any secret."""
         text = ' '.join(_secrets.redact(without_secrets(self.redact(text))).split())
         return text if len(text) <= _MESSAGE_CHARS else text[:_MESSAGE_CHARS] + '...'
 
@@ -397,13 +398,13 @@ class Server:
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
             lost = type(cause).__name__ not in _NOT_SENT
-            return Failure(Kind.OUTAGE, self._redact_error(
+            return Failure(Kind.OUTAGE, self.redact_error(
                 f'no connection ({type(cause).__name__}: {cause})'))
         except SightplanError:
             raise
         except Exception as error:  # of whatever type: it may show the whole request
             lost = False
-            return Failure(Kind.REFUSED, self._redact_error(f'{type(error).__name__}: {error}'))
+            return Failure(Kind.REFUSED, self.redact_error(f'{type(error).__name__}: {error}'))
         finally:
             self.meter.settle(number, lost)
 
@@ -411,7 +412,7 @@ class Server:
         try:
             reply = load_json(content)
         except (ValueError, RecursionError):
-            start = self._redact_error(content[:_START_BYTES].decode('utf-8', 'replace'))
+            start = self.redact_error(content[:_START_BYTES].decode('utf-8', 'replace'))
             return Failure(Kind.NONSENSE, f'no JSON: {excerpt(start)}')
         return reply if isinstance(reply, dict) else Failure(Kind.NONSENSE, 'no JSON object')
 
@@ -424,13 +425,13 @@ class Server:
             self.meter.answered(reply, size)
         if not good:
             error = reply.get('error')
-            return Failure(Kind.NONSENSE, self._redact_error(
+            return Failure(Kind.NONSENSE, self.redact_error(
                 f'no choices, but {error}' if error else 'a reply without choices'))
         return reply
 
     def _status_failure(self, error: Any) -> Failure:
         status, code = int(error.status_code), str(error.code or '')
-        message = self._redact_error(f'HTTP {status}: {_words(error)}')
+        message = self.redact_error(f'HTTP {status}: {_words(error)}')
         if status == 429 and 'quota' not in code and 'billing' not in code:
             kind = Kind.RATE
         elif status >= 500 or status in (408, 409, 425):

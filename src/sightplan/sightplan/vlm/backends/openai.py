@@ -534,7 +534,7 @@ class Backend:
         if finish == 'content_filter':
             return _Message(WITHHELD)
         if message.get('refusal') and not text:
-            _LOG.info('%s: %s', self.model, self._server.redact(str(message['refusal']))[:400])
+            _LOG.info('%s: %s', self.model, self._server.redact_error(str(message['refusal'])))
             return _Message(REFUSED)
         truncated = finish == 'length'
         if truncated and not self._settings.thinking_tokens and (
