@@ -259,7 +259,7 @@ def test_what_is_taken_for_a_secret(text: str, left: str | None) -> None:
 
 @pytest.mark.parametrize(('name', 'value'), [
     ('SHORT_KEY', 'abc12'), ('SSH_KEY', '/home/me/.ssh/id_0'), ('KEY_BOARD', 'qwertz0123'),
-    ('bamboo_buildKey', 'PROJ-PLAN-JOB1'), 
+    ('bamboo_buildKey', 'PROJ-PLAN-JOB1'),
     ('GOOGLE_APPLICATION_CREDENTIALS', os.path.relpath(__file__)),
     ('TOKEN_COUNT', '100000000'), ('MODE_KEY', 'blocksworld'), ('SOME_TOKEN', '2026112612'),
     ('ROS_SECURITY_KEYSTORE', 'keystore2')])
