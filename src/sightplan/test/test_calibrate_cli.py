@@ -109,6 +109,12 @@ def test_a_table_is_printed(go):
                if line.startswith(('predicate', 'on ', 'incolumn')))
 
 
+def test_the_same_answers_are_not_taken_twice(go, logged):
+    for more in (['--answers', logged], ['--run', logged.parent]):
+        code, _, err = go(*more) if more[0] == '--run' else go('--answers', logged, logged)
+        assert code == 2 and 'its answers are given twice' in err
+
+
 def test_two_files_of_two_models_need_a_choice(go, logged, tmp_path):
     other = tmp_path / 'other.jsonl'
     other.write_text(''.join(json.dumps({**line, 'model': 'b'}) + '\n'

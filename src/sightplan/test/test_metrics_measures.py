@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sightplan.metrics import wilson
 from sightplan.metrics.episodes import EPISODE_MEASURES, episode_measures, ratio_of
+from sightplan.metrics.intervals import effective_n
 from sightplan.metrics.measures import (
     MEAN,
     STATISTIC,
@@ -18,6 +19,7 @@ from sightplan.metrics.measures import (
     columns,
     scored,
     solved,
+    solved_of,
 )
 
 SOLVED = Measure('solved', 'goal reached', primary=True)
@@ -119,3 +121,41 @@ def test_an_episodes_measures_come_from_what_was_counted():
     summary = aggregates([line('p', **found)], EPISODE_MEASURES)
     assert summary['predicate_accuracy']['value'] == .75
     assert [m.name for m in EPISODE_MEASURES if m.primary] == ['solved']
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=1, max_size=40))
+def test_trials_that_share_their_luck_are_worth_between_clusters_and_trials(trials):
+    values, clusters = zip(*trials, strict=True)
+    worth = effective_n(values, clusters)
+    assert len(set(clusters)) <= worth <= len(trials) or len(set(clusters)) == 1
+    assert worth == pytest.approx(effective_n(*zip(*reversed(trials), strict=True)))
+    assert effective_n(values, range(len(values))) == len(values)
+
+
+def test_what_depends_on_the_problem_alone_is_worth_as_many_trials_as_problems():
+    values = [problem != 3 for problem in range(8) for _ in range(10)]
+    clusters = [problem for problem in range(8) for _ in range(10)]
+    assert effective_n(values, clusters) == pytest.approx(8, abs=1.2)
+    lines = [{'cluster': str(cluster), 'measures': {'solved': float(value)}}
+             for value, cluster in zip(values, clusters, strict=True)]
+    found = solved_of(lines)
+    assert (found.successes, found.n) == (70, 80)
+    assert found.low < wilson(70, 80)[0] - 0.1 and found.high > wilson(70, 80)[1]
+    alike = solved_of([{**line, 'measures': {'solved': 1.0}} for line in lines])
+    assert (alike.low, alike.high) == wilson(8, 8)
+
+
+def test_the_interval_holds_what_it_promises_where_rounds_are_alike():
+    """Of 400 runs of 20 problems, 5 rounds each, some 95 % have the truth in their interval."""
+    rng = np.random.default_rng(0)
+    clusters = np.repeat(np.arange(20), 5)
+    held = plain = 0
+    for _ in range(400):
+        chance = rng.beta(1.0, 1.0, 20)
+        values = rng.random(100) < chance[clusters]
+        worth = effective_n(values.astype(float).tolist(), clusters.tolist())
+        low, high = wilson(values.mean() * worth, worth)
+        held += low <= 0.5 <= high
+        low, high = wilson(int(values.sum()), 100)
+        plain += low <= 0.5 <= high
+    assert held / 400 > 0.92 > plain / 400

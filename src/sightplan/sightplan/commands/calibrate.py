@@ -269,6 +269,7 @@ def _read(arguments: argparse.Namespace, skip: Skip,
     from sightplan.records.answers_reading import read_answers
     answers: list[LoggedAnswer] = []
     actions: list[LoggedAction] = []
+    _refuse_twice(arguments)
     sources = [functools.partial(read_answers, path, skip) for path in arguments.answers]
     sources += [functools.partial(_read_run, user_path(path), skip) for path in arguments.run]
     for number, read in enumerate(sources):
@@ -306,6 +307,17 @@ def _same(field: str, one: str, other: str) -> bool:
     if field == 'domain':
         return one.rpartition('/')[2] == other.rpartition('/')[2]
     return without_seed(one) == without_seed(other)
+
+
+def _refuse_twice(arguments: argparse.Namespace) -> None:
+    """Refuse the same answers twice: one copy would test what was learned from the other."""
+    files = [(path, user_path(path)) for path in arguments.answers]
+    files += [(path, user_path(path) / 'answers.jsonl') for path in arguments.run]
+    seen = set[Path]()
+    for given, file in files:
+        if file.resolve() in seen:
+            raise InputError(f'{given}: its answers are given twice; give them once')
+        seen.add(file.resolve())
 
 
 def _read_run(folder: Path, skip: Skip) -> tuple[list[LoggedAnswer], list[LoggedAction]]:

@@ -94,6 +94,11 @@ def _one(arguments: argparse.Namespace) -> Result:
         note(f'sightplan estimate: {error}')
 
     answers = read_scene(arguments.answers, skip)
+    pictures = {(answer.episode, answer.image) for _, answer in answers}
+    if len(pictures) > 1:
+        note(f'sightplan estimate: the answers are about {len(pictures)} pictures, and are taken '
+             'for answers about one unchanged scene; if anything moved between them, give those '
+             'about one picture')
     estimate = setting.estimate(text, source, answers, skip)
     if not arguments.json:
         _show(estimate)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 Z95 = 1.959963984540054
 """Two-sided 95 % quantile of the standard normal distribution."""
 
 
-def wilson(successes: int, n: int, z: float = Z95) -> tuple[float, float]:
+def wilson(successes: float, n: float, z: float = Z95) -> tuple[float, float]:
     """Wilson score interval of a fraction (Wilson 1927, without continuity correction).
 
     Unlike the normal approximation it stays in [0, 1] and is not empty at 0 of n or n of n.
 
     Args:
         successes: in 0..n.
-        n: number of trials; with none, nothing is known and the interval is [0, 1].
+        n: number of trials; with none, nothing is known and the interval is [0, 1]. Both need not
+            be whole, see ``effective_n``.
         z: normal quantile, 1.96 for 95 %.
 
     Raises:
@@ -34,6 +35,34 @@ def wilson(successes: int, n: int, z: float = Z95) -> tuple[float, float]:
     low = 0.0 if successes == 0 else (centre - spread) / scale
     high = 1.0 if successes == n else (centre + spread) / scale
     return low, high
+
+
+def effective_n(values: Sequence[float], clusters: Sequence[Hashable]) -> float:
+    """How many independent trials tell as much as trials that share their luck in clusters.
+
+    The number of trials over the design effect (Kish 1965, 8.2; the variance of a ratio of sums
+    over clusters against that of independent trials), at least the number of clusters and at most
+    that of trials. Where all came out the same nothing is known of what they share: the clusters.
+
+    Args:
+        values: 0 or 1 of each trial.
+        clusters: of each trial, for example its problem.
+    """
+    n, sums = len(values), dict[Hashable, list[float]]()
+    for value, cluster in zip(values, clusters, strict=True):
+        both = sums.setdefault(cluster, [0.0, 0.0])
+        both[0] += value
+        both[1] += 1.0
+    count = len(sums)
+    if count in (n, 1):  # of a single cluster nothing is known but its trials
+        return float(n)
+    fraction = sum(values) / n
+    if fraction in (0.0, 1.0):
+        return float(count)
+    squares = sum((total - fraction * size) ** 2 for total, size in sums.values())
+    variance = squares * count / (count - 1) / n**2
+    effect = variance / (fraction * (1.0 - fraction) / n)
+    return min(float(n), max(float(count), n / effect if effect else float(n)))
 
 
 def sem(fraction: float, n: int) -> float:
@@ -55,6 +84,7 @@ class Fraction:
 
     successes: int
     n: int
+    effective: float | None = None  # trials, if they share their luck: see ``effective_n``
 
     @property
     def rate(self) -> float | None:
@@ -69,12 +99,17 @@ class Fraction:
     @property
     def low(self) -> float | None:
         """Lower end of its 95 % Wilson interval."""
-        return wilson(self.successes, self.n)[0] if self.n else None
+        return self._ends[0] if self.n else None
 
     @property
     def high(self) -> float | None:
         """Upper end."""
-        return wilson(self.successes, self.n)[1] if self.n else None
+        return self._ends[1] if self.n else None
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        n = self.n if self.effective is None else self.effective
+        return wilson(self.successes * (n / self.n), n)
 
 
 def mean_over(values: Sequence[float]) -> tuple[float | None, float | None]:

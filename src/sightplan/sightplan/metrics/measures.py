@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.metrics.intervals import wilson
+from sightplan.metrics.intervals import Fraction, effective_n
 
 FRACTION, MEAN, STATISTIC = 'fraction', 'mean', 'statistic'
 RESAMPLES = 1000
@@ -92,6 +92,14 @@ def solved(line: Mapping[str, Any]) -> bool | None:
     return None if value is None else bool(value)
 
 
+def solved_of(lines: Iterable[Mapping[str, Any]]) -> Fraction:
+    """Solved items of the scored ones; its interval heeds that those of one cluster are alike."""
+    known = [line for line in lines if scored(line)]
+    values = [float(bool(solved(line))) for line in known]
+    return Fraction(round(sum(values)), len(known),
+                    effective_n(values, [line['cluster'] for line in known]))
+
+
 def columns(lines: Iterable[Mapping[str, Any]], names: Iterable[str]) -> dict[
         str, NDArray[np.float64]]:
     """Values of measures, (N,) float64 each, NaN where a line has none."""
@@ -141,7 +149,9 @@ def aggregate(lines: Sequence[Mapping[str, Any]], measure: Measure,
     if np.isnan(value):
         return Aggregate(None, None, None, n, distinct)
     if measure.kind == FRACTION:
-        return Aggregate(value, *wilson(round(value * n), n), n, distinct)
+        found = Fraction(round(value * n), n, None if measure.statistic is not None else
+                         effective_n(values[measure.name].tolist(), clusters))
+        return Aggregate(value, found.low, found.high, n, distinct)
     if distinct < 2 or not resamples:
         return Aggregate(value, None, None, n, distinct)
     drawn = np.random.default_rng(seed).integers(distinct, size=(resamples, distinct))

@@ -11,9 +11,9 @@ import numpy as np
 
 from sightplan.metrics.calibration import Reliability, reliability_of_sums
 from sightplan.metrics.failures import Cause, cause_of, without_truth
-from sightplan.metrics.intervals import mean_sem, sem, wilson
+from sightplan.metrics.intervals import mean_sem, sem
 from sightplan.metrics.judgements import CHECKS
-from sightplan.metrics.measures import scored, solved
+from sightplan.metrics.measures import scored, solved, solved_of
 from sightplan.metrics.scorer import COUNTS
 from sightplan.model import AskPurpose, Usage
 
@@ -169,10 +169,9 @@ def belief_reliability(lines: Iterable[Mapping[str, Any]], resamples: int = 1000
 
 
 def _success(known: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    n, number = len(known), sum(bool(solved(line)) for line in known)
-    rate = number / n if n else None
-    return {'solved': number, 'success_rate': rate, 'interval95': list(wilson(number, n)),
-            'sem': sem(rate, n) if rate is not None else None}
+    found = solved_of(known)
+    return {'solved': found.successes, 'success_rate': found.rate,
+            'interval95': [found.low, found.high] if found.n else [0.0, 1.0], 'sem': found.sem}
 
 
 def _predicates(lines: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, dict[str, Any]]]:

@@ -28,7 +28,6 @@ from sightplan.domains import Domain, InstantiatedModel
 from sightplan.grounding.estimator import FAINT, Evidence
 from sightplan.grounding.observation_model import ObservationModel
 from sightplan.metrics.calibration import reliability
-from sightplan.metrics.intervals import wilson
 from sightplan.metrics.paired import paired_bootstrap
 from sightplan.model import (
     Action,
@@ -270,7 +269,7 @@ class _Tally:
     """What one estimator got right."""
 
     atoms: list[_Compared] = field(default_factory=list)
-    exact: list[bool] = field(default_factory=list)  # per moment with all atoms known
+    exact: list[tuple[str, bool]] = field(default_factory=list)  # episode; moments, all known
     same: int = 0  # atoms as the raw answers have them
     compared: int = 0
     left_out: int = 0
@@ -291,11 +290,11 @@ def estimate(sources: Iterable[Source], estimators: Sequence[Estimating],
         plain JSON data: ``episodes``, ``moments`` (batches of answers), ``estimators``: name to
         ``atoms`` (compared with a known truth), ``left_out`` (number of the atoms that may be
         asked about, but cannot matter; at all moments, as ``atoms``), ``accuracy``,
-        ``interval95`` (over episodes), ``exact_states`` (fraction of the moments with every atom
-        right; None where the truth of some is not known), ``exact_interval95`` (Wilson),
-        ``brier``, ``log_loss``, ``ece``, ``ece_interval95``, ``predicates`` (name to atoms and
-        accuracy), ``gain`` (difference of the accuracy to that of RAW: see
-        ``paired_bootstrap``), ``agreement`` with RAW (fraction of
+        ``interval95`` (of all: bootstraps over episodes), ``exact_states`` (fraction of the
+        moments with every atom right; None where the truth of some is not known),
+        ``exact_interval95``, ``brier``, ``log_loss``, ``ece``, ``ece_interval95``,
+        ``predicates`` (name to atoms and accuracy), ``gain`` (difference of the
+        accuracy to that of RAW: see ``paired_bootstrap``), ``agreement`` with RAW (fraction of
         the atoms, whether true or not). Scores are None without any truth.
 
     Raises:
@@ -373,7 +372,7 @@ def _compare(source: Source, seen: Observation, atoms: Sequence[Atom],
             min(max(probabilities.get(atom, float(atom in state)), FAINT), 1.0 - FAINT), value)
             for atom, value in known.items()]
         if len(known) == len(atoms):
-            own.exact.append(all(right.values()))
+            own.exact.append((source.episode.spec.id, all(right.values())))
 
 
 def _scores(own: _Tally, base: _Tally, resamples: int, seed: int) -> dict[str, Any]:
@@ -383,8 +382,10 @@ def _scores(own: _Tally, base: _Tally, resamples: int, seed: int) -> dict[str, A
     scores |= {'atoms': len(own.atoms), 'left_out': own.left_out, 'predicates': {},
                'agreement': own.same / own.compared if own.compared else None}
     if own.exact:
-        scores['exact_states'] = sum(own.exact) / len(own.exact)
-        scores['exact_interval95'] = list(wilson(sum(own.exact), len(own.exact)))
+        episodes, moments = zip(*own.exact, strict=True)
+        exact = paired_bootstrap(moments, np.zeros(len(moments)), episodes, resamples, seed)
+        scores |= {'exact_states': sum(moments) / len(moments),
+                   'exact_interval95': [exact.low, exact.high]}
     if not own.atoms:
         return scores
     names, groups, *columns = map(np.array, zip(*own.atoms, strict=True))

@@ -12,8 +12,7 @@ from sightplan.metrics import summarise_episodes
 from sightplan.metrics.canonical import canonical
 from sightplan.metrics.episodes import EPISODE_MEASURES
 from sightplan.metrics.failures import without_truth
-from sightplan.metrics.intervals import wilson
-from sightplan.metrics.measures import Measure, aggregates, scored, solved
+from sightplan.metrics.measures import Measure, aggregates, scored, solved_of
 from sightplan.model import InputError, Usage
 from sightplan.runs.suite import EPISODES, SAMPLES, Suite, load_suite
 
@@ -89,9 +88,9 @@ def summarise(lines: Sequence[Mapping[str, Any]], suite: Suite | None,
     if kind == EPISODES:
         summary.update(summarise_episodes(lines))
     elif any('solved' in line['measures'] for line in lines):
-        successes = sum(bool(solved(line)) for line in known)
-        summary.update(solved=successes, interval95=list(wilson(successes, len(known))),
-                       success_rate=successes / len(known) if known else None)
+        found = solved_of(known)
+        summary.update(solved=found.successes, success_rate=found.rate,
+                       interval95=[found.low, found.high] if found.n else [0.0, 1.0])
     own = getattr(suite.module('scoring'), 'summarise', None) if suite is not None else None
     return {**summary, **(own(lines) if own is not None else {})}
 

@@ -29,12 +29,6 @@ def fraction_cells(key: str, fraction: Fraction) -> dict[str, Any]:
             f'{key}_high': fraction.high, f'{key}_n': fraction.n}
 
 
-def solved(lines: Iterable[Line]) -> Fraction:
-    """Solved episodes of the scored ones."""
-    scored = [line for line in lines if measures.scored(line)]
-    return Fraction(sum(bool(measures.solved(line)) for line in scored), len(scored))
-
-
 def unscored(lines: Iterable[Line]) -> int:
     """Number of episodes that are not scored."""
     return sum(not measures.scored(line) for line in lines)

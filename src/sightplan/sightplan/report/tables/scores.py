@@ -11,6 +11,7 @@ from typing import Any
 from sightplan.agent import needs_grounder, needs_visual_planner
 from sightplan.metrics import mean_sem
 from sightplan.metrics.intervals import Fraction, errors_apart, mean_over
+from sightplan.metrics.measures import solved_of
 from sightplan.model import AskPurpose, InputError
 from sightplan.records.evidence import file_name
 from sightplan.report import conditions
@@ -23,7 +24,6 @@ from sightplan.report.tables.common import (
     group_cells,
     groups_by_split,
     published,
-    solved,
     suite_of,
     unlike_published,
     unscored,
@@ -120,7 +120,7 @@ def _rows(results: Results) -> list[_Row]:
             {**group_cells(first), 'model': None},
             tuple((first.domain, split) for split in results.splits if split in present),
             {(group.method, name): {
-                (group.domain, split): _Rate(solved(lines), published(group, split)[0])
+                (group.domain, split): _Rate(solved_of(lines), published(group, split)[0])
                 for split, lines in group.by_split.items()}
              for group, name in zip(groups, _model_names(groups), strict=True)},
             first.method, sum(unscored(group.lines) for group in groups), first.settings,
@@ -333,7 +333,7 @@ def models(results: Results) -> Table:
 
 def _model_cells(group: Group, split: str) -> dict[str, Any]:
     lines, summary = group.by_split[split], group.summaries[split]
-    fraction, accuracy = solved(lines), summary['predicate_accuracy']
+    fraction, accuracy = solved_of(lines), summary['predicate_accuracy']
     counts = summary['predicates'].get(AskPurpose.ENUMERATION.value, {}).values()
     asked, unread, unknown = (sum(c[key] for c in counts)
                               for key in ('asked', 'unparsed', 'unknown'))
