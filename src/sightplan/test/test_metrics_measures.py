@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sightplan.metrics import wilson
 from sightplan.metrics.episodes import EPISODE_MEASURES, episode_measures, ratio_of
-from sightplan.metrics.intervals import effective_n
+from sightplan.metrics.intervals import Fraction, effective_n
 from sightplan.metrics.measures import (
     MEAN,
     STATISTIC,
@@ -124,38 +124,54 @@ def test_an_episodes_measures_come_from_what_was_counted():
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=1, max_size=40))
-def test_trials_that_share_their_luck_are_worth_between_clusters_and_trials(trials):
+def test_trials_that_share_their_luck_are_worth_no_more_than_as_many(trials):
     values, clusters = zip(*trials, strict=True)
     worth = effective_n(values, clusters)
-    assert len(set(clusters)) <= worth <= len(trials) or len(set(clusters)) == 1
+    assert 0 < worth <= len(trials)
     assert worth == pytest.approx(effective_n(*zip(*reversed(trials), strict=True)))
+    assert worth == pytest.approx(effective_n([not value for value in values], clusters))
     assert effective_n(values, range(len(values))) == len(values)
+    found = Fraction(sum(values), len(values), worth)
+    assert 0 <= found.low <= found.rate <= found.high <= 1
+    assert (found.rate == 1) is (found.high == 1) and (found.rate == 0) is (found.low == 0)
 
 
-def test_what_depends_on_the_problem_alone_is_worth_as_many_trials_as_problems():
+@given(st.integers(1, 60), st.integers(1, 60))
+def test_whatever_all_solved_trials_are_worth_there_is_an_interval(n, clusters):
+    lines = [{'cluster': str(number % clusters), 'measures': {'solved': 1.0}}
+             for number in range(n)]
+    found = solved_of(lines)
+    assert found.high == 1.0 == found.rate and 0 < found.low < 1
+    assert aggregate(lines, SOLVED).low == found.low
+
+
+def test_what_depends_on_the_problem_alone_is_worth_fewer_trials_than_problems():
     values = [problem != 3 for problem in range(8) for _ in range(10)]
     clusters = [problem for problem in range(8) for _ in range(10)]
-    assert effective_n(values, clusters) == pytest.approx(8, abs=1.2)
+    assert 5 < effective_n(values, clusters) <= 8
     lines = [{'cluster': str(cluster), 'measures': {'solved': float(value)}}
              for value, cluster in zip(values, clusters, strict=True)]
     found = solved_of(lines)
     assert (found.successes, found.n) == (70, 80)
     assert found.low < wilson(70, 80)[0] - 0.1 and found.high > wilson(70, 80)[1]
-    alike = solved_of([{**line, 'measures': {'solved': 1.0}} for line in lines])
-    assert (alike.low, alike.high) == wilson(8, 8)
+    fewer = [{**line, 'measures': {'solved': float(number > 0)}}
+             for number, line in enumerate(lines)]
+    assert solved_of(fewer).low < solved_of([
+        {**line, 'measures': {'solved': 1.0}} for line in lines]).low + 0.05
 
 
-def test_the_interval_holds_what_it_promises_where_rounds_are_alike():
-    """Of 400 runs of 20 problems, 5 rounds each, some 95 % have the truth in their interval."""
+@pytest.mark.parametrize(('sizes', 'least'), [
+    ([5] * 20, 0.93), ([3] * 50, 0.93), ([10] * 5, 0.93), ([20] * 3, 0.93), ([25] * 2, 0.93),
+    ([30] * 3 + [1] * 20, 0.83), ([1, 2, 4, 8, 16, 32], 0.83)])
+@pytest.mark.parametrize('shape', [(1.0, 1.0), (0.5, 2.0), (1000.0, 1000.0)])
+def test_the_interval_holds_what_it_promises_where_rounds_are_alike(sizes, least, shape):
+    """Rates of problems are drawn; of 400 runs some 95 % have their mean in the interval."""
     rng = np.random.default_rng(0)
-    clusters = np.repeat(np.arange(20), 5)
-    held = plain = 0
+    clusters = np.repeat(np.arange(len(sizes)), sizes)
+    mean, held = shape[0] / sum(shape), 0
     for _ in range(400):
-        chance = rng.beta(1.0, 1.0, 20)
-        values = rng.random(100) < chance[clusters]
-        worth = effective_n(values.astype(float).tolist(), clusters.tolist())
-        low, high = wilson(values.mean() * worth, worth)
-        held += low <= 0.5 <= high
-        low, high = wilson(int(values.sum()), 100)
-        plain += low <= 0.5 <= high
-    assert held / 400 > 0.92 > plain / 400
+        values = rng.random(len(clusters)) < rng.beta(*shape, len(sizes))[clusters]
+        found = Fraction(int(values.sum()), len(values),
+                         effective_n(values.tolist(), clusters.tolist()))
+        held += found.low <= mean <= found.high
+    assert held / 400 > least, held / 400

@@ -38,7 +38,7 @@ from sightplan.model import (
 )
 
 if TYPE_CHECKING:
-    from sightplan.grounding.constraint_learning import Learned, LearnedRule, Sample
+    from sightplan.grounding.constraint_learning import Count, Learned, LearnedRule, Sample
     from sightplan.grounding.constraints import Constraints, Rule
 
 _EXAMPLES = """\
@@ -227,10 +227,12 @@ def _open_world(domain: Domain) -> Iterator[Callable[..., Any]]:
 def _checked(rule: Rule, model: Sequence[Sample], world: Sequence[Sample] | None,
              ) -> dict[str, Any]:
     """A rule's line of the report."""
-    from sightplan.grounding.constraint_learning import find_violation
+    from sightplan.grounding.constraint_learning import count_all, find_violation
     declared = rule.violation_rate
-    counts: dict[str, dict[str, Any] | None] = {
-        'model': _counted(rule, model), 'world': None if world is None else _counted(rule, world)}
+    counts: dict[str, dict[str, Any] | None] = {'model': _counted(count_all(rule, model)),
+                                                'world': None}
+    if world is not None:
+        counts['world'] = _counted(count_all(rule, world))
     found = [count for count in counts.values() if count is not None]
     measured = found[-1]
     example = None
@@ -250,18 +252,11 @@ def _checked(rule: Rule, model: Sequence[Sample], world: Sequence[Sample] | None
             'verdict': verdict, 'example': example}
 
 
-def _counted(rule: Rule, samples: Sequence[Sample]) -> dict[str, Any]:
-    """Cases and violations, with an interval that heeds that states of one problem are alike."""
-    from sightplan.metrics.intervals import Fraction, effective_n
-    counts = [sample.count(rule) for sample in samples]
-    broken, cases = (sum(getattr(one, name) for one in counts) for name in ('broken', 'cases'))
-    values, problems = list[float](), list[int]()
-    for number, one in enumerate(counts):
-        values += [1.0] * one.broken + [0.0] * (one.cases - one.broken)
-        problems += [number] * one.cases
-    found = Fraction(broken, cases, effective_n(values, problems) if 0 < broken < cases else None)
-    return {'cases': cases, 'broken': broken, 'rate': found.rate,
-            'low': found.low or 0.0, 'high': 1.0 if found.high is None else found.high}
+def _counted(count: Count) -> dict[str, Any]:
+    from sightplan.metrics import wilson
+    low, high = wilson(count.broken, count.cases)
+    return {'cases': count.cases, 'broken': count.broken,
+            'rate': count.broken / count.cases if count.cases else None, 'low': low, 'high': high}
 
 
 def _show(report: dict[str, Any], constraints: Constraints) -> None:

@@ -115,10 +115,11 @@ def did_you_mean(text: str, choices: Sequence[str]) -> str:
 def excerpt(value: object, most: int = 80) -> str:
     """A piece of input as a message quotes it: on one line, printable, of bounded length."""
     text = str(value)
-    if len(text) > most:  # of half a secret nobody could tell that it is one
+    whole = len(text) <= most
+    if not whole:  # of half a secret nobody could tell that it is one
         text = without_secrets(text[:_AHEAD * most])
     shown = ''.join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:most])
-    return shown if len(text) <= most and len(shown) <= 4 * most else f'{shown[:most]}...'
+    return shown if whole and len(shown) <= 4 * most else f'{shown[:most]}...'
 
 
 def _printable(char: str) -> str:

@@ -28,8 +28,9 @@ PREFIXED = re.compile(
     r'|github_pat_\w{8,}|ya29\.[\w-]{8,}'
     r'|AIza[\w-]{8,}|AKIA[A-Z0-9]{12,}|eyJ[\w-]{10,500}\.(?:[\w-]+(?:\.[\w-]+)?)?)')
 """Keys that say by their beginning whose they are."""
-_KEY_CHARS = 22
-"""Shorter ones are taken out of texts, too, but may be names of folders or models."""
+_AMBIGUOUS, _KEY_CHARS = re.compile(r'(?:gsk|hf|csk|r8|fw)_|(?:sk|pk)-'), 22
+"""Shorter ones with these beginnings may be names of folders or models; as settings they are
+accepted, though they, too, are taken out of texts."""
 _AUTHORIZATION = re.compile(
     r'''(?i)\b(authorization(?:["']\s*[:=,]|\s*[:=])\s*[\[(]?(?:b?["'])?)'''
     r'''(?:(?:digest|hawk|oauth|signature|aws4-[\w-]+)\s[^\r\n]+'''
@@ -37,14 +38,15 @@ _AUTHORIZATION = re.compile(
 """With all that follows where one has several parts; else with the word of its kind."""
 _BEARER = re.compile(r'(?i)\bbearer\s+(?=\S*[\d._-])[^\s"\',;]{8,}')
 _USER = re.compile(
-    r'''://(?:[^/\s"'@:\[]+:(?!\d+(?:/|$))(?:[^\s"',;]|'(?=[\w@])){0,200}|[^/\s"'@]+)@''')
+    r'''://(?:[^/\s"'@:\[]+:(?!\d+(?:/|$))(?:[^\s"']|["'](?=[\w@/])){0,200}|[^/\s"'@]+)@''')
 """A name and a password, which may have any characters but blanks, as people write them.
 
 Here and above lengths are bounded, since a text of anybody's may begin so a thousand times."""
 _QUERY = re.compile(r'''(?i)([?&](?:[a-z]+[_-])*(?:api_?key|key|token|secret|password|passwd'''
                     r'''|signature)=)[^&\s"'#]+''')
-_NAME = re.compile(r'(?i)(?:(?:^|_|api|access|secret|private|openai)key|token|secret|password'
-                   r'|passwd|credentials?)$')
+_NAME = re.compile(
+    r'(?i)(?:(?:^|_|api|access|secret|private|auth|account|master|encryption|openai)key'
+    r'|token|secret|password|passwd|credentials?)$')
 _RANDOM = re.compile(r'(?=[^/]*\d)(?=[^/]*[a-z])(?=[^/]*[A-Z])[^/.]{12,}')
 
 
@@ -81,8 +83,9 @@ def without_secrets(text: str) -> str:
 
 
 def holds_secret(text: str) -> bool:
-    """Whether the environment holds a part of a text as a secret, or one is as long as a key."""
-    return (any(len(found[0]) >= _KEY_CHARS for found in PREFIXED.finditer(text))
+    """Whether the environment holds a part of a text as a secret, or a part must be a key."""
+    return (any(len(found[0]) >= _KEY_CHARS or not _AMBIGUOUS.match(found[0])
+                for found in PREFIXED.finditer(text))
             or any(without(text, secret) != text for secret in environment_secrets()))
 
 

@@ -74,9 +74,9 @@ def _of_runs(place: Path) -> list[Found]:
     try:
         results = gather(place)
     except InputError:  # a run that was killed before its first episode was finished
-        files = [place] if place.is_file() else list(place.rglob(EPISODES))
-        if not any(file.stat().st_size for file in files) and (
-                broken_off := list(_broken_off(place))):
+        folder = place.parent if place.is_file() else place
+        if not any(b'\n' in file.read_bytes() for file in folder.rglob(EPISODES)) and (
+                broken_off := list(_broken_off(folder))):
             return broken_off
         raise
     found: list[Found] = []
@@ -88,6 +88,11 @@ def _of_runs(place: Path) -> list[Found]:
                     line['id'], f'{line["id"]} ({run.name})' if several else line['id'],
                     result_text(line), run.folder, run, line))
         found += _left(run)
+    read = {run.folder.resolve() for run in results.runs}
+    if place.is_dir():
+        for file in sorted(place.rglob(EPISODES)):
+            if file.parent.resolve() not in read and b'\n' not in file.read_bytes():
+                found += _broken_off(file.parent)
     if not found:
         suites = ', '.join(dict.fromkeys(str(line.get('suite')) for run in results.runs
                                          for line in run.lines))

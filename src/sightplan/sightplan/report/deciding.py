@@ -16,7 +16,7 @@ from sightplan.report.explanation import (
     Tested,
     Tester,
 )
-from sightplan.report.explanation_words import CHOSEN, NOT_CHOSEN
+from sightplan.report.explanation_words import CHOSEN, CUT_OFF, NOT_CHOSEN
 
 _LEAST_CHANGE = 0.05
 _MOST_TESTED, _MOST_TESTED_ON = 4, 40
@@ -42,7 +42,9 @@ def decide(explanation: Explanation, test: Tester | None, why_not: str = '', eff
     order = sorted(range(len(steps)), key=lambda number: (_rank(steps[number]), number))
     for done, number in enumerate(order, 1):
         tester = None if test is None or left <= 0 else test
-        if steps[number].number is None and steps[number].batches and not chosen:
+        if steps[number].deciding.text == CUT_OFF:
+            continue
+        if steps[number].number is None and not chosen:
             steps[number] = replace(steps[number], deciding=Deciding('none', NOT_CHOSEN))
             watch(done, len(order))
             continue

@@ -49,7 +49,7 @@ from sightplan.report.explanation import (
     TruthExplained,
     Why,
 )
-from sightplan.report.explanation_words import became, because, method_sentence, stopped
+from sightplan.report.explanation_words import CUT_OFF, became, because, method_sentence, stopped
 from sightplan.report.html import words
 
 NO_BAG = ('This episode has no bag, so pictures, questions and beliefs are not known. To record '
@@ -133,7 +133,7 @@ class _Reader:
         self._batch = 0
         self._differs: tuple[int | None, tuple[Change, ...]] | None = None
         self._decisions = self._compared = 0
-        self._answered: dict[Atom, bool | None] = {}
+        self._answered: dict[Atom, bool] = {}
         self._wrong: list[tuple[int | None, Atom, str, str]] = []
         self._own_names = _instructed(episode.spec.method)
         self._tree = list(tree)
@@ -152,8 +152,8 @@ class _Reader:
             reason, message = ended.reason.value, ended.message
         elif self._live:
             reason, message = self._line['stop'], self._line['message']
-            steps[-1] = replace(steps[-1], batches=(), deciding=Deciding(
-                'none', 'not recorded: the bag is cut off'), why=Why('not recorded'))
+            steps[-1] = replace(steps[-1], deciding=Deciding('none', CUT_OFF),
+                                why=Why('not recorded'))
             cut = (f'the bag is cut off after {len(steps) - 1} of {len(self._line["actions"])} '
                    'actions; how it ended stands in the results')
             notes = (*notes, cut)
@@ -450,8 +450,7 @@ class _Reader:
         if truth is None or self._belief is None:
             return
         atoms = dict.fromkeys((*self._belief.probabilities, *sorted(self._belief.state),
-                               *(atom for atom, said in self._answered.items()
-                                 if said is not None)))
+                               *self._answered))
         wrong, known = [], False
         for atom in () if self._own_names else atoms:
             true = truth.holds(atom, self._now_ns)
@@ -472,7 +471,9 @@ class _Reader:
         if truth is None or event.purpose is AskPurpose.PICTURED_GOAL:
             return
         for question, answer in zip(event.questions, event.answers, strict=True):
-            said = self._answered[question.atom] = says(answer.verdict.value)
+            said = says(answer.verdict.value)
+            if said is not None:
+                self._answered[question.atom] = said
             true = truth.holds(question.atom, event.observation.stamp_ns)
             if true is not None and said is not None and said is not true:
                 self._wrong.append((number, question.atom, question.text, answer.verdict.value))

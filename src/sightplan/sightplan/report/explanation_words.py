@@ -60,6 +60,7 @@ _HOLDS = {
 CHOSEN = (StopReason.PLAN_DONE, StopReason.NO_PLAN, StopReason.GAVE_UP, StopReason.UNPARSED,
           StopReason.PLANNER_TIMEOUT, StopReason.EMPTY_PLAN, StopReason.REPEATED_ILLEGAL)
 """Ends that a method decides itself."""
+CUT_OFF = 'not recorded: the bag is cut off'
 NOT_CHOSEN = 'no answer: the method did not choose this end'
 
 

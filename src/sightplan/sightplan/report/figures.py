@@ -99,8 +99,7 @@ def _success(results: Results, means: Sequence[_Row], models: Sequence[_Row]) ->
         names = [name + parts.get((row['backend'], row['names']), '')
                  for name, row in zip(labels(rows, ('method',)), rows, strict=True)]
         methods = [plots.Dot(
-            name, row['split'], row['success'],
-            *wilson(round(row['success'] * row['success_n']), row['success_n']),
+            name, row['split'], row['success'], row['success_low'], row['success_high'],
             row['success_n'], row['paper']) for name, row in zip(names, rows, strict=True)]
         several = any((row['models'] or 0) > 1 for row in rows)
         single = [plots.Dot(name, row['split'], row['success'], row['success_low'],

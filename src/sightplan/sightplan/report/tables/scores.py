@@ -292,8 +292,11 @@ def _cells_of_split(split: str, rates: Sequence[_Rate]) -> dict[str, Any]:
     if len(rates) == 1:
         error = rates[0].fraction.sem
     known = [rate.paper for rate in rates if rate.paper is not None]
+    pooled = Fraction(*(sum(getattr(rate.fraction, name) for rate in rates)
+                        for name in ('successes', 'n', 'effective')))
     return {f'{split}_success': mean, f'{split}_success_sem': error,
             f'{split}_success_n': sum(rate.fraction.n for rate in rates),
+            f'{split}_success_low': pooled.low, f'{split}_success_high': pooled.high,
             f'{split}_paper': fmean(known) if known and len(known) == len(rates) else None}
 
 
@@ -317,7 +320,8 @@ def figure5(results: Results) -> Table:
                             for rates in row.rates.values())
                 yield {**cells, 'split': split, 'models': count if row.names else 0,
                        **{key: cells[f'{split}_{key}']
-                          for key in ('success', 'success_sem', 'success_n', 'paper')},
+                          for key in ('success', 'success_sem', 'success_low', 'success_high',
+                                      'success_n', 'paper')},
                        'paper_five': five and five.value}
     return make('figure5', rows())
 
