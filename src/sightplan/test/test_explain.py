@@ -12,6 +12,7 @@ from doubles import SearchPlanner
 from replay_doubles import without_truth
 from report_cases import sample, write_run
 from sightplan import cli
+from sightplan.commands.explain import _settings
 from sightplan.model import (
     Asked,
     Belief,
@@ -405,6 +406,7 @@ def test_episodes_of_a_run_that_was_killed_before_one_was_finished(made_run, tmp
     assert sum('.under-way-7' in one.title for one in found) == 1
     pages = set()
     for number in (1, 2):
+        assert _settings(found[number - 1])['world_options'] == {'pictures': 'none'}
         assert cli.main(['explain', str(tmp_path / 'run'), str(number), '--effort', '1',
                          '--json']) == 0
         pages.add(Path(json.loads(capsys.readouterr().out.splitlines()[-1])['page']))
