@@ -42,6 +42,11 @@ def test_with_json_the_result_alone_is_on_standard_output(capsys):
     assert capsys.readouterr() == ('{"answer": 1}\n', 'for people\na note\n')
 
 
+def test_whatever_is_quoted_in_a_note_can_be_shown(capsys):
+    frame.note('the id \ud800 is unknown')
+    assert capsys.readouterr().err.encode() == b'the id \\ud800 is unknown\n'
+
+
 def test_a_command_with_many_results_prints_a_line_for_each(capsys):
     def many(arguments):
         frame.emit({'id': 1})

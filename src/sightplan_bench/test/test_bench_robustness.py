@@ -239,3 +239,11 @@ def test_bad_usage_is_refused(capsys, monkeypatch, arguments):
 def test_time_is_that_of_the_processor(tmp_path):
     reader = Target('r', 'replies', 'text', (Seed(b''),), lambda text: time.sleep(0.2))
     assert Desk(tmp_path).read(0, reader, reader.seeds[0]).ms < 150
+
+
+def test_what_grows_beyond_the_memory_while_it_is_spoilt_is_spoilt_in_another_way(monkeypatch):
+    def grows(rng, data, other):
+        raise MemoryError
+    monkeypatch.setattr(mutations, 'FORMS', {'json': (grows,)})
+    data = b'{"a": 1}'
+    assert mutations.spoil(random.Random(0), 'json', data, data) != data

@@ -148,8 +148,8 @@ def emit(result: Mapping[str, Any]) -> None:
 
 
 def note(text: str) -> None:
-    """Print a line on standard error."""
-    print(text, file=sys.stderr, flush=True)
+    """Print a line on standard error, whatever is quoted in it."""
+    print(text.encode('utf-8', 'backslashreplace').decode(), file=sys.stderr, flush=True)
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], title: str = '', *,

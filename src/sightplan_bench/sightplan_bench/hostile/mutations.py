@@ -540,6 +540,6 @@ def spoil(rng: random.Random, form: str, data: bytes, other: bytes) -> bytes:
     for _ in range(rng.choice((1, 1, 1, 1, 2, 3))):
         try:
             data = rng.choice(FORMS[form])(rng, data, other)[:MOST_BYTES]
-        except (RecursionError, ArithmeticError, ValueError):
+        except (RecursionError, ArithmeticError, ValueError, MemoryError):
             data = flip(rng, data, other)  # it is too deep or too large already for that
     return data
