@@ -120,15 +120,18 @@ class Fraction:
     @property
     def low(self) -> float | None:
         """Lower end of its 95 % Wilson interval."""
-        return self._ends[0] if self.n else None
+        return self.interval[0] if self.n else None
 
     @property
     def high(self) -> float | None:
         """Upper end."""
-        return self._ends[1] if self.n else None
+        return self.interval[1] if self.n else None
 
     @property
-    def _ends(self) -> tuple[float, float]:
+    def interval(self) -> tuple[float, float]:
+        """The 95 % Wilson interval; [0, 1] without a trial."""
+        if not self.n:
+            return wilson(0, 0)
         n = self.n if self.effective is None else self.effective
         return wilson(n if self.successes == self.n else min(n, self.successes * n / self.n), n)
 

@@ -151,7 +151,7 @@ def aggregate(lines: Sequence[Mapping[str, Any]], measure: Measure,
     if measure.kind == FRACTION:
         found = Fraction(round(value * n), n, None if measure.statistic is not None else
                          effective_n(values[measure.name].tolist(), clusters))
-        return Aggregate(value, found.low, found.high, n, distinct)
+        return Aggregate(value, *found.interval, n, distinct)
     if distinct < 2 or not resamples:
         return Aggregate(value, None, None, n, distinct)
     drawn = np.random.default_rng(seed).integers(distinct, size=(resamples, distinct))

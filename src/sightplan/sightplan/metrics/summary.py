@@ -171,7 +171,7 @@ def belief_reliability(lines: Iterable[Mapping[str, Any]], resamples: int = 1000
 def _success(known: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     found = solved_of(known)
     return {'solved': found.successes, 'success_rate': found.rate,
-            'interval95': [found.low, found.high] if found.n else [0.0, 1.0], 'sem': found.sem}
+            'interval95': list(found.interval), 'sem': found.sem}
 
 
 def _predicates(lines: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, dict[str, Any]]]:

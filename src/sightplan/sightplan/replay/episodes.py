@@ -135,14 +135,14 @@ def _of_bags(place: Path) -> list[Found]:
         title = f'{source.title} ({source.name})' if len(sources.bags) > 1 else source.title
         found.append(Found(source.episode.spec.id, title,
                            result_text(live) if live else _ended(source.episode), bag,
-                           _run_of(sources, source.name), live, source.episode))
+                           _results_of(sources, source.name), live, source.episode))
     if not found:
         raise InputError('\n'.join(text for texts in sources.warnings.values() for text in texts)
                          or f'{place}: holds no episode; give a run directory, or a bag of one')
     return found
 
 
-def _run_of(sources: Sources, bag: str) -> RunResults | None:
+def _results_of(sources: Sources, bag: str) -> RunResults | None:
     folder = next((place.run for place in sources.bags if place.name == bag), None)
     if folder is None:
         return None

@@ -386,7 +386,7 @@ def _scores(own: _Tally, base: _Tally, resamples: int, seed: int) -> dict[str, A
     if own.exact:
         episodes, moments = zip(*own.exact, strict=True)
         exact = Fraction(sum(moments), len(moments), effective_n(moments, episodes))
-        scores |= {'exact_states': exact.rate, 'exact_interval95': [exact.low, exact.high]}
+        scores |= {'exact_states': exact.rate, 'exact_interval95': list(exact.interval)}
     if not own.atoms:
         return scores
     names, groups, *columns = map(np.array, zip(*own.atoms, strict=True))

@@ -16,7 +16,7 @@ from sightplan.report.explanation import (
     Tested,
     Tester,
 )
-from sightplan.report.explanation_words import CHOSEN, CUT_OFF, NOT_CHOSEN
+from sightplan.report.explanation_words import CUT_OFF, NOT_CHOSEN
 
 _LEAST_CHANGE = 0.05
 _MOST_TESTED, _MOST_TESTED_ON = 4, 40
@@ -38,16 +38,11 @@ def decide(explanation: Explanation, test: Tester | None, why_not: str = '', eff
         watch: is told how many decisions are done, and of how many.
     """
     steps, left, spent_out = list(explanation.steps), effort, 0
-    chosen = explanation.ended in ('', *(reason.value for reason in CHOSEN))
-    order = sorted(range(len(steps)), key=lambda number: (_rank(steps[number]), number))
+    order = sorted((number for number, step in enumerate(steps)
+                    if step.deciding.text not in (CUT_OFF, NOT_CHOSEN)),
+                   key=lambda number: (_rank(steps[number]), number))
     for done, number in enumerate(order, 1):
         tester = None if test is None or left <= 0 else test
-        if steps[number].deciding.text == CUT_OFF:
-            continue
-        if steps[number].number is None and not chosen:
-            steps[number] = replace(steps[number], deciding=Deciding('none', NOT_CHOSEN))
-            watch(done, len(order))
-            continue
         deciding = _deciding(steps[number], number, tester, left // (number + 1))
         spent_out += bool(test is not None and tester is None and candidates(steps[number]))
         left -= sum((number + 1) * (1 + (one.opposite is not None)) for one in deciding.tested)

@@ -49,7 +49,15 @@ from sightplan.report.explanation import (
     TruthExplained,
     Why,
 )
-from sightplan.report.explanation_words import CUT_OFF, became, because, method_sentence, stopped
+from sightplan.report.explanation_words import (
+    CHOSEN,
+    CUT_OFF,
+    NOT_CHOSEN,
+    became,
+    because,
+    method_sentence,
+    stopped,
+)
 from sightplan.report.html import words
 
 NO_BAG = ('This episode has no bag, so pictures, questions and beliefs are not known. To record '
@@ -133,7 +141,7 @@ class _Reader:
         self._batch = 0
         self._differs: tuple[int | None, tuple[Change, ...]] | None = None
         self._decisions = self._compared = 0
-        self._answered: dict[Atom, bool] = {}
+        self._answered: dict[Atom, None] = {}  # with yes or no
         self._wrong: list[tuple[int | None, Atom, str, str]] = []
         self._own_names = _instructed(episode.spec.method)
         self._tree = list(tree)
@@ -150,6 +158,8 @@ class _Reader:
         told = spec.problem.instruction if _instructed(spec.method) else ''
         if ended is not None:
             reason, message = ended.reason.value, ended.message
+            if ended.reason not in CHOSEN:
+                steps[-1] = replace(steps[-1], deciding=Deciding('none', NOT_CHOSEN))
         elif self._live:
             reason, message = self._line['stop'], self._line['message']
             steps[-1] = replace(steps[-1], deciding=Deciding('none', CUT_OFF),
@@ -165,7 +175,7 @@ class _Reader:
             told, tuple(map(str, self._goal)), self._goal_from,
             reason, stopped(reason, message, spec.max_actions) if reason else
             'the recording ends before the episode does: why it stopped is not recorded',
-            spec.max_actions, tuple(steps), self._truth(steps),
+            spec.max_actions, tuple(steps), self._truth(),
             tuple(dict.fromkeys((*episode.warnings, *notes))), '', self._seen)
 
     # --- the goal, as the method knew it --------------------------------------------------------
@@ -473,7 +483,7 @@ class _Reader:
         for question, answer in zip(event.questions, event.answers, strict=True):
             said = says(answer.verdict.value)
             if said is not None:
-                self._answered[question.atom] = said
+                self._answered[question.atom] = None
             true = truth.holds(question.atom, event.observation.stamp_ns)
             if true is not None and said is not None and said is not true:
                 self._wrong.append((number, question.atom, question.text, answer.verdict.value))
@@ -496,7 +506,7 @@ class _Reader:
                     'the truth; for the others no truth was recorded')
         return 'at every decision the belief agreed with the truth'
 
-    def _truth(self, steps: Sequence[StepExplained]) -> TruthExplained | None:
+    def _truth(self) -> TruthExplained | None:
         if self._episode.truth is None:
             return _truth_of_line(self._line) if self._live else None
         found = _truth_of_line(self._line)
@@ -504,11 +514,10 @@ class _Reader:
             return replace(found, first=self._agreement())
         number, wrong = self._differs
         atoms = {change.atom for change in wrong}
-        until = len(steps) if number is None else number + 1
         answers = dict.fromkeys(
             ('the end' if step is None else f'step {step}', question, answer)
             for step, atom, question, answer in self._wrong
-            if str(atom) in atoms and (until == len(steps) or (step is not None and step < until)))
+            if str(atom) in atoms and (number is None or (step is not None and step <= number)))
         where = 'at the end' if number is None else f'when action {number} was decided'
         return replace(found, step=number, differences=wrong[:_MOST_CHANGES], first=(
             f'belief and truth first differed {where}: {len(wrong)} atom'

@@ -90,7 +90,7 @@ def summarise(lines: Sequence[Mapping[str, Any]], suite: Suite | None,
     elif any('solved' in line['measures'] for line in lines):
         found = solved_of(known)
         summary.update(solved=found.successes, success_rate=found.rate,
-                       interval95=[found.low, found.high] if found.n else [0.0, 1.0])
+                       interval95=list(found.interval))
     own = getattr(suite.module('scoring'), 'summarise', None) if suite is not None else None
     return {**summary, **(own(lines) if own is not None else {})}
 
