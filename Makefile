@@ -8,8 +8,8 @@ SHELL := /bin/sh
 # What was installed and built is remembered in stamps named by a checksum of what went in. Python
 # modules, data, launch files and configuration are linked, not copied: editing them builds nothing.
 checksum = $(shell { $(1); } | sha256sum | cut -c1-16)
-INSTALLED := .venv/.installed-$(call checksum,cat requirements/[!e]*.txt scripts/venv.sh; pwd)
-EXTRAS := .venv/.extras-$(call checksum,cat requirements/*.txt scripts/venv.sh; pwd)
+INSTALLED := .venv/.installed-$(call checksum,cat requirements/[!e]*.txt scripts/venv.sh scripts/pip_install.sh; pwd)
+EXTRAS := .venv/.extras-$(call checksum,cat requirements/*.txt scripts/venv.sh scripts/pip_install.sh; pwd)
 MANIFESTS := src/*/package.xml src/*/setup.py src/*/setup.cfg src/*/CMakeLists.txt colcon.meta \
 	scripts/build.sh scripts/pip_ros_fix.cmake src/*_interfaces/msg/* src/*_interfaces/srv/* \
 	src/*_interfaces/action/*
@@ -78,7 +78,7 @@ $(INSTALLED):
 	@touch $@
 
 $(EXTRAS): $(INSTALLED) | $(BUILT)
-	scripts/pip_install.sh -r requirements/extras.txt
+	scripts/pip_install.sh extras.txt
 	@rm -f .venv/.extras-*
 	@touch $@
 

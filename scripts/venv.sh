@@ -13,7 +13,6 @@ set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
 venv=$root/.venv
-PIP='pip==25.3'
 
 stop() {
   printf 'sightplan: %s\n' "$@" >&2
@@ -99,10 +98,10 @@ fi
 
 # Another Python's home or packages are not those of .venv.
 unset PYTHONPATH PYTHONHOME
-if [ -n "$ros" ]; then lock=requirements/jazzy.txt; else lock=requirements/wheels.txt; fi
+if [ -n "$ros" ]; then lock=jazzy.txt; else lock=wheels.txt; fi
 
-echo "sightplan: installing $lock into .venv ($("$venv/bin/python" --version))"
-scripts/pip_install.sh -c "$lock" "$PIP" setuptools numpy
+echo "sightplan: installing requirements/$lock into .venv ($("$venv/bin/python" --version))"
+scripts/pip_install.sh "$lock" pip setuptools numpy
 pybullet_with_numpy() {
   "$venv/bin/python" -c 'import sys, pybullet; sys.exit(not pybullet.isNumpyEnabled())' 2> /dev/null
 }
@@ -111,9 +110,9 @@ if "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' \
   # There is no wheel. Only when NumPy is there first, and seen by the build, does PyBullet get its
   # NumPy support, without which reading an image takes eight times as long.
   echo 'sightplan: building PyBullet from source; this takes some minutes, once'
-  scripts/pip_install.sh --no-build-isolation --no-cache-dir --force-reinstall --no-deps "$(grep '^pybullet==' "$lock")"
+  scripts/pip_install.sh "$lock" pybullet -- --no-build-isolation --no-cache-dir --force-reinstall --no-deps
 fi
-scripts/pip_install.sh -r "$lock"
+scripts/pip_install.sh "$lock"
 pybullet_with_numpy || stop "PyBullet in .venv has no NumPy support; run 'make distclean' and try again"
 
 cat > "$venv/bin/activate-ros" <<END

@@ -19,7 +19,8 @@ def checkout(tmp_path):
     shutil.copy(ROOT / 'Makefile', tmp_path)
     shutil.copytree(ROOT / 'requirements', tmp_path / 'requirements')
     (tmp_path / 'scripts').mkdir()
-    shutil.copy(ROOT / 'scripts' / 'pip_ros_fix.cmake', tmp_path / 'scripts')
+    for name in ('pip_ros_fix.cmake', 'pip_install.sh'):
+        shutil.copy(ROOT / 'scripts' / name, tmp_path / 'scripts')
     for name, folder in (('venv', '.venv'), ('build', 'install')):
         script = tmp_path / 'scripts' / f'{name}.sh'
         script.write_text(f'#!/bin/sh\nmkdir -p {folder}\necho {name} >> ran\n')
@@ -81,7 +82,8 @@ def test_files_that_come_and_go_need_a_build(checkout, name):
     assert build(checkout) == ['build']
 
 
-@pytest.mark.parametrize('name', ['requirements/wheels.txt', 'scripts/venv.sh'])
+@pytest.mark.parametrize('name', ['requirements/wheels.txt', 'requirements/hashes.txt',
+                                  'scripts/venv.sh', 'scripts/pip_install.sh'])
 def test_a_new_lock_is_installed_and_built_on(checkout, name):
     build(checkout)
     with (checkout / name).open('a') as file:

@@ -60,13 +60,14 @@ def outside_environment() -> dict[str, str]:
 class Graph:
     """One ``sightplan up`` and what it leaves."""
 
-    def __init__(self, arguments: tuple[str, ...], log: Path, out: Path) -> None:
+    def __init__(self, arguments: tuple[str, ...], log: Path, out: Path,
+                 environment: Mapping[str, str] | None = None) -> None:
         self.out, self.log = out, log
         self._file = log.open('wb')
         self.process = subprocess.Popen(
             [sys.executable, '-m', 'sightplan.cli', 'up', *arguments],
             stdin=subprocess.DEVNULL, stdout=self._file, stderr=subprocess.STDOUT,
-            env=outside_environment(), start_new_session=True)
+            env={**outside_environment(), **(environment or {})}, start_new_session=True)
 
     @property
     def text(self) -> str:

@@ -151,6 +151,13 @@ def test_ros_is_missing():
     assert '/opt/ros/jazzy' in check.remedy
 
 
+def test_the_node_of_doctor_needs_no_keys():
+    class Kept(Site):
+        def trial(self, code):
+            return self.environ['ROS_SECURITY_ENABLE'] == 'false', 'rmw_fastrtps_cpp'
+    assert doctor.check_ros(Kept({'ROS_SECURITY_ENABLE': 'true', 'ROS_DISTRO': 'jazzy'}, None)).ok
+
+
 LACKS = "error creating node: This Fast DDS version doesn't have the security libraries"
 
 

@@ -21,6 +21,7 @@ from sightplan.graphs.up import (
     command,
     describe_exit,
     graph_environment,
+    refused_by_keys,
     reserved_domain,
     transport_environment,
 )
@@ -410,3 +411,16 @@ def test_exit_codes_in_words() -> None:
     assert describe_exit(-11) == 'was killed by SIGSEGV'
     assert describe_exit(-64) == 'was killed by SIGRTMAX'
     assert describe_exit(-63) == 'was killed by signal 63'
+
+
+@pytest.mark.parametrize('said', [
+    'Failed to create publisher: create_publisher() could not create data writer, at x',
+    'failed to create client: create_client() failed to create response DataReader, at x',
+    'Failed to create subscription: invalid allocator, at x',
+    "error creating node: couldn't find all security files!, at x"])
+def test_what_keys_do_not_allow_is_said_with_the_remedy(said: str) -> None:
+    keys = {'ROS_SECURITY_ENABLE': 'true', 'ROS_DOMAIN_ID': '7'}
+    assert refused_by_keys(RuntimeError(said), {}) == ''
+    assert refused_by_keys(RuntimeError('out of memory'), keys) == ''
+    words = refused_by_keys(RuntimeError(said), keys)
+    assert 'security policy GRAPH' in words and words.endswith('ROS_DOMAIN_ID=7')

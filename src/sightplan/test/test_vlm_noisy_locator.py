@@ -218,3 +218,13 @@ def test_the_published_averages_are_those_of_their_rows() -> None:
         for stage, weights in counts.items():
             mean = sum(row[kind] * n for kind, n in weights.items()) / sum(weights.values())
             assert row[stage] == pytest.approx(mean, abs=0.001)
+
+
+def test_the_truth_of_episodes_knows_no_places() -> None:
+    class States:
+        def state(self) -> frozenset[str]:
+            return frozenset()
+    with pytest.raises(InputError, match=r'another truth \(masks\) than that of episodes'):
+        make_backend('noisy_locator', {}, States())
+    with pytest.raises(InputError, match=r'another truth \(better\)'):
+        make_backend('noisy_critic', {}, States())

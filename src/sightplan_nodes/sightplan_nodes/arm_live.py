@@ -8,6 +8,7 @@ answer on the last line of standard output, are JSON objects.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from typing import Any
@@ -17,6 +18,7 @@ from sensor_msgs.msg import Image, JointState
 from sightplan_interfaces import msg
 from std_srvs.srv import Trigger
 
+from sightplan.graphs.up import SECURITY
 from sightplan_arm.config import RobotConfig, load_robot
 from sightplan_arm.guarantees import WINDOW_S, assess
 from sightplan_nodes import names, qos
@@ -26,6 +28,7 @@ from sightplan_nodes.live_measures import LiveMeasures, reachable
 
 NAME = 'arm_live'
 _APPEAR_S = 3.0
+_APPEAR_WITH_KEYS_S = 10.0  # each pair of nodes shakes hands first
 _ANSWER_S = 5.0
 _DRIVER_S = 2.0
 
@@ -36,12 +39,12 @@ class LiveClient(Node):
     def __init__(self) -> None:
         super().__init__(NAME)
 
-    def look(self, robot: str, appear_s: float = _APPEAR_S) -> dict[str, Any]:
+    def look(self, robot: str, appear_s: float | None = None) -> dict[str, Any]:
         """Which guarantees hold.
 
         Args:
             robot: a name in config/robots, or a file; for where no node moves the arm.
-            appear_s: how long to look for such a node [s].
+            appear_s: how long to look for such a node [s]; None: 3, and 10 where there are keys.
 
         Returns:
             what the service says (``guarantees``, ``text``, ``may_be_armed``, ...), and ``asked``:
@@ -50,6 +53,9 @@ class LiveClient(Node):
         Raises:
             SightplanError: the node is silent, or there is no such robot.
         """
+        if appear_s is None:
+            with_keys = os.environ.get(SECURITY) == 'true'
+            appear_s = _APPEAR_WITH_KEYS_S if with_keys else _APPEAR_S
         end_s = time.monotonic() + appear_s
         while True:
             here = {name for name, space in self.get_node_names_and_namespaces()

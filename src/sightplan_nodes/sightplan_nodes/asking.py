@@ -16,7 +16,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from sightplan.graphs.up import enclave_arguments
+from sightplan.graphs.up import enclave_arguments, refused_by_keys
 from sightplan.model import SightplanError
 from sightplan_nodes.spin import leave
 
@@ -50,8 +50,11 @@ def answer_request(name: str, read: Callable[[dict[str, Any]], R], make: Callabl
     except SightplanError as error:
         answer = {'error': str(error), 'code': type(error).code}
     except Exception as error:
-        traceback.print_exc()
-        answer = {'error': f'{type(error).__name__}: {error}', 'code': SightplanError.code}
+        said = refused_by_keys(error, os.environ)
+        if not said:
+            traceback.print_exc()
+        answer = {'error': f'{name}: {said}' if said else f'{type(error).__name__}: {error}',
+                  'code': SightplanError.code}
     print(json.dumps(answer))
     return 0
 

@@ -261,6 +261,7 @@ class SimBridge(WorldNode):
             self._side = None
             _refuse_settings_of_arms(self)
         self._hardware: SimulatedHardware | None = None
+        self._attaching, self._closed = threading.Lock(), False
         if self._side is not None:
             # Who watches over the arm re-arms it, not a reset.
             self._options = {**self._options, 'execution': names.ARM,
@@ -295,6 +296,8 @@ class SimBridge(WorldNode):
         """Let go of the world."""
         if self._side is not None:
             self._side.close()
+        with self._attaching:
+            self._closed = True
         if self._hardware is not None:
             self._hardware.close()
         for world in self._worlds.values():
@@ -437,6 +440,7 @@ class SimBridge(WorldNode):
     def _attach(self, domain: str, world: Any) -> None:
         """Put the world's arm behind this node's names."""
         assert self._side is not None
+        self._refuse_when_closed()
         if self._hardware is not None:
             raise InputError(f'the arm is in the world of {next(iter(self._worlds))}; start '
                              f'another {names.SIM_BRIDGE} for {domain}')
@@ -445,11 +449,17 @@ class SimBridge(WorldNode):
             domain, world.arm, world.camera, world.camera.image_age_s, pace=pace)
         if pace is not None:
             world.arm.until_s = pace.until_s
-        self._hardware = SimulatedHardware(
-            self, world, self._side, self._camera.rate_hz, self.now_ns, self._look_back,
-            self._settings.lockstep)
+        with self._attaching:
+            self._refuse_when_closed()
+            self._hardware = SimulatedHardware(
+                self, world, self._side, self._camera.rate_hz, self.now_ns, self._look_back,
+                self._settings.lockstep)
         if self._settings.driven:
             self._hardware.leave_to_others()
+
+    def _refuse_when_closed(self) -> None:
+        if self._closed:  # while the world was built
+            raise WorldError(f'{self.get_name()} was stopped')
 
     def _look_back(self, stamp_ns: int, state: State) -> None:
         """Note what was true at a time, if it has changed."""

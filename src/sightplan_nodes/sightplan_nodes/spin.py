@@ -24,6 +24,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from sightplan.graphs.up import refused_by_keys
 from sightplan.model import SightplanError
 from sightplan.model.redaction import Formatter, without_secrets
 from sightplan.records.messages import text
@@ -198,8 +199,12 @@ def main(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> No
     code = 1
     try:
         code = run(make_node, args)
-    except Exception:
-        logging.getLogger(__name__).exception('the node broke')
+    except Exception as error:
+        said = refused_by_keys(error, os.environ)
+        if said:
+            _say(None, make_node, SightplanError(said))
+        else:
+            logging.getLogger(__name__).exception('the node broke')
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

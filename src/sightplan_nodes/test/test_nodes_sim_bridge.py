@@ -329,6 +329,17 @@ def test_a_world_that_cannot_be_closed_does_not_keep_the_others_open() -> None:
     assert worlds[1].log == ['closed']
 
 
+def test_a_world_that_is_built_while_the_node_closes_gets_no_arm() -> None:
+    def make(domain: str, options: dict) -> ScriptedWorld:
+        bridge._closed = True
+        return ScriptedWorld()
+    bridge = SimBridge(make, parameter_overrides=parameters(execution='arm'))
+    with pytest.raises(WorldError, match='was stopped'):
+        bridge._world('blocksworld')
+    bridge.close()
+    bridge.destroy_node()
+
+
 def test_history_is_bounded() -> None:
     history = History(limit=3)
     for stamp in range(10, 20):

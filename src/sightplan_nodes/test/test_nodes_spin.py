@@ -200,3 +200,17 @@ def test_a_node_may_be_started_through_a_debugger() -> None:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=LIMIT_S)
     assert process.returncode == 0
+
+
+def test_a_node_whose_keys_do_not_fit_says_so() -> None:
+    process = start('''
+        class Refused(Base):
+            def __init__(self):
+                raise RuntimeError('create_publisher() could not create data writer')
+        import os
+        os.environ['ROS_SECURITY_ENABLE'] = 'true'
+        main(Refused)
+    ''', ROS_SECURITY_STRATEGY='Permissive')
+    _, errors = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 1
+    assert 'Refused cannot start: its keys do not allow' in errors and 'Traceback' not in errors

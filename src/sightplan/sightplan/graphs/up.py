@@ -15,6 +15,7 @@ import dataclasses
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -47,6 +48,8 @@ _PORT_BASE = 32768  # where ROS's own domain_coordinator reserves domains, too
 SECURITY, STRATEGY, KEYSTORE, _OVERRIDE = (
     'ROS_SECURITY_ENABLE', 'ROS_SECURITY_STRATEGY', 'ROS_SECURITY_KEYSTORE',
     'ROS_SECURITY_ENCLAVE_OVERRIDE')
+_REFUSAL = re.compile(r'could not create data (writer|reader)|security files|invalid allocator'
+                      r'|failed to create \w+ Data(Writer|Reader)')
 """The variables of SROS 2."""
 
 _PR_SET_PDEATHSIG = 1
@@ -163,6 +166,22 @@ def check_enclave(full_name: str, environ: Mapping[str, str]) -> None:
                          f'keystore ({KEYSTORE}={given}): write the policy with "sightplan '
                          'security policy GRAPH --out policy.xml" and make the enclaves with '
                          '"ros2 security generate_artifacts -k KEYSTORE -p policy.xml"')
+
+
+def refused_by_keys(error: Exception, environ: Mapping[str, str]) -> str:
+    """What to say when DDS did not let a node speak or listen where it wanted to; '' otherwise.
+
+    Args:
+        error: of rclpy, while something of a node was made.
+        environ: with the variables of SROS 2.
+    """
+    if environ.get(SECURITY) != 'true' or not _REFUSAL.search(str(error)):
+        return ''
+    return ('its keys do not allow what it does with these arguments (the lines of DDS above with '
+            '"not found in allow rule" say what): write the policy anew with "sightplan security '
+            'policy GRAPH ARGUMENTS --out policy.xml" and make the enclaves with "ros2 security '
+            'generate_artifacts -k KEYSTORE -p policy.xml", in a shell with '
+            f'ROS_DOMAIN_ID={environ.get("ROS_DOMAIN_ID") or 0}')
 
 
 def command(node: NodeSpec, values: Mapping[str, Value]) -> list[str]:

@@ -166,7 +166,8 @@ class Registry(Generic[T]):
         """Make what a name stands for; truth is handed only to what declares ``needs_truth``.
 
         Raises:
-            InputError: unknown name, bad settings, or truth is needed and missing.
+            InputError: unknown name, bad settings, or truth is needed and missing, or not of the
+                kind that the class names as ``reads_truth``, a method of its truth.
         """
         settings, cls = self.settings(name, values), cast(Any, self.cls(name))
         if not cls.needs_truth:
@@ -174,6 +175,10 @@ class Registry(Generic[T]):
         if truth is None:
             raise InputError(f'{self._kind} {name!r} reads ground truth, which is not offered '
                              f'here')
+        read = getattr(cls, 'reads_truth', '')
+        if read and not hasattr(truth, read):
+            raise InputError(f'{self._kind} {name!r} reads another truth ({read}) than that of '
+                             f'episodes; choose another {self._kind}')
         return cast(T, cls(settings, truth))
 
     @functools.cached_property

@@ -129,6 +129,7 @@ class Backend(NoWords):
     """
 
     needs_truth = True
+    reads_truth = 'better'
     needs_pixels = False
     chooses = True
     only = 'chooses between two'

@@ -96,6 +96,7 @@ class Backend(NoWords):
     """
 
     needs_truth = True
+    reads_truth = 'masks'
     needs_pixels = False
     locates = True
     detects = True
