@@ -28,6 +28,7 @@ from rclpy.action import ActionClient
 from rclpy.exceptions import NameValidationException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node, NodeNameNonExistentError
+from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 from rclpy.validate_full_topic_name import validate_full_topic_name
 from sightplan_interfaces.action import ExecuteSkill, RunEpisode
@@ -186,8 +187,7 @@ def check(nodes: Sequence[str], timeout_s: float,
     """
     targets = [full_name(node) for node in nodes]
     deadline = time.monotonic() + timeout_s
-    node = Node(f'health_{os.getpid()}', context=context, enable_rosout=False,
-                start_parameter_services=False, use_global_arguments=False)
+    node = _bare_node('health', context)
     examiner = _Examiner(node, deadline)
     found = []
     try:
@@ -200,6 +200,13 @@ def check(nodes: Sequence[str], timeout_s: float,
         examiner.close()
         node.destroy_node()
     return found
+
+
+def _bare_node(name: str, context: rclpy.context.Context | None) -> Node:
+    """A node that offers nothing: permissions name names, and its own differs each time."""
+    return Node(f'{name}_{os.getpid()}', context=context, enable_rosout=False,
+                start_parameter_services=False, use_global_arguments=False,
+                parameter_overrides=[Parameter('start_type_description_service', value=False)])
 
 
 def check_discovery(timeout_s: float) -> Health:
@@ -217,9 +224,7 @@ def check_discovery(timeout_s: float) -> Health:
             rclpy.init(args=['--ros-args', *enclave_arguments('health', os.environ)],
                        context=context,
                        signal_handler_options=SignalHandlerOptions.NO)
-            nodes.append(Node(f'discovery_{number}_{os.getpid()}', context=context,
-                              enable_rosout=False, start_parameter_services=False,
-                              use_global_arguments=False))
+            nodes.append(_bare_node(f'discovery_{number}', context))
         deadline = time.monotonic() + timeout_s
         wanted = {node.get_name() for node in nodes}
         while not all(wanted <= set(node.get_node_names()) for node in nodes):
@@ -245,8 +250,7 @@ def listen(seconds: float, context: rclpy.context.Context | None = None,
         seconds: to listen [s]; each node says it once a second.
         context: an initialised ROS context; None for the process's own.
     """
-    node = Node(f'health_{os.getpid()}', context=context, enable_rosout=False,
-                start_parameter_services=False, use_global_arguments=False)
+    node = _bare_node('health', context)
     executor, hearing = SingleThreadedExecutor(context=node.context), Hearing()
     executor.add_node(node)
 

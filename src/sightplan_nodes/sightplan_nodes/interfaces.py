@@ -49,8 +49,9 @@ def _all(verb: Verb, *these: str, when: str = '') -> dict[tuple[Verb, str], str]
 _PARAMETERS = tuple(f'~/{name}' for name in (
     'describe_parameters', 'get_parameter_types', 'get_parameters', 'list_parameters',
     'set_parameters', 'set_parameters_atomically'))
-_BARE = _all(Verb.PUBLISH, '/parameter_events') | _all(Verb.REPLY, '~/get_type_description')
-_NODE = _BARE | _all(Verb.PUBLISH, '/rosout') | _all(Verb.REPLY, *_PARAMETERS)
+_BARE = _all(Verb.PUBLISH, '/parameter_events')
+_NODE = (_BARE | _all(Verb.PUBLISH, '/rosout')
+         | _all(Verb.REPLY, '~/get_type_description', *_PARAMETERS))
 """Of every node, by rclpy itself: log, parameters, types."""
 _KEPT = (_NODE | _all(Verb.PUBLISH, names.PRESENCE, names.DIAGNOSTICS)
          | _all(Verb.SUBSCRIBE, names.PRESENCE))
@@ -352,7 +353,7 @@ def live(world: str) -> Interface:
 
 
 def health(nodes: Sequence[NodeSpec]) -> Interface:
-    """What the probe of some nodes does; its node has no log and no parameters."""
+    """What the probe of some nodes does; its node has no log and no services."""
     found = _BARE | _all(Verb.SUBSCRIBE, names.PRESENCE, when='while it shows who hears whom')
     for node in nodes:
         prefix = f'/{node.namespace}' if node.namespace else ''
