@@ -3,6 +3,8 @@
 import json
 import os
 import struct
+import subprocess
+import sys
 from collections import namedtuple
 
 import pytest
@@ -75,26 +77,28 @@ def test_workspace_not_built(tmp_path):
     assert f"'make build' in {tmp_path}" in doctor.check_workspace(place).remedy
 
 
-@pytest.mark.parametrize(('name', 'module'), [
-    ('AnswerArray', '_answer_array.py'), ('Atom', '_atom.py'), ('GetState', '_get_state.py'),
-    ('PlanStamped', '_plan_stamped.py')])
-def test_python_file_of_an_interface(tmp_path, name, module):
-    assert doctor._python_file(tmp_path / f'{name}.msg') == module
-
-
 def test_stale_interfaces_without_make(tmp_path):
-    for kind in ('msg', 'srv', 'action'):
-        (tmp_path / 'src' / 'sightplan_interfaces' / kind).mkdir(parents=True)
-    source = tmp_path / 'src' / 'sightplan_interfaces' / 'msg' / 'TwoWords.msg'
-    source.touch()
-    built = tmp_path / 'lib' / 'python3.11' / 'site-packages' / 'sightplan_interfaces' / 'msg'
-    built.mkdir(parents=True)
-    assert doctor._stale_interfaces(site(tmp_path), tmp_path) == ['TwoWords.msg']
-    (built / '_two_words.py').touch()
-    os.utime(source, (1, 1))
-    assert doctor._stale_interfaces(site(tmp_path), tmp_path) == []
-    os.utime(built / '_two_words.py', (0, 0))
-    assert doctor._stale_interfaces(site(tmp_path), tmp_path) == ['TwoWords.msg']
+    """By contents: a checkout or an image has other times than what was built."""
+    package = tmp_path / 'src' / 'sightplan_interfaces'
+    for kind, text in (('msg', 'string name'), ('srv', 'string name\n---'),
+                       ('action', '---\nbool well\n---')):
+        (package / kind).mkdir(parents=True)
+        (package / kind / f'TwoWords.{kind}').write_text(f'{text}\n')
+    source = package / 'msg' / 'TwoWords.msg'
+    here = Site(os.environ, tmp_path, (3, 11, 7))
+    built = tmp_path / 'share' / 'sightplan_interfaces'
+    assert doctor._stale_interfaces(here, tmp_path) == [
+        'TwoWords.action', 'TwoWords.msg', 'TwoWords.srv']
+    make = ('import sys; from pathlib import Path; from rosidl_adapter import convert_to_idl\n'
+            'for kind in ("msg", "srv", "action"):\n'
+            '    convert_to_idl(Path(sys.argv[1]), "sightplan_interfaces",'
+            ' Path(f"{kind}/TwoWords.{kind}"), Path(sys.argv[2]))')
+    subprocess.run([sys.executable, '-c', make, str(package), str(built)], check=True,
+                   capture_output=True)
+    os.utime(source, (2**31, 2**31))
+    assert doctor._stale_interfaces(here, tmp_path) == []
+    source.write_text('string name\nbool well\n')
+    assert doctor._stale_interfaces(here, tmp_path) == ['TwoWords.msg']
     assert doctor._stale_interfaces(site(), tmp_path) == []
 
 

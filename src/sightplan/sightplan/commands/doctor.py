@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib.metadata
+import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -149,12 +149,6 @@ def check_ros(site: Site) -> Check:
     return Check('ros', False, f'{where}: {said}', 'see the message')
 
 
-def _python_file(interface: Path) -> str:
-    """The generated module of an interface file, ``AnswerArray.msg`` to ``_answer_array.py``."""
-    words = re.sub(r'([a-z0-9])([A-Z])', r'\1_\2', interface.stem)
-    return f'_{words.lower()}.py'
-
-
 def _stale_interfaces(site: Site, prefix: Path) -> list[str]:
     """What was edited since the build, as far as it can be told."""
     if site.root is None:
@@ -165,14 +159,30 @@ def _stale_interfaces(site: Site, prefix: Path) -> list[str]:
                               capture_output=True, check=False,
                               env={'PATH': site.environ.get('PATH', os.defpath)})
         return ['the last make build'] if 'scripts/' in plan.stdout else []
-    stale = []
-    for kind in ('msg', 'srv', 'action'):
-        for interface in sorted((site.root / 'src' / 'sightplan_interfaces' / kind).iterdir()):
-            generated = list(prefix.glob(f'lib/python3.*/site-packages/sightplan_interfaces/'
-                                         f'{kind}/{_python_file(interface)}'))
-            if not generated or generated[0].stat().st_mtime < interface.stat().st_mtime:
-                stale.append(interface.name)
+    # By contents, too: what is generated anew with the same contents keeps its time.
+    ok, said = site.trial(_COMPARE.format(str(site.root / 'src' / 'sightplan_interfaces'),
+                                          str(prefix / 'share' / 'sightplan_interfaces')))
+    stale: list[str] = json.loads(said) if ok else []
     return stale
+
+
+_COMPARE = '''
+import contextlib, io, json, tempfile
+from pathlib import Path
+from rosidl_adapter import convert_to_idl
+source, built, stale = Path({!r}), Path({!r}), []
+with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+    for file in sorted(source.glob("*/*.*")):
+        kind = file.suffix[1:]
+        if kind in ("msg", "srv", "action"):
+            convert_to_idl(source, source.name, file.relative_to(source), Path(folder))
+            name = f"{{kind}}/{{file.stem}}.idl"
+            there = built / name
+            if not there.exists() or there.read_bytes() != (Path(folder) / name).read_bytes():
+                stale.append(file.name)
+print(json.dumps(stale))
+'''
+"""Interfaces whose IDL, which ROS makes of them first, is not the one that was installed."""
 
 
 def check_workspace(site: Site) -> Check:
