@@ -22,6 +22,7 @@ from sightplan.records.bag import BagWriter, MessageTypes
 from sightplan.records.evidence import FailureImages, failure_picture
 from sightplan.records.failure_picture import captioned, for_document, shown_answers
 from sightplan.records.pictures import bag_image
+from sightplan.report.failures import Column, FailedEpisode
 from sightplan.runs import RunSettings, run
 from test_metrics_failures import G2, R2, Proposer, episode, imagines, says
 
@@ -90,6 +91,17 @@ def test_json_holds_all(ground, plan, capsys):
     failure = first['failures'][0]
     assert failure['cause'] == 'precondition_judged_false' and failure['stop'] == 'no_plan'
     assert failure['evidence']['answers'][0]['question']
+
+
+def test_rounds_of_a_problem_do_not_count_as_independent():
+    def failed(cause, cluster):
+        return FailedEpisode(Path('run'), {'cluster': cluster, 'failure': {'cause': cause}})
+    rounds = [failed('a' if problem % 2 else 'b', f'p{problem}')
+              for problem in range(6) for _ in range(5)]
+    fraction = Column('run', 'm', '', 's', 30, 0, rounds).fraction('a')
+    assert fraction.rate == .5 and fraction.interval[0] < wilson(15, 30)[0] - .1
+    apart = [failed(episode.failure['cause'], str(k)) for k, episode in enumerate(rounds)]
+    assert Column('run', 'm', '', 's', 30, 0, apart).fraction('a').interval == wilson(15, 30)
 
 
 def test_json_of_one_cause(ground, capsys):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from replay_doubles import recorded_run, without_truth
 from sightplan.grounding import BackendGrounder
+from sightplan.metrics import wilson
 from sightplan.model import (
     Asked,
     AskPurpose,
@@ -434,6 +435,22 @@ def test_kappa_and_balanced_accuracy_by_hand():
     sides = answers_of([yes, yes, no, Verdict.UNPARSED, yes], [True, True, True, True, False])
     assert (sides['right'], sides['unparsed'], sides['true_positive_rate']) == (2, 1, .5)
     assert sides['false_positive_rate'] == 1. and sides['balanced_accuracy'] == .25
+
+
+def test_answers_of_one_episode_do_not_count_as_independent():
+    verdicts = [Verdict.YES] * 30 + [Verdict.NO] * 30
+    truths, episodes = [True] * 60, [f'e{k // 10}' for k in range(60)]
+    alone = answers_of(verdicts, truths)
+    shared = answers_of(verdicts, truths, episodes)
+    assert alone['interval95'] == pytest.approx(wilson(30, 60))
+    low, high = shared['interval95']
+    assert low < wilson(30, 60)[0] - .1 and high > wilson(30, 60)[1] + .1
+    assert shared['accuracy'] == alone['accuracy'] == .5
+    same = agreement(verdicts, [Verdict.YES] * 60, episodes)
+    assert same['interval95'] == pytest.approx([low, high])
+    own = [f'e{k}' for k in range(60)]
+    assert answers_of(verdicts, truths, own)['interval95'] == alone['interval95']
+    assert agreement([Verdict.UNKNOWN], [Verdict.YES], ['e'])['interval95'] == [0., 1.]
 
 
 def test_what_a_backend_spends_is_added_up(sources):

@@ -86,7 +86,6 @@ def rules_table() -> str:
 
 def causes_table(columns: Sequence[Column]) -> list[list[str]]:
     """The counts as rows of text: a head, causes that occur, and totals."""
-    from sightplan.metrics import wilson
     counts = [column.counts() for column in columns]
     head = ['cause', *('\n'.join(filter(None, (column.method, column.model, column.split)))
                        for column in columns)]
@@ -95,7 +94,7 @@ def causes_table(columns: Sequence[Column]) -> list[list[str]]:
         row = [cause]
         for column, own in zip(columns, counts, strict=True):
             k, n = own.get(cause, 0), len(column.failed)
-            low, high = wilson(k, n)
+            low, high = column.fraction(cause).interval
             row.append(f'{k}: {k / n:.2f} ({low:.2f}-{high:.2f})' if k else '-')
         rows.append(row)
     failed = ['failed / episodes', *(f'{len(c.failed)} / {c.episodes}' for c in columns)]

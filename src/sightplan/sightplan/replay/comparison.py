@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.metrics.agreement import cohens_kappa
-from sightplan.metrics.intervals import wilson
+from sightplan.metrics.intervals import Fraction, effective_n
 from sightplan.metrics.paired import holm, mcnemar_exact, paired_bootstrap
 from sightplan.model import Verdict
 
@@ -19,7 +20,7 @@ OVERALL = 'all'
 """Name of the row about all predicates."""
 
 NOTE = ("An answer that is unreadable or unknown counts as wrong. Intervals of accuracies are "
-        "Wilson's (95 %). "
+        "Wilson's (95 %), by as many independent answers as those of whole episodes are worth. "
         "McNemar's exact test takes questions for independent, which those of one episode are "
         'not: read the interval of the difference beside it, a bootstrap over whole episodes. '
         'The p-values of predicates are given as they are, and adjusted by Holm for their number.')
@@ -46,11 +47,13 @@ class Pair:
     truth: bool | None
 
 
-def answers_of(verdicts: Sequence[Verdict], truths: Sequence[bool]) -> dict[str, Any]:
-    """How right (N,) answers are, given (N,) truths.
+def answers_of(verdicts: Sequence[Verdict], truths: Sequence[bool],
+               groups: Sequence[str] | None = None) -> dict[str, Any]:
+    """How right (N,) answers are, given (N,) truths, and of which group each is; None: of its own.
 
     Returns:
-        plain JSON data: ``n``, ``right``, ``accuracy``, ``interval95``, ``true_positive_rate``
+        plain JSON data: ``n``, ``right``, ``accuracy``, ``interval95`` (answers of a group may
+        share their luck: see ``metrics.intervals.effective_n``), ``true_positive_rate``
         ("yes" among true atoms), ``false_positive_rate`` ("yes" among false ones),
         ``balanced_accuracy`` (mean of the fractions of right answers about true and about false
         atoms), ``unparsed``, ``unknown``; None where there is nothing to divide by.
@@ -62,7 +65,7 @@ def answers_of(verdicts: Sequence[Verdict], truths: Sequence[bool]) -> dict[str,
     positive, negative = _fraction(yes[truth]), _fraction(no[~truth])
     return {
         'n': n, 'right': right, 'accuracy': _fraction(correct),
-        'interval95': list(wilson(right, n)),
+        'interval95': _interval95(correct, groups),
         'balanced_accuracy': (None if positive is None or negative is None
                               else (positive + negative) / 2.0),
         'true_positive_rate': positive, 'false_positive_rate': _fraction(yes[~truth]),
@@ -70,8 +73,11 @@ def answers_of(verdicts: Sequence[Verdict], truths: Sequence[bool]) -> dict[str,
            for verdict in (Verdict.UNPARSED, Verdict.UNKNOWN)}}
 
 
-def agreement(first: Sequence[Verdict], second: Sequence[Verdict]) -> dict[str, Any]:
+def agreement(first: Sequence[Verdict], second: Sequence[Verdict],
+              groups: Sequence[str] | None = None) -> dict[str, Any]:
     """How far two models give the same answers, where both say yes or no.
+
+    Groups are those of ``answers_of``.
 
     Returns:
         plain JSON data: ``questions``, ``readable`` (yes or no by both), ``same``, ``fraction``
@@ -79,12 +85,15 @@ def agreement(first: Sequence[Verdict], second: Sequence[Verdict]) -> dict[str, 
         (fractions of "yes" among the yes and no of each), ``unparsed_recorded``,
         ``unparsed_new``, ``unknown_recorded`` and ``unknown_new``.
     """
-    both = [(a, b) for a, b in zip(first, second, strict=True)
-            if None not in (a.says, b.says)]
-    n, same = len(both), sum(a is b for a, b in both)
+    said = [None not in (a.says, b.says) for a, b in zip(first, second, strict=True)]
+    both = list(compress(zip(first, second, strict=True), said))
+    alike = [a is b for a, b in both]
+    n, same = len(both), sum(alike)
     return {'questions': len(first), 'readable': n, 'same': same,
             'fraction': same / n if n else None,
-            'interval95': list(wilson(same, n)), 'kappa': cohens_kappa(both),
+            'interval95': _interval95(alike, None if groups is None
+                                      else list(compress(groups, said))),
+            'kappa': cohens_kappa(both),
             'yes_recorded': _yes_fraction(first), 'yes_new': _yes_fraction(second),
             **{f'{verdict.value}_{side}': sum(v is verdict for v in verdicts)
                for verdict in (Verdict.UNPARSED, Verdict.UNKNOWN)
@@ -127,14 +136,16 @@ def _row(pairs: Sequence[Pair], resamples: int, seed: int) -> dict[str, Any]:
     second = [(pair, pair.new) for pair in pairs if pair.new is not None]
     row: dict[str, Any] = {
         'questions': len(pairs), 'new': None, 'paired': None, 'agreement': None,
-        'recorded': answers_of([pair.recorded for pair, _ in known], truths) if known else None}
+        'recorded': answers_of([pair.recorded for pair, _ in known], truths,
+                               [pair.group for pair, _ in known]) if known else None}
     if not second:
         return row
     row['agreement'] = agreement([pair.recorded for pair, _ in second],
-                                 [new for _, new in second])
+                                 [new for _, new in second], [pair.group for pair, _ in second])
     judged = [(pair, new, pair.truth) for pair, new in second if pair.truth is not None]
     if judged:
-        row['new'] = answers_of([new for _, new, _ in judged], [truth for *_, truth in judged])
+        row['new'] = answers_of([new for _, new, _ in judged], [truth for *_, truth in judged],
+                                [pair.group for pair, *_ in judged])
         first = [is_right(pair.recorded, truth) for pair, _, truth in judged]
         other = [is_right(new, truth) for _, new, truth in judged]
         only_first = sum(a and not b for a, b in zip(first, other, strict=True))
@@ -146,6 +157,12 @@ def _row(pairs: Sequence[Pair], resamples: int, seed: int) -> dict[str, Any]:
             'mcnemar_p': mcnemar_exact(only_first, only_other),
             'difference': dataclasses.asdict(difference)}
     return row
+
+
+def _interval95(values: Iterable[Any], groups: Sequence[str] | None) -> list[float]:
+    held = [float(value) for value in values]
+    n = None if groups is None or not held else effective_n(held, groups)
+    return list(Fraction(round(sum(held)), len(held), n).interval)
 
 
 def is_right(verdict: Verdict, truth: bool) -> bool:

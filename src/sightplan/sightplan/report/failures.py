@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sightplan.metrics import Cause, measures, wilson
+from sightplan.metrics import Cause, measures
+from sightplan.metrics.intervals import Fraction, effective_n
 from sightplan.model import InputError
 from sightplan.records import RunStore
 from sightplan.report.grouping import grouped
@@ -59,13 +60,20 @@ class Column:
         counts = Counter(episode.failure['cause'] for episode in self.failed)
         return {cause.value: counts[cause.value] for cause in Cause if counts[cause.value]}
 
+    def fraction(self, cause: str) -> Fraction:
+        """The part of failed episodes with a cause; those of a problem share their luck."""
+        values = [float(episode.failure['cause'] == cause) for episode in self.failed]
+        return Fraction(round(sum(values)), len(values), effective_n(
+            values, [episode.line['cluster'] for episode in self.failed]) if values else None)
+
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON data, with fractions of the failed episodes and their Wilson intervals."""
+        """As plain JSON data, with fractions of the failed episodes and their 95 % intervals."""
         n = len(self.failed)
         return {
             'run': self.run, 'method': self.method, 'model': self.model, 'split': self.split,
             'episodes': self.episodes, 'solved': self.solved, 'failed': n,
-            'causes': {cause: {'count': k, 'fraction': k / n, 'interval95': list(wilson(k, n))}
+            'causes': {cause: {'count': k, 'fraction': k / n,
+                               'interval95': list(self.fraction(cause).interval)}
                        for cause, k in self.counts().items()},
             'failures': [{'id': episode.line['id'], 'stop': episode.line['stop'],
                           **episode.failure} for episode in self.failed]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sightplan.metrics import RULES, wilson
+from sightplan.metrics import RULES
 from sightplan.records.evidence import failure_picture
 from sightplan.records.failure_picture import for_page
 from sightplan.report.failures import Column, FailedEpisode, history
@@ -23,7 +23,7 @@ def page(columns: Sequence[Column], chosen: Sequence[tuple[Column, FailedEpisode
         HTML; pictures are embedded.
     """
     return render('failures.html.jinja', title='Why episodes failed', rules=RULES,
-                  columns=columns, wilson=wilson,
+                  columns=columns,
                   failures=[_failure(column, failed) for column, failed in chosen])
 
 
