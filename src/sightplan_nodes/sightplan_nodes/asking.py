@@ -18,6 +18,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from sightplan.graphs.up import enclave_arguments, refused_by_keys
 from sightplan.model import SightplanError
+from sightplan.model.redaction import without_secrets
 from sightplan_nodes.spin import leave
 
 N = TypeVar('N', bound=Node)
@@ -52,9 +53,9 @@ def answer_request(name: str, read: Callable[[dict[str, Any]], R], make: Callabl
     except Exception as error:
         said = refused_by_keys(error, os.environ)
         if not said:
-            traceback.print_exc()
-        answer = {'error': f'{name}: {said}' if said else f'{type(error).__name__}: {error}',
-                  'code': SightplanError.code}
+            sys.stderr.write(without_secrets(traceback.format_exc()))
+            said = f'{type(error).__name__}: {error}'
+        answer = {'error': without_secrets(f'{name}: {said}'), 'code': SightplanError.code}
     print(json.dumps(answer))
     return 0
 
