@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
-from graph_testing import eventually
+from graph_testing import Graph, eventually
 
 from sightplan.graphs.hearing import LOST_S
+from sightplan.graphs.up import reserved_domain
 from sightplan.model import config_files
 from sightplan_nodes.names import SYMBOLIC_PLANNER
 
@@ -63,22 +65,40 @@ def deaf_graph(folder: Path, node: str, always: bool, monkeypatch: pytest.Monkey
     return str(file)
 
 
-def begin(start, file: str, out: Path):
+def begin(start, file: str, out: Path, *more: str, environment: dict[str, str] | None = None):
     return start(f'out:={out}', 'backend:=noisy_oracle', 'backend_options:=table=perfect',
-                 'method:=ground', f'episodes:={EPISODES}', 'retry_errors:=true', graph_name=file,
-                 out=out)
+                 'method:=ground', f'episodes:={EPISODES}', 'retry_errors:=true', *more,
+                 graph_name=file, out=out, environment=environment)
+
+
+@pytest.fixture(params=['one launcher', 'a launcher of its own'])
+def deaf_grounder(start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                  request: pytest.FixtureRequest) -> Iterator[tuple[Graph, Graph]]:
+    """A graph that runs, and what started its deaf grounder."""
+    file, out = deaf_graph(tmp_path, 'grounder', False, monkeypatch), tmp_path / 'run'
+    if request.param == 'one launcher':
+        graph = begin(start, file, out)
+        yield graph, graph
+        return
+    others = [f'--only={name}' for name in (
+        'metrics_recorder', 'sim_bridge', 'symbolic_planner', 'agent', 'experiment')]
+    with reserved_domain() as domain:
+        here = {'ROS_DOMAIN_ID': str(domain)}
+        eyes = begin(start, file, out, '--only=grounder', environment=here)
+        yield begin(start, file, out, *others, environment=here), eyes
+        assert eyes.process.poll() is None, 'it goes on'
 
 
 def test_a_deaf_node_is_restarted_and_the_run_goes_on(
-        start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = begin(start, deaf_graph(tmp_path, 'grounder', False, monkeypatch), tmp_path / 'run')
+        deaf_grounder: tuple[Graph, Graph]) -> None:
+    graph, launcher = deaf_grounder
     said = re.compile(r'sightplan up: grounder does not hear agent(?:, experiment)?, for \d+ s, '
                       r'though all of them are there: it is deaf; restarting it \(1 of 3\)')
-    eventually(lambda: said.search(graph.text) or graph.process.poll() is not None,
+    eventually(lambda: said.search(launcher.text) or graph.process.poll() is not None,
                'the restart')
-    assert said.search(graph.text), graph.text
+    assert said.search(launcher.text), launcher.text
     assert graph.wait() == 0, graph.text
-    assert graph.text.count('is loaded (') == 2, 'one restart was enough'
+    assert launcher.text.count('is loaded (') == 2, 'one restart was enough'
     lines = graph.lines()
     assert len(lines) == len({line['id'] for line in lines}) == EPISODES
     broken = [line for line in lines if line['stop'] == 'error']

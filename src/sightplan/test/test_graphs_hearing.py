@@ -233,9 +233,77 @@ def test_who_is_no_node_of_the_graph_is_nothing_to_a_keeper() -> None:
     assert keeper.whole() and keeper.verdict() is None
 
 
+# Each node with a launcher of its own, as in containers.
+
+class Apart:
+    """Nodes whose launchers know of the others what their own node passes on."""
+
+    def __init__(self, **may: bool) -> None:
+        self.clock, self.hears = Clock(), all_hear()
+        self.keepers = {node: Keeper({name: may.get(name, True) for name in NODES}, self.clock)
+                        for node in NODES}
+        for node, keeper in self.keepers.items():
+            keeper.started(node, 1)
+
+    def say(self, seconds: float) -> None:
+        def take(node: str, hears: set[str]) -> None:
+            self.keepers[node].read(json.dumps({
+                'node': node, 'pid': 1, 'hears': sorted(hears),
+                'others': {one: sorted(self.hears[one]) for one in hears}}).encode())
+        say(take, self.clock, self.hears, seconds)
+
+    def verdicts(self) -> dict[str, bool]:
+        """Which node is to be restarted, or ends, by its own launcher."""
+        found = {}
+        for node, keeper in self.keepers.items():
+            verdict = keeper.verdict()
+            if verdict is not None:
+                assert verdict.node == node
+                found[node] = verdict.restart
+        return found
+
+
+def test_launchers_of_one_node_each_are_content_with_a_whole_graph() -> None:
+    graph = Apart()
+    graph.say(3 * LOST_S)
+    assert graph.verdicts() == {}
+    graph.hears = {node: heard - {'arm'} for node, heard in graph.hears.items() if node != 'arm'}
+    graph.say(3 * LOST_S)  # it has ended, or is cut off: nobody hears it
+    assert graph.verdicts() == {} and graph.keepers['agent'].silent() == []
+
+
+@given(st.sampled_from(NODES), st.data())
+def test_who_does_not_meet_the_others_is_found_by_its_own_launcher(bad: str, data) -> None:
+    graph = Apart(arm=False, agent=False)
+    others = [node for node in NODES if node != bad]
+    deaf_to = data.draw(st.sets(st.sampled_from(others), max_size=len(others) - 1))
+    dumb_for = data.draw(st.sets(st.sampled_from(others), min_size=not deaf_to))
+    graph.hears[bad] -= deaf_to
+    for node in dumb_for:
+        graph.hears[node].remove(bad)
+    graph.say(LOST_S)
+    assert graph.verdicts() == {}, 'not yet'
+    graph.say(2)
+    found = graph.verdicts()
+    # Who does not hear it does not know what else it lacks, and may find itself at fault, too.
+    assert found and found.keys() <= {bad} | deaf_to | dumb_for
+    assert all(restart is (node not in ('arm', 'agent')) for node, restart in found.items())
+    if len(deaf_to) > 1 or (not dumb_for & deaf_to and len(deaf_to | dumb_for) > 1):
+        assert bad in found
+
+
+def test_of_two_that_do_not_meet_one_is_restarted() -> None:
+    graph = Apart(arm=False, agent=False)
+    graph.hears['agent'].remove('planner')
+    graph.hears['planner'].remove('agent')
+    graph.say(LOST_S + 2)
+    assert graph.verdicts() == {'planner': True}
+
+
 @pytest.mark.parametrize('line', [
     b'', b'\n', b'{', b'[]', b'3', b'{"node": "eyes"}', b'{"node": [], "pid": 3, "hears": []}',
     b'{"node": "eyes", "pid": 3, "hears": 7}', b'\xff\xfe',
+    b'{"node": "eyes", "pid": 3, "hears": [], "others": []}',
     b'{"node": "eyes", "pid": 99, "hears": ["agent", "arm", "planner", "recorder"]}'])
 def test_what_is_not_said_by_a_node_of_now_is_dropped(line: bytes) -> None:
     clock, hears = Clock(), all_hear()
@@ -257,12 +325,12 @@ def test_the_pipe() -> None:
         keeper.started(node, os.getpid())
     with Pipe(keeper) as pipe:
         reporter = Reporter({PIPE_VARIABLE: str(pipe.writing)})
-        reporter.tell('eyes', ['agent'] * 2000)  # too long to be whole
-        reporter.tell('agent', ['eyes'])
+        reporter.tell('eyes', ['agent'] * 2000, {})  # too long to be whole
+        reporter.tell('agent', ['eyes'], {'eyes': {'agent'}})
         while not has_said(keeper, 'agent'):
             time.sleep(0.01)
         assert not keeper.whole()
-        reporter.tell('eyes', ['agent'])
+        reporter.tell('eyes', ['agent'], {})
         while not keeper.whole():
             time.sleep(0.01)
 
@@ -270,6 +338,6 @@ def test_the_pipe() -> None:
 def test_without_a_pipe_nothing_is_told(tmp_path) -> None:
     with open(tmp_path / 'file', 'w') as file:
         for given in ('', 'x', '-1', '987654', str(file.fileno())):
-            Reporter({PIPE_VARIABLE: given}).tell('eyes', ['agent'])
+            Reporter({PIPE_VARIABLE: given}).tell('eyes', ['agent'], {})
     assert (tmp_path / 'file').read_text() == ''
-    Reporter({}).tell('eyes', ['agent'])
+    Reporter({}).tell('eyes', ['agent'], {})

@@ -64,6 +64,11 @@ class Ears:
         return {node: now - at for node, at in sorted(self._heard_at.items())
                 if now - at <= HEARD_S}
 
+    def others(self) -> dict[str, frozenset[str]]:
+        """Whom those hear that are heard now, as they say."""
+        table = self._hearing.table()
+        return {node: table[node] for node in self.ages() if node in table}
+
     def complaints(self) -> list[str]:
         """What is lost for good between this node and others, in words."""
         ages, now = self.ages(), self._clock()
@@ -163,7 +168,7 @@ class Presence:
         beat = msg.Heartbeat(node=self.name, hears=list(ages))
         beat.header.stamp = stamp
         self._beat_pub.publish(beat)
-        self._reporter.tell(self.name, list(ages))
+        self._reporter.tell(self.name, list(ages), self.ears.others())
         complaints = self.ears.complaints()
         self._complain(complaints)
         array = DiagnosticArray(status=[self.diagnose(ages, complaints).status(self.name)])

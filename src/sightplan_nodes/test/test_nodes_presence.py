@@ -213,7 +213,8 @@ def test_a_launcher_is_told_through_its_pipe() -> None:
     node = Node('eyes')
     with spinning(node), open(reading, 'rb') as lines:
         presence = Presence(node, {PIPE_VARIABLE: str(writing)})
-        assert json.loads(lines.readline()) == {'node': 'eyes', 'pid': os.getpid(), 'hears': []}
+        assert json.loads(lines.readline()) == {
+            'node': 'eyes', 'pid': os.getpid(), 'hears': [], 'others': {}}
         presence.close()
     os.close(writing)
 

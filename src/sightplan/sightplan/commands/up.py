@@ -52,7 +52,8 @@ def up(arguments: argparse.Namespace) -> Result:
              'description': a.description, 'choices': a.allowed}
             for a in graph.arguments]}, DONE
     values = graph.values(arguments.arguments)
-    end = run_graph(graph.only(arguments.only) if arguments.only else graph.chosen(values), values)
+    end = (run_graph(graph.only(arguments.only), values, whole=graph) if arguments.only
+           else run_graph(graph.chosen(values), values))
     return {'graph': graph.name, 'exit_code': end.code, 'ended_by': end.ended_by,
             'reason': end.reason, 'ros_domain_id': end.ros_domain_id}, end.code
 

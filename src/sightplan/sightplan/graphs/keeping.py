@@ -1,7 +1,8 @@
 """Keeps a graph whole: finds nodes that are deaf, by what all nodes say, and whom to restart.
 
 Nodes say it through a pipe of their launcher, besides in their heartbeats: the pipe is there
-whatever becomes of DDS. The launcher (``up``) restarts or ends; here it is decided.
+whatever becomes of DDS. Of nodes that another launcher keeps (a container each) they pass on what
+these say. The launcher (``up``) restarts or ends; here it is decided.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import stat
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from sightplan.graphs import hearing
@@ -51,7 +52,8 @@ class Keeper:
         """Nobody has said anything.
 
         Args:
-            may_restart: of each node, by its full name, whether it may be restarted.
+            may_restart: of each node, by its full name, whether it may be restarted; also of
+                those that another launcher has started.
             clock: counts seconds.
         """
         self._may_restart = may_restart
@@ -71,12 +73,16 @@ class Keeper:
 
         What is no such thing, or of an earlier process, is dropped.
         """
-        with contextlib.suppress(ValueError, TypeError, KeyError):
+        with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
             said = json.loads(line)
             node, hears = said['node'], [str(name) for name in said['hears']]
+            others = {name: [str(one) for one in their]
+                      for name, their in said.get('others', {}).items()}
             with self._lock:
                 if self._pids.get(node) == said['pid']:
                     self._hearing.note(node, hears)
+                    for name in others.keys() & self._may_restart.keys() - self._pids.keys():
+                        self._hearing.note(name, others[name])
 
     def whole(self) -> bool:
         """Whether all nodes have said whom they hear, and hear each other."""
@@ -88,18 +94,23 @@ class Keeper:
     def silent(self) -> list[str]:
         """Nodes that said whom they hear, and have said nothing for SILENT_S."""
         with self._lock:
-            return self._hearing.silent(SILENT_S)
+            return [node for node in self._hearing.silent(SILENT_S) if node in self._pids]
 
     def verdict(self) -> Verdict | None:
-        """The node that is deaf, if one is; one after another. A restart is counted here."""
+        """The node of this launcher that is deaf, if one is; one after another.
+
+        A restart is counted here.
+        """
         with self._lock:
-            missing = [one for one in self._hearing.missing() if one.speaker in self._pids]
+            missing = [one for one in self._hearing.missing() if one.speaker in self._may_restart]
             if not any(one.for_s >= hearing.LOST_S for one in missing):
                 return None
             # What has been missing for less long, since a node started later, tells as well.
             lost = [one for one in missing if one.for_s >= hearing.LOST_S / 2]
             fixed = [name for name, may in self._may_restart.items() if not may]
             node = deaf(lost, self._restarted, fixed)
+            if node not in self._pids:
+                return None
             words, count = in_words(node, lost), self._restarted[node]
             if not self._may_restart.get(node, False):
                 return Verdict(node, f'{words}: it is deaf, and must not be restarted in a graph '
@@ -154,11 +165,18 @@ class Reporter:
         given = environ.get(PIPE_VARIABLE, '')
         self._pipe = int(given) if given.isdecimal() and _is_pipe(int(given)) else None
 
-    def tell(self, node: str, hears: list[str]) -> None:
-        """Say whom a node of this process hears; what does not get through is dropped."""
+    def tell(self, node: str, hears: list[str], others: Mapping[str, Collection[str]]) -> None:
+        """Say whom a node of this process hears; what does not get through is dropped.
+
+        Args:
+            node: its full name.
+            hears: whom it hears.
+            others: whom those hear, as they say.
+        """
         if self._pipe is None:
             return
-        line = json.dumps({'node': node, 'pid': os.getpid(), 'hears': hears}).encode() + b'\n'
+        line = json.dumps({'node': node, 'pid': os.getpid(), 'hears': hears, 'others': {
+            name: sorted(their) for name, their in others.items()}}).encode() + b'\n'
         if len(line) <= _LONGEST:
             with contextlib.suppress(OSError):
                 os.write(self._pipe, line)

@@ -231,6 +231,7 @@ class GraphEnd:
 
 
 def run_graph(graph: Graph, values: Mapping[str, Value], revive: bool = False,
+              whole: Graph | None = None,
               tell: Callable[[dict[str, Any]], None] = lambda event: None) -> GraphEnd:
     """Start all nodes of a graph, wait for the first to end or a signal, and stop all.
 
@@ -238,6 +239,7 @@ def run_graph(graph: Graph, values: Mapping[str, Value], revive: bool = False,
         graph: with the nodes that are wanted.
         values: of its arguments.
         revive: whether a node that was killed (SIGKILL) is started again; else the graph ends.
+        whole: the graph of which these are a part, where others start the rest.
         tell: is given what happens, for benches: ``started`` (node, pid), ``whole`` (all nodes
             hear each other; again after each start), ``deaf`` (node, words, restart) and
             ``ended`` (node, reason).
@@ -248,7 +250,7 @@ def run_graph(graph: Graph, values: Mapping[str, Value], revive: bool = False,
     """
     with contextlib.ExitStack() as stack:
         environment = graph_environment(os.environ, stack)
-        keeper = Keeper({node.full_name: node.restarts for node in graph.nodes})
+        keeper = Keeper({node.full_name: node.restarts for node in (whole or graph).nodes})
         pipe = stack.enter_context(Pipe(keeper))
         environment[PIPE_VARIABLE] = str(pipe.writing)
         run = _Run(graph, [command(node, values) for node in graph.nodes], environment,
@@ -482,7 +484,7 @@ def run_beside(arguments: Sequence[str], choose: Callable[[Graph, Mapping[str, V
     try:
         graph = find_graph('experiment')
         values = graph.values(rest)
-        return run_graph(choose(graph, values), values, revive, tell).code
+        return run_graph(choose(graph, values), values, revive, tell=tell).code
     except SightplanError as error:
         print(f'sightplan up: {error}', file=sys.stderr)
         return USAGE if isinstance(error, InputError) else 1
