@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +13,7 @@ from sightplan import runs
 from sightplan.cli import main
 from sightplan.domains import load_domain
 from sightplan.grounding.constraints import read_constraints
+from sightplan.model import Atom
 
 DOMAIN = load_domain('blocksworld')
 FEW = ('--problems', '3', '--rollouts', '1', '--steps', '15')
@@ -66,6 +69,28 @@ def test_a_broken_hard_rule_is_shown_with_an_example(capsys, rules) -> None:
     assert report['rules'][0]['example'] is None and report['completeness']['forbidden'] > 0
     code, out, _ = run(capsys, 'check', *FEW, '--constraints', path)
     assert code == 1 and 'BROKEN' in out and '"rule 1" is broken in problem_' in out
+
+
+def test_how_each_problem_begins_is_looked_at(capsys, rules, monkeypatch) -> None:
+    """Also of those for which no rollouts are asked for."""
+    domain = load_domain('blocksworld')
+    problems = domain.split_problems('simple')
+    wrong, block = next((problem, atom) for problem in problems for atom in problem.init
+                        if atom.predicate == 'on')
+    impossible = replace(wrong, init=wrong.init | {Atom('on', block.args[::-1])})
+
+    class Spoilt(type(domain)):
+        def split_problems(self, split):
+            return [impossible if one is wrong else one for one in problems]
+    spoilt = copy.copy(domain)
+    monkeypatch.setattr(type(domain), 'split_problems', Spoilt.split_problems)
+    monkeypatch.setattr('sightplan.commands.constraints.load_domain', lambda name: spoilt)
+    path = rules('acyclic: on')
+    for seed in range(3):
+        code, report = check(capsys, '--constraints', path, '--split', 'simple', '--seed', seed)
+        assert code == 1 and report['rules'][0]['verdict'] == 'broken'
+        assert report['rules'][0]['example']['problem'] == wrong.name
+        assert report['problems'] == len(problems)
 
 
 def test_a_soft_rule_must_declare_about_the_measured_rate(capsys, rules) -> None:

@@ -15,17 +15,19 @@ from pathlib import Path
 
 import pytest
 
-from sightplan.graphs.graph import NodeSpec
+from sightplan.graphs.graph import Graph, NodeSpec
 from sightplan.graphs.up import (
     PROFILE,
     command,
     describe_exit,
     graph_environment,
+    own_names,
     refused_by_keys,
     reserved_domain,
+    run_graph,
     transport_environment,
 )
-from sightplan.model import InfrastructureError, InputError
+from sightplan.model import BusyError, InfrastructureError, InputError
 
 LIMIT_S = 240.0
 
@@ -344,6 +346,29 @@ def test_domains_are_reserved_and_given_back() -> None:
         assert len(set(taken)) == 20
     with socket.socket() as again:
         again.bind(('127.0.0.1', 32768 + taken[0]))
+
+
+def test_nobody_else_starts_a_node_of_the_same_name_in_the_same_domain() -> None:
+    with own_names('250', ['agent', 'left/eyes']):
+        with own_names('251', ['agent']), own_names('250', ['eyes']):
+            pass
+        with pytest.raises(BusyError, match='has a node left/eyes in ROS domain 250: end it'), \
+                own_names('250', ['planner', 'left/eyes']):
+            pass
+        with own_names('250', ['planner']):  # what was taken before is given back
+            pass
+    with own_names('250', ['agent']):
+        pass
+
+
+def test_a_graph_is_refused_where_another_has_its_nodes(
+        prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(prefix))
+    monkeypatch.setenv('ROS_DOMAIN_ID', '199')
+    node = NodeSpec(package='p', executable='waits', name='n')
+    graph = Graph(description='One node', nodes=(node,), arguments=())
+    with own_names('199', ['n']), pytest.raises(BusyError, match='another "sightplan up"'):
+        run_graph(graph, {})
 
 
 def test_no_domain_is_free(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,6 @@ from sightplan.commands.progress import EpisodeBar
 from sightplan.domains import Domain, load_domain
 from sightplan.grounding.rollouts import (
     RolloutSettings,
-    draw_problems,
     model_states,
     world_states,
 )
@@ -51,10 +50,10 @@ examples:
 _ABOUT_CHECK = """\
 Count how often the rules of constraints.yaml apply and how often they are broken, in random
 rollouts of the PDDL model and, with --world, in the true states of the world while it carries out
-random legal actions. A hard rule must never be broken. A soft rule's violation_rate must lie in
-the 95 % interval (Wilson) of what is measured: in the world if there is one, else in the model.
-Then all states that the rules allow in the smallest problem are counted, and those that actions
-can reach there.
+random legal actions. A hard rule must never be broken, nor where any problem begins. A soft rule's
+violation_rate must lie in the 95 % interval (Wilson) of what is measured: in the world if there is
+one, else in the model. Then all states that the rules allow in the smallest problem are counted,
+and those that actions can reach there.
 """
 
 
@@ -173,7 +172,9 @@ def check_rules(arguments: argparse.Namespace) -> Result:
                          '"sightplan constraints learn" propose them)')
     splits = _splits(arguments, domain)
     rng = random.Random(f'check/{settings.seed}')
-    problems, _ = draw_problems(domain, splits, settings.problems, rng)
+    listed = [problem for split in splits for problem in domain.split_problems(split)]
+    every = rng.sample(listed, len(listed))
+    problems = sorted(every[:settings.problems], key=lambda problem: len(problem.objects))
     with EpisodeBar(transient=True) as bar:
         def sampled(what: str, states: Callable[[Problem], Any]) -> list[Sample]:
             samples = []
@@ -184,21 +185,25 @@ def check_rules(arguments: argparse.Namespace) -> Result:
 
         model = sampled('problems in the model', lambda problem: model_states(
             problem, settings.rollouts, settings.steps, rng))
+        # How the others begin, too: for rules that are never broken, not for rates of others.
+        begun = [*model, *(Sample.of(problem, domain.schema, model_states(problem, 1, 0, rng))
+                           for problem in every[settings.problems:])]
         world = None
         if arguments.world:
             with _open_world(domain) as states:
                 world = sampled('problems in the world', lambda problem: states(
                     problem, settings, rng, arguments.failure_probability))
         bar.stage('possible states', 0, 1)
-        smallest = min((problem for split in splits for problem in domain.split_problems(split)),
-                       key=lambda problem: len(domain.model(problem).atoms))
+        smallest = min(listed, key=lambda problem: len(domain.model(problem).atoms))
         complete = completeness(constraints, domain.schema, smallest, arguments.limit)
-    rows = [_checked(rule, model, world) for rule in constraints.rules]
+    rows = [_checked(rule, model if rule.violation_rate else begun, world)
+            for rule in constraints.rules]
     good = all(row['ok'] for row in rows)
     report = {
         'domain': domain.name, 'constraints': constraints.source, 'sha256': constraints.sha256,
         'settings': {**dataclasses.asdict(settings), 'splits': splits},
-        'states': {'model': sum(len(s.states) for s in model),
+        'problems': len(every),
+        'states': {'model': sum(len(s.states) for s in begun),
                    'world': None if world is None else sum(len(s.states) for s in world)},
         'rules': rows,
         'completeness': {**dataclasses.asdict(complete), 'exact': complete.exact},
@@ -271,7 +276,7 @@ def _show(report: dict[str, Any], constraints: Constraints) -> None:
         (row['name'], f'{row["violation_rate"]:g}' if row['violation_rate'] else 'never',
          *(f'{row[where]["broken"]}/{row[where]["cases"]}' for where in places), bounds(row),
          row['verdict'] if row['ok'] else row['verdict'].upper()) for row in report['rules']],
-        f'{constraints.source}\n{states}')
+        f'{constraints.source}\n{states}; {report["problems"]} problems')
     for row in report['rules']:
         if row['example'] is not None:
             atoms = ', '.join(f'{"" if true else "not "}{atom}'

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import dataclasses
+import errno
 import json
 import os
 import random
@@ -23,7 +24,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -31,7 +32,13 @@ from typing import IO, Any
 
 from sightplan.graphs.graph import Graph, NodeSpec, Value, find_graph
 from sightplan.graphs.keeping import PIPE_VARIABLE, SILENT_S, Keeper, Pipe
-from sightplan.model import InfrastructureError, InputError, SightplanError, config_folders
+from sightplan.model import (
+    BusyError,
+    InfrastructureError,
+    InputError,
+    SightplanError,
+    config_folders,
+)
 
 DONE, FAILED, USAGE = 0, 1, 2
 
@@ -133,6 +140,31 @@ def reserved_domain() -> Iterator[int]:
             return
     raise InfrastructureError(f'no ROS domain from {_DOMAINS[0]} to {_DOMAINS[-1]} is free; set '
                               f'{_DOMAIN} to share one')
+
+
+@contextlib.contextmanager
+def own_names(domain: str, names: Iterable[str]) -> Iterator[None]:
+    """The names of nodes in a ROS domain, which nobody else on this machine starts meanwhile.
+
+    Two nodes of one name get each other's requests, and neither of two graphs works. A name is
+    held by an abstract socket to which nobody listens, and is free when its process is gone.
+
+    Raises:
+        BusyError: somebody has started such a node.
+    """
+    with contextlib.ExitStack() as held:
+        for name in names:
+            holder = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            try:
+                holder.bind(f'\0sightplan/{domain}/{name}')
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    continue  # no abstract sockets here
+                raise BusyError(
+                    f'another "sightplan up" on this machine has a node {name} in ROS domain '
+                    f'{domain}: end it, or give this graph a domain of its own (unset {_DOMAIN}: '
+                    'then it takes a free one)') from error
+        yield
 
 
 def enclave_arguments(full_name: str, environ: Mapping[str, str]) -> list[str]:
@@ -247,9 +279,12 @@ def run_graph(graph: Graph, values: Mapping[str, Value], revive: bool = False,
     Raises:
         InputError: an executable is not installed, or a variable of the environment is wrong.
         InfrastructureError: a process cannot be started, or no ROS domain is free.
+        BusyError: another graph has a node of such a name in the ROS domain.
     """
     with contextlib.ExitStack() as stack:
         environment = graph_environment(os.environ, stack)
+        stack.enter_context(own_names(environment[_DOMAIN],
+                                      (node.full_name for node in graph.nodes)))
         keeper = Keeper({node.full_name: node.restarts for node in (whole or graph).nodes})
         pipe = stack.enter_context(Pipe(keeper))
         environment[PIPE_VARIABLE] = str(pipe.writing)
