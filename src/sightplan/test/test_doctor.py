@@ -155,6 +155,17 @@ def test_ros_is_missing():
     assert '/opt/ros/jazzy' in check.remedy
 
 
+def test_a_library_is_not_asked_for_ros(monkeypatch):
+    monkeypatch.setattr(doctor.importlib.util, 'find_spec', lambda name: None)
+    assert site().is_library and not site('/a/checkout').is_library
+    assert not site(ROS_DISTRO='jazzy').is_library
+    monkeypatch.setattr(Site, 'trial', lambda self, code: (True, 'well'))
+    found = doctor.run_checks(site())
+    assert 'none' in found[1].detail and found[1].name == 'ros' and found[1].ok
+    assert not {check.name for check in found} & {'workspace', 'transport', 'security'}
+    assert len(found) == len(doctor.CHECKS) - len(doctor.OF_ROS)
+
+
 def test_the_node_of_doctor_needs_no_keys():
     class Kept(Site):
         def trial(self, code):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib.metadata
+import importlib.util
 import json
 import os
 import shutil
@@ -97,6 +98,13 @@ class Site:
                     found.setdefault(marker.name, Path(prefix))
         return found
 
+    @property
+    def is_library(self) -> bool:
+        """Whether it was installed from wheels, without ROS and without a workspace."""
+        return (self.root is None and not self.environ.get('ROS_DISTRO')
+                and not self.environ.get('AMENT_PREFIX_PATH')
+                and importlib.util.find_spec('rclpy') is None)
+
     def trial(self, code: str) -> tuple[bool, str]:
         """Run Python code in a process of its own.
 
@@ -127,6 +135,8 @@ def check_python(site: Site) -> Check:
 def check_ros(site: Site) -> Check:
     """A node can be made, keys aside: ``check_security`` looks after these."""
     from sightplan.graphs.up import SECURITY
+    if site.is_library:
+        return Check('ros', True, 'none, and no workspace: all works that needs none')
     ok, said = dataclasses.replace(site, environ={**site.environ, SECURITY: 'false'}).trial(
         'import rclpy; rclpy.init(); rclpy.create_node("sightplan_doctor"); '
         'print(rclpy.__file__, rclpy.get_rmw_implementation_identifier())')
@@ -441,6 +451,10 @@ CHECKS: tuple[Callable[[Site], Check], ...] = (
     check_solvers, check_model, check_torch, check_shared_memory, check_disk)
 
 
+OF_ROS = frozenset({check_workspace, check_interfaces, check_launch, check_transport,
+                    check_security, check_domain_id})
+
+
 def _run(check: Callable[[Site], Check], site: Site) -> Check:
     name = check.__name__.removeprefix('check_').replace('_', ' ')
     try:
@@ -450,10 +464,11 @@ def _run(check: Callable[[Site], Check], site: Site) -> Check:
 
 
 def run_checks(site: Site | None = None) -> list[Check]:
-    """Run all checks, several at a time; in the order of CHECKS."""
+    """Run all checks, several at a time, in the order of CHECKS; of a library none of ROS."""
     place = site or Site.here()
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        return list(pool.map(lambda check: _run(check, place), CHECKS))
+        return list(pool.map(lambda check: _run(check, place), [
+            check for check in CHECKS if not (place.is_library and check in OF_ROS)]))
 
 
 def add_parser(subparsers: Any) -> None:
