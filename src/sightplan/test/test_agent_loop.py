@@ -347,3 +347,15 @@ def test_the_decisions_own_end_counts_before_the_goal():
     ended, _, _ = episode(Script(*SOLUTION, learn=lambda c: stop), spec_of(stop_at_goal=True),
                           goal_reached=iter([False, True]).__next__)
     assert ended.reason is StopReason.NO_PLAN
+
+
+@pytest.mark.parametrize(('policy', 'words'), [
+    (Script(None), 'Script.decide returned None; it must return Act or Withhold or Forfeit'),
+    (Script(MOVE), 'Script.decide returned Action'),
+    (Script(begin=lambda context: True), 'Script.begin returned True; it must return Stop'),
+    (Script(Act(MOVE), learn=lambda context: 0), 'Script.learn returned 0; it must return Stop')])
+def test_what_a_policy_must_not_return_is_named_without_a_traceback(policy, words, caplog):
+    ended, _, _ = episode(policy)
+    assert ended.reason is StopReason.ERROR
+    assert ended.message.startswith(f'InputError: {__name__}.{words}')
+    assert not caplog.records

@@ -49,7 +49,7 @@ class Settings:
 class Mute:
     """A backend that cannot point."""
 
-    needs_truth = needs_pixels = generates = False
+    needs_truth = needs_pixels = generates = answers = False
     model = 'finger-1'
     usage = Usage()
     requests: ClassVar[list] = []

@@ -9,6 +9,7 @@ import yaml
 
 from sightplan.domains import Domain, load_domain, read_folder
 from sightplan.model import Action, Atom, DomainError, ProblemError
+from sightplan.suites.viplan.episodes import check
 
 DOMAIN = load_domain('household')
 PROBLEM = DOMAIN.parse_problem("""
@@ -267,6 +268,12 @@ def test_problem_files_in_the_papers_vocabulary_load(tmp_path):
     own = DOMAIN.split_problems('simple')[0]
     assert (problems[0].name, problems[0].objects, problems[0].init, problems[0].goal) == (
         own.name, own.objects, own.init, own.goal)
+
+
+def test_the_papers_files_are_known_to_its_suite(tmp_path):
+    (tmp_path / 'cleaning_out_drawers_0.pddl').write_text(THEIRS)
+    report = check(tmp_path)
+    assert (report.counts['problems'], report.skipped) == (1, [])
 
 
 def test_a_domain_file_in_the_papers_vocabulary_is_taken():

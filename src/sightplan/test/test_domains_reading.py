@@ -86,11 +86,21 @@ def test_small_freedoms_of_pddl() -> None:
 
 
 
-def test_only_the_vocabulary_counts_not_the_name_of_the_domain():
-    named = GOOD.replace('(:domain blocksworld)', '(:domain Blocks-4ops)')
-    problem = DOMAIN.parse_problem(named, 'good')
-    assert problem == DOMAIN.parse_problem(GOOD, 'good')
-    assert '(:domain blocksworld)' in DOMAIN.write_problem(problem)
+def test_a_problem_of_another_domain_is_refused_whatever_its_vocabulary():
+    message = (r'good\.pddl:2: this is a problem of domain "blokworld" '
+               r'\(write "\(:domain blocksworld\)"')
+    with pytest.raises(ProblemError, match=message):
+        parse(GOOD.replace('(:domain blocksworld)', '(:domain Blokworld)'))
+    assert parse(GOOD.replace('(:domain blocksworld)', '(:domain BlocksWorld)')) == parse(GOOD)
+
+
+def test_problems_may_name_the_domain_as_its_own_file_or_another_one_does():
+    other = load_domain('blocksworld', None, DOMAIN.pddl.replace(
+        '(domain blocksworld)', '(domain Blocks-4ops)'))
+    for name in ('blocks-4OPS', 'blocksworld'):
+        text = GOOD.replace('(:domain blocksworld)', f'(:domain {name})')
+        written = other.write_problem(other.parse_problem(text, 'good'))
+        assert '(:domain blocks-4ops)' in written
 
 
 BAD = {

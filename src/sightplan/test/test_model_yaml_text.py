@@ -50,6 +50,30 @@ def test_aliases_that_people_write_are_read() -> None:
         'a': {'b': 1}, 'c': {'b': 1, 'd': 2}, 'e': [{'b': 1}, {'b': 1}]}
 
 
+@pytest.mark.parametrize(('text', 'said'), [
+    ('axes: 1\nbase: 2\naxes: 3\n', "^line 3: the key 'axes' stands twice .* first in line 1;"),
+    ('a:\n- {"b": 1,\n   b: 2}\n', "^line 3: the key 'b' stands twice"),
+    ('1: a\n0x1: b\n', "line 2: the key '0x1' stands twice .* first in line 1"),
+    ('on: 1\ntrue: 2\n', "the key 'true' stands twice"),
+    ('=: 1\n=: 2', "the key '=' stands twice"),
+    ('a: &a {b: 1, b: 2}\nc: {<<: *a}', "line 1: the key 'b' stands twice"),
+    ('x: &x {k: 1}\nc: {<<: *x, k: 2, k: 3}', "line 2: the key 'k' stands twice")])
+def test_a_key_that_stands_twice_is_refused(text: str, said: str) -> None:
+    for load in (load_yaml, load_first):
+        with pytest.raises(yaml.YAMLError, match=said):
+            load(text)
+
+
+@pytest.mark.parametrize(('text', 'data'), [
+    ('- {a: 1}\n- {a: 1}', [{'a': 1}, {'a': 1}]), ('on: 1\n"on": 2', {True: 1, 'on': 2}),
+    ('=: 1', {'=': 1}), ('a: {<<: {b: 1}, <<: {c: 1}}', {'a': {'b': 1, 'c': 1}}),
+    # Merging puts keys among a mapping's own, here before it is read itself.
+    ('x: {y: {a: &a {<<: &b {k: 1}, k: 2}}}\nc: {<<: *a, k: 3}\nd: {<<: [*a, *b]}',
+     {'x': {'y': {'a': {'k': 2}}}, 'c': {'k': 3}, 'd': {'k': 2}})])
+def test_keys_that_do_not_stand_twice_are_read(text: str, data: object) -> None:
+    assert load_yaml(text) == load_first(text) == data
+
+
 @pytest.mark.parametrize('value', [
     '2026-99-99', '!!int x', '!!timestamp x', '!!float "."', '"\\U00110000"', f'{"9" * 5000}',
     '!!python/object/apply:os.getpid []'])
@@ -103,7 +127,7 @@ def test_what_people_write_is_read() -> None:
 @pytest.mark.parametrize('read', [read_data, read_metadata, read_sweep])
 def test_files_are_refused_with_their_names(tmp_path, read) -> None:
     path = tmp_path / 'hostile.yaml'
-    for text in HOSTILE:
+    for text in (*HOSTILE, 'axes: {}\naxes: {}'):
         path.write_text(text)
         with pytest.raises(InputError, match=r'hostile\.yaml'):
             read(path)

@@ -97,6 +97,18 @@ def test_is_a_symbolic_planner(planner) -> None:
     assert isinstance(planner, SymbolicPlanner)
 
 
+def test_a_search_that_is_none_is_named(planner) -> None:
+    task = task_of(DOMAIN.split_problems('simple')[0])
+    message = "search of the planning task = 'nope' is no search; choose lama-first, short"
+    with pytest.raises(InputError, match=message):
+        planner.plan(dataclasses.replace(task, search='nope'), LIMIT_S)
+    for search in ('seq-nope', 'astar(nope())'):  # only Fast Downward can say so
+        result = planner.plan(dataclasses.replace(task, search=search), LIMIT_S)
+        assert result.status is PlanningStatus.CRASHED
+        assert result.message.startswith(
+            f'search = {search!r} cannot be used; choose lama-first, short, optimal, or correct')
+
+
 @pytest.mark.parametrize('split', DOMAIN.splits)
 def test_default_plans_of_the_splits_are_valid_and_as_long_as_promised(planner, split) -> None:
     for problem in DOMAIN.split_problems(split):

@@ -221,6 +221,9 @@ def test_wrong_requests_are_refused_and_change_nothing(tmp_path):
     ('RED Cube Left; move the blue circle up 2',
      [f'move({RED}, left)', f'move({BLUE}, up)', f'move({BLUE}, up)']),
     ('start, move red_cube to the right', ['start', f'move({RED}, right)']),
+    ('push  the red square to the left.', [f'move({RED}, left)']),
+    ('blue-sphere down two times', [f'move({BLUE}, down)'] * 2),
+    ('blue sphere up 9', [f'move({BLUE}, up)'] * 9),
     ('done', ['done'])])
 def test_typed_lines(tmp_path, line, found):
     path = write_puzzles(tmp_path / 'p') / 'secret_c1_1.json'
@@ -228,10 +231,35 @@ def test_typed_lines(tmp_path, line, found):
     assert [str(one) for one in by_hand.read_line(problem, line)] == found
 
 
+@pytest.mark.parametrize('name', ['tile 5', 'tile5', 'TILE_5', 'tile number five', 'the tile #5'])
+def test_typed_lines_about_tiles(name):
+    problem = load_domain('sliding').split_problems('tiles')[0]
+    found = by_hand.read_line(problem, f'{name} down 5')
+    assert [str(one) for one in found] == ['move(tile_5, down)'] * 5
+    for wrong in (f'{name} 6 down', f'{name} tile 6 down', f'{name} down down'):
+        with pytest.raises(InputError, match='does not belong to it'):
+            by_hand.read_line(problem, wrong)
+
+
 @pytest.mark.parametrize(('line', 'words'), [
     ('red cube', 'it lacks a direction'), ('cube left', 'it lacks the colour'),
     ('move it left', 'it names no piece'), ('green cube left', 'there is no green cube'),
-    ('tile 3 left', 'there is no tile 3')])
+    ('tile 3 left', 'there is no tile 3'),
+    ('blue sphere up 2 999999', '"999999" does not belong to it'),
+    ('red cube left done', '"done" does not belong to it'),
+    ('done red cube left', '"done" does not belong to it'),
+    ('red cube left and blue cube up', '"and blue cube up" does not .*commas separate'),
+    ('red cube left up', '"up" does not belong to it'),
+    ('red cube left left', '"left" does not belong to it'),
+    ('not red cube left', '"not" does not belong to it'),
+    ('red cube up 0', '"0" does not belong to it: how often .* 1 to 9'),
+    ('red cube up -1', '"-1" does not belong to it'),
+    ('red cube up 2.5', '"2.5" does not belong to it'),
+    ('red cube up 1000000', '"1000000" does not belong to it'),
+    ('red cube 2 up', '"2" does not belong to it: how often .* behind the direction'),
+    ('dark blue sphere up', '"dark" does not belong to it'),
+    ('red cube left, blue sphere', 'it lacks a direction'),
+    ('start now', 'it names no piece')])
 def test_typed_lines_that_cannot_be_read(tmp_path, line, words):
     path = write_puzzles(tmp_path / 'p') / 'secret_c1_1.json'
     problem = load_domain('sliding').read_problem(path)

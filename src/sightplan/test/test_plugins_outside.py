@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from doubles import PANTRY
-from sightplan.agent import method_names, policy_settings
+from sightplan import cli
+from sightplan.agent import make_policy, method_names, policy_settings
 from sightplan.domains import SymbolicWorld, domain_names, domain_reference, load_domain
 from sightplan.domains import domain as domain_module
 from sightplan.model import (
@@ -34,6 +35,7 @@ class Backend:
     needs_truth = needs_pixels = generates = False
     model, usage = 'mine', None
     def __init__(self, settings): pass
+    def answer(self, request): return []
 '''
 
 
@@ -77,6 +79,38 @@ def test_a_broken_backend_names_its_package_and_leaves_the_others_alone(site, te
     assert 'package stranger (sightplan.backends: stranger_bad = stranger_bad)' in str(
         caught.value)
     assert make_backend('noisy_oracle', {}, SymbolicWorld()).model
+
+
+@pytest.mark.parametrize(('old', 'new', 'message'), [
+    ('def answer', 'def answr', r'has no method answer; add answer\(self, request: YesNoRequest'),
+    ('def answer(self, request): return []', 'answer = 7', 'has no method answer; add'),
+    ('    model', '    generates = True\n    model', 'has no method generate; add'),
+    ('model, usage', 'modell, usage', 'has no attribute model; add it: Exact name and version')])
+def test_a_backend_that_lacks_a_part_is_refused_when_it_is_made(site, old, new, message):
+    assert old in BACKEND
+    site('[sightplan.backends]\nstranger_part = stranger_part\n',
+         stranger_part=BACKEND.replace(old, new))
+    with pytest.raises(InputError, match=f"'stranger_part': stranger_part.Backend {message}"):
+        make_backend('stranger_part')
+
+
+@pytest.mark.parametrize(('part', 'message'), [
+    ('decide', r'method decide; add decide\(self, context: Context\) -> Decision'),
+    ('learn', 'method learn; add'), ('begin', 'method begin; add'),
+    ('remaining', 'attribute remaining; add it: Actions of the current plan')])
+def test_a_method_that_lacks_a_part_is_refused_when_it_is_made(site, part, message):
+    parts = {'begin': 'def begin(self, context): pass', 'learn': 'def learn(self, *a): pass',
+             'decide': 'def decide(self, context): pass', 'remaining': 'remaining = 0'}
+    text = ('from sightplan.agent.methods.idle import Settings\n'
+            'class Policy:\n    needs_truth = needs_grounder = needs_planner = False\n'
+            "    needs_visual_planner, prompt = False, ''\n    def __init__(self, s): pass\n")
+    lines = {name: f'    {line}\n' for name, line in parts.items()}
+    site('[sightplan.methods]\nstranger_whole = stranger_whole\nstranger_bit = stranger_bit\n',
+         stranger_whole=text + ''.join(lines.values()),
+         stranger_bit=text + ''.join(line for name, line in lines.items() if name != part))
+    assert type(make_policy('stranger_whole')).__name__ == 'Policy'
+    with pytest.raises(InputError, match=f"'stranger_bit': stranger_bit.Policy has no {message}"):
+        make_policy('stranger_bit')
 
 
 def test_a_method_of_another_package_is_like_ours(site):
@@ -142,6 +176,26 @@ def test_modules_of_a_folder_import_their_neighbours_and_say_what_is_wrong(folde
     assert domain.part('nothing') is None
     with pytest.raises(InputError, match=r'generator\.py: cannot be imported: ModuleNotFound'):
         _ = domain.generator
+
+
+def test_a_folder_without_problems_says_where_they_belong(folder, capsys):
+    shutil.rmtree(folder / 'problems')
+    (folder / 'domain.yaml').unlink()
+    message = (rf'domain larder has no problems: {folder}/problems holds no folder '
+               rf'\(put problem files into {folder}/problems/NAME')
+    with pytest.raises(InputError, match=message):
+        load_domain(str(folder)).split_problems('easy')
+    for command in (['prompts', str(folder), '--method', 'plan'],
+                    ['problems', 'list', '--domain', str(folder)],
+                    ['problems', 'show', '--domain', str(folder), 'easy/x'],
+                    ['run', '--domain', str(folder), '--method', 'oracle', '--split', 'all']):
+        assert cli.main(command) == 2
+        words = 'a problem such as SPLIT/NAME' if 'show' in command else 'larder has no problems'
+        assert words in capsys.readouterr().err
+    (folder / 'domain.yaml').write_text('splits: [easy]')
+    domain_module._load.cache_clear()
+    with pytest.raises(InputError, match="split 'easy' of domain larder: .*/easy is missing"):
+        load_domain(str(folder)).split_problems('easy')
 
 
 def test_what_is_missing_in_a_folder_is_named(tmp_path):

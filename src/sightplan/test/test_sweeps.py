@@ -22,7 +22,16 @@ from sightplan.grounding.observation_model import problem_key, read_observation_
 from sightplan.model import InputError, SpendingCapError, WorldError
 from sightplan.records import RunStore
 from sightplan.runs import OpenRun, RunSettings, worlds
-from sightplan.sweeps import Options, engines, estimate, parse_sweep, read_sweep, run_sweep, status
+from sightplan.sweeps import (
+    Options,
+    calibrations,
+    engines,
+    estimate,
+    parse_sweep,
+    read_sweep,
+    run_sweep,
+    status,
+)
 from sightplan.sweeps.calibrations import calibration_runs
 from sightplan.sweeps.cells import calibration_file
 from sightplan.sweeps.estimates import guess
@@ -462,9 +471,14 @@ def test_more_cells_later_and_another_sweep_share_what_is_done(memory, tmp_path)
 
 
 def test_a_cell_that_fails_is_reported_and_stops_no_other(memory, tmp_path):
-    text = SIMPLE.replace('perfect', str(tmp_path / 'gone.json'))
-    sweep = sweep_of(text)
-    result = run_sweep(sweep, tmp_path / 'out', INSIDE)
+    table = tmp_path / 'gone.json'
+    table.write_text('{"rates": {"default": {"p_yes_true": 0.9, "p_yes_false": 0.1}}}')
+
+    class Remover(Watcher):
+        def begin(self, *stage):  # after the sweep was checked
+            table.unlink()
+    sweep = sweep_of(SIMPLE.replace('perfect', str(table)))
+    result = run_sweep(sweep, tmp_path / 'out', INSIDE, Remover())
     assert result['done'] == 8
     [failure] = result['failures']
     assert failure['cell'].startswith('ground-gone-simple-') and 'gone.json' in failure['error']
@@ -631,11 +645,13 @@ def test_calibrations_are_learned_before_from_other_problems(memory, tmp_path):
 
 
 def test_without_its_calibration_a_cell_fails_alone(memory, tmp_path, monkeypatch):
-    sweep = sweep_of(CALIBRATED.replace('like: simple', 'like: simpel'))
-    result = run_sweep(sweep, tmp_path, INSIDE)
+    def broken(domain, split, calibration, folder):
+        raise InputError(f'{folder}: cannot be written')
+    monkeypatch.setattr(calibrations, '_draw_problems', broken)
+    result = run_sweep(sweep_of(CALIBRATED), tmp_path, INSIDE)
     assert result['done'] == 4
     assert len(result['failures']) == 4  # two calibrations, two cells
-    assert "'simpel' is unknown" in result['failures'][0]['error']
+    assert 'cannot be written' in result['failures'][0]['error']
 
 
 CAP = 'the cap is reached: 5 of 5 USD; raise max_cost_usd'

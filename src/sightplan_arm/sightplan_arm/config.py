@@ -510,7 +510,7 @@ def load_robot(name_or_path: str) -> RobotConfig:
                              f'{did_you_mean(name_or_path, tuple(files))}')
         path = files[name_or_path]
     try:
-        data = load_yaml(path.read_text('utf-8'), _Loader)
+        data = load_yaml(path.read_text('utf-8'))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f'{path}: cannot be read: {error}') from error
     try:
@@ -519,20 +519,6 @@ def load_robot(name_or_path: str) -> RobotConfig:
         raise InputError('\n'.join(f'{path}: {_in_words(item)}'
                                    for item in error.errors()[:_MOST_NAMED])
                          ) from error
-
-
-class _Loader(yaml.CSafeLoader):
-    """Refuses keys that stand twice in a mapping, of which YAML would take the last silently."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            name = str(key.value)
-            if key.tag != 'tag:yaml.org,2002:merge' and name in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f'{name} stands twice in one mapping', key.start_mark)
-            seen.add(name)
-        return super().construct_mapping(node, deep)
 
 
 def _in_words(error: Any) -> str:

@@ -227,10 +227,10 @@ def test_keys_that_stand_twice_are_refused(tmp_path):
     file = tmp_path / 'twice.yaml'
     text = (ROBOTS / 'panda.yaml').read_text()
     file.write_text(text + '  box_min_m: [-2.0, -2.0, -2.0]\n')
-    with pytest.raises(InputError, match='box_min_m stands twice'):
+    with pytest.raises(InputError, match="'box_min_m' stands twice"):
         load_robot(str(file))
     file.write_text(text + 'tip_frame: panda_hand\n')
-    with pytest.raises(InputError, match='tip_frame stands twice'):
+    with pytest.raises(InputError, match="'tip_frame' stands twice"):
         load_robot(str(file))
 
 

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, get_args
 
-from sightplan.agent.policy import Act, Forfeit, Policy, Stop
+from sightplan.agent.policy import Act, Decision, Forfeit, Policy, Stop
 from sightplan.agent.registry import check_reads_goal
 from sightplan.grounding.observation_model import problem_key
 from sightplan.model import (
@@ -60,6 +60,7 @@ from sightplan.model import (
     VisualPlanner,
     VisualTask,
     World,
+    excerpt,
     prompt_id,
     used_between,
 )
@@ -70,6 +71,8 @@ if TYPE_CHECKING:
     from sightplan.domains import Domain, InstantiatedModel
 
 _LOG = logging.getLogger(__name__)
+
+T = TypeVar('T')
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,11 +350,11 @@ def _drive(policy: Policy, session: _Session) -> Stop:
     session.check_privileged()
     if session.spec.pictured_goal:
         check_reads_goal(session.spec.method, policy)
-    stop = session.at_goal() or policy.begin(session)
+    stop = session.at_goal() or _returned(policy, 'begin', policy.begin(session), _MAY_STOP)
     while stop is None:
         if session.steps >= session.spec.max_actions:
             return Stop(StopReason.BUDGET, f'{session.steps} actions used')
-        decision = policy.decide(session)
+        decision = _returned(policy, 'decide', policy.decide(session), get_args(Decision))
         if isinstance(decision, Stop):
             return decision
         if isinstance(decision, Forfeit):
@@ -359,8 +362,26 @@ def _drive(policy: Policy, session: _Session) -> Stop:
             continue
         feedback = (session.execute(decision.action) if isinstance(decision, Act)
                     else session.withhold(decision.action, decision.message))
-        stop = policy.learn(session, decision.action, feedback) or session.at_goal()
+        stop = (_returned(policy, 'learn', policy.learn(session, decision.action, feedback),
+                          _MAY_STOP) or session.at_goal())
     return stop
+
+
+_MAY_STOP = (Stop, type(None))
+
+
+def _returned(policy: Policy, method: str, value: T, kinds: tuple[type, ...]) -> T:
+    """What a method of a policy returned.
+
+    Raises:
+        InputError: it is of no kind that it may be of; names class, method and these kinds.
+    """
+    if isinstance(value, kinds):
+        return value
+    names = ' or '.join('None' if kind is type(None) else kind.__name__ for kind in kinds)
+    cls = type(policy)
+    raise InputError(f'{cls.__module__}.{cls.__qualname__}.{method} returned '
+                     f'{excerpt(repr(value))}; it must return {names} (of sightplan.agent)')
 
 
 def _is_true(cancelled: Callable[[], bool]) -> bool:

@@ -19,10 +19,10 @@ GROUP = 'sightplan.'
 class _Methods(Registry[T]):
     """Methods of one kind; ``hint`` is for who asks for one of the other kind."""
 
-    def __init__(self, package: ModuleType, part: str, declares: Sequence[str],
+    def __init__(self, package: ModuleType, contract: type, declares: Sequence[str],
                  hint: str) -> None:
-        super().__init__('method', package, f'{GROUP}{package.__name__.rpartition(".")[2]}', part,
-                         declares)
+        super().__init__('method', package, f'{GROUP}{package.__name__.rpartition(".")[2]}',
+                         contract.__name__, declares, contract)
         self._hint = hint
 
     def module(self, name: str) -> Any:
@@ -33,10 +33,10 @@ class _Methods(Registry[T]):
         return super().module(name)
 
 
-_POLICIES: _Methods[Policy] = _Methods(methods, 'Policy', (
+_POLICIES: _Methods[Policy] = _Methods(methods, Policy, (
     'needs_truth', 'needs_grounder', 'needs_planner', 'needs_visual_planner', 'prompt'),
     'answers samples; for episodes')
-_ANSWERERS: _Methods[Answerer] = _Methods(answerers, 'Answerer', (
+_ANSWERERS: _Methods[Answerer] = _Methods(answerers, Answerer, (
     'needs_truth', 'needs_model', 'sees_pictures', 'prompt', 'suite_prompt'),
     'acts in episodes; for samples')
 

@@ -154,7 +154,7 @@ def list_problems(arguments: argparse.Namespace) -> Result:
     elif arguments.domain_file is not None:
         raise InputError('--domain-file belongs to --problems DIR (name the folder, too)')
     else:
-        names = domain.splits if arguments.split is None else (arguments.split,)
+        names = (domain.splits or ('',)) if arguments.split is None else (arguments.split,)
         groups = {name: domain.split_problems(name) for name in names}
     for name, problems in groups.items():
         print(f'{domain.name} {name}: {len(problems)} problems')

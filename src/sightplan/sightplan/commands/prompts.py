@@ -60,7 +60,7 @@ def _lines(arguments: argparse.Namespace) -> Iterator[str]:
     from sightplan.domains import Domain, load_domain
     domain: Domain = load_domain(arguments.domain)
     whole = (domain.read_problem(Path(arguments.problem)) if arguments.problem
-             else domain.split_problems(arguments.split or domain.splits[0])[0])
+             else domain.split_problems(arguments.split or next(iter(domain.splits), ''))[0])
     problem = whole.for_agent()
     name = prompt_name(arguments.method, read_options(
         arguments.method_option, type(policy_settings(arguments.method)), '--method-option'))

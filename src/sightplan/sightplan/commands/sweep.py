@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, stop_flag
 from sightplan.commands.progress import EpisodeBar, duration
-from sightplan.model import InputError
+from sightplan.model import InputError, config_files
 
 if TYPE_CHECKING:
     from sightplan.sweeps import Status, Sweep
@@ -21,7 +21,7 @@ _FAILURES_SHOWN = 3
 
 _EXAMPLES = """\
 examples:
-  sightplan sweep config/sweeps/smoke.yaml
+  sightplan sweep smoke
   sightplan sweep config/sweeps/belief.yaml --dry-run
   sightplan sweep config/sweeps/belief.yaml --out runs/belief --only method=belief split=hard
   sightplan sweep config/sweeps/belief.yaml --engine ray --ray-address auto --jobs 64
@@ -38,7 +38,9 @@ def add_parser(subparsers: Any) -> None:
         'Run every episode of a sweep file that is not done yet, by several workers.',
         examples=_EXAMPLES, exits='0 all episodes are done; 1 some are not; 2 bad usage, or the '
         'directory is in use', kept='finished episodes are kept')
-    parser.add_argument('file', type=Path, metavar='FILE', help='sweep file, see config/sweeps')
+    parser.add_argument('file', type=Path, metavar='FILE',
+                        help='path of a sweep file, or name of an installed one '
+                             f'({", ".join(config_files("sweeps")) or "none"})')
     parser.add_argument('--out', type=Path, metavar='DIR',
                         help='directory of all its runs (default: runs/NAME)')
     parser.add_argument('--set', nargs='+', action='extend', default=[], metavar='KEY=VALUE',
@@ -77,15 +79,22 @@ def add_parser(subparsers: Any) -> None:
 
 def run_file(arguments: argparse.Namespace) -> Result:
     """Run and show; returns the result, and 1 if episodes are missing or failed."""
-    from sightplan.sweeps import Options, read_sweep, run_sweep
+    from sightplan.sweeps import Options, check_sweep, read_sweep, run_sweep
     from sightplan.sweeps.schedule import CAP_OF_RUN
     for name in ('jobs', 'retries', 'max_tokens', 'max_cost_usd', 'patience'):
         value = getattr(arguments, name) or 0
         if value < 0 or not math.isfinite(value):
             raise InputError(f'--{name.replace("_", "-")} {value}: must be a number, 0 or more')
+    if arguments.ray_address and arguments.engine != 'ray':
+        raise InputError(f'--ray-address {arguments.ray_address}: is for --engine ray; add that, '
+                         f'or leave the address out')
+    if arguments.graph and arguments.engine == 'ray':
+        raise InputError('--graph and --engine ray exclude each other: graphs are run by workers '
+                         'of this machine; leave one of the two out')
     sweep = read_sweep(arguments.file, arguments.set).only(arguments.only)
     out = arguments.out or Path('runs') / sweep.name
     if arguments.dry_run:
+        check_sweep(sweep, arguments.graph)
         return _plan(sweep, out, arguments), DONE
     with stop_flag() as stop, SweepProgress() as progress:
         options = Options(arguments.jobs, arguments.retries, arguments.graph, arguments.max_tokens,

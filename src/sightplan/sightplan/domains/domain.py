@@ -65,6 +65,7 @@ class _Settings(Record):
     goal: tuple[str, ...] = ()
     errors_together: Annotated[float, pydantic.Field(ge=0.0, le=1.0)] = 0.0
     asked: dict[str, _Asked] = pydantic.Field(default={})
+    also_called: tuple[str, ...] = ()
 
     def check(self, path: Path, schema: Schema) -> None:
         """Check that it fits the vocabulary.
@@ -121,6 +122,8 @@ class Domain:
 
     Attributes:
         name: what results call it.
+        names: what problem files may call it, lower case: the names in the domain file and in the
+            folder's own, and those of ``domain.yaml`` (``also_called``).
         reference: what ``load_domain`` finds it by from any working directory: its name, or, of
             a domain that is not installed, the absolute path of its folder.
         folder: where it is.
@@ -152,9 +155,10 @@ class Domain:
         self.pddl = (read_text(domain_file or own, DomainError) if domain_pddl is None
                      else domain_pddl)
         self.schema: Schema = read_schema(self.pddl, source)
+        usual = self.schema
         if domain_file is not None or domain_pddl is not None:
-            check_same_vocabulary(read_schema(read_text(own, DomainError), str(own)), self.schema,
-                                  source)
+            usual = read_schema(read_text(own, DomainError), str(own))
+            check_same_vocabulary(usual, self.schema, source)
         self.wording = words = Wording(folder, self.schema)
         self.question_hash: str = words.question_hash
         self.question, self.goal_text = words.question, words.goal_text
@@ -167,6 +171,8 @@ class Domain:
         path = folder / 'domain.yaml'
         settings = read_record(_Settings, path) if path.is_file() else _Settings()
         settings.check(path, self.schema)
+        self.names = frozenset({self.schema.name, usual.name,
+                                *(name.lower() for name in settings.also_called)})
         self._closure, self._known = settings.closure, frozenset(settings.known)
         self.goal_predicates: tuple[str, ...] = settings.goal or tuple(self.schema.predicates)
         self.splits: tuple[str, ...] = settings.splits or tuple(sorted(
@@ -185,12 +191,20 @@ class Domain:
         """Where a split's problem files are.
 
         Raises:
-            InputError: there is no such split.
+            InputError: there is no such split, or it has no folder.
         """
+        place = self.folder / 'problems'
+        if not self.splits:
+            raise InputError(f'domain {self.name} has no problems: {place} holds no folder (put '
+                             f'problem files into {place}/NAME; NAME is the split)')
         if split not in self.splits:
             raise InputError(f'split {split!r} is unknown in domain {self.name} (choose one of '
                              f'{", ".join(self.splits)})')
-        return self.folder / 'problems' / split
+        if not (place / split).is_dir():
+            raise InputError(f'split {split!r} of domain {self.name}: {place / split} is missing '
+                             f'(put its problem files there, or correct splits in '
+                             f'{self.folder / "domain.yaml"})')
+        return place / split
 
     def split_problems(self, split: str) -> list[Problem]:
         """A split's problems in order, with what its index says of them.
@@ -239,7 +253,8 @@ class Domain:
             ProblemError: it cannot be used; ``source:line: reason (remedy)``.
         """
         return parse(self.schema, self._closure, text, name=name, domain=self.reference,
-                     domain_pddl=self.pddl, source=source or name, known=self._known)
+                     domain_pddl=self.pddl, source=source or name, known=self._known,
+                     names=self.names)
 
     def write_problem(self, problem: Problem, init: State | None = None) -> str:
         """PDDL text of a problem; the same facts give the same bytes.
@@ -422,7 +437,8 @@ def find_problem(domain: Domain, name: str) -> Problem:
                 return problem
         raise InputError(f'{name}: no such problem (see "sightplan problems list")')
     if not Path(name).is_file():
-        raise InputError(f'{name}: no such file, nor a problem such as {domain.splits[0]}/NAME '
+        raise InputError(f'{name}: no such file, nor a problem such as '
+                         f'{next(iter(domain.splits), "SPLIT")}/NAME '
                          '(see "sightplan problems list")')
     return domain.read_problem(Path(name))
 

@@ -85,7 +85,8 @@ def named_domain(text: str) -> str:
 
 
 def parse(schema: Schema, closure: Closure, text: str, *, name: str, domain: str,
-          domain_pddl: str, source: str, known: Collection[str] = ()) -> Problem:
+          domain_pddl: str, source: str, known: Collection[str] = (),
+          names: Collection[str] = ()) -> Problem:
     """Read a problem's text, case folded, with the facts that follow from its own.
 
     Args:
@@ -97,11 +98,12 @@ def parse(schema: Schema, closure: Closure, text: str, *, name: str, domain: str
         domain_pddl: text of the domain file.
         source: what to call the text in messages.
         known: predicates whose initial facts are no secret (``Problem.known``).
+        names: what the text may call the domain besides the name in the domain file, lower case.
 
     Raises:
         ProblemError: the text cannot be used; ``file:line: reason (remedy)``.
     """
-    reader = _Reader(Source(text, source, ProblemError), schema)
+    reader = _Reader(Source(text, source, ProblemError), schema, {schema.name, *names})
     objects, init, goal = reader.read()
     facts = closure.close(init)
     return Problem(name=name, domain=domain, objects=objects, init=facts, goal=goal,
@@ -110,10 +112,11 @@ def parse(schema: Schema, closure: Closure, text: str, *, name: str, domain: str
 
 
 class _Reader:
-    def __init__(self, source: Source, schema: Schema) -> None:
+    def __init__(self, source: Source, schema: Schema, names: Collection[str]) -> None:
         self._source = source
         self._fail = source.fail
         self._schema = schema
+        self._names = names
         self._universe: dict[str, str] = dict(schema.constants)
 
     def read(self) -> tuple[dict[str, str], State, tuple[Literal, ...]]:
@@ -144,7 +147,11 @@ class _Reader:
             if len(words) != 1:
                 self._fail(sections[section], f'"{section}" needs one name',
                            f'write "({section} NAME)"')
-        # The vocabulary decides whether a problem fits, not what its author called the domain.
+        named = sections[':domain'].tail[0]
+        if str(named) not in self._names:
+            self._fail(named, f'this is a problem of domain "{named}"',
+                       f'write "(:domain {self._schema.name})" if it is of this domain, or choose '
+                       f'the other domain')
         objects = self._objects(sections[':objects']) if ':objects' in sections else {}
         return objects, self._init(sections[':init']), self._goal(sections[':goal'])
 

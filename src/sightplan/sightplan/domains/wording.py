@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
+import string
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,9 @@ from sightplan.model.reading import Record, validated
 from sightplan.model.yaml_text import load_yaml
 
 R = TypeVar('R', bound=Record)
+
+_BAD_TEXT = (LookupError, ValueError, AttributeError, TypeError)
+"""What ``str.format`` raises for a wrong placeholder."""
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -92,6 +96,12 @@ class _Goal(Record):
     negated_facts: dict[str, str] = pydantic.Field(default={})
 
 
+_IN_SENTENCE = {'0': 'the object', 'facts': 'its facts'}
+_IN_UNNAMED = {'name': 'its name', 'spoken': 'its name as words', 'upper': 'in upper case'}
+_IN_NAMED = {'word': 'its word', **_IN_UNNAMED}
+"""Placeholders of the sentence and of objects' names, and what they stand for."""
+
+
 @dataclass(frozen=True, slots=True)
 class ObjectNames:
     """How objects of one type are called.
@@ -99,7 +109,7 @@ class ObjectNames:
     Attributes:
         kind: the type.
         words: the words for objects with a meaning, by key, for example ``r: red``.
-        named: template with {word} for those.
+        named: template with {word} for those, or what ``unnamed`` may have.
         unnamed: template for all others with {name}, {spoken} (its parts as words: ``red cube`` of
             ``red_cube``) or {upper} (in upper case).
     """
@@ -126,9 +136,9 @@ class ObjectNames:
     def text(self, name: str) -> str:
         """What the object is called in a sentence, without an article."""
         key = self.key(name)
-        return (self.unnamed.format(name=name, spoken=name.replace('_', ' '), upper=name.upper())
-                if key is None
-                else self.named.format(word=self.words[key], name=name))
+        forms = {'name': name, 'spoken': name.replace('_', ' '), 'upper': name.upper()}
+        return (self.unnamed.format(**forms) if key is None
+                else self.named.format(word=self.words[key], **forms))
 
 
 class Wording:
@@ -151,12 +161,16 @@ class Wording:
         questions = read_record(_Questions, path)
         self.question_hash = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
         check_templates(path, 'predicates', questions.predicates, schema, complete=True)
+        for kind, rule in questions.objects.items():
+            check_text(path, f'objects.{kind}.named', rule.named or '', _IN_NAMED)
+            check_text(path, f'objects.{kind}.unnamed', rule.unnamed, _IN_UNNAMED)
         self._questions = questions.predicates
         self._names = {kind: ObjectNames(kind, rule.words, rule.named or rule.unnamed,
                                          rule.unnamed)
                        for kind, rule in questions.objects.items()}
         path = folder / 'goal.yaml'
         self._goal = read_record(_Goal, path)
+        check_text(path, 'sentence', self._goal.sentence, _IN_SENTENCE, needed=True)
         self._facts = {True: self._goal.facts, False: self._goal.negated_facts}
         check_templates(path, 'facts', self._goal.facts, schema)
         check_templates(path, 'negated_facts', self._goal.negated_facts, schema)
@@ -248,6 +262,37 @@ def _place(problem: Problem, name: str) -> str:
     return f'{problem.source or problem.name}:{line}'
 
 
+def check_text(path: Path, key: str, text: str, known: Mapping[str, str], *,
+               needed: bool = False) -> None:
+    """Check the placeholders of a text.
+
+    Args:
+        path: the file, for messages.
+        key: where in the file it is.
+        text: with placeholders such as {0} or {facts}.
+        known: the placeholders without braces, and what they stand for.
+        needed: whether the text must have all of them.
+
+    Raises:
+        DomainError: one is wrong or missing, or the braces do not match.
+    """
+    choices = ', '.join(f'{{{name}}} ({words})' for name, words in known.items())
+    try:
+        found = [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
+        for name in found:
+            if name not in known:
+                raise DomainError(f'{path}:1: {key}: bad placeholder {{{name}}} in {text!r} '
+                                  f'(use {choices})')
+        text.format(*[''] * len(known), **dict.fromkeys(known, ''))
+    except _BAD_TEXT as error:  # braces that do not match, or a wrong format
+        raise DomainError(f'{path}:1: {key}: bad placeholder in {text!r} (use {choices})'
+                          ) from error
+    missing = [f'{{{name}}}' for name in known if name not in found]
+    if needed and missing:
+        raise DomainError(f'{path}:1: {key}: {" and ".join(missing)} missing in {text!r} '
+                          f'(use {choices})')
+
+
 def check_templates(path: Path, key: str, templates: Mapping[str, str], schema: Schema, *,
                     complete: bool = False) -> None:
     """Check texts about predicates with {0}, {1}, ... and {name0}, {name1}, ...
@@ -266,8 +311,8 @@ def check_templates(path: Path, key: str, templates: Mapping[str, str], schema: 
     for name, text in templates.items():
         count = len(schema.predicates[name].parameters)
         try:
-            text.format(*range(count), **{f'name{i}': '' for i in range(count)})
-        except (IndexError, KeyError, ValueError) as error:
+            text.format(*[''] * count, **{f'name{i}': '' for i in range(count)})
+        except _BAD_TEXT as error:
             raise DomainError(f'{path}:1: {key}.{name}: bad placeholder in {text!r} '
                               f'(it has {count} arguments)') from error
     missing = [name for name in schema.predicates if name not in templates]

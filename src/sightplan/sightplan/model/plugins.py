@@ -20,13 +20,14 @@ import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
+import inspect
 import os
 import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, Generic, TypeVar, cast
 
 from sightplan.model.errors import InputError, did_you_mean
@@ -104,13 +105,17 @@ class Registry(Generic[T]):
         group: of entry points, whose values are modules.
         part: name of the class in each module, beside its dataclass ``Settings``.
         declares: class attributes that a class of another package must have.
+        contract: the protocol whose methods and properties its instances must have.
+        only_with: of these, names that are needed only where a class attribute is true (or is not
+            there), by name.
     """
 
     def __init__(self, kind: str, package: ModuleType, group: str, part: str,
-                 declares: Sequence[str]) -> None:
+                 declares: Sequence[str], contract: type,
+                 only_with: Mapping[str, str] = MappingProxyType({})) -> None:
         self._kind, self._package, self._group = kind, package, group
         self._parts: dict[str, Sequence[str]] = {'Settings': (), part: declares}
-        self._part = part
+        self._part, self._contract, self._only_with = part, contract, only_with
 
     def names(self) -> tuple[str, ...]:
         """Names of ours and of other packages', sorted."""
@@ -167,11 +172,12 @@ class Registry(Generic[T]):
 
         Raises:
             InputError: unknown name, bad settings, or truth is needed and missing, or not of the
-                kind that the class names as ``reads_truth``, a method of its truth.
+                kind that the class names as ``reads_truth``, a method of its truth; or what is
+                made lacks a part of the contract.
         """
         settings, cls = self.settings(name, values), cast(Any, self.cls(name))
         if not cls.needs_truth:
-            return cast(T, cls(settings))
+            return self._complete(name, cls(settings))
         if truth is None:
             raise InputError(f'{self._kind} {name!r} reads ground truth, which is not offered '
                              f'here')
@@ -179,7 +185,24 @@ class Registry(Generic[T]):
         if read and not hasattr(truth, read):
             raise InputError(f'{self._kind} {name!r} reads another truth ({read}) than that of '
                              f'episodes; choose another {self._kind}')
-        return cast(T, cls(settings, truth))
+        return self._complete(name, cls(settings, truth))
+
+    def _complete(self, name: str, made: Any) -> T:
+        """What was made, if it has all that the contract asks for; else see ``make``."""
+        for part, wanted in vars(self._contract).items():
+            needed_with = self._only_with.get(part)
+            if part.startswith('_') or (
+                    needed_with and not getattr(made, needed_with, True)):
+                continue
+            where = f'{self._kind} {name!r}: {type(made).__module__}.{type(made).__qualname__}'
+            if inspect.isfunction(wanted) and not callable(getattr(made, part, None)):
+                signature = str(inspect.signature(wanted)).replace("'", '')
+                raise InputError(f'{where} has no method {part}; add {part}{signature}')
+            if isinstance(wanted, property) and not (hasattr(type(made), part)
+                                                     or hasattr(made, part)):
+                raise InputError(f'{where} has no attribute {part}; add it: '
+                                 f'{(wanted.__doc__ or "").splitlines()[0]}')
+        return cast(T, made)
 
     @functools.cached_property
     def _own(self) -> set[str]:

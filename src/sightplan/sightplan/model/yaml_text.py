@@ -4,7 +4,8 @@ PyYAML's composers recurse: the fast one ends the process at some ten thousand l
 one with a RecursionError. Aliases can stand for each other, so that a few lines are billions of
 values. Its parsers of events do neither, so both are checked with these before. What its
 constructors raise for values that are none, such as the date 2026-99-99, is an error of YAML, too,
-and so is an integer that no float can hold.
+and so is an integer that no float can hold. So is a key that stands twice in one mapping, of which
+YAML would silently take the last; one beside a merged mapping (``<<``) that has it overrides it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from sightplan.model.errors import excerpt
 from sightplan.model.json_text import MOST_DIGITS
 
 DEEPEST = 100
@@ -25,23 +27,64 @@ MOST_REPEATED = 100_000
 
 _LONG_INTEGER = re.compile(r'[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*(?::[0-9_]+)*)')
 _INT = 'tag:yaml.org,2002:int'
+_MERGE, _VALUE = 'tag:yaml.org,2002:merge', 'tag:yaml.org,2002:value'
 _NO_VALUE = (ValueError, ArithmeticError, TypeError, AttributeError, LookupError, RecursionError)
 
 
-def load_yaml(source: Any, loader: Any = yaml.CSafeLoader) -> Any:
+class DuplicateKeyError(yaml.constructor.ConstructorError):
+    """A key stands twice in one mapping; its text is one line."""
+
+    def __str__(self) -> str:
+        """Line, key and remedy."""
+        assert self.problem_mark is not None
+        return f'line {self.problem_mark.line + 1}: {self.problem}'
+
+
+class _Loader(yaml.CSafeLoader):
+    """The fast loader; refuses a key that stands twice in one mapping."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream)
+        self._checked: set[yaml.Node] = set()
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Put merged mappings into one, which is called before a mapping is read or merged.
+
+        Afterwards the keys that were merged stand among its own.
+        """
+        if node not in self._checked:
+            self._checked.add(node)
+            self._check_keys(node)
+        super().flatten_mapping(node)
+
+    def _check_keys(self, node: yaml.MappingNode) -> None:
+        lines: dict[Any, int] = {}
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
+                continue
+            # What "=" stands for is a text, too, once the mapping is flattened.
+            name = key.value if key.tag == _VALUE else self.construct_object(key)
+            line = key.start_mark.line + 1
+            if name in lines:
+                raise DuplicateKeyError(
+                    None, None, f'the key {excerpt(key.value)!r} stands twice in one mapping, '
+                    f'first in line {lines[name]}; keep one', key.start_mark)
+            lines[name] = line
+
+
+def load_yaml(source: Any) -> Any:
     """The data of a YAML text.
 
     Args:
         source: the text, its bytes, or an open file.
-        loader: a safe loader.
 
     Raises:
-        yaml.YAMLError: it is not YAML, nested more than DEEPEST levels deep, or its aliases
-            repeat too much.
+        yaml.YAMLError: it is not YAML, nested more than DEEPEST levels deep, its aliases
+            repeat too much, or a key stands twice in one mapping.
     """
     text = checked(source)
     try:
-        return yaml.load(text, loader)  # noqa: S506 - a safe one
+        return yaml.load(text, _Loader)  # noqa: S506 - a safe one
     except yaml.YAMLError:
         raise
     except _NO_VALUE as error:
@@ -50,6 +93,8 @@ def load_yaml(source: Any, loader: Any = yaml.CSafeLoader) -> Any:
 
 def compose_yaml(source: Any) -> yaml.Node | None:
     """The nodes of a YAML text, which know their lines; None of an empty one.
+
+    Whether a key stands twice is for the caller to see.
 
     Raises:
         yaml.YAMLError: see ``load_yaml``.
@@ -72,7 +117,7 @@ def load_first(source: Any) -> Any:
     """
     text = checked(source)
     try:
-        return next(iter(yaml.load_all(text, yaml.CSafeLoader)), None)
+        return next(iter(yaml.load_all(text, _Loader)), None)
     except yaml.YAMLError:
         raise
     except _NO_VALUE as error:

@@ -59,6 +59,7 @@ _FALLBACK = 'lama-first'
 _ALIASES = ('seq-', 'lama')  # how Fast Downward's own names for configurations begin
 _TIMERS = (-signal.SIGPROF, -signal.SIGALRM)
 _FAST_DOWNWARD = 'fast-downward'
+_BAD_SEARCH = 33  # exit code of Fast Downward for a search that it cannot read
 _START_TIMEOUT_S = 60.0
 
 
@@ -151,8 +152,11 @@ class FastDownwardPlanner:
         Raises:
             DomainError: the domain text cannot be used.
             ProblemError: the problem text cannot be used.
+            InputError: the task asks for a search that is none.
             PlannerError: the planner could not be started, or is closed.
         """
+        if task.search:
+            check_search(task.search, 'search of the planning task')
         schema = read_schema(task.domain_pddl, 'domain of the planning task')
         problem = parse(schema, Closure(), task.problem_pddl, name='planning task', domain='',
                         domain_pddl=task.domain_pddl, source='planning task')
@@ -232,7 +236,12 @@ class FastDownwardPlanner:
         except PlannerError as error:
             worker.kill()
             return PlanningResult(PlanningStatus.CRASHED, message=str(error))
-        return _judge(reply, problem)
+        result = _judge(reply, problem)
+        if reply['code'] == _BAD_SEARCH and self.settings.engine == _FAST_DOWNWARD:
+            return dataclasses.replace(result, message=(
+                f'search = {request["search"]!r} cannot be used; choose {", ".join(SEARCHES)}, or '
+                f'correct it: {result.message}'))
+        return result
 
 
 def _model_of(problem: Problem) -> InstantiatedModel:

@@ -91,7 +91,8 @@ def select_problems(settings: RunSettings,
         problems, errors = read_folder(domain, user_path(settings.problems))
         pairs = [('', problem) for problem in problems]
     else:
-        splits = domain.splits if settings.split == ALL_SPLITS else (settings.split,)
+        splits = (domain.splits if domain.splits and settings.split == ALL_SPLITS
+                  else (settings.split,))
         pairs = [(split, problem) for split in splits for problem in domain.split_problems(split)]
     if not pairs:
         where = settings.problems or f'split {settings.split!r} of domain {settings.domain!r}'

@@ -37,7 +37,7 @@ def make_world(domain: str, options: Mapping[str, Any] | None = None) -> World:
         InputError: there is no such domain, its world is not installed, or the options are wrong.
         WorldError: the world could not be started.
     """
-    make, where = _maker(load_domain(domain))
+    make, where = world_maker(load_domain(domain))
     try:
         inspect.signature(make).bind(**(options or {}))
     except TypeError as error:
@@ -67,13 +67,13 @@ def world_identity(domain: str | Domain, options: Mapping[str, Any]) -> dict[str
     if own is not None:
         found['sha256'] = hashlib.sha256(Path(str(own.__file__)).read_bytes()).hexdigest()[:12]
     if options:
-        module = own or inspect.getmodule(_maker(loaded)[0])
+        module = own or inspect.getmodule(world_maker(loaded)[0])
         more = getattr(module, 'world_identity', None)
         found.update(more(options) if more is not None else {})
     return found
 
 
-def _maker(domain: Domain) -> tuple[Callable[..., Any], str]:
+def world_maker(domain: Domain) -> tuple[Callable[..., Any], str]:
     """What makes a domain's world, and what to call it in messages."""
     if domain.world and domain.world not in world_names():
         raise InputError(f'{domain.folder / "domain.yaml"}: world = {domain.world!r} is not '

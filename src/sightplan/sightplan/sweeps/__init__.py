@@ -1,6 +1,7 @@
 """Sweeps: many runs described by one YAML file, made by several workers, resumable."""
 
 from sightplan.sweeps.cells import Calibration, Cell, Sweep, parse_sweep, read_sweep
+from sightplan.sweeps.checks import check_sweep
 from sightplan.sweeps.committed import METRICS, damaged, leftovers, status
 from sightplan.sweeps.engines import LocalEngine
 from sightplan.sweeps.estimates import Estimate, estimate
@@ -8,6 +9,6 @@ from sightplan.sweeps.running import Options, Status, default_jobs, run_sweep
 
 __all__ = [
     'METRICS', 'Calibration', 'Cell', 'Estimate', 'LocalEngine', 'Options', 'Status', 'Sweep',
-    'damaged', 'default_jobs', 'estimate', 'leftovers', 'parse_sweep', 'read_sweep',
+    'check_sweep', 'damaged', 'default_jobs', 'estimate', 'leftovers', 'parse_sweep', 'read_sweep',
     'run_sweep', 'status',
 ]

@@ -12,7 +12,7 @@ from pathlib import Path
 from sightplan.domains import Domain, load_domain
 from sightplan.grounding.calibration import calibrate
 from sightplan.grounding.observation_model import problem_key, read_observation_model
-from sightplan.model import InputError
+from sightplan.model import InputError, did_you_mean
 from sightplan.records.answers_log import NAME as ANSWERS
 from sightplan.records.answers_reading import read_answers
 from sightplan.runs import EpisodePlan, RunSettings
@@ -31,6 +31,7 @@ def calibration_runs(out: Path, calibration: Calibration) -> list[RunSettings]:
     Raises:
         InputError: the domain has no generator, or no such split.
     """
+    check_recipe(calibration)
     fields = dict(calibration.base)
     domain = load_domain(str(fields['domain']))
     runs = []
@@ -47,11 +48,25 @@ def calibration_runs(out: Path, calibration: Calibration) -> list[RunSettings]:
     return runs
 
 
+def check_recipe(calibration: Calibration) -> None:
+    """Check that problems like those of the splits of a calibration can be drawn.
+
+    Raises:
+        InputError: the domain has no generator, or no such split; names calibration and field.
+    """
+    domain = load_domain(str(dict(calibration.base)['domain']))
+    try:
+        splits = tuple(domain.generator.SPLITS)
+    except InputError as error:
+        raise InputError(f'calibrations: {calibration.name}: {error}') from error
+    for split in calibration.like:
+        if split not in splits:
+            raise InputError(f'calibrations: {calibration.name}: like: {split!r} is unknown '
+                             f'(choose of {", ".join(splits)}){did_you_mean(split, splits)}')
+
+
 def _draw_problems(domain: Domain, split: str, calibration: Calibration, folder: Path) -> None:
     generator = domain.generator
-    if split not in generator.SPLITS:
-        raise InputError(f'calibrations: {calibration.name}: like: {split!r} is unknown (choose '
-                         f'of {", ".join(generator.SPLITS)})')
     settings = generator.SPLITS[split].settings
     taken = {problem_key(p) for name in domain.splits for p in domain.split_problems(name)}
     drawn = list(generator.generate(domain, settings, calibration.problems, calibration.seed,

@@ -10,6 +10,7 @@ run anew, beside what was there. Caps, time limits, concurrency and what else is
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import itertools
 import json
@@ -33,7 +34,14 @@ from sightplan.agent import (
     prompt_name,
 )
 from sightplan.domains import load_domain
-from sightplan.model import InputError, Privileged, excerpt, settings_fields
+from sightplan.model import (
+    InputError,
+    Privileged,
+    config_files,
+    did_you_mean,
+    excerpt,
+    settings_fields,
+)
 from sightplan.model.reading import Record, read_data, validated
 from sightplan.model.yaml_text import load_yaml
 from sightplan.runs import (
@@ -46,10 +54,12 @@ from sightplan.runs import (
 )
 from sightplan.runs.samples import SamplePlan
 from sightplan.runs.suite import sample_suite
+from sightplan.sweeps.exclusions import Exclusions
 from sightplan.vlm.api import backend_content, backend_reads_prompt, backend_settings
 
 AUTO, EACH = 'auto', 'each'
 _OPTIONS = ('backend_options', 'method_options', 'world_options', 'suite_options')
+_ALIASES = ('table', 'calibration')
 _NOT_SWEPT = ('out', 'resume', 'retry_errors')
 _ABOUT_MODEL = ('table', 'backend', 'record', 'record_images')
 _ABOUT_QUESTIONS = ('answers', 'grounder_timeout_s', 'calibration')
@@ -60,6 +70,9 @@ _OF_PROBLEMS = ('split', 'problems', 'max_actions', 'stop_at_goal', 'privileged'
 _WORDS = (('no', 'yes'), ('off', 'on'))
 """Of these YAML makes false and true."""
 _DISJOINT_SEED = 1_000_000
+_OF_TABLES = 'noisy_oracle'
+"""The backend that ``table`` is short for."""
+_FOLDER_NAME = re.compile(r'\w[\w.-]*')
 
 Fields = dict[str, Any]
 """Settings by dotted name."""
@@ -284,17 +297,33 @@ def read_sweep(path: Path, changes: Iterable[str] = ()) -> Sweep:
     """Read a sweep's file.
 
     Args:
-        path: the file.
+        path: the file, or the name of an installed one, see ``find_sweep``.
         changes: ``KEY=VALUE``: fields of ``base`` that are other than in the file; the value is
             read as YAML. With another backend the options of the file's are left out.
 
     Raises:
         InputError: it is missing or wrong; names file, cell, field and remedy.
     """
-    if not path.is_file():
-        raise InputError(f'{path}: cannot be read (there is no such file); give the path of a '
-                         f'sweep file, such as config/sweeps/smoke.yaml')
+    path = find_sweep(path)
     return parse_sweep(read_data(path), path.stem, str(path), dict(map(_change, changes)))
+
+
+def find_sweep(path: Path) -> Path:
+    """The path of a sweep's file that is given by its path, or by the name of an installed one.
+
+    Raises:
+        InputError: there is neither; names the installed ones.
+    """
+    if path.is_file():
+        return path
+    installed = config_files('sweeps')
+    if str(path) in installed:
+        return installed[str(path)]
+    names = (f'the name of an installed one: {", ".join(installed)}'
+             f'{did_you_mean(path.stem, tuple(installed))}' if installed else
+             'build the workspace (make build), which installs some that have names')
+    raise InputError(f'{path}: cannot be read (there is no such file); give the path of a sweep '
+                     f'file, or {names}')
 
 
 def _change(text: str) -> tuple[str, Any]:
@@ -321,6 +350,8 @@ def parse_sweep(data: Any, name: str, source: str,
         InputError: see ``read_sweep``.
     """
     file, base = validated(_File, data, source), {}
+    name = _checked_name(file.name, name, source)
+    exclusions, left_out = Exclusions(file.exclude, source), 0
     for key, value in file.base.items():
         of_backend = key == 'table' or key.partition('.')[0] == 'backend_options'
         if not (of_backend and changes.get('backend', file.base.get('backend'))
@@ -335,16 +366,44 @@ def parse_sweep(data: Any, name: str, source: str,
         _check_names(fields, source)
         words = _words(fields)
         labels, fields = _in_words(labels, words), _in_words(fields, words)
-        if any(_matches(_in_words(item, words), labels, fields) for item in file.exclude):
+        if exclusions.match(labels, fields, functools.partial(_in_words, words=words)):
+            left_out += 1
             continue
-        where = f'{source}: cell {", ".join(f"{k}={_text(v)}" for k, v in labels.items())}'
+        where = cell_place(source, labels)
         cell = _cell(labels, fields, file.calibrations, where)
         same = cells.setdefault(cell.name, cell)
         _check_same(cell, same, where)
-    if not cells:
+    if not axes and not file.cells:
+        _check_names(base, source)
+        _cell({}, _in_words(base, _words(base)), file.calibrations, f'{source}: base')
         raise InputError(f'{source}: there is not one cell; give axes or cells')
+    if changes:  # what the file itself sets may be excluded, also where it is changed
+        exclusions.match({}, file.base)
+    exclusions.check((*_ALIASES, *_plain_fields()), _OPTIONS)
+    if not cells:
+        raise InputError(f'{source}: there is not one cell; ' + (
+            f'exclude leaves out all {left_out}; remove an entry, or give it more fields'
+            if left_out else 'a list of cells is empty; give it values'))
     every = tuple(cells.values())
-    return Sweep(file.name or name, every, source, every, int(file.max_tokens), file.max_cost_usd)
+    return Sweep(name, every, source, every, int(file.max_tokens), file.max_cost_usd)
+
+
+def _checked_name(given: str, stem: str, source: str) -> str:
+    """The name of a sweep, which names a folder: that of the file, or else its stem.
+
+    Raises:
+        InputError: it could be more than one folder, or another one.
+    """
+    if _FOLDER_NAME.fullmatch(given) or (not given and stem.strip('.')):
+        return given or stem
+    raise InputError(f'{source}: name = {excerpt(repr(given or stem))}: must be the name of one '
+                     f'folder, of letters, digits, ".", "_" and "-", and not begin with "." or '
+                     f'"-"; correct it')
+
+
+def cell_place(source: str, labels: Mapping[str, Any]) -> str:
+    """What to call a cell in messages: its file and its labels."""
+    return f'{source}: cell {", ".join(f"{key}={_text(value)}" for key, value in labels.items())}'
 
 
 def _check_names(fields: Fields, source: str) -> None:
@@ -357,7 +416,7 @@ def _check_names(fields: Fields, source: str) -> None:
 
 def _words(fields: Fields) -> dict[str, tuple[str, str]]:
     """The settings that choose between words which YAML makes false and true, with the words."""
-    backend = 'noisy_oracle' if 'table' in fields else fields.get('backend', RunSettings().backend)
+    backend = _OF_TABLES if 'table' in fields else fields.get('backend', RunSettings().backend)
     kinds: dict[str, type] = {'': RunSettings}
     with suppress(InputError):  # what is unknown is named where the cell is made
         kinds['backend_options.'] = type(backend_settings(backend))
@@ -420,14 +479,6 @@ def _extra(base: Fields, fields: Fields) -> Iterator[tuple[Fields, Fields]]:
                **labels}, more
 
 
-def _matches(item: Fields, labels: Fields, fields: Fields) -> bool:
-    missing = object()
-    return bool(item) and all(
-        labels.get(key, fields.get(key, missing)) in (
-            wanted if isinstance(wanted, list) else [wanted])
-        for key, wanted in item.items())
-
-
 def _plain_fields() -> tuple[str, ...]:
     return tuple(f.name for f in settings_fields(RunSettings) if f.name not in _NOT_SWEPT)
 
@@ -444,7 +495,10 @@ def _cell(labels: Fields, fields: Fields, recipes: Mapping[str, _Recipe], where:
     method = fields.get('method', RunSettings().method)
     try:
         if table is not None:
-            fields |= {'backend': 'noisy_oracle', 'backend_options.table': str(table)}
+            if (backend := fields.get('backend', _OF_TABLES)) != _OF_TABLES:
+                raise InputError(f'table: {excerpt(table)} is short for backend {_OF_TABLES}, but '
+                                 f'backend is {backend!r}; leave one of the two out')
+            fields |= {'backend': _OF_TABLES, 'backend_options.table': str(table)}
         if refused := [key for key in _NOT_SWEPT if key in fields]:
             raise InputError(f'{refused[0]}: is not for sweeps, which have their own directory '
                              f'(--out) and go on where they were; leave it out')
@@ -512,9 +566,9 @@ def run_settings(fields: Mapping[str, Any]) -> RunSettings:
             raise InputError(f'{key}: is not given as a whole; write {key}.{option}, a line for '
                              f'each')
         else:
-            raise InputError(f'{key}: is unknown; there are table, calibration, '
-                             f'{", ".join(_plain_fields())}, and options such as '
-                             f'method_options.NAME')
+            known = (*_ALIASES, *_plain_fields())
+            raise InputError(f'{key}: is unknown{did_you_mean(key, known)}; there are '
+                             f'{", ".join(known)}, and options such as method_options.NAME')
     return RunSettings(**values)
 
 

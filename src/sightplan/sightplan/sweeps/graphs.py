@@ -1,8 +1,7 @@
 """Episodes of a sweep as a ROS graph: ``sightplan up experiment`` for one run.
 
 Each graph has a ROS domain of its own, so that graphs that run at the same time do not meet. It
-ends with the worker that started it, however that ended: this module, run as a program, asks the
-kernel for a signal then, and then becomes ``sightplan up``.
+ends with the worker that started it, however that ended: see ``graph_process``.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from sightplan.graphs.graph import Graph
-from sightplan.graphs.up import USAGE, run_beside
+from sightplan.graphs.graph import find_graph
+from sightplan.graphs.up import USAGE, command, transport_environment
 from sightplan.metrics import measures
 from sightplan.model import InputError
 from sightplan.records import RunStore, bag_policy
@@ -25,6 +24,7 @@ from sightplan.runs import RunSettings
 from sightplan.sweeps.cells import is_samples
 from sightplan.sweeps.work import Batch, Outcome
 
+_PROGRAM = 'sightplan.sweeps.graph_process'
 _POLL_S = 0.2
 _TAIL = 2000
 _ARGUMENTS = {
@@ -52,6 +52,25 @@ def check_graph(settings: RunSettings) -> None:
                          f'without --graph')
 
 
+def check_installed(runs: Iterable[RunSettings]) -> None:
+    """Check that this machine can start the graphs of runs; nothing is started.
+
+    Raises:
+        InputError: a node is not installed (there is no ROS, or no workspace), or has no keys; or
+            the graph takes no such argument. Says what to do.
+        InfrastructureError: the graphs would speak to the whole network.
+    """
+    try:
+        graph = find_graph('experiment')
+        for settings in runs:
+            values = graph.values(graph_arguments(settings))
+            for node in graph.chosen(values).nodes:
+                command(node, values)
+    except InputError as error:
+        raise InputError(f'--graph: {error}; or run the sweep without --graph') from error
+    transport_environment(os.environ)
+
+
 def graph_arguments(settings: RunSettings) -> list[str]:
     """The settings of a run as arguments of the graph ``experiment``."""
     options = {name: json.dumps(dict(getattr(settings, name))) for name in (
@@ -71,7 +90,7 @@ def make_graph(batch: Batch, stopped: Callable[[], bool]) -> Outcome:
         environment = {name: value for name, value in os.environ.items()
                        if name != 'ROS_DOMAIN_ID'}
         process = subprocess.Popen(
-            [sys.executable, '-m', __name__, str(os.getpid()), *graph_arguments(batch.settings)],
+            [sys.executable, '-m', _PROGRAM, str(os.getpid()), *graph_arguments(batch.settings)],
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment,
             start_new_session=True)
         asked = False
@@ -94,12 +113,3 @@ def make_graph(batch: Batch, stopped: Callable[[], bool]) -> Outcome:
         return Outcome(made, errors)
     return Outcome(made, errors, f'the graph ended with exit code {process.returncode}: {words}',
                    process.returncode == USAGE)
-
-
-def main(arguments: list[str]) -> int:
-    """Be ``sightplan up experiment`` as long as the process with the given id lives."""
-    return run_beside(arguments, Graph.chosen)
-
-
-if __name__ == '__main__':
-    sys.exit(main(sys.argv[1:]))

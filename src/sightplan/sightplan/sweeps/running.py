@@ -29,6 +29,7 @@ from sightplan.records import RunStore
 from sightplan.runs import RunSettings, Walked, specify, write_summary
 from sightplan.sweeps.calibrations import calibration_runs, learn, learned
 from sightplan.sweeps.cells import Sweep, model_options, sample_clusters
+from sightplan.sweeps.checks import check_sweep
 from sightplan.sweeps.committed import (
     METRICS,
     Committed,
@@ -43,7 +44,6 @@ from sightplan.sweeps.committed import (
     write_metrics,
 )
 from sightplan.sweeps.engines import Engine, LocalEngine
-from sightplan.sweeps.graphs import check_graph
 from sightplan.sweeps.schedule import CAP_OF_SWEEP, STORAGE, Job, Schedule
 from sightplan.sweeps.work import LOCK, Batch, Outcome
 
@@ -142,15 +142,14 @@ def run_sweep(sweep: Sweep, out: Path, options: Options | None = None,
         ``metrics_sha256`` ('' if that could not be written).
 
     Raises:
-        InputError: ``out`` cannot be used, or another command is running a sweep there.
+        InputError: a cell can never be run (see ``check_sweep``), ``out`` cannot be used, or
+            another command is running a sweep there.
         StorageError: the disk is full, or broken.
     """
     start = time.monotonic()
     options = options or Options()
     out = out.expanduser().resolve()
-    if options.graph:
-        for cell in sweep.cells:
-            check_graph(cell.settings)
+    check_sweep(sweep, options.graph)
     with _locked(out) as command:
         before = status(sweep, out)['done']
         stages = _Stages(sweep, out, options, watcher or _Silent(), stopped, command)

@@ -239,7 +239,8 @@ class RunDomain(Protocol):
 
 
 BACKENDS: Registry[Backend] = Registry('backend', backends, GROUP, 'Backend', (
-    'needs_truth', 'needs_pixels', 'generates'))
+    'needs_truth', 'needs_pixels', 'generates'), Backend,
+    {'answer': 'answers', 'generate': 'generates'})
 backend_names, backend_class = BACKENDS.names, BACKENDS.cls
 backend_settings, make_backend = BACKENDS.settings, BACKENDS.make
 

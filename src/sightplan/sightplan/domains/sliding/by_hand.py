@@ -1,6 +1,8 @@
 """Sliding puzzles for people: what can be moved, and how a typed line is read.
 
 The commands are those of iVISPAR's application; see ``replies``. A word for "move" may be missing.
+A line is carried out only if every word of it belongs to its command: what a person did not mean
+would count as a move.
 """
 
 from __future__ import annotations
@@ -12,12 +14,14 @@ from sightplan.domains.sliding.boards import DIRECTIONS, TILE, Board
 from sightplan.domains.sliding.configs import ring_colour
 from sightplan.domains.sliding.replies import (
     ABSENT,
+    COUNTS,
     DONE,
+    FLAT_SHAPES,
     MOVE,
     NO_COLOUR,
-    NO_COMMAND,
     NO_DIRECTION,
     NO_OBJECT,
+    NUMBERS,
     RESET,
     START,
     Command,
@@ -40,6 +44,11 @@ _REASONS = {
     NO_COLOUR: 'it lacks the colour of the piece, or the number of the tile',
     NO_DIRECTION: f'it lacks a direction ({", ".join(DIRECTIONS)})',
     ABSENT: 'there is no such piece'}
+
+_VERB = re.compile(r'^(?:move|push|slide|shift) ')
+_FILLERS = frozenset({'the', 'a', 'an', 'to', 'time', 'times', 'cell', 'cells', 'step', 'steps'})
+_ANY_NUMBER = re.compile(r'[-+]?[0-9][0-9.]*')
+_JOINT = re.compile(r'_|(?<=[a-z])-(?=[a-z])')  # between words: red_cube, light-blue
 
 
 def pieces(problem: Problem) -> list[dict[str, Any]]:
@@ -75,7 +84,8 @@ def read_line(problem: Problem, line: str) -> list[Action | str]:
     """What a typed line says to do: actions, and the words ``start`` and ``done``.
 
     Raises:
-        InputError: a part of it cannot be read, or names what is not there; says which, and why.
+        InputError: a part of it cannot be read as a whole, or names what is not there; says which,
+            and why.
     """
     found: list[Action | str] = []
     for part in re.split(r'[,;\n]', line):
@@ -97,18 +107,54 @@ def words(action: Action) -> str:
 
 
 def _read_part(problem: Problem, part: str) -> list[Action | str]:
-    command = read_command(part)
-    if command.reason == NO_COMMAND:
-        command = read_command(f'{MOVE} {part}')
-    if command.verb in (START, DONE):
-        return [command.verb]
-    if command.verb == RESET:
+    said = _JOINT.sub(' ', part.lower()).strip(' .!"\'')
+    if said in (START, DONE):
+        return [said]
+    if said == RESET:
         raise InputError(f'"{excerpt(part)}": a puzzle cannot be started again')
+    command = read_command(part)
+    if command.verb != MOVE:
+        command = read_command(f'{MOVE} {part}')
     named = named_move(command, Board.of(problem).pieces)
-    if isinstance(named, str):
-        raise InputError(f'"{excerpt(part)}": {_reason(command, named)}; type it as in: '
-                         f'{example(problem)}')
+    reason = (_reason(command, named) if isinstance(named, str)
+              else _left_over(said, *named, command.times))
+    if reason or isinstance(named, str):
+        raise InputError(f'"{excerpt(part)}": {reason}; type it as in: {example(problem)}')
     return [move(problem, *named)] * command.times
+
+
+def _left_over(said: str, piece: str, direction: str, times: int) -> str:
+    """Why words do not all belong to a move; '' if they do.
+
+    Args:
+        said: the words, in small letters.
+        piece: that is moved.
+        direction: where.
+        times: how often.
+    """
+    rest = _VERB.sub('', ' '.join(said.split()), count=1)
+    count = '|'.join((str(times), *(word for word, n in COUNTS.items() if n == times)))
+    for part in (_spellings(piece), f'{direction}(?: (?:{count}))?'):
+        rest = re.sub(rf'(?<!\S)(?:{part})(?!\S)', ' ', rest, count=1)
+    left = [word for word in rest.split() if word not in _FILLERS]
+    if not left:
+        return ''
+    if _ANY_NUMBER.fullmatch(left[0]):
+        return (f'"{excerpt(left[0], 20)}" does not belong to it: how often a piece moves stands '
+                f'behind the direction, 1 to {max(COUNTS.values())}')
+    return (f'"{excerpt(" ".join(left), 40)}" does not belong to it (commas separate several '
+            'moves)')
+
+
+def _spellings(piece: str) -> str:
+    """A pattern of what a piece may be called: with its flat shape, a tile with its number."""
+    colour, _, shape = piece.rpartition('_')
+    if colour == TILE:
+        numbers = [word for word, n in NUMBERS.items() if n == int(shape)]
+        return rf'{TILE} ?(?:number |no |nr )?#?(?:{"|".join((f"0*{shape}", *numbers))})'
+    shapes = (shape, *(flat for flat, solid in FLAT_SHAPES.items() if solid == shape))
+    return (' ?'.join(re.escape(letter) for letter in colour.replace('_', ''))
+            + rf'(?: colou?red)? (?:{"|".join(shapes)})')
 
 
 def _reason(command: Command, reason: str) -> str:

@@ -61,11 +61,12 @@ REASONS = (NO_MARKER, NO_COMMAND, NO_OBJECT, NO_COLOUR, NO_DIRECTION, ABSENT, NO
 """Why there is no move: no mark; no command word; no object; no colour, of a tile no number; no
 direction; no such piece on the board; a command other than ``move``."""
 
-_COUNTS = {word: number for number, word in enumerate(
+COUNTS = {word: number for number, word in enumerate(
     ('one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine'), start=1)}
-_NUMBERS = _COUNTS | {word: number for number, word in enumerate(
+NUMBERS = COUNTS | {word: number for number, word in enumerate(
     ('ten', 'eleven', 'twelve', 'thirteen', 'fourteen', 'fifteen', 'sixteen', 'seventeen',
      'eighteen', 'nineteen', 'twenty'), start=10)}
+"""Words of numbers, and what they stand for: how often to move, and of tiles."""
 _AFTER_DIRECTION = 2  # words after the direction in which a count may stand
 _NO_COLOURS = frozenset({MOVE, 'the', 'a', 'an', 'this', 'that'})
 _COLOUR_FILLERS = frozenset({'colored', 'coloured', 'color', 'colour', 'solid'})
@@ -152,7 +153,10 @@ def read_reply(reply: str, strict: bool = False, flat: bool = True) -> Command:
 
 
 def read_command(line: str) -> Command:
-    """What a typed line says to do: no mark is needed, and commas separate nothing."""
+    """What a line without a mark says to do, read as a reply is: commas separate nothing.
+
+    Words that belong to nothing are passed over; ``by_hand`` refuses them in what people type.
+    """
     text = _normal(line)
     by_rules = _search(_kept(text))
     if not by_rules.reason:
@@ -314,15 +318,15 @@ def _tile(words: Sequence[str], lenient: bool) -> _Named | None:
 
 
 def _number(word: str) -> int | None:
-    return int(word) if _DIGITS.fullmatch(word) else _NUMBERS.get(word)
+    return int(word) if _DIGITS.fullmatch(word) else NUMBERS.get(word)
 
 
 def _times(words: Sequence[str], direction: str, taken: frozenset[int]) -> int:
     """How often to move: the first digit or number word that is no tile's number."""
     last = next((at for at, word in enumerate(words) if direction and direction in word), 0)
     for at, word in enumerate(words[:last + _AFTER_DIRECTION + 1]):
-        if at not in taken and (word in _COUNTS or re.fullmatch('[1-9]', word)):
-            return _COUNTS.get(word) or int(word)
+        if at not in taken and (word in COUNTS or re.fullmatch('[1-9]', word)):
+            return COUNTS.get(word) or int(word)
     return 1
 
 

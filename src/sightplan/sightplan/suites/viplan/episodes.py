@@ -93,7 +93,8 @@ def _read(folder: Path) -> tuple[Domain | None, list[Problem], list[dict[str, st
 
     The domain is that of the first file which names one of the suite's.
     """
-    ours = {load_domain(name).schema.name: name for name in _suite().domains}
+    ours = {theirs: name for name in _suite().domains
+            for theirs in sorted(load_domain(name).names)}
     named = {}
     for path in sorted(folder.glob('*.pddl')):
         match = _DOMAIN.search(path.read_text('utf-8', 'replace'))
