@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from sightplan.domains.sliding.boards import DIRECTIONS
@@ -237,6 +237,7 @@ def test_without_repairs_nothing_is_repaired_and_repairs_change_no_valid_move(te
                                  'start', 'action: move red cube left']), max_size=5))
 @example('START:', [])
 def test_the_list_of_objects_changes_no_action(text, items):
+    assume(not text.rstrip().lower().endswith('move'))  # a space after it is part of the mark
     listed = ', '.join(items)
     for mark in ('description:', '\n**Description:** '):
         assert read_reply(f'{text}{mark}{listed}') == read_reply(text)

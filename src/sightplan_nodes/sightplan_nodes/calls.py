@@ -40,6 +40,11 @@ _GONE_S = 0.3
 """A server that is not there for so long while it is asked has ended: if it starts again, which
 takes longer, it does not know the request [s]."""
 
+STOOD_STILL_S = 15.0
+"""A process that stood still for so long (paused, or on a computer that slept) may have been given
+up by the others, after 20 s with Fast DDS: then what was sent to it is lost [s]."""
+_GRACE_S = 5.0  # for what came meanwhile to be taken
+
 _SHARED_S = 0.005
 """A thread looks after this time whether another one took its reply [s]."""
 _EXECUTOR_S = 10.0  # for the executor to make or destroy a client
@@ -156,6 +161,8 @@ def _processes_of(node: Node, service: str) -> frozenset[bytes]:
 class _Process:
     """Whether the process that is asked has ended, also while the graph still has it.
 
+    Or whether this one stood still meanwhile, so that it may wait for ever.
+
     Args:
         found: what tells the processes apart that are on the graph.
     """
@@ -163,9 +170,24 @@ class _Process:
     def __init__(self, found: Callable[[], frozenset[bytes]]) -> None:
         self._found, self._first, self._seen = found, found(), time.monotonic()
         self._alone, self._ended = self._seen, False
+        self._looked, self._stood_still, self._until = self._seen, 0.0, math.inf
+
+    def words(self, server: str, doing: str) -> str:
+        """What to say once it has ended."""
+        if self._ended:
+            return f'{server} went away while it {doing}'
+        return (f'this process stood still for {self._stood_still:.0f} s while {server} {doing}: '
+                'the reply may be lost')
 
     def ended(self) -> bool:
         """Whether another process is there, or this one is not, for a while; it stays so."""
+        at = time.monotonic()
+        if at - self._looked > STOOD_STILL_S:
+            self._stood_still, self._until = at - self._looked, at + _GRACE_S
+        self._looked = at
+        return self._gone() or at > self._until
+
+    def _gone(self) -> bool:
         now, at = self._found(), time.monotonic()
         self._first = self._first or now
         if self._first & now or not self._first:  # one that was killed before leaves late
@@ -234,8 +256,8 @@ class _Client:
                 if time.monotonic() >= end or cancelled():
                     return None
                 if process is not None and process.ended():
-                    raise InfrastructureError(f'{self.server} went away while it was asked '
-                                              f'{self.client.srv_name}')
+                    raise InfrastructureError(process.words(
+                        self.server, f'was asked {self.client.srv_name}'))
         finally:
             for future in futures:
                 self.client.remove_pending_request(future)
@@ -465,7 +487,7 @@ class ActionCaller(_Caller):
         if not wait_for(result, timeout_s, lambda: cancelled() or process.ended()):
             asked = cancelled()
             if process.ended() and not asked:
-                raise InfrastructureError(f'{self.server} went away while it ran {self._name}')
+                raise InfrastructureError(process.words(self.server, f'ran {self._name}'))
             run_in_executor(self._node, handle.cancel_goal_async, cancel_timeout_s)
             if not wait_for(result, cancel_timeout_s, lambda: not self._is_there()):
                 if asked:

@@ -316,6 +316,21 @@ def test_one_that_was_killed_before_may_leave_the_graph(monkeypatch: pytest.Monk
     assert process.ended()
 
 
+def test_who_stood_still_gives_up_after_what_came_meanwhile_was_taken() -> None:
+    process = calls._Process(lambda: frozenset({b'asked'}))
+    process._looked -= calls.STOOD_STILL_S - 1.0
+    assert not process.ended(), 'a busy computer'
+    assert math.isinf(process._until)
+    process._looked -= 25.0
+    assert not process.ended(), 'what came meanwhile is taken first'
+    process._until -= calls._GRACE_S
+    assert process.ended()
+    assert process.words('agent', 'ran it') == (
+        'this process stood still for 25 s while agent ran it: the reply may be lost')
+    process._ended = True
+    assert process.words('agent', 'ran it') == 'agent went away while it ran it'
+
+
 def test_a_call_of_a_closed_node_names_the_server() -> None:
     server, client = Server(), Node('client')
     service = ServiceCaller(client, Trigger, SERVICE, 'server', repeatable=True)
