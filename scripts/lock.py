@@ -138,7 +138,9 @@ def hashed(release: str, index: str) -> str:
     connection.request('GET', f'{address.path.rstrip("/")}/{name}/', headers={
         'Accept': 'application/vnd.pypi.simple.v1+json'})
     reply = connection.getresponse()
-    listed = json.load(reply)['files'] if reply.status == HTTPStatus.OK else []
+    if reply.status != HTTPStatus.OK:
+        raise SystemExit(f'lock.py: the index answers {reply.status} {reply.reason} for {name}')
+    listed = json.load(reply)['files']
     found = sorted(set(digests(listed, version)))
     if not found:
         raise SystemExit(f'lock.py: the index has no file of {release} for Linux')

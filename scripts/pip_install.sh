@@ -28,6 +28,11 @@ awk -v names="$names" '
     name = $1
     sub(/==.*/, "", name)
     if (names == "" || index(names, " " name " ")) print $0 hashes[$1]
+    next
+  }
+  /^[a-z0-9]/ && !/^torch==/ {
+    print "sightplan: " FILENAME ": " $1 " has no hash; run scripts/lock.py --hashes" > "/dev/stderr"
+    exit 1
   }' requirements/hashes.txt "$lock" > "$hashed"
 
 install() {

@@ -300,6 +300,18 @@ def test_of_two_that_do_not_meet_one_is_restarted() -> None:
     assert graph.verdicts() == {'planner': True}
 
 
+def test_launchers_that_restart_in_vain_give_up() -> None:
+    """They choose the same node each time: none of them knows how often another was restarted."""
+    graph = Apart(arm=False, agent=False)
+    graph.hears['planner'].remove('agent')
+    for _ in range(RESTARTS):
+        graph.say(LOST_S + 2)
+        assert graph.verdicts() == {'planner': True}
+        graph.keepers['planner'].started('planner', 1)
+    graph.say(LOST_S + 2)
+    assert graph.verdicts() == {'planner': False}
+
+
 @pytest.mark.parametrize('line', [
     b'', b'\n', b'{', b'[]', b'3', b'{"node": "eyes"}', b'{"node": [], "pid": 3, "hears": []}',
     b'{"node": "eyes", "pid": 3, "hears": 7}', b'\xff\xfe',
@@ -326,6 +338,9 @@ def test_the_pipe() -> None:
     with Pipe(keeper) as pipe:
         reporter = Reporter({PIPE_VARIABLE: str(pipe.writing)})
         reporter.tell('eyes', ['agent'] * 2000, {})  # too long to be whole
+        reporter.tell('agent', [], {'eyes': {str(k) for k in range(2000)}})  # without the rest
+        while not has_said(keeper, 'agent'):
+            time.sleep(0.01)
         reporter.tell('agent', ['eyes'], {'eyes': {'agent'}})
         while not has_said(keeper, 'agent'):
             time.sleep(0.01)

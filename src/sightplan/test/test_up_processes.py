@@ -349,25 +349,27 @@ def test_domains_are_reserved_and_given_back() -> None:
 
 
 def test_nobody_else_starts_a_node_of_the_same_name_in_the_same_domain() -> None:
-    with own_names('250', ['agent', 'left/eyes']):
-        with own_names('251', ['agent']), own_names('250', ['eyes']):
+    agent, eyes = f'agent{os.getpid()}', f'left/eyes{os.getpid()}'
+    with own_names(250, [agent, eyes]):
+        with own_names(251, [agent]), own_names(250, [eyes.removeprefix('left/')]):
             pass
-        with pytest.raises(BusyError, match='has a node left/eyes in ROS domain 250: end it'), \
-                own_names('250', ['planner', 'left/eyes']):
+        with pytest.raises(BusyError, match=f'has a node {eyes} in ROS domain 250: end it'), \
+                own_names(250, [f'planner{os.getpid()}', eyes]):
             pass
-        with own_names('250', ['planner']):  # what was taken before is given back
+        with own_names(250, [f'planner{os.getpid()}']):  # what was taken before is given back
             pass
-    with own_names('250', ['agent']):
+    with own_names(250, [agent]):
         pass
 
 
 def test_a_graph_is_refused_where_another_has_its_nodes(
         prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f'n{os.getpid()}'
     monkeypatch.setenv('AMENT_PREFIX_PATH', str(prefix))
-    monkeypatch.setenv('ROS_DOMAIN_ID', '199')
-    node = NodeSpec(package='p', executable='waits', name='n')
+    monkeypatch.setenv('ROS_DOMAIN_ID', '0199')
+    node = NodeSpec(package='p', executable='waits', name=name)
     graph = Graph(description='One node', nodes=(node,), arguments=())
-    with own_names('199', ['n']), pytest.raises(BusyError, match='another "sightplan up"'):
+    with own_names(199, [name]), pytest.raises(BusyError, match='another "sightplan up"'):
         run_graph(graph, {})
 
 

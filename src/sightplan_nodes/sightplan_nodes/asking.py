@@ -49,7 +49,7 @@ def answer_request(name: str, read: Callable[[dict[str, Any]], R], make: Callabl
         finally:
             rclpy.try_shutdown()
     except SightplanError as error:
-        answer = {'error': str(error), 'code': type(error).code}
+        answer = {'error': without_secrets(str(error)), 'code': type(error).code}
     except Exception as error:
         said = refused_by_keys(error, os.environ)
         if not said:

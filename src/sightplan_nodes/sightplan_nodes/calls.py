@@ -41,8 +41,8 @@ _GONE_S = 0.3
 takes longer, it does not know the request [s]."""
 
 STOOD_STILL_S = 15.0
-"""A process that stood still for so long (paused, or on a computer that slept) may have been given
-up by the others, after 20 s with Fast DDS: then what was sent to it is lost [s]."""
+"""A process that stood still for so long, since somebody paused it, may have been given up by the
+others, after 20 s with Fast DDS: then what was sent to it is lost [s]."""
 _GRACE_S = 5.0  # for what came meanwhile to be taken
 
 _SHARED_S = 0.005
@@ -171,6 +171,15 @@ class _Process:
         self._found, self._first, self._seen = found, found(), time.monotonic()
         self._alone, self._ended = self._seen, False
         self._looked, self._stood_still, self._until = self._seen, 0.0, math.inf
+
+    @property
+    def gone(self) -> bool:
+        """Whether it has ended; else, if it is taken to have, this process stood still."""
+        return self._ended
+
+    def look(self) -> None:
+        """Be looking from now on: what nobody looked at for long did not stand still."""
+        self._looked = time.monotonic()
 
     def words(self, server: str, doing: str) -> str:
         """What to say once it has ended."""
@@ -484,9 +493,12 @@ class ActionCaller(_Caller):
         if not handle.accepted:
             raise WorldError(f'{self.server} refused a goal of {self._name}: it is busy')
         result = run_in_executor(self._node, handle.get_result_async, accept_timeout_s)
+        process.look()
         if not wait_for(result, timeout_s, lambda: cancelled() or process.ended()):
             asked = cancelled()
             if process.ended() and not asked:
+                if not process.gone:  # it goes on, for nobody
+                    self._node.executor.create_task(handle.cancel_goal_async)
                 raise InfrastructureError(process.words(self.server, f'ran {self._name}'))
             run_in_executor(self._node, handle.cancel_goal_async, cancel_timeout_s)
             if not wait_for(result, cancel_timeout_s, lambda: not self._is_there()):

@@ -432,9 +432,14 @@ class SimBridge(WorldNode):
         domain = domain_reference(domain)
         if domain not in self._worlds:
             world = self._make_world(domain, self._options)
+            self._worlds[domain] = world  # which is closed with the node, whatever comes
             if self._side is not None:
-                self._attach(domain, world)
-            self._worlds[domain] = world
+                try:
+                    self._attach(domain, world)
+                except Exception:
+                    del self._worlds[domain]
+                    getattr(world, 'close', lambda: None)()
+                    raise
         return self._worlds[domain]
 
     def _attach(self, domain: str, world: Any) -> None:

@@ -202,7 +202,7 @@ def main(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> No
     except Exception as error:
         said = refused_by_keys(error, os.environ)
         if said:
-            _say(None, make_node, SightplanError(said))
+            _say(None, make_node, SightplanError(f'{said} ({" ".join(str(error).split())})'))
         else:
             logging.getLogger(__name__).exception('the node broke')
     finally:

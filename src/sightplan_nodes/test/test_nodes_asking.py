@@ -14,7 +14,7 @@ REFUSED = 'create_client() failed to create response DataReader'
 
 
 @pytest.mark.parametrize(('error', 'keys', 'words', 'code', 'traceback'), [
-    (InputError('no such robot'), {}, 'no such robot', InputError.code, False),
+    (InputError('no robot token-of-42-letters'), {}, 'no robot [key]', InputError.code, False),
     (RuntimeError('token-of-42-letters broke'), {}, 'probe: RuntimeError: [key] broke', 1, True),
     (RuntimeError(REFUSED), {}, f'probe: RuntimeError: {REFUSED}', 1, True),
     (RuntimeError(REFUSED), {'ROS_SECURITY_ENABLE': 'true'}, 'probe: its keys do not allow', 1,

@@ -172,7 +172,7 @@ def _stale_interfaces(site: Site, prefix: Path) -> list[str]:
     # By contents, too: what is generated anew with the same contents keeps its time.
     ok, said = site.trial(_COMPARE.format(str(site.root / 'src' / 'sightplan_interfaces'),
                                           str(prefix / 'share' / 'sightplan_interfaces')))
-    stale: list[str] = json.loads(said) if ok else []
+    stale: list[str] = json.loads(said) if ok else [f'(cannot be compared: {said})']
     return stale
 
 
@@ -207,11 +207,11 @@ def check_workspace(site: Site) -> Check:
                  group='console_scripts')
              if not (libraries / point.name).is_file()]
     stale += _stale_interfaces(site, prefixes['sightplan_interfaces'])
-    if stale:
+    if stale and not stale[-1].startswith('('):
         return Check('workspace', False, f'older than its sources: {", ".join(stale)}',
                      site.build_command)
-    return Check('workspace', True, f'{len(PACKAGES)} packages in '
-                 f'{prefixes["sightplan_nodes"].parent}')
+    return Check('workspace', True, ' '.join([
+        f'{len(PACKAGES)} packages in {prefixes["sightplan_nodes"].parent}', *stale]))
 
 
 def check_interfaces(site: Site) -> Check:

@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sightplan.graphs import hearing
 from sightplan.graphs.hearing import Hearing, deaf, in_words
@@ -108,7 +109,9 @@ class Keeper:
             # What has been missing for less long, since a node started later, tells as well.
             lost = [one for one in missing if one.for_s >= hearing.LOST_S / 2]
             fixed = [name for name, may in self._may_restart.items() if not may]
-            node = deaf(lost, self._restarted, fixed)
+            # How often others were restarted is not known: each launcher has to choose the same.
+            own = all({one.listener, one.speaker} <= self._pids.keys() for one in lost)
+            node = deaf(lost, self._restarted if own else {}, fixed)
             if node not in self._pids:
                 return None
             words, count = in_words(node, lost), self._restarted[node]
@@ -175,9 +178,12 @@ class Reporter:
         """
         if self._pipe is None:
             return
-        line = json.dumps({'node': node, 'pid': os.getpid(), 'hears': hears, 'others': {
-            name: sorted(their) for name, their in others.items()}}).encode() + b'\n'
-        if len(line) <= _LONGEST:
-            with contextlib.suppress(OSError):
-                os.write(self._pipe, line)
+        said: dict[str, Any] = {'node': node, 'pid': os.getpid(), 'hears': hears}
+        passed_on = {'others': {name: sorted(their) for name, their in others.items()}}
+        for content in (said | passed_on, said):
+            line = json.dumps(content).encode() + b'\n'
+            if len(line) <= _LONGEST:
+                with contextlib.suppress(OSError):
+                    os.write(self._pipe, line)
+                return
 

@@ -55,9 +55,9 @@ _PORT_BASE = 32768  # where ROS's own domain_coordinator reserves domains, too
 SECURITY, STRATEGY, KEYSTORE, _OVERRIDE = (
     'ROS_SECURITY_ENABLE', 'ROS_SECURITY_STRATEGY', 'ROS_SECURITY_KEYSTORE',
     'ROS_SECURITY_ENCLAVE_OVERRIDE')
+"""The variables of SROS 2."""
 _REFUSAL = re.compile(r'could not create data (writer|reader)|security files|invalid allocator'
                       r'|failed to create \w+ Data(Writer|Reader)')
-"""The variables of SROS 2."""
 
 _PR_SET_PDEATHSIG = 1
 _TURN_S = 4.0  # before the next node is asked to stop
@@ -143,7 +143,7 @@ def reserved_domain() -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def own_names(domain: str, names: Iterable[str]) -> Iterator[None]:
+def own_names(domain: int, names: Iterable[str]) -> Iterator[None]:
     """The names of nodes in a ROS domain, which nobody else on this machine starts meanwhile.
 
     Two nodes of one name get each other's requests, and neither of two graphs works. A name is
@@ -162,8 +162,7 @@ def own_names(domain: str, names: Iterable[str]) -> Iterator[None]:
                     continue  # no abstract sockets here
                 raise BusyError(
                     f'another "sightplan up" on this machine has a node {name} in ROS domain '
-                    f'{domain}: end it, or give this graph a domain of its own (unset {_DOMAIN}: '
-                    'then it takes a free one)') from error
+                    f'{domain}: end it, or give this graph another {_DOMAIN}') from error
         yield
 
 
@@ -283,7 +282,7 @@ def run_graph(graph: Graph, values: Mapping[str, Value], revive: bool = False,
     """
     with contextlib.ExitStack() as stack:
         environment = graph_environment(os.environ, stack)
-        stack.enter_context(own_names(environment[_DOMAIN],
+        stack.enter_context(own_names(int(environment[_DOMAIN]),
                                       (node.full_name for node in graph.nodes)))
         keeper = Keeper({node.full_name: node.restarts for node in (whole or graph).nodes})
         pipe = stack.enter_context(Pipe(keeper))

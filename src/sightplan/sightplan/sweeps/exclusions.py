@@ -1,7 +1,8 @@
 """The entries ``exclude`` of a sweep's file: which cells they leave out, and what is wrong there.
 
-An entry that can leave nothing out is a mistake, and its cells would be run and paid for: so each
-of its fields must be one that cells have, and each of its values one that some cell has.
+A field or value that no cell has is a mistake, and the cells that were meant would be run and
+paid for. So each field must be one that cells have, and each value one that some cell has; whether
+a cell has all of an entry together is not checked.
 """
 
 from __future__ import annotations

@@ -149,7 +149,8 @@ def run_sweep(sweep: Sweep, out: Path, options: Options | None = None,
     start = time.monotonic()
     options = options or Options()
     out = out.expanduser().resolve()
-    check_sweep(sweep, options.graph)
+    if status(sweep, out)['done'] < sweep.episodes:
+        check_sweep(sweep, options.graph)
     with _locked(out) as command:
         before = status(sweep, out)['done']
         stages = _Stages(sweep, out, options, watcher or _Silent(), stopped, command)
