@@ -117,7 +117,8 @@ def probe(name: str, keys: dict[str, str], seconds: float = 4.0) -> dict:
         env=environment | transport_environment(environment),
         capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    answer: dict = json.loads(done.stdout.splitlines()[-1])
+    answer: dict = json.loads(next(  # DDS writes there, too
+        line for line in done.stdout.splitlines() if line.startswith('{"made"')))
     return answer
 
 
