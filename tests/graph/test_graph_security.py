@@ -34,6 +34,7 @@ ARGUMENTS = ('method:=oracle', 'split:=medium', 'backend:=noisy_oracle')
 PROBE = '''
 import json, sys, time
 import rclpy
+from rclpy.parameter import Parameter
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import Image
 from sightplan_interfaces.msg import PlanStamped
@@ -41,7 +42,9 @@ from sightplan_interfaces.srv import GetState, LoadProblem
 
 name, seconds = sys.argv[1], float(sys.argv[2])
 rclpy.init(args=[] if name == "stranger" else ["--ros-args", "--enclave", f"/{name}"])
-node = rclpy.create_node(name)
+node = rclpy.create_node(  # offers nothing, so that the graph is not disturbed
+    "probe", start_parameter_services=False,
+    parameter_overrides=[Parameter("start_type_description_service", value=False)])
 found = {"images": 0}
 
 def note(image):
@@ -65,7 +68,7 @@ print(json.dumps({
     "made": [what for what in ("camera", "truth", "load", "plan") if found[what] is not None],
     "ready": [what for what in ("truth", "load")
               if found[what] is not None and found[what].service_is_ready()],
-    "images": found["images"], "nodes": sorted(set(node.get_node_names()) - {name})}))
+    "images": found["images"], "nodes": sorted(set(node.get_node_names()) - {"probe"})}))
 '''
 
 
@@ -117,8 +120,8 @@ def probe(name: str, keys: dict[str, str], seconds: float = 4.0) -> dict:
         env=environment | transport_environment(environment),
         capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    answer: dict = json.loads(next(  # DDS writes there, too
-        line for line in done.stdout.splitlines() if line.startswith('{"made"')))
+    at = done.stdout.index('{"made"')  # DDS writes there, too, and ends no line
+    answer: dict = json.JSONDecoder().raw_decode(done.stdout[at:])[0]
     return answer
 
 

@@ -56,7 +56,7 @@ def answer_request(name: str, read: Callable[[dict[str, Any]], R], make: Callabl
             sys.stderr.write(without_secrets(traceback.format_exc()))
             said = f'{type(error).__name__}: {error}'
         answer = {'error': without_secrets(f'{name}: {said}'), 'code': SightplanError.code}
-    print(json.dumps(answer))
+    print(f'\n{json.dumps(answer)}')  # on a line of its own: DDS writes there, too
     return 0
 
 
