@@ -29,7 +29,6 @@ EPA), but the proof does not rest on them: a wrong one only proves less.
 
 from __future__ import annotations
 
-import itertools
 import os
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
@@ -348,7 +347,8 @@ class Bodies:
         scene = self._scenes.get(key)
         if scene is None or scene.around is not around:
             if len(self._scenes) >= _KEPT:
-                self._scenes = dict(itertools.islice(self._scenes.items(), 1, None))
+                # The gate asks from several threads: a list is made of a dict at once.
+                self._scenes = dict(list(self._scenes.items())[1:])
             scene = self._scenes[key] = self._make_scene(around)
         return scene
 
