@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.commands.frame import DONE, FAILED, Result, add_command
-from sightplan.model import SightplanError
+from sightplan.model import InfrastructureError, SightplanError
 
 PACKAGES = ('sightplan', 'sightplan_arm', 'sightplan_bringup', 'sightplan_interfaces',
             'sightplan_nodes', 'sightplan_sim')
@@ -160,7 +160,11 @@ def check_ros(site: Site) -> Check:
 
 
 def _stale_interfaces(site: Site, prefix: Path) -> list[str]:
-    """What was edited since the build, as far as it can be told."""
+    """What was edited since the build, as far as it can be told.
+
+    Raises:
+        InfrastructureError: it cannot be told.
+    """
     if site.root is None:
         return []
     if any(site.root.glob('install/.built-*')) and shutil.which('make'):
@@ -172,7 +176,9 @@ def _stale_interfaces(site: Site, prefix: Path) -> list[str]:
     # By contents, too: what is generated anew with the same contents keeps its time.
     ok, said = site.trial(_COMPARE.format(str(site.root / 'src' / 'sightplan_interfaces'),
                                           str(prefix / 'share' / 'sightplan_interfaces')))
-    stale: list[str] = json.loads(said) if ok else [f'(cannot be compared: {said})']
+    if not ok:
+        raise InfrastructureError(f'interfaces cannot be compared: {said}')
+    stale: list[str] = json.loads(said)
     return stale
 
 
@@ -206,12 +212,16 @@ def check_workspace(site: Site) -> Check:
              importlib.metadata.distribution('sightplan_nodes').entry_points.select(
                  group='console_scripts')
              if not (libraries / point.name).is_file()]
-    stale += _stale_interfaces(site, prefixes['sightplan_interfaces'])
-    if stale and not stale[-1].startswith('('):
+    unknown = ''
+    try:
+        stale += _stale_interfaces(site, prefixes['sightplan_interfaces'])
+    except InfrastructureError as error:
+        unknown = f' ({error})'
+    if stale:
         return Check('workspace', False, f'older than its sources: {", ".join(stale)}',
                      site.build_command)
-    return Check('workspace', True, ' '.join([
-        f'{len(PACKAGES)} packages in {prefixes["sightplan_nodes"].parent}', *stale]))
+    return Check('workspace', True, f'{len(PACKAGES)} packages in '
+                 f'{prefixes["sightplan_nodes"].parent}{unknown}')
 
 
 def check_interfaces(site: Site) -> Check:
