@@ -21,7 +21,7 @@ from sightplan.grounding.priors import FILE, check_calibrations
 from sightplan.model import InputError
 from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings, check_search
 from sightplan.runs import RunSettings, run
-from sightplan.runs.method_check import check_inference, check_method
+from sightplan.runs.method_check import check_inference, check_method, check_starts
 
 BLOCKS, HOME = load_domain('blocksworld'), load_domain('household')
 
@@ -87,6 +87,20 @@ def test_a_setting_that_cannot_work_is_bad_usage(problems, tmp_path, capsys, opt
                      *options])
     assert code == 2 and message in capsys.readouterr().err
     assert not (tmp_path / 'run/episodes.jsonl').exists()
+
+
+def test_a_start_that_breaks_a_rule_is_bad_usage(problems, tmp_path, capsys):
+    path = problems / 'p.pddl'
+    path.write_text(TWO_BLOCKS.replace('(:init', '(:init (on r r)'))
+    command = ['run', '--problems', str(problems), '--table', 'perfect', '--world-option',
+               'pictures=none', '--out', str(tmp_path / 'run'), '--method', 'belief']
+    assert cli.main(command) == 2
+    error = capsys.readouterr().err
+    assert f'{path}: begins in a state that the rule' in error and 'on r,r' in error
+    assert not (tmp_path / 'run/episodes.jsonl').exists()
+    method = check_method(RunSettings(method='belief', method_options={'constraints': False}),
+                          BLOCKS)
+    check_starts(method, BLOCKS, [('', BLOCKS.read_problem(path))])
 
 
 @pytest.mark.parametrize('search', ['short', 'optimal', 'lama-first', 'astar(blind())'])

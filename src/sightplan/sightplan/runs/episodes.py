@@ -62,6 +62,7 @@ from sightplan.runs.method_check import (
     check_instructions,
     check_method,
     check_sequence,
+    check_starts,
 )
 from sightplan.runs.rules import suite_of
 from sightplan.runs.settings import ALL_SPLITS, RunSettings, resolved_backend_options
@@ -191,6 +192,7 @@ class EpisodeWork:
         method = check_method(settings, self._domain)
         check_inference(method, self._domain, self.plan.pairs[0][1])
         check_sequence(method, self.plan.pairs)
+        check_starts(method, self._domain, self.plan.pairs)
         check_instructions(settings, self.plan.pairs)
         with ExitStack() as stack:
             self._world = world or closing(stack, worlds.make_world(

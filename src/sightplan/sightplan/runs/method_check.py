@@ -128,3 +128,37 @@ def check_inference(method: Any, domain: Domain, problem: Problem) -> None:
     from sightplan.agent.methods._estimators import Estimators
     setting = SimpleNamespace(model=domain.model(problem), problem=problem, domain=domain)
     make_filter(cast(Context, setting), Estimators('', method.constraints, method.priors), method)
+
+
+def check_starts(method: Any, domain: Domain, pairs: Iterable[tuple[str, Problem]]) -> None:
+    """Check that a method that relies on the domain's rules could ever believe the truth.
+
+    Args:
+        method: its settings.
+        domain: of the run.
+        pairs: split and problem of each episode.
+
+    Raises:
+        InputError: a problem begins in a state that a rule calls impossible; names both.
+    """
+    if not getattr(method, 'constraints', False):
+        return
+    from sightplan.grounding.constraint_learning import Sample, find_violation
+    from sightplan.grounding.constraints import instantiate, read_constraints
+    constraints, theories = read_constraints(domain), {}
+    for _, problem in pairs:
+        objects = tuple(sorted(problem.objects.items()))
+        if objects not in theories:
+            theories[objects] = instantiate(constraints, domain.schema, problem.objects)
+        if theories[objects].possible(problem.init):
+            continue
+        sample = Sample.of(problem, domain.schema, [problem.init])
+        for rule in constraints.rules:
+            found = None if rule.violation_rate else find_violation(rule, [sample])
+            if found is not None:
+                atoms = ', '.join(f'{"" if true else "not "}{atom}'
+                                  for atom, true in found.atoms.items())
+                raise InputError(
+                    f'{problem.source or problem.name}: begins in a state that the rule '
+                    f'{rule.name!r} of {constraints.source} calls impossible ({atoms}); correct '
+                    f'one of the two, or set constraints to false')

@@ -20,6 +20,7 @@ from sightplan.runs.method_check import (
     check_instructions,
     check_method,
     check_sequence,
+    check_starts,
 )
 from sightplan.sweeps.calibrations import check_recipe
 from sightplan.sweeps.cells import Cell, Sweep, cell_place, model_options
@@ -71,6 +72,7 @@ def _check_cell(cell: Cell, seen: set[str]) -> None:
     method = check_method(settings, plan.domain)
     check_inference(method, plan.domain, plan.pairs[0][1])
     check_sequence(method, plan.pairs)
+    check_starts(method, plan.domain, plan.pairs)
     check_instructions(settings, plan.pairs)
 
 
