@@ -864,7 +864,7 @@ def _finger_positions(robot: RobotConfig, model: Any, opening_m: float | None) -
     """
     gripper, q = robot.gripper, pinocchio.neutral(model)
     part = 1.0 if opening_m is None else float(np.clip(opening_m / gripper.open_m, 0.0, 1.0))
-    named = gripper.joint_at_closed + part * (gripper.joint_at_open - gripper.joint_at_closed)
+    named = gripper.joint_at(part * gripper.open_m)
     mimics = {joint.get('name'): joint.find('mimic') for joint in
               ElementTree.parse(robot.urdf).getroot().iter('joint')}  # noqa: S314  the user's own
     for number in range(1, model.njoints):

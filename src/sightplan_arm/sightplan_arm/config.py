@@ -257,6 +257,16 @@ class GripperConfig:
     settle_s: Annotated[Number, _between(0.05, 30.0)]
     hand: HandConfig
 
+    def joint_at(self, opening_m: float) -> float:
+        """Value of one joint when the fingers are so far apart [m or rad]."""
+        part = opening_m / self.open_m
+        return self.joint_at_closed + part * (self.joint_at_open - self.joint_at_closed)
+
+    def opening_at(self, joint: float) -> float:
+        """How far the fingers are apart where their joints are, below 0 past closed [m]."""
+        return (joint - self.joint_at_closed) / (self.joint_at_open
+                                                 - self.joint_at_closed) * self.open_m
+
 
 @dataclass(frozen=True, eq=False)
 class CameraConfig:

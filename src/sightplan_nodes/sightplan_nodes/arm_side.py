@@ -429,8 +429,7 @@ class ArmSide:
     def publish_joints(self, state: JointState) -> None:
         """Publish a measurement of all joints."""
         arm, gripper = self.robot.arm, self.robot.gripper
-        part = state.opening_m / gripper.open_m
-        finger = gripper.joint_at_closed + part * (gripper.joint_at_open - gripper.joint_at_closed)
+        finger = gripper.joint_at(state.opening_m)
         n = len(gripper.joints)
         self.joints_pub.publish(JointStateMsg(
             header=MESSAGES.header(round(state.stamp_s * 1e9), self.robot.base_frame),

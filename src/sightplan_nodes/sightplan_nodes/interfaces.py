@@ -136,6 +136,7 @@ def _sim_bridge(parameters: Values, values: Values) -> Interface:
     robot = load_robot(str(parameters.get('robot', 'panda')))
     heard = [topic.lstrip('/') for topic in (robot.arm.trajectory_topic,
                                              robot.gripper.trajectory_topic)]
+    heard.append(names.JOINT_COMMANDS)
     if parameters.get('lockstep'):
         heard.append(names.PACE)
     return found | _arm_side(node) | _all(Verb.SUBSCRIBE, *heard,

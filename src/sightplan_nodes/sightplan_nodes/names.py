@@ -62,6 +62,8 @@ PRESENCE = '/presence'
 """Every node says every second that it is there, and whom it hears (Heartbeat)."""
 DIAGNOSTICS = '/diagnostics'
 JOINT_STATES = 'joint_states'
+JOINT_COMMANDS = 'joint_commands'
+"""Where simulated hardware is told by real controllers where its joints are to be (JointState)."""
 SKILL_REPORT = 'skill_report'
 
 NEEDED_SERVICES = {

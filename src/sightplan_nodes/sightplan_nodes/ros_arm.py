@@ -172,11 +172,9 @@ class RosArm:
                 return None
             joints = [self._joints[name] for name in arm.joints]
             fingers = np.mean([self._joints[name].position for name in gripper.joints])
-            part = ((fingers - gripper.joint_at_closed)
-                    / (gripper.joint_at_open - gripper.joint_at_closed))
             return JointState(self._stamp_s, np.array([joint.position for joint in joints]),
                               np.array([joint.velocity for joint in joints]),
-                              max(0.0, float(part * gripper.open_m)))
+                              max(0.0, gripper.opening_at(float(fingers))))
 
     def state_age_s(self) -> float:
         """Seconds since the joint that was silent for longest was measured."""
@@ -214,8 +212,7 @@ class RosArm:
             WorldError: nobody is there to take it.
         """
         gripper = self._robot.gripper
-        part = opening_m / gripper.open_m
-        joint = gripper.joint_at_closed + part * (gripper.joint_at_open - gripper.joint_at_closed)
+        joint = gripper.joint_at(opening_m)
         self._fingers.send(JointTrajectoryMsg(
             joint_names=list(gripper.joints), points=[JointTrajectoryPoint(
                 positions=[joint] * len(gripper.joints),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sensor_msgs.msg import JointState as JointStateMsg
 from sightplan_interfaces import msg
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMsg
 
@@ -26,17 +28,23 @@ if TYPE_CHECKING:
 JOINTS_HZ = 100.0
 SENSOR_HZ = 30.0
 _LISTEN_S = 0.2
+_JUMP_RAD = 0.2  # so far from where a joint is, drivers take no position for it
 
 
 class SimulatedHardware:
     """Publishes the joints, and follows what others command.
 
     ``joint_states`` come 100 times a second. As soon as somebody is there who would publish to the
-    topic of the arm's or the gripper's controller, time passes by itself, as the world's setting
-    ``realtime_factor`` says, pictures are live, drawn by a process of their own, and skills are
-    the others' business. Pictures come 30 times a second, as a camera's do: until a new one is
-    drawn, the last one comes again, with its old stamp; none comes when that process has died.
-    The node's ``~/stop`` then brakes the arm, which follows no command until its ``~/rearm``.
+    topic of the arm's or the gripper's controller, or to ``joint_commands``, time passes by
+    itself, as the world's setting ``realtime_factor`` says, pictures are live, drawn by a process
+    of their own, and skills are the others' business. Pictures come 30 times a second, as a
+    camera's do: until a new one is drawn, the last one comes again, with its old stamp; none comes
+    when that process has died. The node's ``~/stop`` then brakes the arm, which follows no command
+    until its ``~/rearm``.
+
+    To ``joint_commands`` (JointState) controllers of one's own publish where each joint is to be
+    now, many times a second: this is then the robot behind the ``JointStateTopicSystem`` of
+    ros2_control.
 
     Args:
         node: whose names they are; the controllers' are those of the robot's file, in its
@@ -66,6 +74,10 @@ class SimulatedHardware:
         for topic, take in zip(self._topics, (self._follow, self._grip), strict=True):
             node.create_subscription(JointTrajectoryMsg, topic, take, qos.COMMANDS,
                                      callback_group=node.group)
+        node.create_subscription(JointStateMsg, names.JOINT_COMMANDS, self._servo, qos.DRIVER,
+                                 callback_group=node.group)
+        self._topics.append(names.JOINT_COMMANDS)
+        self._opening_m = math.nan
         self._bounds = Bounds() if lockstep else None
         self._taken: dict[str, int] = {}  # by node, the number of its newest command
         if lockstep:
@@ -165,11 +177,33 @@ class SimulatedHardware:
         try:
             order = _order(message, list(gripper.joints))
             where = float(np.mean([message.points[-1].positions[k] for k in order]))
-            part = ((where - gripper.joint_at_closed)
-                    / (gripper.joint_at_open - gripper.joint_at_closed))
-            self._world.arm.grip(part * gripper.open_m, gripper.force_n)
+            self._world.arm.grip(gripper.opening_at(where), gripper.force_n)
         except (WorldError, IndexError) as error:
             self._refuse(self._topics[1], error)
+
+    def _servo(self, message: JointStateMsg) -> None:
+        """Go where each joint is to be now."""
+        if self._stopped:
+            return
+        robot = self._world.robot
+        wanted = dict(zip(message.name, message.position))  # noqa: B905 - others' messages
+        at = np.array([wanted.get(name, math.nan) for name in robot.arm.joints])
+        fingers = [wanted[name] for name in robot.gripper.joints if name in wanted]
+        try:
+            if np.isfinite(at).all():
+                far = np.abs(at - self._world.arm.state().positions).max()
+                if far > _JUMP_RAD:  # as where a controller holds a place that the arm has left
+                    raise WorldError(f'a joint would jump by {far:.2f} rad')
+                self._world.arm.command(JointTrajectory(
+                    np.array([1.0 / JOINTS_HZ]), at[None], np.array([])))
+            opening_m = (robot.gripper.opening_at(float(np.mean(fingers))) if fingers
+                         else math.nan)
+            if math.isfinite(opening_m) and opening_m != self._opening_m:
+                self._opening_m = opening_m
+                self._world.arm.grip(opening_m, robot.gripper.force_n)
+        except WorldError as error:
+            self._node.get_logger().error(messages.text(
+                f'{names.JOINT_COMMANDS} are not followed: {error}'), throttle_duration_sec=1.0)
 
     def _refuse(self, topic: str, error: Exception) -> None:
         self._node.get_logger().error(messages.text(
