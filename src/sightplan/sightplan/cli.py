@@ -50,7 +50,12 @@ def make_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a sub-command; exit codes: 0 done, 1 failed, 2 bad usage."""
     argv = sys.argv[1:] if argv is None else argv
-    arguments = make_parser(argv).parse_args(argv)
+    parser = make_parser(argv)
+    arguments, left = parser.parse_known_args(argv)
+    if left and arguments.command == 'up' and all(':=' in word for word in left):
+        arguments.arguments += left  # argparse takes a list up to the next option only
+    elif left:
+        parser.error(f'unrecognized arguments: {" ".join(left)}')
     log_to_stderr(logging.INFO if arguments.verbose else logging.WARNING)
     try:
         code: int = arguments.main(arguments)

@@ -312,6 +312,68 @@ def test_launchers_that_restart_in_vain_give_up() -> None:
     assert graph.verdicts() == {'planner': False}
 
 
+def alone(may_restart: bool = True) -> tuple[Clock, Keeper]:
+    """A launcher of the planner, which hears nobody from the start."""
+    clock = Clock()
+    keeper = Keeper(dict.fromkeys(NODES, False) | {'planner': may_restart}, clock)
+    keeper.started('planner', 1)
+    return clock, keeper
+
+
+def planner_hears(keeper: Keeper, clock: Clock, seconds: float, hears=frozenset()) -> None:
+    say(told(keeper, {'planner': 1}), clock, {'planner': set(hears)}, seconds)
+
+
+OTHERS = {node: set(NODES) - {node, 'planner'} for node in NODES if node != 'planner'}
+
+
+@pytest.mark.parametrize('may_restart', [True, False])
+def test_who_hears_nobody_is_deaf_if_others_are_heard_beside_it(may_restart) -> None:
+    clock, keeper = alone(may_restart)
+    planner_hears(keeper, clock, LOST_S)
+    assert not keeper.alone()
+    planner_hears(keeper, clock, 1)
+    assert keeper.alone() and not keeper.alone(), 'one at a time'
+    keeper.heard_beside(OTHERS)
+    planner_hears(keeper, clock, LOST_S - 1)
+    assert keeper.verdict() is None, 'they may have started just now'
+    planner_hears(keeper, clock, 1)
+    verdict = keeper.verdict()
+    assert verdict and (verdict.node, verdict.restart) == ('planner', may_restart)
+    assert ('planner does not hear agent, arm, eyes, recorder and is not heard by agent, arm, '
+            'eyes, recorder, for 40 s') in verdict.words
+    keeper.started('planner', 1)
+    planner_hears(keeper, clock, 5)
+    assert keeper.verdict() is None and not keeper.alone()
+
+
+def test_who_hears_nobody_is_not_deaf_if_nobody_is_there_or_is_heard_in_time() -> None:
+    clock, keeper = alone()
+    times = []
+    for _ in range(3600):
+        planner_hears(keeper, clock, 1)
+        if keeper.alone():
+            times.append(round(clock.now - 100.0))
+            keeper.heard_beside({'console': {'rviz'}, 'planner': set()})  # none of the graph
+        assert keeper.verdict() is None
+    assert times[:4] == [21, 41, 81, 161] and times[-1] - times[-2] == 600, 'ever more seldom'
+    keeper.heard_beside(OTHERS)
+    planner_hears(keeper, clock, LOST_S - 1)
+    planner_hears(keeper, clock, 1, {'agent'})
+    planner_hears(keeper, clock, LOST_S - 1)
+    assert keeper.verdict() is None and not keeper.alone()
+
+
+def test_a_launcher_of_several_nodes_or_of_a_whole_graph_need_not_listen() -> None:
+    clock = Clock()
+    keeper, pids = kept(clock)
+    single = Keeper({'eyes': True}, clock)
+    single.started('eyes', 1)
+    say(told(keeper, pids), clock, {node: set() for node in NODES}, 3 * LOST_S)
+    say(told(single, {'eyes': 1}), clock, {'eyes': set()}, 3 * LOST_S)
+    assert not keeper.alone() and not single.alone()
+
+
 @pytest.mark.parametrize('line', [
     b'', b'\n', b'{', b'[]', b'3', b'{"node": "eyes"}', b'{"node": [], "pid": 3, "hears": []}',
     b'{"node": "eyes", "pid": 3, "hears": 7}', b'\xff\xfe',

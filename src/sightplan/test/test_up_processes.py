@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from sightplan import cli
 from sightplan.graphs.graph import Graph, NodeSpec
 from sightplan.graphs.up import (
     PROFILE,
@@ -40,9 +41,10 @@ nodes:
 '''
 IMPATIENT = '''
 import sys
-from sightplan.graphs import hearing
+from sightplan.graphs import hearing, up
 from sightplan.cli import main
 hearing.LOST_S = 0.5
+up._LISTENER = 'listener'
 sys.exit(main(sys.argv[1:]))
 '''
 GRAPH = '''
@@ -216,14 +218,16 @@ def hearing(prefix: Path):
     """Starts two nodes of which the first may be deaf, with little patience."""
     running: list[Up] = []
 
-    def start(may: str, hears: str) -> Up:
+    def start(may: str, hears: str, *more: str, heard_beside: object = None) -> Up:
         run = Up.__new__(Up)
+        (prefix / 'listener.py').write_text(f'print({json.dumps(heard_beside)!r})\n')
         file, run.log = prefix.parent / 'hearing.yaml', prefix.parent / 'hearing.txt'
         file.write_text(HEARING.replace('MAY', may))
         with run.log.open('wb') as log:
             run.process = subprocess.Popen(
-                [sys.executable, '-c', IMPATIENT, 'up', str(file), f'hears:={hears}'],
+                [sys.executable, '-c', IMPATIENT, 'up', str(file), f'hears:={hears}', *more],
                 env={**os.environ, 'AMENT_PREFIX_PATH': str(prefix), 'ROS_DOMAIN_ID': '7',
+                     'PYTHONPATH': f'{prefix}:{os.environ.get("PYTHONPATH", "")}',
                      'ROS_AUTOMATIC_DISCOVERY_RANGE': 'OFF'},
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                 start_new_session=True)
@@ -264,6 +268,24 @@ def test_a_deaf_node_that_must_not_be_restarted_ends_the_graph(hearing) -> None:
     assert run.wait() == 1
     assert run.text.count('[first] I am') == 1
     assert 'first does not hear last' in run.text and 'must not be restarted' in run.text
+
+
+def test_a_node_that_hears_nobody_is_restarted_if_others_are_heard_beside_it(hearing) -> None:
+    run = hearing('true', 'later', '--only=first', heard_beside={'hears': {'last': ['first']}})
+    run.until('[first] I am', 2)
+    assert 'first does not hear last, for' in run.text
+    run.process.send_signal(signal.SIGINT)
+    assert run.wait() == 1
+
+
+@pytest.mark.parametrize('heard', [{'hears': {}}, {'hears': {'console': []}}, {'hears': 3}, {}, 3])
+def test_a_node_that_hears_nobody_waits_where_nobody_is(hearing, heard) -> None:
+    run = hearing('true', 'never', '--only=first', heard_beside=heard)
+    run.until('[first] I am')
+    time.sleep(2.5)
+    assert run.process.poll() is None and run.text.count('] I am') == 1, run.text
+    run.process.send_signal(signal.SIGINT)
+    assert run.wait() == 1
 
 
 def test_what_a_node_started_is_ended_too(up) -> None:
@@ -311,6 +333,14 @@ def test_bad_usage_starts_nothing(up, first: str, arguments: tuple[str, ...],
     assert run.wait() == 2
     assert words in run.text
     assert 'waiting' not in run.text
+
+
+def test_options_may_stand_between_the_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(['up', 'experiment', '-s', 'split:=hard', 'seed:=1', '--ony'])
+    assert 'unrecognized arguments: ' in capsys.readouterr().err
+    assert cli.main(['up', 'experiment', 'seed:=1', '--only', 'nobody', 'seed:=x']) == 2
+    assert 'seed' in capsys.readouterr().err
 
 
 def test_a_missing_profile_is_loud(up, prefix: Path) -> None:

@@ -317,6 +317,7 @@ def main(args: Sequence[str] | None = None) -> int:
     if not (arguments.nodes or arguments.discovery or arguments.hears):
         parser.error('name a node, or give --discovery or --hears')
     found = [check_discovery(arguments.timeout)] if arguments.discovery else []
+    table: dict[str, frozenset[str]] = {}
     try:
         if arguments.nodes or arguments.hears:
             rclpy.init(args=['--ros-args', *enclave_arguments('health', os.environ)],
@@ -324,7 +325,8 @@ def main(args: Sequence[str] | None = None) -> int:
         if arguments.nodes:
             found += check(arguments.nodes, arguments.timeout)
         if arguments.hears:
-            found += who_hears_whom(listen(min(arguments.timeout, _LISTEN_S)))
+            table = listen(min(arguments.timeout, _LISTEN_S))
+            found += who_hears_whom(table)
     except InputError as error:
         sys.stderr.write(f'health: {error}\n')
         return USAGE
@@ -335,8 +337,9 @@ def main(args: Sequence[str] | None = None) -> int:
         sys.stderr.write(f'{item.node}: {item.reason}\n' if not item.healthy
                          else f'{item.node} {item.reason}\n')
     if arguments.json:
-        sys.stdout.write(json.dumps({'healthy': healthy, 'nodes': [
-            dataclasses.asdict(item) for item in found]}) + '\n')
+        sys.stdout.write(json.dumps({
+            'healthy': healthy, 'nodes': [dataclasses.asdict(item) for item in found],
+            'hears': {node: sorted(hears) for node, hears in table.items()}}) + '\n')
     return HEALTHY if healthy else UNHEALTHY
 
 

@@ -146,7 +146,9 @@ def present(*nodes: Node) -> Iterator[list[Presence]]:
 
 
 def test_nodes_say_whom_they_hear_and_that_they_end(
-        monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for function in ('init', 'try_shutdown'):  # ROS is there already
+        monkeypatch.setattr(health.rclpy, function, lambda **_: None)
     watcher = Watcher()
     with spinning(watcher):
         monkeypatch.setattr('sightplan_nodes.presence.PERIOD_S', 0.05)
@@ -155,8 +157,9 @@ def test_nodes_say_whom_they_hear_and_that_they_end(
             eventually(lambda: list(sim.ears.ages()) == ['eyes'], 'sim to hear')
             eventually(lambda: any(beat.node == 'eyes' and list(beat.hears) == ['hardware/sim']
                                    for beat in watcher.beats), 'eyes to say so')
-            table = health.listen(0.5)
-            assert table == {'eyes': {'hardware/sim'}, 'hardware/sim': {'eyes'}}
+            assert health.main(['--hears', '--json', '--timeout', '0.5']) == health.HEALTHY
+            table = json.loads(capsys.readouterr().out)['hears']
+            assert table == {'eyes': ['hardware/sim'], 'hardware/sim': ['eyes']}
             eventually(lambda: watcher.newest('eyes').get('hears_s_ago', '').startswith(
                 'hardware/sim '), 'the diagnostics')
             sim.close()

@@ -2,7 +2,8 @@
 
 Nodes say it through a pipe of their launcher, besides in their heartbeats: the pipe is there
 whatever becomes of DDS. Of nodes that another launcher keeps (a container each) they pass on what
-these say. The launcher (``up``) restarts or ends; here it is decided.
+these say. A node that hears nobody can pass nothing on; then a process beside it listens. The
+launcher (``up``) restarts or ends; here it is decided.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sightplan.graphs import hearing
-from sightplan.graphs.hearing import Hearing, deaf, in_words
+from sightplan.graphs.hearing import Hearing, Lost, deaf, in_words
 
 PIPE_VARIABLE = 'SIGHTPLAN_KEEPER_FD'
 """Tells a node the pipe (a file descriptor) into which it writes whom it hears."""
@@ -27,6 +28,8 @@ RESTARTS = 3
 """So often a node is restarted because it is deaf; then the graph ends."""
 SILENT_S = 30.0
 """A node that says nothing for so long hangs, or gets no processor time [s]."""
+_LISTEN_AGAIN_S = 600.0
+"""At least so often somebody listens beside a node that hears nobody [s]."""
 _LONGEST = 4096  # bytes of one message, which the kernel does not mix with others
 
 
@@ -57,17 +60,22 @@ class Keeper:
                 those that another launcher has started.
             clock: counts seconds.
         """
-        self._may_restart = may_restart
+        self._may_restart, self._clock = may_restart, clock
         self._lock = threading.Lock()
         self._hearing = Hearing(clock)
         self._pids: dict[str, int] = {}
         self._restarted: Counter[str] = Counter()
+        self._alone_since: float | None = None
+        self._listen_after_s = hearing.LOST_S
+        self._beside: dict[str, frozenset[str]] = {}
+        self._beside_since = 0.0
 
     def started(self, node: str, pid: int) -> None:
         """A node was started, perhaps again: what was said before is of another process."""
         with self._lock:
             self._pids[node] = pid
             self._hearing.forget(node)
+            self._not_alone()
 
     def read(self, line: bytes) -> None:
         """Take what a node has written.
@@ -82,6 +90,10 @@ class Keeper:
             with self._lock:
                 if self._pids.get(node) == said['pid']:
                     self._hearing.note(node, hears)
+                    if self._may_restart.keys() & set(hears):
+                        self._not_alone()
+                    elif self._alone_since is None:
+                        self._alone_since = self._clock()
                     for name in others.keys() & self._may_restart.keys() - self._pids.keys():
                         self._hearing.note(name, others[name])
 
@@ -97,21 +109,41 @@ class Keeper:
         with self._lock:
             return [node for node in self._hearing.silent(SILENT_S) if node in self._pids]
 
+    def alone(self) -> bool:
+        """Whether somebody has to listen beside the only node that is kept here.
+
+        That is so when it has heard nobody of the graph for long: the others may be gone, or the
+        cable out, or it is deaf. It is said once, and again after twice the time.
+        """
+        with self._lock:
+            if len(self._pids) != 1 or len(self._may_restart) < 2 or self._alone_since is None:
+                return False
+            alone_s = self._clock() - self._alone_since
+            if alone_s < self._listen_after_s or not self._hearing.table():
+                return False
+            self._listen_after_s = alone_s + min(alone_s, _LISTEN_AGAIN_S)
+            return True
+
+    def heard_beside(self, table: Mapping[str, Collection[str]]) -> None:
+        """Take whom a process on this computer hears that listened for the node.
+
+        Args:
+            table: by node, whom that hears.
+        """
+        with self._lock:
+            there = {node: frozenset(hears) for node, hears in table.items()
+                     if node in self._may_restart.keys() - self._pids.keys()}
+            if there and not self._beside:
+                self._beside_since = self._clock()
+            self._beside = there
+
     def verdict(self) -> Verdict | None:
         """The node of this launcher that is deaf, if one is; one after another.
 
         A restart is counted here.
         """
         with self._lock:
-            missing = [one for one in self._hearing.missing() if one.speaker in self._may_restart]
-            if not any(one.for_s >= hearing.LOST_S for one in missing):
-                return None
-            # What has been missing for less long, since a node started later, tells as well.
-            lost = [one for one in missing if one.for_s >= hearing.LOST_S / 2]
-            fixed = [name for name, may in self._may_restart.items() if not may]
-            # How often others were restarted is not known: each launcher has to choose the same.
-            own = all({one.listener, one.speaker} <= self._pids.keys() for one in lost)
-            node = deaf(lost, self._restarted if own else {}, fixed)
+            node, lost = self._deaf()
             if node not in self._pids:
                 return None
             words, count = in_words(node, lost), self._restarted[node]
@@ -124,6 +156,31 @@ class Keeper:
             self._restarted[node] += 1
             return Verdict(node, f'{words}: it is deaf; restarting it ({count + 1} of '
                            f'{RESTARTS})', True)
+
+    def _not_alone(self) -> None:
+        """Somebody is heard. The lock is held."""
+        self._alone_since, self._listen_after_s, self._beside = None, hearing.LOST_S, {}
+
+    def _deaf(self) -> tuple[str, list[Lost]]:
+        """The node to restart, of this launcher or not ('': none), and what is lost.
+
+        The lock is held.
+        """
+        if (self._alone_since is not None and self._beside
+                and self._clock() - self._beside_since >= hearing.LOST_S):  # or they just started
+            node, for_s = next(iter(self._pids)), self._clock() - self._alone_since
+            return node, [Lost(*pair, for_s) for other, hears in sorted(self._beside.items())
+                          for pair in ((node, other), (other, node))
+                          if pair[0] == node or node not in hears]
+        missing = [one for one in self._hearing.missing() if one.speaker in self._may_restart]
+        if not any(one.for_s >= hearing.LOST_S for one in missing):
+            return '', []
+        # What has been missing for less long, since a node started later, tells as well.
+        lost = [one for one in missing if one.for_s >= hearing.LOST_S / 2]
+        fixed = [name for name, may in self._may_restart.items() if not may]
+        # How often others were restarted is not known: each launcher has to choose the same.
+        own = all({one.listener, one.speaker} <= self._pids.keys() for one in lost)
+        return deaf(lost, self._restarted if own else {}, fixed), lost
 
 
 class Pipe:

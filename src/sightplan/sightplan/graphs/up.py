@@ -62,6 +62,7 @@ _REFUSAL = re.compile(r'could not create data (writer|reader)|security files|inv
 _PR_SET_PDEATHSIG = 1
 _TURN_S = 4.0  # before the next node is asked to stop
 _PATIENCE = ((signal.SIGTERM, 6.0), (signal.SIGKILL, 5.0))  # after the polite signal
+_LISTENER = 'sightplan_nodes.health'
 _COLOURS = (36, 32, 33, 35, 34, 31)
 
 
@@ -329,6 +330,7 @@ class _Run:
         self._wake = threading.Event()
         self._stop_signal = 0
         self._print_lock = threading.Lock()
+        self._listener: subprocess.Popen[bytes] | None = None
         self._killed = False
         self.ended_by = ''
         self.reason = ''
@@ -348,6 +350,9 @@ class _Run:
             for process in self._processes:
                 process.signal(signal.SIGKILL)  # whatever is left of its group
                 process.popen.wait()
+            if self._listener is not None:
+                self._listener.kill()
+                self._listener.communicate()
             for process in self._processes:
                 for reader in process.readers:
                     reader.join(2.0)
@@ -468,6 +473,7 @@ class _Run:
             self._say(f'{name} has said nothing for {SILENT_S:.0f} s: it hangs, or this computer '
                       'is too busy')
         self._silent = silent
+        self._listen_beside()
         verdict = self._keeper.verdict()
         if verdict is None:
             return True
@@ -479,6 +485,20 @@ class _Run:
         self._say(verdict.words)
         self._restart([process.name for process in self._processes].index(verdict.node))
         return True
+
+    def _listen_beside(self) -> None:
+        """Hear, for a node that hears nobody, whether others are there."""
+        if self._listener is None:
+            if self._keeper.alone():
+                self._listener = subprocess.Popen(
+                    [sys.executable, '-m', _LISTENER, '--hears', '--json'],
+                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                    env=dict(self._environment), start_new_session=True)
+        elif self._listener.poll() is not None:
+            said, _ = self._listener.communicate()
+            self._listener = None
+            with contextlib.suppress(ValueError, LookupError, TypeError, AttributeError):
+                self._keeper.heard_beside(json.loads(said.splitlines()[-1])['hears'])
 
     def _stop_all(self, polite: int) -> None:
         """Ask the nodes to stop, last started first; insist where that does not help."""
