@@ -194,8 +194,7 @@ class SimulatedHardware:
                 far = np.abs(at - self._world.arm.state().positions).max()
                 if far > _JUMP_RAD:  # as where a controller holds a place that the arm has left
                     raise WorldError(f'a joint would jump by {far:.2f} rad')
-                self._world.arm.command(JointTrajectory(
-                    np.array([1.0 / JOINTS_HZ]), at[None], np.array([])))
+                self._world.arm.servo(at)
             opening_m = (robot.gripper.opening_at(float(np.mean(fingers))) if fingers
                          else math.nan)
             if math.isfinite(opening_m) and opening_m != self._opening_m:

@@ -77,6 +77,52 @@ class TrajectoryController:
         return self._spline.at(piece, t - self._times[piece])[:2]
 
 
+class SetPointController:
+    """Leads joints to set points that another controller gives many times a second.
+
+    As drives do, it smooths them (a low pass of second order, critically damped), within what
+    joints may do: set points come by the wall's clock, and on a busy computer simulated time stands
+    now and then, and catches up. Joints are 2 / 60 s behind their set points.
+
+    Args:
+        positions: (N,) where the joints are led now [rad].
+        velocities: (N,) how fast [rad/s].
+        fastest: (N,) limits of that [rad/s].
+        strongest: (N,) limits of the acceleration [rad/s2].
+    """
+
+    _CORNER_RAD_S = 60.0
+
+    def __init__(self, positions: Vector, velocities: Vector, fastest: Vector,
+                 strongest: Vector) -> None:
+        self._at, self._speed, self._goal = positions, velocities, positions
+        self._fastest, self._strongest = fastest, strongest
+
+    def start(self, positions: Vector) -> None:
+        """The next set point, (N,) [rad].
+
+        Raises:
+            WorldError: there are other joints, or a number is not finite.
+        """
+        if np.shape(positions) != np.shape(self._at) or not np.isfinite(positions).all():
+            raise WorldError(f'{positions} are no positions of {len(self._at)} joints')
+        self._goal = np.array(positions, dtype=np.float64)
+
+    def step(self, duration_s: float) -> tuple[Vector, Vector]:
+        """Let time pass; returns where the joints should be then, and how fast they should move.
+
+        Args:
+            duration_s: of one step of the physics.
+        """
+        corner = self._CORNER_RAD_S
+        wanted = corner * (corner * (self._goal - self._at) - 2.0 * self._speed)
+        self._speed = np.clip(
+            self._speed + duration_s * np.clip(wanted, -self._strongest, self._strongest),
+            -self._fastest, self._fastest)
+        self._at = self._at + duration_s * self._speed
+        return self._at, self._speed
+
+
 def _checked(trajectory: JointTrajectory, n: int) -> tuple[Vector, Vector, Vector]:
     """Times (K,), positions (K, N) and velocities (K, N) or (0, N) of a sound trajectory."""
     times = np.asarray(trajectory.times_s, dtype=np.float64)

@@ -23,7 +23,11 @@ from sightplan_arm.config import RobotConfig
 from sightplan_arm.geometry import quaternion_from_rotation
 from sightplan_arm.hardware import JointState, JointTrajectory, Vector
 from sightplan_arm.kinematics import Kinematics
-from sightplan_sim.arm.controller import GripperController, TrajectoryController
+from sightplan_sim.arm.controller import (
+    GripperController,
+    SetPointController,
+    TrajectoryController,
+)
 from sightplan_sim.arm.meshes import is_panda, panda_folder, read_urdf
 from sightplan_sim.arm.settings import HardwareSettings
 from sightplan_sim.bullet import Bullet
@@ -104,6 +108,7 @@ class SimulatedArm(Closing):
         self._after_step: list[Callable[[], None]] = []
         self._blocks: dict[str, int] = {}
         self._closely = False
+        self._set_points: SetPointController | None = None  # in place of a trajectory
         self.reset({})
 
     # --- protocol Arm -------------------------------------------------------------------------
@@ -127,6 +132,7 @@ class SimulatedArm(Closing):
         with self._lock:
             positions, velocities, _ = self._read()
             self._controller.start(trajectory, self.now_s(), positions, velocities)
+            self._set_points = None
 
     def grip(self, opening_m: float, force_n: float) -> None:
         """Move the fingers from now on; see ``GripperController``."""
@@ -170,6 +176,16 @@ class SimulatedArm(Closing):
                 self._passed.notify_all()
             left -= steps
 
+    def servo(self, positions: Vector) -> None:
+        """Be led to somewhere else from now on; see ``SetPointController``."""
+        with self._lock:
+            if self._set_points is None:
+                limits = self.robot.arm
+                self._set_points = SetPointController(
+                    *self._controller.desired(self.now_s()), limits.max_velocity,
+                    limits.stop_acceleration)
+            self._set_points.start(positions)
+
     def run(self) -> None:
         """Let time pass by itself from now on, ``realtime_factor`` times as fast as the wall's."""
         if self._thread is None:
@@ -188,6 +204,7 @@ class SimulatedArm(Closing):
             self._build(blocks)
             park = np.array(self.robot.arm.park, dtype=np.float64)
             self._controller = TrajectoryController(park)
+            self._set_points = None
             self._gripper = GripperController(
                 self.robot.gripper.open_m, self.robot.gripper.open_m, 2 * FINGER_M_S, FINGER_N)
             self._noise = np.random.default_rng([seed, 0x61726D])
@@ -273,7 +290,8 @@ class SimulatedArm(Closing):
         bullet, body = self._bullet, self._body
         self._look_closely(any(bullet.getBaseVelocity(one)[0][2] < -_FALLING_M_S
                                for one in self._blocks.values()))
-        at, speed = self._controller.desired(self.now_s() + self._step_s)
+        at, speed = (self._controller.desired(self.now_s() + self._step_s)
+                     if self._set_points is None else self._set_points.step(self._step_s))
         bullet.setJointMotorControlArray(
             body, self._arm_joints, bullet.POSITION_CONTROL, targetPositions=at,
             targetVelocities=speed, forces=self._efforts, positionGains=self._gains,
