@@ -543,6 +543,20 @@ def test_bad_usage_is_exit_code_2_with_a_message(command, capsys, arguments):
     assert 'sightplan run: ' in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(('arguments', 'words'), [
+    (['--backend', 'embedded', '--table', 'perfect'], 'noisy_oracle, not embedded'),
+    (['--backend', 'noisy_critic', '--table', 'perfect'], 'noisy_oracle, not noisy_critic'),
+    (['--table', 'perfect', '--backend-option', 'table=gpt-4.1'], 'say the same'),
+    (['--suite', 'predicates', '--method', 'ask', '--rerun', 'x.rrd'], 'shows episodes'),
+    (['--table', 'perfect', '--method', 'ground', '--goal', 'pictured', '--world-option',
+      'pictures=none'], 'goal=told')])
+def test_what_cannot_go_together_is_bad_usage(tmp_path, monkeypatch, capsys, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(['run', *arguments, '--out', 'r', '--episodes', '1']) == 2
+    assert words in capsys.readouterr().err
+    assert not list(tmp_path.glob('**/episodes.jsonl')) and not list(tmp_path.glob('*.rrd'))
+
+
 @pytest.mark.parametrize('arguments', [
     ['--method', 'magic'], ['--backend', 'magic'], ['--domain', 'magic'], ['--episodes', 'x'],
     ['--nonsense']])

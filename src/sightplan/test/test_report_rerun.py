@@ -235,6 +235,8 @@ def test_a_run_is_shown_while_it_goes(tmp_path, monkeypatch, capsys):
         line['questions'] for line in lines)
     assert sum('Ended' in text for text in found.texts('episode')) == 2
     assert 'truth' not in found.rows
+    assert main(['run', '--rerun', 'y.rrd', '--split', 'simpl', '--out', 'other']) == 2
+    assert 'simpl' in capsys.readouterr().err and not (tmp_path / 'y.rrd').exists()
     assert main(['run', '--rerun', 'x.rrd', '--out', 'other']) == 2
     assert 'exists already' in capsys.readouterr().err
     assert not (tmp_path / 'other').exists()

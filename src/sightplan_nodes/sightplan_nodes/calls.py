@@ -25,7 +25,13 @@ from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
 from rclpy.task import Future
 
-from sightplan.model import CancelledError, DeadlineError, InfrastructureError, WorldError
+from sightplan.model import (
+    CancelledError,
+    DeadlineError,
+    InfrastructureError,
+    SpendingCapError,
+    WorldError,
+)
 from sightplan_nodes.beside import Beside, take_reply
 from sightplan_nodes.failures import raise_error
 
@@ -369,6 +375,20 @@ class ServiceCaller(_Caller):
         self._asking = _Client(node, srv_type, name, server)
         super().__init__(node, self._asking.client.srv_name, server, 'service')
         self._repeatable = repeatable
+
+    def checked(self, request: Any, timeout_s: float,
+                cancelled: Callable[[], bool] = never) -> Any:
+        """What a call gives; contract in the base class.
+
+        A server that is stopped may give up as one does whose client wants no more; here nobody
+        has said so, and whoever asked must not take it for that.
+        """
+        try:
+            return super().checked(request, timeout_s, cancelled)
+        except CancelledError as error:
+            if isinstance(error, SpendingCapError) or cancelled():
+                raise
+            raise InfrastructureError(f'{error}, although nobody cancelled it') from error
 
     def _is_there(self) -> bool:
         return self._asking.is_there()

@@ -361,6 +361,8 @@ class ExperimentNode(Node):
         broken: SightplanError | None = None
         begun = False
 
+        missing: list[SightplanError | None] = []  # why episodes left no line, though others go on
+
         def make(batch: Sequence[EpisodeSpec], _: Callable[[], bool]) -> Sequence[Line]:
             nonlocal broken, begun
             line: Line | None = None
@@ -377,10 +379,14 @@ class ExperimentNode(Node):
                 # on spending is reached will not either, nor will an arm that was stopped move.
                 if isinstance(error, (DeadlineError, CancelledError, StoppedError)):
                     broken = error
+                elif line is None:
+                    missing.append(error)
             return () if line is None else (line,)
 
         walk(plan.items, set(reply.committed), make, lambda line: None,  # the recorder commits
              cancelled=lambda: broken is not None, progress=progress.item)
+        if missing:
+            broken = broken or missing[-1]
         notes = {'planned': len(plan.items), **plan.notes, 'problems_skipped': plan.skipped,
                  'interrupted': broken is not None,
                  'stopped_by': '' if broken is None or self._cancelled() else str(broken)}

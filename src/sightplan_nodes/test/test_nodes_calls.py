@@ -16,12 +16,19 @@ from rclpy.node import Node
 from rclpy.service import Service
 from rclpy.task import Future
 from sightplan_interfaces.action import ExecuteSkill
+from sightplan_interfaces.srv import Plan
 from std_srvs.srv import Trigger
 
 from nodes_testing import LIMIT_S, eventually, spinning
-from sightplan.model import CancelledError, DeadlineError, InfrastructureError
+from sightplan.model import (
+    CancelledError,
+    DeadlineError,
+    InfrastructureError,
+    SpendingCapError,
+)
 from sightplan_nodes import calls
 from sightplan_nodes.calls import ActionCaller, ServiceCaller, introduce, never, run_in_executor
+from sightplan_nodes.failures import fill_error
 
 SERVICE = 'server/do'
 
@@ -182,6 +189,22 @@ def test_a_silent_server_is_named() -> None:
                 call(Trigger.Request(), LIMIT_S, lambda: True)
         assert not introduce(client, 'server', 0.3)
     server.destroy_node()
+
+
+@pytest.mark.parametrize(('given', 'wanted', 'raised'), [
+    (CancelledError('cancelled while waiting for sim'), False, InfrastructureError),
+    (CancelledError('cancelled while waiting for sim'), True, CancelledError),
+    (SpendingCapError('the limit is reached'), False, SpendingCapError)])
+def test_a_server_that_gives_up_by_itself_was_not_cancelled(
+        monkeypatch: pytest.MonkeyPatch, given: Exception, wanted: bool,
+        raised: type[Exception]) -> None:
+    client = Node('client')
+    call = ServiceCaller(client, Plan, SERVICE, 'server')
+    monkeypatch.setattr(ServiceCaller, '__call__', lambda *_: fill_error(Plan.Response(), given))
+    with pytest.raises(raised, match=str(given)) as caught:
+        call.checked(Plan.Request(), LIMIT_S, lambda: wanted)
+    assert type(caught.value) is raised
+    client.destroy_node()
 
 
 def test_a_goal_is_sent_once_its_reply_will_come(losses: Losses) -> None:

@@ -27,6 +27,7 @@ from sightplan.domains import load_domain
 from sightplan.metrics import measures
 from sightplan.model import (
     BusyError,
+    CancelledError,
     DeadlineError,
     InputError,
     SpendingCapError,
@@ -132,7 +133,7 @@ class Others:
             await future
         error = self.errors.get(len(self.goals))
         stop = ('plan_done' if error is None else
-                'cancelled' if isinstance(error, SpendingCapError) else 'error')
+                'cancelled' if isinstance(error, CancelledError) else 'error')
         line = {'id': goal.episode_id, 'kind': 'episode', 'stop': stop, 'cause': None,
                 'measures': {'solved': 1.0 if error is None else None}, 'error': str(error),
                 'steps': 3, 'seconds': 1.0}
@@ -268,6 +269,18 @@ def test_an_error_of_one_episode_does_not_stop_the_others(made: Callable, capsys
         assert ended(node) == 0
     assert len(others.goals) == 3
     assert 'not scored (fell over)' in capsys.readouterr().err
+
+
+def test_an_episode_that_another_cancels_is_missing_in_the_end(made: Callable, capsys) -> None:
+    """It leaves no line, so that the run is not done, and says so."""
+    others = Others()
+    others.errors[2] = CancelledError('another client wanted no more of it')
+    with made(others) as (node, _):
+        assert ended(node) == 1
+    assert len(others.goals) == 3, 'the others are run'
+    assert others.finished[0]['interrupted'] is True
+    said = capsys.readouterr().err
+    assert 'cancelled by someone else' in said and 'broken off after' in said
 
 
 def test_a_silent_node_stops_the_run(made: Callable, capsys) -> None:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sightplan.model import WorldError
 from sightplan_arm.hardware import JointTrajectory
 from sightplan_arm.trajectories import sample
-from sightplan_sim.arm.controller import GripperController, TrajectoryController
+from sightplan_sim.arm.controller import (
+    GripperController,
+    SetPointController,
+    TrajectoryController,
+)
 
 N = 3
 
@@ -104,3 +110,27 @@ def test_the_gripper_moves_at_its_speed_within_its_opening():
 def test_the_gripper_refuses_what_is_no_number(opening, force):
     with pytest.raises(WorldError, match='cannot go'):
         GripperController(0.08, 0.08, 0.2, 40.0).start(opening, force)
+
+
+@given(st.lists(st.tuples(st.floats(-2.0, 2.0), st.integers(1, 40)), min_size=1, max_size=12))
+def test_set_points_are_reached_within_the_limits(set_points):
+    fastest, strongest, step_s = np.array([1.0, 2.0]), np.array([10.0, 30.0]), 1 / 128
+    controller = SetPointController(np.zeros(2), np.zeros(2), fastest, strongest)
+    at, speed = np.zeros(2), np.zeros(2)
+    for goal, steps in [*set_points, (0.5, 128 * 8)]:
+        controller.start(np.full(2, goal))
+        for _ in range(steps):
+            now, new = controller.step(step_s)
+            assert (np.abs(new) <= fastest + 1e-9).all()
+            assert (np.abs(new - speed) <= strongest * step_s + 1e-9).all()
+            assert np.allclose(now - at, new * step_s)
+            at, speed = now, new
+    assert np.allclose(at, 0.5, atol=1e-3) and np.allclose(speed, 0.0, atol=1e-2)
+
+
+@pytest.mark.parametrize('positions', [np.zeros(3), np.array([0.0, np.nan])])
+def test_what_is_no_set_point_changes_nothing(positions):
+    controller = SetPointController(np.zeros(2), np.zeros(2), np.ones(2), np.ones(2))
+    with pytest.raises(WorldError, match='no positions of 2 joints'):
+        controller.start(positions)
+    assert np.allclose(controller.step(0.01), 0.0)

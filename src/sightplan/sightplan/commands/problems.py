@@ -374,8 +374,9 @@ def _looker(world: World, domain: Domain, arguments: argparse.Namespace,
         InputError: the world has no such picture.
     """
     if not getattr(world, 'pictures', True):
-        raise InputError(f'the world of {domain.name} draws no pictures with these options '
-                         '(leave out --world-option pictures=none)')
+        asked = any(option.startswith('pictures=') for option in arguments.world_option)
+        raise InputError(f'the world of {domain.name} draws no pictures' + (
+            ' with these options (leave out --world-option pictures=none)' if asked else ''))
     overview: Callable[[int], NDArray[np.uint8]] | None = (
         getattr(world, 'overview', None) if arguments.overview else None)
     if arguments.overview and overview is None:

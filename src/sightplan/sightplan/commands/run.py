@@ -19,7 +19,7 @@ from sightplan.commands.frame import (
 )
 from sightplan.commands.progress import EpisodeBar
 from sightplan.metrics import measures
-from sightplan.model import settings_fields
+from sightplan.model import InputError, settings_fields
 
 _EXAMPLES = """\
 examples:
@@ -36,6 +36,8 @@ results (in --out): run.json (what was run), episodes.jsonl (a line per finished
 summary.json (scores); with --bags, bags/ (all that happened, for "sightplan replay" and viewers).
 The same command with the same --out takes up a run that was broken off.
 """
+
+_OF_TABLES = 'noisy_oracle'
 
 
 def add_parser(subparsers: Any) -> None:
@@ -70,10 +72,11 @@ def add_parser(subparsers: Any) -> None:
     what.add_argument('--method-option', action='append', default=[], metavar='KEY=VALUE',
                       help='setting of the method (repeatable), such as on_unparsed=stop')
     add(what, 'backend', choices=backend_names())
+    parser.set_defaults(backend=None)  # so that one that is given is told from none
     what.add_argument('--backend-option', action='append', default=[], metavar='KEY=VALUE',
                       help='setting of the backend (repeatable)')
     add(what, 'answers', choices=tuple(PARSERS))
-    what.add_argument('--table', metavar='NAME', help='short for --backend noisy_oracle '
+    what.add_argument('--table', metavar='NAME', help=f'short for --backend {_OF_TABLES} '
                       '--backend-option table=NAME: "perfect", a model such as gpt-4.1, or the '
                       'path of a .json or .yaml file')
     what.add_argument('--world-option', action='append', default=[], metavar='KEY=VALUE',
@@ -118,10 +121,17 @@ def settings_from(arguments: argparse.Namespace) -> Any:
     from sightplan.runs.suite import sample_suite
     from sightplan.vlm.api import backend_settings
     values = {f.name: getattr(arguments, f.name) for f in settings_fields(RunSettings)}
+    if values['backend'] is None:
+        values['backend'] = RunSettings().backend if arguments.table is None else _OF_TABLES
     domain = values.pop('domain')
     pairs = list(arguments.backend_option)
     if arguments.table is not None:
-        values['backend'] = 'noisy_oracle'
+        if values['backend'] != _OF_TABLES:
+            raise InputError(f'--table is for --backend {_OF_TABLES}, not {values["backend"]}; '
+                             'leave one of the two out')
+        if any(pair.startswith('table=') for pair in pairs):
+            raise InputError('--table and --backend-option table=NAME say the same; leave one of '
+                             'the two out')
         pairs.append(f'table={arguments.table}')
     suite = sample_suite(values['suite'], values['split'])
     samples = None if suite is None else suite.module('samples')
@@ -146,8 +156,12 @@ def run_episodes(arguments: argparse.Namespace) -> Result:
     """Run and show; returns the summary, and 1 if the run was broken off or nothing is scored."""
     from sightplan.report.rerun_log import RerunLog
     from sightplan.runs import run
+    from sightplan.runs.suite import sample_suite
     with stop_flag() as stop, ExitStack() as stack:
         settings = settings_from(arguments)
+        if arguments.rerun and sample_suite(settings.suite, settings.split) is not None:
+            raise InputError(f'--rerun shows episodes, and split {settings.split!r} of suite '
+                             f'{settings.suite} has samples; leave it out')
         bar = stack.enter_context(ProgressBar())
         viewers = [stack.enter_context(RerunLog(target))
                    for target in (arguments.rerun,) if target]
@@ -282,7 +296,7 @@ class ProgressBar(EpisodeBar):
                 self.say(f'[{self.done}/{self.total}] {text}, ETA {self.time_left}')
             return
         verdict = ('solved' if _good(line) else 'not solved') if measures.scored(line) else (
-            f'not scored ({line["error"]})')
+            f'not scored ({line["error"] or "there is no ground truth"})')
         self.say(f'[{self.done}/{self.total}] {line["id"]}: {verdict}, '
                  f'{line["steps"]} actions, {line["stop"]}, {line["seconds"]:.1f} s, '
                  f'ETA {self.time_left}')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 from pathlib import Path
@@ -87,8 +88,9 @@ def _wrong(item: Any, kind: type) -> str:
     if item['type'] == 'missing':
         return f'{place} is missing (add it)'
     if item['type'] in ('extra_forbidden', 'unexpected_keyword_argument'):
-        fields: Any = getattr(kind, 'model_fields', None) or getattr(
-            kind, '__dataclass_fields__', ())
+        fields: Any = getattr(kind, 'model_fields', None) or [
+            field.name for field in (dataclasses.fields(kind) if dataclasses.is_dataclass(kind)
+                                     else ())]
         known = f' (known: {", ".join(fields)})' if len(item['loc']) == 1 else ''
         return f'{place} is unknown{known}; remove it, or correct its name'
     reason = excerpt(item['msg'].removeprefix('Value error, '), _MOST_WORDS)

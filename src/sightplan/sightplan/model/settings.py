@@ -98,5 +98,7 @@ def check_settings(settings: Any, source: str = '') -> None:
         if isinstance(value, (int, float)) and not (
                 (field.low is None or value >= field.low)
                 and (field.high is None or value <= field.high)):
-            raise InputError(f'{where}{field.name} = {value!r} is out of bounds '
-                             f'[{field.low}, {field.high}]: {field.description}')
+            bounds = ' and '.join(f'{words} {bound}' for words, bound in (
+                ('at least', field.low), ('at most', field.high)) if bound is not None)
+            raise InputError(f'{where}{field.name} = {value!r} is out of bounds, it must be '
+                             f'{bounds}: {field.description}')

@@ -61,6 +61,14 @@ _TIMERS = (-signal.SIGPROF, -signal.SIGALRM)
 _FAST_DOWNWARD = 'fast-downward'
 _BAD_SEARCH = 33  # exit code of Fast Downward for a search that it cannot read
 _START_TIMEOUT_S = 60.0
+_TINY_DOMAIN = """\
+(define (domain tiny) (:requirements :strips :typing) (:types thing)
+  (:predicates (done ?t - thing))
+  (:action do :parameters (?t - thing) :precondition () :effect (done ?t)))
+"""
+_TINY_PROBLEM = """\
+(define (problem tiny) (:domain tiny) (:objects t - thing) (:init) (:goal (done t)))
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +128,19 @@ class FastDownwardPlanner:
         self._lock = threading.Lock()
         self._worker: _Worker | None = None
         self._closed = False
+        if self.settings.search not in SEARCHES and self.settings.engine == _FAST_DOWNWARD:
+            self._try_search()
+
+    def _try_search(self) -> None:
+        """Have Fast Downward read the search, which is none of ours, before it matters.
+
+        Raises:
+            InputError: it cannot be used.
+        """
+        result = self.plan(PlanningTask(_TINY_DOMAIN, _TINY_PROBLEM), _START_TIMEOUT_S)
+        if result.status is PlanningStatus.CRASHED:
+            self.close()
+            raise InputError(f'planner: {result.message}')
 
     def __enter__(self) -> FastDownwardPlanner:
         return self

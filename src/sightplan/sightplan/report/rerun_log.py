@@ -124,10 +124,10 @@ class RerunLog:
         """
         check_target(target)
         self._rr = _rerun()
-        self._truth = truth
+        self._truth, self._target = truth, target
         self._to_file = target.endswith(SUFFIX)
         self._stream = self._opened(target)
-        self._broken = False
+        self._broken, self._empty = False, True
         self._event = self._step = 0
         self._time_s = self._offset_s = 0.0
         self._new_episode = False
@@ -157,6 +157,7 @@ class RerunLog:
 
     def record(self, event: EpisodeEvent) -> None:
         """Log one event of the episode loop."""
+        self._empty = False
         match event:
             case EpisodeStarted():
                 self._started(event)
@@ -187,9 +188,11 @@ class RerunLog:
             self._flush()
 
     def close(self) -> None:
-        """Finish the file, or let go of the viewer."""
+        """Finish the file, or let go of the viewer; a file without an event is removed."""
         self._flush()
         self._stream.disconnect()
+        if self._to_file and self._empty:
+            user_path(self._target).unlink(missing_ok=True)
 
     def _flush(self) -> None:
         if self._broken:

@@ -30,6 +30,7 @@ from sightplan.model import (
     CancelledError,
     EpisodeEvent,
     EpisodeSpec,
+    GoalView,
     Grounder,
     GroundingPrompt,
     InputError,
@@ -201,6 +202,10 @@ class EpisodeWork:
                 raise InputError(f'the world of domain {self._domain.name!r} offers no ground '
                                  f'truth, so that episodes cannot be scored in process')
             self._truth: TruthSource = self._world
+            if (any(spec.pictured_goal for spec in self.plan.items)
+                    and not isinstance(self._world, GoalView)):
+                raise InputError(f'goal: the world of domain {self._domain.name!r} cannot show '
+                                 'goals as pictures; choose goal=told')
             check = getattr(self._world, 'check', None)
             if callable(check):
                 check(self.plan.items)  # what this world cannot show need not be tried

@@ -202,14 +202,14 @@ class SamplePlan:
         self.loaded = load_samples(suite, settings.split, settings.suite_options)
         self.items = [sample for part in self.loaded for sample in part.items]
         self.skipped = [text for part in self.loaded for text in part.skipped]
+        if not self.items:
+            raise InputError(f'suite {suite.name}, split {settings.split!r}: there is not one '
+                             'sample' + ''.join(f'\n  {text}' for text in self.skipped))
         if settings.episodes > len(self.items):
             raise InputError(f'episodes = {settings.episodes}, but split {settings.split!r} of '
                              f'suite {suite.name} has {len(self.items)} samples; ask for fewer')
         if settings.episodes:
             self.items = self.items[:settings.episodes]
-        if not self.items:
-            raise InputError(f'suite {suite.name}, split {settings.split!r}: there is not one '
-                             'sample' + ''.join(f'\n  {text}' for text in self.skipped))
         self.clusters: dict[tuple[str, str], list[Sample]] = {}
         for sample in self.items:
             self.clusters.setdefault(shared(sample), []).append(sample)

@@ -81,8 +81,8 @@ class SetPointController:
     """Leads joints to set points that another controller gives many times a second.
 
     As drives do, it smooths them (a low pass of second order, critically damped), within what
-    joints may do: set points come by the wall's clock, and on a busy computer simulated time stands
-    now and then, and catches up. Joints are 2 / 60 s behind their set points.
+    joints may do: set points come by the wall's clock, and on a busy computer simulated time
+    stands now and then, and catches up. Joints are 2 / 60 s behind their set points.
 
     Args:
         positions: (N,) where the joints are led now [rad].

@@ -223,6 +223,10 @@ def _identity(settings: Settings, digest: str, shown: Sequence[Sample]) -> dict[
 def _items(settings: Settings) -> tuple[list[Item], list[str], str]:
     """Items, what cannot be used, and a hash of the data."""
     if not settings.data:
+        if settings.count != building.TEST_COUNT:
+            raise InputError(f'count = {settings.count} is about items that are made of '
+                             'environments (data), and these are shipped; to ask fewer of them '
+                             'choose a number of episodes')
         return (shipped_items(settings.size), [],
                 hashlib.sha256(building.SHIPPED.read_bytes()).hexdigest()[:12])
     folder = user_path(settings.data)

@@ -127,6 +127,10 @@ class PathReader:
         if len(pictures) == 1 and len(request.options) == 2:
             middle = pictures[0].shape[1] // 2
             pictures = [pictures[0][:, :middle], pictures[0][:, middle:]]
+        if not pictures:
+            raise InputError('the embedded reader of paths looks at pictures, and this sample has '
+                             'none; choose a backend that reads text, or, to see what a model '
+                             'says without them, a white one (suite option blank=true)')
         if len(pictures) != len(request.options):
             raise InputError(f'{len(pictures)} pictures of {len(request.options)} options; show '
                              'one of each, or two side by side in one')
