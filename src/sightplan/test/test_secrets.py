@@ -330,7 +330,8 @@ def test_what_nobody_expected_is_printed_without_secrets(tmp_path: Path) -> None
         'import os\nfrom types import SimpleNamespace\nfrom sightplan import cli\n'
         'def fails(arguments):\n    raise RuntimeError(os.environ["PLUGIN_TOKEN"])\n'
         'command = SimpleNamespace(verbose=False, main=fails)\n'
-        'cli.make_parser = lambda argv: SimpleNamespace(parse_args=lambda argv: command)\n'
+        'cli.make_parser = lambda argv: SimpleNamespace(\n'
+        '    parse_known_args=lambda argv: (command, []))\n'
         'cli.main([])\n')
     done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True,
                           check=False)

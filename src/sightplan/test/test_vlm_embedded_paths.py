@@ -95,7 +95,7 @@ def test_the_longer_path_is_told_from_a_picture_of_both(draw: object, swap: bool
 @pytest.mark.parametrize(('properties', 'parts', 'says'), [
     ((), 1, 'no sentences: none was named'),
     ((('beauty', 1),), 1, 'beauty was named'),
-    ((('path_length', 1),), 0, '0 pictures of 2 options')])
+    ((('path_length', 1),), 0, 'this sample has none')])
 def test_what_it_cannot_compare_is_said(properties: tuple[tuple[str, int], ...], parts: int,
                                         says: str) -> None:
     picture = np.full((256, 512, 3), 255, np.uint8)
