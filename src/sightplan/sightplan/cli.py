@@ -52,7 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     parser = make_parser(argv)
     arguments, left = parser.parse_known_args(argv)
-    if left and arguments.command == 'up' and all(':=' in word for word in left):
+    if left and arguments.command == 'up' and all(
+            ':=' in word and not word.startswith('-') for word in left):
         arguments.arguments += left  # argparse takes a list up to the next option only
     elif left:
         parser.error(f'unrecognized arguments: {" ".join(left)}')

@@ -343,8 +343,19 @@ def test_who_hears_nobody_is_deaf_if_others_are_heard_beside_it(may_restart) -> 
     assert ('planner does not hear agent, arm, eyes, recorder and is not heard by agent, arm, '
             'eyes, recorder, for 40 s') in verdict.words
     keeper.started('planner', 1)
-    planner_hears(keeper, clock, 5)
+    keeper.heard_beside(OTHERS)  # of a listening that ended after the restart
+    planner_hears(keeper, clock, LOST_S)
     assert keeper.verdict() is None and not keeper.alone()
+    planner_hears(keeper, clock, 1)
+    assert keeper.verdict() is None and keeper.alone(), 'it is listened for it anew'
+
+
+def test_who_hangs_is_not_deaf() -> None:
+    clock, keeper = alone()
+    planner_hears(keeper, clock, LOST_S + 1)
+    keeper.heard_beside(OTHERS)
+    clock.now += 2 * LOST_S
+    assert keeper.verdict() is None and keeper.silent() == ['planner']
 
 
 def test_who_hears_nobody_is_not_deaf_if_nobody_is_there_or_is_heard_in_time() -> None:

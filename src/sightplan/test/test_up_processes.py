@@ -220,7 +220,8 @@ def hearing(prefix: Path):
 
     def start(may: str, hears: str, *more: str, heard_beside: object = None) -> Up:
         run = Up.__new__(Up)
-        (prefix / 'listener.py').write_text(f'print({json.dumps(heard_beside)!r})\n')
+        (prefix / 'listener.py').write_text(
+            f'print({json.dumps(heard_beside)!r})\nopen(__file__ + ".done", "a").write("x")\n')
         file, run.log = prefix.parent / 'hearing.yaml', prefix.parent / 'hearing.txt'
         file.write_text(HEARING.replace('MAY', may))
         with run.log.open('wb') as log:
@@ -279,10 +280,15 @@ def test_a_node_that_hears_nobody_is_restarted_if_others_are_heard_beside_it(hea
 
 
 @pytest.mark.parametrize('heard', [{'hears': {}}, {'hears': {'console': []}}, {'hears': 3}, {}, 3])
-def test_a_node_that_hears_nobody_waits_where_nobody_is(hearing, heard) -> None:
+def test_a_node_that_hears_nobody_waits_where_nobody_is(hearing, prefix: Path, heard) -> None:
     run = hearing('true', 'never', '--only=first', heard_beside=heard)
-    run.until('[first] I am')
-    time.sleep(2.5)
+    done, end = prefix / 'listener.py.done', time.monotonic() + LIMIT_S
+    while not (done.exists() and len(done.read_text()) >= 2):
+        assert time.monotonic() < end, run.text
+        time.sleep(0.05)
+    time.sleep(1.0)
+    assert run.text.count('cannot be found out') == (0 if isinstance(heard, dict) and isinstance(
+        heard.get('hears'), dict) else 1)
     assert run.process.poll() is None and run.text.count('] I am') == 1, run.text
     run.process.send_signal(signal.SIGINT)
     assert run.wait() == 1

@@ -388,7 +388,8 @@ class ServiceCaller(_Caller):
         except CancelledError as error:
             if isinstance(error, SpendingCapError) or cancelled():
                 raise
-            raise InfrastructureError(f'{error}, although nobody cancelled it') from error
+            raise InfrastructureError(f'{self.server} gave up by itself what it was asked, as one '
+                                      f'does that is being stopped: {error}') from error
 
     def _is_there(self) -> bool:
         return self._asking.is_there()

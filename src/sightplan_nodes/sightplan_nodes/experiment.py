@@ -361,8 +361,7 @@ class ExperimentNode(Node):
         broken: SightplanError | None = None
         begun = False
 
-        missing: list[SightplanError | None] = []  # why episodes left no line, though others go on
-
+        missing: dict[str, str] = {}  # episodes without a line though others go on, and why
         def make(batch: Sequence[EpisodeSpec], _: Callable[[], bool]) -> Sequence[Line]:
             nonlocal broken, begun
             line: Line | None = None
@@ -380,13 +379,15 @@ class ExperimentNode(Node):
                 if isinstance(error, (DeadlineError, CancelledError, StoppedError)):
                     broken = error
                 elif line is None:
-                    missing.append(error)
+                    missing[batch[0].id] = str(error or 'it was cancelled')
             return () if line is None else (line,)
 
         walk(plan.items, set(reply.committed), make, lambda line: None,  # the recorder commits
              cancelled=lambda: broken is not None, progress=progress.item)
-        if missing:
-            broken = broken or missing[-1]
+        if missing and broken is None:
+            first, why = next(iter(missing.items()))
+            broken = InfrastructureError(f'{len(missing)} of the episodes left no result, such as '
+                                         f'{first}: {why}')
         notes = {'planned': len(plan.items), **plan.notes, 'problems_skipped': plan.skipped,
                  'interrupted': broken is not None,
                  'stopped_by': '' if broken is None or self._cancelled() else str(broken)}

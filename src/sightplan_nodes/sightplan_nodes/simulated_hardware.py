@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState as JointStateMsg
 from sightplan_interfaces import msg
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMsg
 
-from sightplan.model import InputError, State, WorldError
+from sightplan.model import InputError, State, WorldError, excerpt
 from sightplan.records import messages
 from sightplan_arm.hardware import JointTrajectory
 from sightplan_arm.pace import Bounds
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 JOINTS_HZ = 100.0
 SENSOR_HZ = 30.0
 _LISTEN_S = 0.2
-_JUMP_RAD = 0.2  # so far from where a joint is, drivers take no position for it
+_JUMP_RAD = 0.2  # a set point farther than this from the measured joint is refused
 
 
 class SimulatedHardware:
@@ -77,7 +77,7 @@ class SimulatedHardware:
         node.create_subscription(JointStateMsg, names.JOINT_COMMANDS, self._servo, qos.DRIVER,
                                  callback_group=node.group)
         self._topics.append(names.JOINT_COMMANDS)
-        self._opening_m = math.nan
+        self._commanding = threading.Lock()  # no set point comes after the stop
         self._bounds = Bounds() if lockstep else None
         self._taken: dict[str, int] = {}  # by node, the number of its newest command
         if lockstep:
@@ -126,12 +126,13 @@ class SimulatedHardware:
 
     def stop(self) -> None:
         """Brake, and follow no command until ``rearm``."""
-        self._stopped = True
         arm, limits = self._world.arm, self._world.robot.arm
-        state = arm.state()
-        arm.command(stopping(state.positions, np.clip(
-            state.velocities, -limits.max_velocity, limits.max_velocity),
-            limits.stop_acceleration, limits.lower, limits.upper))
+        with self._commanding:
+            self._stopped = True
+            state = arm.state()
+            arm.command(stopping(state.positions, np.clip(
+                state.velocities, -limits.max_velocity, limits.max_velocity),
+                limits.stop_acceleration, limits.lower, limits.upper))
 
     def rearm(self) -> None:
         """Follow commands again."""
@@ -182,24 +183,29 @@ class SimulatedHardware:
             self._refuse(self._topics[1], error)
 
     def _servo(self, message: JointStateMsg) -> None:
-        """Go where each joint is to be now."""
-        if self._stopped:
-            return
-        robot = self._world.robot
+        """Go where each joint is to be now; a controller that has no set point yet says NaN."""
+        robot, arm = self._world.robot, self._world.arm
         wanted = dict(zip(message.name, message.position))  # noqa: B905 - others' messages
-        at = np.array([wanted.get(name, math.nan) for name in robot.arm.joints])
         fingers = [wanted[name] for name in robot.gripper.joints if name in wanted]
+        opening_m = robot.gripper.opening_at(float(np.mean(fingers))) if fingers else math.nan
         try:
-            if np.isfinite(at).all():
-                far = np.abs(at - self._world.arm.state().positions).max()
-                if far > _JUMP_RAD:  # as where a controller holds a place that the arm has left
-                    raise WorldError(f'a joint would jump by {far:.2f} rad')
-                self._world.arm.servo(at)
-            opening_m = (robot.gripper.opening_at(float(np.mean(fingers))) if fingers
-                         else math.nan)
-            if math.isfinite(opening_m) and opening_m != self._opening_m:
-                self._opening_m = opening_m
-                self._world.arm.grip(opening_m, robot.gripper.force_n)
+            if lacking := [name for name in robot.arm.joints if name not in wanted]:
+                raise WorldError(f'they have no {", ".join(lacking)} (but '
+                                 f'{excerpt(", ".join(wanted) or "none")}): name the joints as in '
+                                 f'{robot.file.name}')
+            at = np.array([wanted[name] for name in robot.arm.joints])
+            with self._commanding:
+                if self._stopped:
+                    return
+                if np.isfinite(at).all():
+                    far = np.abs(at - arm.state().positions).max()
+                    if far > _JUMP_RAD:
+                        raise WorldError(f'a joint would jump by {far:.2f} rad: have the '
+                                         'controller go on from where the arm is')
+                    arm.servo(at)
+                if math.isfinite(opening_m) and not math.isclose(
+                        arm.opening_goal_m, opening_m, abs_tol=1e-6):
+                    arm.grip(opening_m, robot.gripper.force_n)
         except WorldError as error:
             self._node.get_logger().error(messages.text(
                 f'{names.JOINT_COMMANDS} are not followed: {error}'), throttle_duration_sec=1.0)

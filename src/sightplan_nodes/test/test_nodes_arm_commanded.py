@@ -32,13 +32,16 @@ class Controllers:
         self._publisher = self.node.create_publisher(JointState, names.JOINT_COMMANDS, 1)
         self.wanted, self.fingers = PARK.copy(), [0.04, 0.04]
         self._at = PARK.copy()
+        self.joints, self.where, self.sent = list(ROBOT.arm.joints), lambda: self._at, 0
         self.node.create_timer(0.01, self._write)
 
     def _write(self) -> None:
-        self._at += np.clip(self.wanted - self._at, -0.005, 0.005)
+        if np.abs(self._at - self.where()).max() < 0.1:  # else the arm is waited for
+            self._at += np.clip(self.wanted - self._at, -0.005, 0.005)
         self._publisher.publish(JointState(
-            name=[*reversed(ROBOT.arm.joints), *ROBOT.gripper.joints],
+            name=[*reversed(self.joints), *ROBOT.gripper.joints],
             position=[*self._at[::-1].tolist(), *self.fingers]))
+        self.sent += 1
 
     def jump(self, positions: np.ndarray) -> None:
         """Be somewhere else all at once."""
@@ -59,6 +62,7 @@ def commanded(monkeypatch):
     world = SimpleNamespace(robot=ROBOT, arm=arm, skills=None, camera_process=None)
     side = SimpleNamespace(detach=lambda stop, rearm: None, publish_joints=lambda state: None)
     hardware = SimulatedHardware(node, world, side, 10.0, lambda: 0, lambda stamp, state: None)
+    controllers.where = lambda: arm.state().positions
     with spinning(node, controllers.node):
         eventually(lambda: hardware.driven, 'who would command the joints is heard')
         yield SimpleNamespace(hardware=hardware, arm=arm, controllers=controllers,
@@ -106,8 +110,29 @@ def test_a_stopped_arm_takes_no_commands(commanded) -> None:
 
 
 def test_what_is_no_position_moves_nothing(commanded) -> None:
-    commanded.controllers.fingers = [math.nan, math.nan]
-    commanded.controllers.jump(np.full(7, math.nan))
-    threading.Event().wait(0.5)
-    assert is_at(commanded.arm, PARK)
+    controllers = commanded.controllers
+    controllers.fingers = [math.nan, math.nan]
+    controllers.jump(np.full(7, math.nan))
+    sent = controllers.sent
+    eventually(lambda: controllers.sent > sent + 30)
+    assert is_at(commanded.arm, PARK) and not commanded.refused
     assert math.isclose(commanded.arm.state().opening_m, ROBOT.gripper.open_m, abs_tol=0.002)
+    controllers.jump(PARK)
+    controllers.wanted, controllers.fingers = PARK + 0.1, [0.02, 0.02]
+    eventually(lambda: is_at(commanded.arm, PARK + 0.1), 'numbers are followed')
+
+
+def test_joints_of_other_names_are_named(commanded) -> None:
+    commanded.controllers.joints = [f'other_{name}' for name in ROBOT.arm.joints]
+    eventually(lambda: commanded.refused)
+    assert 'they have no panda_joint1' in commanded.refused[0]
+    assert 'other_panda_joint7' in commanded.refused[0]
+
+
+def test_a_hand_that_a_reset_has_opened_is_closed_again(commanded) -> None:
+    """The controller still says so: nobody has told it to open."""
+    commanded.controllers.fingers = [0.0, 0.0]
+    eventually(lambda: commanded.arm.state().opening_m < 0.002)
+    commanded.arm.reset({})
+    eventually(lambda: commanded.arm.state().opening_m > 0.002, 'the reset')
+    eventually(lambda: commanded.arm.state().opening_m < 0.002)

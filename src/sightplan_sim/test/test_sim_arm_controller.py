@@ -123,9 +123,17 @@ def test_set_points_are_reached_within_the_limits(set_points):
             now, new = controller.step(step_s)
             assert (np.abs(new) <= fastest + 1e-9).all()
             assert (np.abs(new - speed) <= strongest * step_s + 1e-9).all()
-            assert np.allclose(now - at, new * step_s)
             at, speed = now, new
     assert np.allclose(at, 0.5, atol=1e-3) and np.allclose(speed, 0.0, atol=1e-2)
+
+
+@pytest.mark.parametrize('physics_hz', [60.0, 128.0, 1024.0])
+@pytest.mark.parametrize('way', [0.01, 0.19, 2.0])
+def test_a_far_set_point_is_not_overshot(physics_hz, way):
+    controller = SetPointController(np.zeros(1), np.zeros(1), np.array([1.4]), np.array([20.0]))
+    controller.start(np.array([way]))
+    reached = [controller.step(1.0 / physics_hz)[0][0] for _ in range(int(4.0 * physics_hz))]
+    assert max(reached) < way + 0.004 and abs(reached[-1] - way) < 1e-4
 
 
 @pytest.mark.parametrize('positions', [np.zeros(3), np.array([0.0, np.nan])])

@@ -131,6 +131,8 @@ class Keeper:
             table: by node, whom that hears.
         """
         with self._lock:
+            if self._alone_since is None:  # it has heard somebody meanwhile, or was restarted
+                return
             there = {node: frozenset(hears) for node, hears in table.items()
                      if node in self._may_restart.keys() - self._pids.keys()}
             if there and not self._beside:
@@ -167,6 +169,7 @@ class Keeper:
         The lock is held.
         """
         if (self._alone_since is not None and self._beside
+                and self._hearing.table().keys() & self._pids.keys()  # else it hangs
                 and self._clock() - self._beside_since >= hearing.LOST_S):  # or they just started
             node, for_s = next(iter(self._pids)), self._clock() - self._alone_since
             return node, [Lost(*pair, for_s) for other, hears in sorted(self._beside.items())

@@ -14,6 +14,7 @@ import ctypes
 import dataclasses
 import errno
 import json
+import math
 import os
 import random
 import re
@@ -63,6 +64,7 @@ _PR_SET_PDEATHSIG = 1
 _TURN_S = 4.0  # before the next node is asked to stop
 _PATIENCE = ((signal.SIGTERM, 6.0), (signal.SIGKILL, 5.0))  # after the polite signal
 _LISTENER = 'sightplan_nodes.health'
+_LISTEN_S = 60.0  # it takes some 6 s
 _COLOURS = (36, 32, 33, 35, 34, 31)
 
 
@@ -331,6 +333,7 @@ class _Run:
         self._stop_signal = 0
         self._print_lock = threading.Lock()
         self._listener: subprocess.Popen[bytes] | None = None
+        self._listen_until_s, self._said_deaf = math.inf, False
         self._killed = False
         self.ended_by = ''
         self.reason = ''
@@ -350,9 +353,7 @@ class _Run:
             for process in self._processes:
                 process.signal(signal.SIGKILL)  # whatever is left of its group
                 process.popen.wait()
-            if self._listener is not None:
-                self._listener.kill()
-                self._listener.communicate()
+            self._end_listening()
             for process in self._processes:
                 for reader in process.readers:
                     reader.join(2.0)
@@ -394,6 +395,7 @@ class _Run:
     def _restart(self, index: int) -> None:
         """End a node, if it has not ended, and whatever it started; start it again."""
         process = self._processes[index]
+        self._end_listening()  # what was heard beside it is of no use to the next one
         for number, limit_s in ((signal.SIGTERM, _TURN_S), (signal.SIGKILL, _TURN_S)):
             if process.alive():
                 process.signal(number)
@@ -490,15 +492,44 @@ class _Run:
         """Hear, for a node that hears nobody, whether others are there."""
         if self._listener is None:
             if self._keeper.alone():
-                self._listener = subprocess.Popen(
-                    [sys.executable, '-m', _LISTENER, '--hears', '--json'],
-                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                    env=dict(self._environment), start_new_session=True)
+                try:
+                    self._listener = subprocess.Popen(
+                        [sys.executable, '-m', _LISTENER, '--hears', '--json'],
+                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                        env=dict(self._environment), start_new_session=True)
+                except OSError as error:
+                    self._cannot_listen(str(error))
+                self._listen_until_s = time.monotonic() + _LISTEN_S
         elif self._listener.poll() is not None:
-            said, _ = self._listener.communicate()
+            said, wrong = self._listener.communicate()
             self._listener = None
-            with contextlib.suppress(ValueError, LookupError, TypeError, AttributeError):
+            try:
                 self._keeper.heard_beside(json.loads(said.splitlines()[-1])['hears'])
+            except (ValueError, LookupError, TypeError, AttributeError):
+                self._cannot_listen(wrong.decode('utf-8', 'replace').strip()[-500:])
+        elif time.monotonic() > self._listen_until_s:
+            self._end_listening()
+            self._cannot_listen(f'it took longer than {_LISTEN_S:.0f} s')
+
+    def _cannot_listen(self, why: str) -> None:
+        """Say once that nobody hears, for a node that hears nobody, whether others are there."""
+        if not self._said_deaf:
+            self._say('a node hears nobody, and whether it is deaf cannot be found out (python -m '
+                      f'{_LISTENER} --hears): {why}')
+        self._said_deaf = True
+
+    def _end_listening(self) -> None:
+        if self._listener is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._listener.pid, signal.SIGTERM)
+            try:
+                self._listener.communicate(timeout=_TURN_S)
+            except subprocess.TimeoutExpired:
+                self._listener.kill()
+                self._listener.communicate()
+            # Killed in the middle of a message, it may leave shared memory as a killed node does.
+            self._killed = self._killed or self._listener.returncode < 0
+            self._listener = None
 
     def _stop_all(self, polite: int) -> None:
         """Ask the nodes to stop, last started first; insist where that does not help."""

@@ -60,6 +60,7 @@ _ALIASES = ('seq-', 'lama')  # how Fast Downward's own names for configurations 
 _TIMERS = (-signal.SIGPROF, -signal.SIGALRM)
 _FAST_DOWNWARD = 'fast-downward'
 _BAD_SEARCH = 33  # exit code of Fast Downward for a search that it cannot read
+_UNREADABLE = 'cannot be used'
 _START_TIMEOUT_S = 60.0
 _TINY_DOMAIN = """\
 (define (domain tiny) (:requirements :strips :typing) (:types thing)
@@ -137,10 +138,13 @@ class FastDownwardPlanner:
         Raises:
             InputError: it cannot be used.
         """
-        result = self.plan(PlanningTask(_TINY_DOMAIN, _TINY_PROBLEM), _START_TIMEOUT_S)
-        if result.status is PlanningStatus.CRASHED:
+        try:
+            result = self.plan(PlanningTask(_TINY_DOMAIN, _TINY_PROBLEM), _START_TIMEOUT_S)
+            if result.status is PlanningStatus.CRASHED and _UNREADABLE in result.message:
+                raise InputError(f'planner: {result.message}')
+        except BaseException:
             self.close()
-            raise InputError(f'planner: {result.message}')
+            raise
 
     def __enter__(self) -> FastDownwardPlanner:
         return self
@@ -260,7 +264,7 @@ class FastDownwardPlanner:
         result = _judge(reply, problem)
         if reply['code'] == _BAD_SEARCH and self.settings.engine == _FAST_DOWNWARD:
             return dataclasses.replace(result, message=(
-                f'search = {request["search"]!r} cannot be used; choose {", ".join(SEARCHES)}, or '
+                f'search = {request["search"]!r} {_UNREADABLE}; choose {", ".join(SEARCHES)}, or '
                 f'correct it: {result.message}'))
         return result
 

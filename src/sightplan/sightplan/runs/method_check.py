@@ -18,7 +18,7 @@ from sightplan.agent import (
 )
 from sightplan.agent.grounded_plans import BY_MODEL
 from sightplan.domains import Domain
-from sightplan.model import InputError, Problem
+from sightplan.model import InputError, Problem, excerpt
 from sightplan.runs import rules
 from sightplan.runs.settings import ALL_SPLITS, RunSettings
 from sightplan.vlm.api import backend_class, backend_names
@@ -160,5 +160,6 @@ def check_starts(method: Any, domain: Domain, pairs: Iterable[tuple[str, Problem
                                   for atom, true in found.atoms.items())
                 raise InputError(
                     f'{problem.source or problem.name}: begins in a state that the rule '
-                    f'{rule.name!r} of {constraints.source} calls impossible ({atoms}); correct '
-                    f'one of the two, or set constraints to false')
+                    f'{rule.name!r} of {constraints.source} calls impossible '
+                    f'({excerpt(atoms, 200)}); correct one of the two, or set constraints to '
+                    f'false')

@@ -77,12 +77,16 @@ class TrajectoryController:
         return self._spline.at(piece, t - self._times[piece])[:2]
 
 
+_PARTS = 4  # of a step, so that the low pass is smooth with any step of the physics
+
+
 class SetPointController:
     """Leads joints to set points that another controller gives many times a second.
 
-    As drives do, it smooths them (a low pass of second order, critically damped), within what
-    joints may do: set points come by the wall's clock, and on a busy computer simulated time
-    stands now and then, and catches up. Joints are 2 / 60 s behind their set points.
+    As drives do, it smooths them (a low pass of second order, critically damped), and goes no
+    faster than joints may, nor than they could brake before the set point: set points come by the
+    wall's clock, and on a busy computer simulated time stands now and then, and catches up. Joints
+    are some 2 / 60 s behind their set points.
 
     Args:
         positions: (N,) where the joints are led now [rad].
@@ -114,12 +118,17 @@ class SetPointController:
         Args:
             duration_s: of one step of the physics.
         """
-        corner = self._CORNER_RAD_S
-        wanted = corner * (corner * (self._goal - self._at) - 2.0 * self._speed)
-        self._speed = np.clip(
-            self._speed + duration_s * np.clip(wanted, -self._strongest, self._strongest),
-            -self._fastest, self._fastest)
-        self._at = self._at + duration_s * self._speed
+        corner, part_s = self._CORNER_RAD_S, duration_s / _PARTS
+        for _ in range(_PARTS):
+            away = self._goal - self._at
+            wanted = corner * (corner * away - 2.0 * self._speed)
+            fastest = np.minimum(self._fastest, np.sqrt(2.0 * self._strongest * np.abs(away)))
+            speed = self._speed + part_s * np.clip(wanted, -self._strongest, self._strongest)
+            # Who was faster than that brakes, no harder than joints can.
+            slower = np.abs(self._speed) - part_s * self._strongest
+            most = np.maximum(fastest, slower)
+            self._speed = np.clip(speed, -most, most)
+            self._at = self._at + part_s * self._speed
         return self._at, self._speed
 
 
@@ -158,7 +167,7 @@ class GripperController:
 
     def hold(self, opening_m: float) -> None:
         """Stay at an opening, with full force."""
-        self.opening_m = self._goal_m = min(max(opening_m, 0.0), self._open_m)
+        self.opening_m = self.goal_m = min(max(opening_m, 0.0), self._open_m)
         self.force_n = self._most_n
 
     def start(self, opening_m: float, force_n: float) -> None:
@@ -169,21 +178,21 @@ class GripperController:
         """
         if not (np.isfinite(opening_m) and np.isfinite(force_n) and force_n > 0):
             raise WorldError(f'the gripper cannot go to {opening_m} m with {force_n} N')
-        self._goal_m = min(max(float(opening_m), 0.0), self._open_m)
+        self.goal_m = min(max(float(opening_m), 0.0), self._open_m)
         self.force_n = min(float(force_n), self._most_n)
 
     @property
     def opens(self) -> bool:
         """Whether the set point goes outwards."""
-        return self._goal_m > self.opening_m
+        return self.goal_m > self.opening_m
 
     @property
     def active(self) -> bool:
         """Whether the set point still moves."""
-        return self.opening_m != self._goal_m
+        return self.opening_m != self.goal_m
 
     def step(self, duration_s: float) -> float:
         """Let time pass; returns the set point [m]."""
         reach = self._speed_m_s * duration_s
-        self.opening_m += min(max(self._goal_m - self.opening_m, -reach), reach)
+        self.opening_m += min(max(self.goal_m - self.opening_m, -reach), reach)
         return self.opening_m

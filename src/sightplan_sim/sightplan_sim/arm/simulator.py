@@ -186,6 +186,12 @@ class SimulatedArm(Closing):
                     limits.stop_acceleration)
             self._set_points.start(positions)
 
+    @property
+    def opening_goal_m(self) -> float:
+        """How far apart the fingers are to be."""
+        with self._lock:
+            return self._gripper.goal_m
+
     def run(self) -> None:
         """Let time pass by itself from now on, ``realtime_factor`` times as fast as the wall's."""
         if self._thread is None:
