@@ -402,8 +402,7 @@ class _Run:
                 _wait_for_end([process], limit_s)
         process.signal(signal.SIGKILL)  # whatever is left of its group
         process.popen.wait()
-        if process.popen.returncode == -signal.SIGKILL:
-            clean_shared_memory()
+        clean_shared_memory()  # also of others that were killed: the next one may get their ports
         if not self._stop_signal:
             self._processes[index] = self._started(index)
 
