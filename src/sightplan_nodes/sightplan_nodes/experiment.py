@@ -360,8 +360,8 @@ class ExperimentNode(Node):
         self._done, self._planned = len(reply.committed), len(plan.items)
         broken: SightplanError | None = None
         begun = False
-
         missing: dict[str, str] = {}  # episodes without a line though others go on, and why
+
         def make(batch: Sequence[EpisodeSpec], _: Callable[[], bool]) -> Sequence[Line]:
             nonlocal broken, begun
             line: Line | None = None

@@ -77,7 +77,7 @@ class SimulatedHardware:
         node.create_subscription(JointStateMsg, names.JOINT_COMMANDS, self._servo, qos.DRIVER,
                                  callback_group=node.group)
         self._topics.append(names.JOINT_COMMANDS)
-        self._commanding = threading.Lock()  # no set point comes after the stop
+        self._commanding = threading.Lock()  # no command comes after the stop
         self._bounds = Bounds() if lockstep else None
         self._taken: dict[str, int] = {}  # by node, the number of its newest command
         if lockstep:
@@ -159,17 +159,19 @@ class SimulatedHardware:
         node, sent = _numbered(message.header.frame_id)
         self._taken[node] = sent
         try:
-            if self._stopped:
-                raise WorldError('the hardware was stopped, and nobody has re-armed it')
             order = _order(message, joints)
             points = message.points
             speeds = [[point.velocities[k] for k in order] for point in points
                       if len(point.velocities) == len(joints)]
-            self._world.arm.command(JointTrajectory(
+            trajectory = JointTrajectory(
                 np.array([messages.time_from_msg(point.time_from_start) / 1e9
                           for point in points]),
                 np.array([[point.positions[k] for k in order] for point in points]),
-                np.array(speeds if len(speeds) == len(points) else [])))
+                np.array(speeds if len(speeds) == len(points) else []))
+            with self._commanding:
+                if self._stopped:
+                    raise WorldError('the hardware was stopped, and nobody has re-armed it')
+                self._world.arm.command(trajectory)
         except (WorldError, IndexError) as error:
             self._refuse(self._topics[0], error)
 
@@ -187,7 +189,8 @@ class SimulatedHardware:
         robot, arm = self._world.robot, self._world.arm
         wanted = dict(zip(message.name, message.position))  # noqa: B905 - others' messages
         fingers = [wanted[name] for name in robot.gripper.joints if name in wanted]
-        opening_m = robot.gripper.opening_at(float(np.mean(fingers))) if fingers else math.nan
+        opening_m = (float(np.clip(robot.gripper.opening_at(float(np.mean(fingers))), 0.0,
+                                   robot.gripper.open_m)) if fingers else math.nan)
         try:
             if lacking := [name for name in robot.arm.joints if name not in wanted]:
                 raise WorldError(f'they have no {", ".join(lacking)} (but '

@@ -21,6 +21,7 @@ from sightplan.commands.frame import (
 )
 from sightplan.commands.progress import EpisodeBar
 from sightplan.commands.run import show
+from sightplan.commands.table_argument import backend_with
 from sightplan.model import (
     Answer,
     Asked,
@@ -134,10 +135,7 @@ def _check(arguments: argparse.Namespace) -> None:
     Raises:
         InputError: names the option and the remedy.
     """
-    if arguments.table is not None:
-        if arguments.backend not in (None, 'noisy_oracle'):
-            raise InputError(f'--table is for --backend noisy_oracle, not {arguments.backend}')
-        arguments.backend = 'noisy_oracle'
+    arguments.backend = backend_with(arguments.table, arguments.backend)
     if arguments.backend is None:
         given = _given(arguments, 'model', 'backend_option', 'answers', 'questions', 'purpose',
                        'limit', 'seed', 'grounder_timeout_s')

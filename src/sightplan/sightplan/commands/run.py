@@ -18,6 +18,7 @@ from sightplan.commands.frame import (
     stop_flag,
 )
 from sightplan.commands.progress import EpisodeBar
+from sightplan.commands.table_argument import OF_TABLES, backend_with
 from sightplan.metrics import measures
 from sightplan.model import InputError, settings_fields
 
@@ -36,8 +37,6 @@ results (in --out): run.json (what was run), episodes.jsonl (a line per finished
 summary.json (scores); with --bags, bags/ (all that happened, for "sightplan replay" and viewers).
 The same command with the same --out takes up a run that was broken off.
 """
-
-_OF_TABLES = 'noisy_oracle'
 
 
 def add_parser(subparsers: Any) -> None:
@@ -76,7 +75,7 @@ def add_parser(subparsers: Any) -> None:
     what.add_argument('--backend-option', action='append', default=[], metavar='KEY=VALUE',
                       help='setting of the backend (repeatable)')
     add(what, 'answers', choices=tuple(PARSERS))
-    what.add_argument('--table', metavar='NAME', help=f'short for --backend {_OF_TABLES} '
+    what.add_argument('--table', metavar='NAME', help=f'short for --backend {OF_TABLES} '
                       '--backend-option table=NAME: "perfect", a model such as gpt-4.1, or the '
                       'path of a .json or .yaml file')
     what.add_argument('--world-option', action='append', default=[], metavar='KEY=VALUE',
@@ -121,14 +120,11 @@ def settings_from(arguments: argparse.Namespace) -> Any:
     from sightplan.runs.suite import sample_suite
     from sightplan.vlm.api import backend_settings
     values = {f.name: getattr(arguments, f.name) for f in settings_fields(RunSettings)}
-    if values['backend'] is None:
-        values['backend'] = RunSettings().backend if arguments.table is None else _OF_TABLES
+    values['backend'] = (backend_with(arguments.table, arguments.backend)
+                         or RunSettings().backend)
     domain = values.pop('domain')
     pairs = list(arguments.backend_option)
     if arguments.table is not None:
-        if values['backend'] != _OF_TABLES:
-            raise InputError(f'--table is for --backend {_OF_TABLES}, not {values["backend"]}; '
-                             'leave one of the two out')
         if any(pair.startswith('table=') for pair in pairs):
             raise InputError('--table and --backend-option table=NAME say the same; leave one of '
                              'the two out')

@@ -333,7 +333,7 @@ class _Run:
         self._stop_signal = 0
         self._print_lock = threading.Lock()
         self._listener: subprocess.Popen[bytes] | None = None
-        self._listen_until_s, self._said_deaf = math.inf, False
+        self._listen_until_s, self._said_it_cannot = math.inf, False
         self._killed = False
         self.ended_by = ''
         self.reason = ''
@@ -512,10 +512,10 @@ class _Run:
 
     def _cannot_listen(self, why: str) -> None:
         """Say once that nobody hears, for a node that hears nobody, whether others are there."""
-        if not self._said_deaf:
+        if not self._said_it_cannot:
             self._say('a node hears nobody, and whether it is deaf cannot be found out (python -m '
                       f'{_LISTENER} --hears): {why}')
-        self._said_deaf = True
+        self._said_it_cannot = True
 
     def _end_listening(self) -> None:
         if self._listener is not None:
