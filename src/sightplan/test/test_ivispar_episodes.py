@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fake_openai import FakeServer, chat
 from sightplan import cli
 from sightplan.domains.sliding import configs
 from sightplan.model import InputError
@@ -102,6 +103,45 @@ def test_a_method_that_cannot_work_is_refused_before_the_run(tmp_path: Path) -> 
         run(RunSettings(**{**given, 'world_options': {'view': 'text'}}, method='ground',
                         backend='embedded'))
     assert not (tmp_path / 'run').exists()
+
+
+def words_of(body: dict[str, Any]) -> str:
+    """All texts of a request; it must hold no picture."""
+    texts = []
+    for message in body['messages']:
+        parts = message['content']
+        for part in [{'type': 'text', 'text': parts}] if isinstance(parts, str) else parts:
+            assert part['type'] == 'text', 'a board in words came as a picture'
+            texts.append(part['text'])
+    return '\n'.join(texts)
+
+
+@pytest.mark.parametrize('method', ['action', 'plan'])
+def test_a_served_model_solves_boards_that_are_described_in_words(
+        tmp_path: Path, method: str) -> None:
+    step = '{"action": "move", "parameters": {"piece": "red_cube", "direction": "right"}}'
+    reply = {'action': 'action: move red cube right', 'plan': f'{{"plan": [{step}]}}'}[method]
+    with FakeServer(lambda body, number: chat(reply)) as server:
+        run(RunSettings(
+            suite='ivispar', domain='sliding', problems=str(write(tmp_path / 'data')),
+            method=method, backend='openai', goal='pictured', world_options={'view': 'text'},
+            backend_options={'base_url': server.url, 'model': 'served'}, record=True,
+            out=str(tmp_path / 'run')))
+    line, = RunStore(tmp_path / 'run').lines()
+    assert line['measures']['solved'] == 1.0
+    said = words_of(server.bodies[0])
+    assert 'A1 red cube' in said and 'B1 red cube' in said, 'board and goal are described'
+    for word in ('in the picture', 'a picture', 'The goal as a picture'):
+        assert word not in said, 'no prompt about a description speaks of a picture'
+
+
+def test_a_model_that_cannot_write_is_refused_for_boards_in_words(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"'transformers' cannot answer yes/no questions about a "
+                                         r'description.*view=text.*openai'):
+        run(RunSettings(
+            suite='ivispar', domain='sliding', problems=str(write(tmp_path / 'data')),
+            method='ground', backend='transformers', backend_options={'model': './none'},
+            world_options={'view': 'text'}, out=str(tmp_path / 'run')))
 
 
 @pytest.mark.parametrize(('changes', 'said'), [

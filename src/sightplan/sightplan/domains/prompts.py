@@ -350,7 +350,8 @@ class Prompts:
 
     def planning(self, name: str, problem: Problem, history: Sequence[PastStep] = (),
                  privileged_facts: Mapping[Atom, bool] | None = None,
-                 stops_at_goal: bool = False, pictured_goal: bool = False) -> PlanningPrompt:
+                 stops_at_goal: bool = False, pictured_goal: bool = False,
+                 described: bool = False) -> PlanningPrompt:
         """What a model is given to plan from, but for the picture.
 
         Nothing of the problem's initial state is in it.
@@ -363,15 +364,18 @@ class Prompts:
             stops_at_goal: whether the episode ends by itself at the goal; if not, the model is
                 asked to say when it is reached.
             pictured_goal: whether the goal is shown instead of told.
+            described: whether scenes are shown as descriptions, which the prompt then speaks of
+                instead of pictures.
         """
         template = self._template(name, _PlanningTemplate)
+        view = {'view': 'description' if described else 'picture'}
 
         def listed(items: Sequence[str]) -> str:
             return '\n'.join(_fill(template.item, {'text': item}) for item in items)
 
         known = [self._fact(atom, holds) for atom, holds in (privileged_facts or {}).items()
                  if self._words.privileged_facts.covers(atom, holds)]
-        values = {
+        values = view | {
             'environment': self._words.environment,
             'actions': '\n\n'.join(_fill(template.action, {
                 'name': action, 'about': words.about, 'parameters': ', '.join(words.parameters),
@@ -380,7 +384,7 @@ class Prompts:
             }) for action, words in self.actions.items()),
             'objects': listed(self._objects({**problem.objects, **self._schema.constants},
                                             template.object)),
-            'goal': (template.pictured_goal if pictured_goal
+            'goal': (_fill(template.pictured_goal, view) if pictured_goal
                      else self._wording.goal_text(problem)),
             'privileged_facts': (_fill(template.privileged_facts, {'facts': listed(known)})
                                  if known else ''),
@@ -389,12 +393,12 @@ class Prompts:
                                       'action': step.action or template.no_action,
                                       'outcome': step.outcome})
                 for number, step in enumerate(history, start=1)) or template.no_history,
-            'done': '' if stops_at_goal else template.done,
+            'done': '' if stops_at_goal else _fill(template.done, view),
         }
         system, before, after = (_compose(text, values) for text in template.around)
         return PlanningPrompt(name, system, before, after, template.max_tokens, template.single,
                               template.reasoning, dict(template.outcomes), self._sha256[name],
-                              template.before_past, template.before_goal,
+                              template.before_past, _fill(template.before_goal, view),
                               tuple((step.action or template.no_action, step.outcome)
                                     for step in history[-template.window or len(history):]))
 
@@ -480,7 +484,8 @@ class _QuestionTemplate(_Template):
 
 _SCENE = ('environment', 'actions', 'objects', 'goal', 'privileged_facts',
           'history', 'done')
-_Scene = Annotated[_Free, _known(*_SCENE)]
+_Scene = Annotated[_Free, _known(*_SCENE, 'view')]
+_AboutView = Annotated[_Free, _known('view')]
 _Allowed = Annotated[_Free, _known('known')]
 _Misfit = Annotated[_Free, _known('name', 'type', 'known')]
 
@@ -521,13 +526,13 @@ class _PlanningTemplate(_Template):
     step: Annotated[_Free, _known('number', 'action', 'outcome')]
     no_history: _Text
     no_action: _Text
-    done: _Text
+    done: _AboutView
     single: bool
     outcomes: _Outcomes
     window: Annotated[int, pydantic.Field(ge=0, le=16)] = 0
     before_past: Annotated[_Free, _known('action', 'outcome')] = ''
-    before_goal: _Text = ''
-    pictured_goal: _Text = ''
+    before_goal: _AboutView = ''
+    pictured_goal: _AboutView = ''
 
 
 T = TypeVar('T', bound=_Template)

@@ -58,6 +58,15 @@ class GoalView(Protocol):
 
 
 @runtime_checkable
+class TextualWorld(Protocol):
+    """A world that says what it observes: as pictures, or as descriptions."""
+
+    @property
+    def describes(self) -> bool:
+        """Whether its observations are descriptions (``Observation.text``), not pictures."""
+
+
+@runtime_checkable
 class TruthSource(Protocol):
     """Ground truth: for metrics and oracles only."""
 

@@ -76,7 +76,7 @@ class BackendVisualPlanner(BackendUser):
             problem.domain, domain_pddl=problem.domain_pddl or None)
         prompt = domain.planning_prompt(task.prompt, problem, task.history,
                                         observation.privileged_facts, task.stops_at_goal,
-                                        task.goal is not None)
+                                        task.goal is not None, observation.image is None)
         marks, own = domain.part('marks'), domain.part('proposals')
         parts = prompt.parts(_scene(observation, marks, _ACTIVE),
                              [_scene(past, marks, _PAST) for past in task.past],

@@ -63,6 +63,7 @@ from sightplan.runs.method_check import (
     check_instructions,
     check_method,
     check_sequence,
+    check_shown,
     check_starts,
 )
 from sightplan.runs.rules import suite_of
@@ -72,7 +73,6 @@ from sightplan.runs.work import Line, closing
 from sightplan.vlm import recording
 from sightplan.vlm.api import (
     Backend,
-    backend_class,
     backend_reads_prompt,
     backend_settings,
     make_backend,
@@ -222,13 +222,7 @@ class EpisodeWork:
         if not needs_model(settings.method):
             return None
         options = resolved_backend_options(settings)
-        if (backend_class(settings.backend).needs_pixels
-                and not getattr(self._world, 'pictures', True)):
-            option = getattr(self._world, 'no_pictures', 'pictures=none')
-            raise InputError(
-                f'backend {settings.backend!r} looks at pictures, but this world draws '
-                f'none (world option {option}); let it draw, or choose a backend '
-                f'that needs no pictures, such as noisy_oracle')
+        check_shown(settings, self._world)
         return backend or closing(stack, make_backend(settings.backend, options, self._truth))
 
     def session(self) -> dict[str, Any]:

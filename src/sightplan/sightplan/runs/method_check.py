@@ -18,10 +18,10 @@ from sightplan.agent import (
 )
 from sightplan.agent.grounded_plans import BY_MODEL
 from sightplan.domains import Domain
-from sightplan.model import InputError, Problem, excerpt
+from sightplan.model import InputError, Problem, TextualWorld, World, excerpt
 from sightplan.runs import rules
 from sightplan.runs.settings import ALL_SPLITS, RunSettings
-from sightplan.vlm.api import backend_class, backend_names
+from sightplan.vlm.api import backend_class, backend_names, can_answer_texts
 
 
 def check_method(settings: RunSettings, domain: Domain) -> Any:
@@ -48,6 +48,36 @@ def check_method(settings: RunSettings, domain: Domain) -> Any:
         check_writes(settings, 'reader')
     _check_goal(settings, domain)
     return found
+
+
+def check_shown(settings: RunSettings, world: World) -> None:
+    """Check that the model can work from what the world shows: pictures, descriptions or neither.
+
+    Proposals and readings of a whole scene are asked for in free text, which every model that
+    writes gives about a description, too; yes/no questions about one are for some models only.
+
+    Raises:
+        InputError: it cannot; names the world's option and what to choose instead.
+    """
+    model = backend_class(settings.backend)
+    if not model.needs_pixels or getattr(world, 'pictures', True):
+        return
+    option = getattr(world, 'no_pictures', 'pictures=none')
+    if not (isinstance(world, TextualWorld) and world.describes):
+        raise InputError(
+            f'backend {settings.backend!r} looks at pictures, but this world draws '
+            f'none (world option {option}); let it draw, or choose a backend '
+            f'that needs no pictures, such as noisy_oracle')
+    reading = getattr(policy_settings(settings.method, settings.method_options), 'reading', False)
+    questions = needs_grounder(settings.method) and not reading
+    if not (can_answer_texts(model) if questions else model.generates):
+        able = [name for name in backend_names() if (
+            can_answer_texts(backend_class(name)) if questions else backend_class(name).generates)]
+        raise InputError(
+            f'backend {settings.backend!r} cannot '
+            f'{"answer yes/no questions" if questions else "write"} about a description, but this '
+            f'world draws none (world option {option}); let it draw, or choose another backend '
+            f'({", ".join(able)})')
 
 
 def check_writes(settings: RunSettings, setting: str) -> None:

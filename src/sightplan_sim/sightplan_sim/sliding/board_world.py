@@ -39,11 +39,16 @@ class BoardWorld(EpisodicWorld[B]):
         return self.settings.view
 
     @property
+    def describes(self) -> bool:
+        """Whether an observation is a description of the board instead of a picture."""
+        return self.settings.view == 'text'
+
+    @property
     def no_pictures(self) -> str:
         """The setting because of which there is nothing to be seen, '' if there is something."""
         if self._showing.pictures:
             return ''
-        return 'view=text' if self.settings.view == 'text' else 'pictures=none'
+        return 'view=text' if self.describes else 'pictures=none'
 
     def goal_observation(self) -> Observation:
         """The goal as it would be observed: same camera, light, colours and labels.
