@@ -166,16 +166,6 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return data
 
 
-def read_rgb(path: Path) -> NDArray[np.uint8]:
-    """(H, W, 3) uint8 of an image file.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    picture = _decode(path, cv2.IMREAD_COLOR)
-    return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2RGB), np.uint8)
-
-
 def read_depth(path: Path, scale_m: float) -> NDArray[np.float32]:
     """(H, W) metres from a 16-bit PNG (units of ``scale_m``), or from a .npy file.
 
@@ -190,7 +180,7 @@ def read_depth(path: Path, scale_m: float) -> NDArray[np.float32]:
         except (OSError, ValueError) as error:
             raise InputError(f'{path}: cannot be read: {error}') from error
     else:
-        depth = _decode(path, cv2.IMREAD_UNCHANGED)
+        depth = _decode(path)
     if depth.ndim != 2 or depth.dtype.kind not in 'uif' or depth.dtype == np.uint8:
         raise InputError(f'{path}: depth of shape {depth.shape}, {depth.dtype}: (H, W) of 16-bit '
                          'or floating point numbers is needed')
@@ -199,11 +189,11 @@ def read_depth(path: Path, scale_m: float) -> NDArray[np.float32]:
         return np.asarray(depth, np.float32) * np.float32(scale)
 
 
-def _decode(path: Path, flags: int) -> NDArray[Any]:
+def _decode(path: Path) -> NDArray[Any]:
     try:
         content = path.read_bytes()
         picture_size(content)
-        picture = cv2.imdecode(np.frombuffer(content, np.uint8), flags)
+        picture = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
     except OSError as error:
         raise InputError(f'{path}: cannot be read: {error}') from error
     except (ValueError, MemoryError, cv2.error) as error:

@@ -538,7 +538,7 @@ def _places(arguments: argparse.Namespace, robot: RobotConfig, info: CameraInfo,
     """
     import numpy as np
 
-    from sightplan_arm.camera_files import read_rgb
+    from sightplan.model.picture_files import read_image
     from sightplan_arm.extrinsics import ExtrinsicsError, board_pose_from_touches
     from sightplan_arm.geometry import make_pose, rotation_from_rpy, transform
     places: list[Any] = []
@@ -572,7 +572,7 @@ def _places(arguments: argparse.Namespace, robot: RobotConfig, info: CameraInfo,
         raise InputError(f'{arguments.points}: it has corners of the board: give the picture '
                          'that shows it (--image)')
     for path in arguments.image:
-        picture = read_rgb(user_path(path))
+        picture = read_image(user_path(path))
         if picture.shape[:2] != (info.height, info.width):
             raise InputError(f'{path}: {picture.shape[1]} x {picture.shape[0]} pixels, but '
                              f'--camera-info is for {info.width} x {info.height}')
@@ -663,11 +663,12 @@ def detect(arguments: argparse.Namespace) -> Result:
 
 
 def _rgbd(arguments: argparse.Namespace, robot: RobotConfig) -> Rgbd:
-    from sightplan_arm.camera_files import read_depth, read_rgb
+    from sightplan.model.picture_files import read_image
+    from sightplan_arm.camera_files import read_depth
     from sightplan_arm.hardware import Rgbd
     info = _camera_info(arguments)
     assert info is not None
-    rgb = read_rgb(user_path(arguments.image))
+    rgb = read_image(user_path(arguments.image))
     if rgb.shape[:2] != (info.height, info.width):
         raise InputError(f'{arguments.image}: {rgb.shape[1]} x {rgb.shape[0]} pixels, but '
                          f'--camera-info is for {info.width} x {info.height}')

@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from sightplan.model import InputError, config_files
-from sightplan_arm.camera_files import read_camera_info, read_depth, read_rgb, read_yaml
+from sightplan.model.picture_files import read_image
+from sightplan_arm.camera_files import read_camera_info, read_depth, read_yaml
 from sightplan_arm.config import load_robot
 
 
@@ -46,7 +47,7 @@ def test_an_unknown_field_of_one_of_several_is_named(tmp_path) -> None:
 def test_pictures_that_claim_too_much_or_are_none_are_refused(tmp_path, content) -> None:
     path = tmp_path / 'p.png'
     path.write_bytes(content)
-    for read in (read_rgb, lambda path: read_depth(path, 0.001)):
+    for read in (read_image, lambda path: read_depth(path, 0.001)):
         with pytest.raises(InputError, match=r'p\.png'):
             read(path)
 

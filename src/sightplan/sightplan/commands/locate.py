@@ -81,8 +81,8 @@ def locate_things(arguments: argparse.Namespace) -> Result:
     """Locate, show and draw."""
     from sightplan.commands.progress import EpisodeBar
     from sightplan.grounding import locate
+    from sightplan.model.picture_files import read_image
     from sightplan.vlm.api import backend_settings
-    from sightplan.vlm.backends._images import read_image
     options = read_options(arguments.backend_option, type(backend_settings(arguments.backend)),
                            '--backend-option')
     camera = read_numbers(arguments.camera, '--camera', ('FX', 'FY', 'CX', 'CY'))

@@ -109,7 +109,7 @@ def compare(arguments: argparse.Namespace) -> Result:
 def _by_pictures(arguments: argparse.Namespace, vector: Vector | None,
                  settings: CriticSettings) -> Critique:
     from sightplan.grounding.path_critic import compare_pictures
-    from sightplan.vlm.backends._images import read_image
+    from sightplan.model.picture_files import read_image
     if any(value is not None for value in (arguments.map, arguments.picture, arguments.only)):
         raise InputError('--pictures: there is no map to measure or draw on (leave out MAP, '
                          'PATHS, --only and --picture, or --pictures)')

@@ -39,6 +39,7 @@ from sightplan.model import (
     check_settings,
     user_path,
 )
+from sightplan.model.picture_files import checked_rgb, read_image
 from sightplan.model.region import Point
 from sightplan.vlm.api import (
     Backend,
@@ -49,7 +50,6 @@ from sightplan.vlm.api import (
     resolved_options,
 )
 from sightplan.vlm.backends._depth_files import read_depth
-from sightplan.vlm.backends._images import read_image
 from sightplan.vlm.locating import LocateRequest, check
 
 _USUAL = PointerSettings()
@@ -252,9 +252,7 @@ def _check(image: NDArray[np.uint8], targets: Sequence[Target],
     Raises:
         InputError: says what is wrong, and the remedy.
     """
-    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or not image.size:
-        raise InputError(f'the picture is {image.dtype} of shape {image.shape}; give (height, '
-                         'width, 3) uint8 RGB')
+    checked_rgb(image)
     if not targets:
         raise InputError('what is to be located? Name at least one target, such as "the red mug"')
     for number, target in enumerate(targets, 1):

@@ -34,6 +34,7 @@ from sightplan.model import (
     did_you_mean,
     user_path,
 )
+from sightplan.model.picture_files import checked_rgb, read_image
 from sightplan.vlm.api import (
     TextRequest,
     backend_class,
@@ -41,7 +42,6 @@ from sightplan.vlm.api import (
     make_backend,
     resolved_options,
 )
-from sightplan.vlm.backends._images import read_image
 
 PROMPT = 'ground'
 """Prompt around the questions, for models that read one."""
@@ -158,7 +158,8 @@ def ask_freely(picture: str | Path | NDArray[np.uint8], question: str, *, domain
 
 
 def _image(picture: str | Path | NDArray[np.uint8]) -> NDArray[np.uint8]:
-    return picture if isinstance(picture, np.ndarray) else read_image(user_path(str(picture)))
+    return (checked_rgb(picture) if isinstance(picture, np.ndarray)
+            else read_image(user_path(str(picture))))
 
 
 def _check_backend(backend: str) -> None:

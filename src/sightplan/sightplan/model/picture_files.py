@@ -1,9 +1,24 @@
-"""How large a picture's file says that it is: a few bytes may claim to be gigabytes."""
+"""Files of pictures: how they are read, and how large they say that they are.
+
+A few bytes may claim to be gigabytes; and numbers that are not those of a picture with 8 bits a
+channel must not become one in silence.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model.errors import InputError
 
 MOST_PIXELS = 100_000_000
 """Of a picture that is read."""
@@ -12,6 +27,126 @@ _PNG, _JPEG, _BMP = b'\x89PNG\r\n\x1a\n', b'\xff\xd8', b'BM'
 _PNM = re.compile(rb'P[1-6](?:\s|#[^\n]*\n)+(\d{1,9})(?:\s|#[^\n]*\n)+(\d{1,9})')
 _NO_FRAME = (0xC4, 0xC8, 0xCC)
 """Of the markers C0 to CF of a JPEG those that begin no frame."""
+
+_FORMATS = ('PNG', 'JPEG', 'WEBP', 'BMP', 'GIF', 'TIFF', 'PPM')
+"""Kinds of files that are read; Pillow knows others, and starts programs to read some of them."""
+_DAMAGED = (OSError, EOFError, ValueError, SyntaxError, TypeError, LookupError, ArithmeticError,
+            AttributeError, MemoryError, RuntimeError, struct.error, zlib.error)
+"""What Pillow makes of damaged files."""
+_REMEDY = 'give a PNG or JPEG file'
+_WHITE = 65_535
+"""White in a picture with 16 bits a channel."""
+_LEAST_LIGHT = 64
+"""A picture of 16 bits a channel whose brightest value is below this, in parts of 256, has fewer
+bits than its file (10, 12 or 14), or is depth."""
+_PHOTOMETRIC, _WHITE_IS_ZERO = 262, 0
+"""The tag of TIFF that says what the numbers mean, and its value for negatives."""
+
+
+def read_image(path: Path, content: bytes | None = None) -> NDArray[np.uint8]:
+    """A picture's file as (H, W, 3) uint8 RGB, turned as its EXIF data says.
+
+    16 bits a channel are scaled to 8 (65,535 is white); what is transparent is laid on white.
+
+    Args:
+        path: of the file; only its name is used if there is a content.
+        content: of the file, where it is not read from disk.
+
+    Raises:
+        InputError: it is missing or no picture, or its numbers are not those of a picture:
+            floating point, 32 bits, or 16 bits of which a quarter at most is used; names it.
+    """
+    from PIL import Image, ImageOps
+
+    with opened(path, content=content) as image:
+        deep = _is_deep(image)
+        negative = getattr(image, 'tag_v2', {}).get(_PHOTOMETRIC) == _WHITE_IS_ZERO
+        turned = ImageOps.exif_transpose(image)
+        if turned.mode.startswith('I;16') or turned.mode in ('I', 'F'):
+            wide = image.format == 'TIFF' and turned.mode == 'I'
+            grey = _scaled(np.asarray(turned), wide, path)
+            grey = 255 - grey if negative else grey
+            pixels, deep = np.repeat(grey[:, :, None], 3, axis=2), True
+        elif turned.has_transparency_data:
+            shown = turned.convert('RGBA')
+            if not shown.getchannel('A').getextrema()[1]:
+                raise InputError(f'{path}: is transparent everywhere: there is nothing to be seen '
+                                 '(write it without transparency)')
+            white = Image.new('RGBA', shown.size, 'white')
+            pixels = np.asarray(Image.alpha_composite(white, shown).convert('RGB'))
+        else:
+            pixels = np.asarray(turned.convert('RGB'))
+        if deep and int(pixels.max()) < _LEAST_LIGHT:
+            raise InputError(
+                f'{path}: has 16 bits a channel, but its brightest pixel is at most '
+                f'{(int(pixels.max()) + 1) / 256:.3f} of white: it is depth, or of a camera with '
+                'fewer bits (scale it, and write it with 8 bits a channel)')
+        return pixels
+
+
+def checked_rgb(image: NDArray[Any]) -> NDArray[np.uint8]:
+    """The array itself, if it is a picture: (H, W, 3) uint8 RGB.
+
+    Raises:
+        InputError: it is not.
+    """
+    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or not image.size:
+        raise InputError(f'the picture is {image.dtype} of shape {image.shape}; give (height, '
+                         'width, 3) uint8 RGB')
+    return image
+
+
+def _is_deep(image: Any) -> bool:
+    """Whether an image of Pillow has 16 bits a channel in its file; before it is decoded."""
+    for tile in image.tile:
+        mode, *rest = (tile.args,) if isinstance(tile.args, str) else tile.args
+        if ';16' in str(mode) or (image.format == 'PPM' and rest[:1] > [255]):
+            return True
+    return False
+
+
+def _scaled(values: NDArray[Any], wide: bool, path: Path) -> NDArray[np.uint8]:
+    """Numbers of 16 bits as 8; ``wide`` says that the file has 32 bits for each.
+
+    Raises:
+        InputError: they are others.
+    """
+    if wide or values.dtype.kind == 'f' or not 0 <= values.min() <= values.max() <= _WHITE:
+        kind = 'floating point' if values.dtype.kind == 'f' else f'{8 * values.itemsize} bits'
+        raise InputError(f'{path}: holds numbers of {kind}, from {values.min():g} to '
+                         f'{values.max():g}, of which it is not known which is white (write it '
+                         'with 8 bits a channel)')
+    return np.asarray(values >> 8, np.uint8)
+
+
+@contextlib.contextmanager
+def opened(path: Path, remedy: str = _REMEDY, content: bytes | None = None) -> Iterator[Any]:
+    """A picture's file as an image of Pillow; what is done with it may fail likewise.
+
+    Args:
+        path: of the file.
+        remedy: for the message.
+        content: of the file, where it is not read from disk.
+
+    Raises:
+        InputError: it is missing, no picture, damaged or too large; names it.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(path if content is None else io.BytesIO(content),
+                        formats=_FORMATS) as image:
+            if image.width * image.height > MOST_PIXELS:
+                raise ValueError(f'it has {image.width} x {image.height} pixels; at most '
+                                 f'{MOST_PIXELS} are read')
+            yield image
+    except InputError:
+        raise
+    except UnidentifiedImageError as error:
+        raise InputError(f'{path}: is not a picture that can be read ({remedy})') from error
+    except (*_DAMAGED, Image.DecompressionBombError) as error:
+        raise InputError(f'{path}: cannot be read: {getattr(error, "strerror", None) or error} '
+                         f'({remedy})') from error
 
 
 def picture_size(content: bytes) -> tuple[int, int]:

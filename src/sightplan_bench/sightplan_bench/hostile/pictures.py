@@ -44,7 +44,6 @@ def make(folder: Path) -> list[Target]:
     runs = [path.read_bytes() for path in sorted(maps.glob('paths/*.txt'))]
     return [
         Target('picture', 'pictures', 'picture', seen, _picture, turns=3),
-        Target('picture of an arm', 'pictures', 'picture', seen, _arm_picture, turns=3),
         Target('depth', 'pictures', 'picture', depth, _depth, turns=3),
         Target('depth of an arm', 'pictures', 'picture', depth, _arm_depth, turns=3),
         Target('sightplan ask', 'pictures', 'picture', seen, lambda path: command(
@@ -85,14 +84,8 @@ def _depth_png(values: Any) -> bytes:
 
 
 def _picture(path: Path) -> None:
-    from sightplan.vlm.backends._images import read_image
+    from sightplan.model.picture_files import read_image
     image = read_image(path)
-    assert image.ndim == 3 and image.shape[2] == 3 and image.dtype == np.uint8 and image.size
-
-
-def _arm_picture(path: Path) -> None:
-    from sightplan_arm.camera_files import read_rgb
-    image = read_rgb(path)
     assert image.ndim == 3 and image.shape[2] == 3 and image.dtype == np.uint8 and image.size
 
 

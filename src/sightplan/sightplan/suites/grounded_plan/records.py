@@ -11,7 +11,6 @@ Beyond what the paper tells, records may name all things in the picture with the
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from sightplan.model.grounded_plan import (
     UnitKind,
 )
 from sightplan.model.json_text import load_json
+from sightplan.model.picture_files import opened, read_image
 from sightplan.model.reading import Record, validated
 from sightplan.suites.grounded_plan.coordinates import (
     Box,
@@ -40,7 +40,6 @@ from sightplan.suites.grounded_plan.coordinates import (
 from sightplan.suites.grounded_plan.fields import FieldTable, field_table, renamed
 from sightplan.suites.grounded_plan.record_plan import RecordPlan, Unusable, checked_box
 from sightplan.vlm.backends._depth_files import read_depth
-from sightplan.vlm.backends._images import opened, read_image
 
 EPISODES, IMAGES, DEPTH = 'episodes.jsonl', 'images', 'depth'
 """Names in a folder that is written."""
@@ -137,7 +136,7 @@ class Dataset:
             InputError: it cannot be read, or its size is not what the record says.
         """
         if item.image in self.held:
-            image = _decoded(self.held[item.image])
+            image = read_image(Path(item.image), self.held[item.image])
         else:
             image = read_image(self.folder / item.image)
         size = image.shape[1], image.shape[0]
@@ -154,16 +153,9 @@ class Dataset:
             InputError: it cannot be read.
         """
         if item.depth in self.held:
-            from PIL import Image
-            with Image.open(io.BytesIO(self.held[item.depth])) as image:
+            with opened(Path(item.depth), content=self.held[item.depth]) as image:
                 return np.asarray(image).astype(np.float32) * np.float32(1e-3)
         return read_depth(self.folder / item.depth)
-
-
-def _decoded(content: bytes) -> NDArray[np.uint8]:
-    from PIL import Image
-    with Image.open(io.BytesIO(content)) as image:
-        return np.asarray(image.convert('RGB'))
 
 
 # ------------------------------------------------------------------------------------- reading

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import InputError
+from sightplan.model.picture_files import read_image
 from sightplan.paths import drawing, drawing3d
 from sightplan.paths.descriptors import NAMES, Descriptors
 from sightplan.paths.labels import ORDER, PATHEVAL, Vector
 from sightplan.paths.maps import GOAL, START, ObstacleMap, Point
-from sightplan.vlm.backends._images import read_image
 
 View = Literal['2d', '3d']
 Image = NDArray[np.uint8]

@@ -23,6 +23,7 @@ import pydantic
 
 from sightplan.model import InputError
 from sightplan.model.json_text import load_json
+from sightplan.model.picture_files import read_image
 from sightplan.model.reading import Record, validated
 from sightplan.model.whole_files import replacing
 from sightplan.paths.descriptors import Descriptors
@@ -35,7 +36,7 @@ from sightplan.suites.patheval.building import PathPair, pairs_of
 from sightplan.suites.patheval.items import FromFile, Item, View, family_of
 from sightplan.suites.patheval.scenarios import scenarios
 from sightplan.suites.patheval.segments import KINDS, SegmentPair, distance_of
-from sightplan.vlm.backends._images import encode, read_image
+from sightplan.vlm.backends._images import encode
 
 Skipped = dict[str, str]
 """``file`` and ``reason``."""

@@ -28,13 +28,13 @@ from numpy.typing import NDArray
 
 from sightplan.model import InputError
 from sightplan.model.json_text import load_json
+from sightplan.model.picture_files import opened, read_image
 from sightplan.model.reading import validated
 from sightplan.model.region import Mask, Point
 from sightplan.model.scene import PointingScene
 from sightplan.suites.point_it_out import masks
 from sightplan.suites.point_it_out.masks import Size
 from sightplan.vlm.backends._depth_files import read_depth
-from sightplan.vlm.backends._images import opened, read_image
 from sightplan.vlm.coordinates import Coordinates, Misdeclared, to_unit
 
 PLACES, TRACES = 's1s2', 's3'
@@ -187,9 +187,7 @@ class Dataset:
         """
         if self.folder is not None:
             return read_image(self.folder / picture)
-        from PIL import Image
-        with Image.open(io.BytesIO(self.held[picture])) as image:
-            return np.asarray(image.convert('RGB'))
+        return read_image(Path(picture), self.held[picture])
 
     def load_depth(self, picture: str) -> NDArray[np.float32]:
         """Depth of a picture that has a view, (H, W) float32 [m], 0 where unknown.
@@ -200,8 +198,7 @@ class Dataset:
         name = self.views[picture].depth
         if self.folder is not None:
             return read_depth(self.folder / name)
-        from PIL import Image
-        with Image.open(io.BytesIO(self.held[name])) as image:
+        with opened(Path(name), content=self.held[name]) as image:
             return np.asarray(image).astype(np.float32) * np.float32(1e-3)
 
 

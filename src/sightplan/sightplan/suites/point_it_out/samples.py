@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import Form, InputError, Target, TargetMasks, param, user_path
+from sightplan.model.picture_files import read_image
 from sightplan.model.region import Mask
 from sightplan.model.sample import Picture, Sample
 from sightplan.runs.samples import Samples
@@ -22,7 +23,6 @@ from sightplan.runs.suite import CheckReport, suite_settings
 from sightplan.suites.point_it_out import masks, official, scenes
 from sightplan.suites.point_it_out.official import Dataset, Item, Skipped
 from sightplan.suites.point_it_out.ticks import draw_ticks
-from sightplan.vlm.backends._images import read_image
 
 SPLITS = ('s1', 's2', 's3')
 

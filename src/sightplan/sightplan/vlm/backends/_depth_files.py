@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sightplan.model import InputError
 from sightplan.model.array_files import load_array
-from sightplan.vlm.backends._images import opened
+from sightplan.model.picture_files import opened
 
 _REMEDY = 'give a .npy file in metres, or a 16-bit PNG file in millimetres'
 
