@@ -30,7 +30,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from shards import render, shard_path
-from sightplan.paths.descriptors import NAMES, describe, turning_angles
+from sightplan.paths.descriptors import NAMES, WAYPOINTS, describe, turning_angles
 from sightplan.paths.drawing import TopView, draw_top
 from sightplan.paths.drawing3d import PerspectiveView, draw_perspective
 from sightplan.paths.generator import FAMILIES, generate_map
@@ -124,7 +124,8 @@ class Drawn:
         draw = draw_top if isinstance(view, TopView) else draw_perspective
         self.picture = draw(polygons, self.path, np.array(START) @ change,
                             np.array(GOAL) @ change, view, look)  # type: ignore[arg-type]
-        self.values = np.array(describe(item, self.path).values(), np.float32)
+        self.values = np.array(describe(item, self.path, rule=WAYPOINTS).values(),
+                               np.float32)
         self.maps = self._maps(item, view)
 
     def _maps(self, item: ObstacleMap, view: Views) -> NDArray[np.float32]:

@@ -36,7 +36,7 @@ from sightplan.grounding.path_wishes import WishSettings
 from sightplan.grounding.ranking import RankingBelief, rank
 from sightplan.metrics import wilson
 from sightplan.model import InputError
-from sightplan.paths.descriptors import NAMES, describe_all
+from sightplan.paths.descriptors import NAMES, WAYPOINTS, describe_all
 from sightplan.paths.drawing import TopView
 from sightplan.paths.drawing3d import PerspectiveView
 from sightplan.paths.labels import ORDER, PATHEVAL
@@ -230,7 +230,8 @@ def ceiling(count: int) -> str:
         if len(points) < len(read):
             unread[view] += 1
             continue
-        true, seen = (describe_all(pair.map, paths) for paths in (pair.paths, points))
+        true, seen = (describe_all(pair.map, paths, rule=WAYPOINTS)
+                      for paths in (pair.paths, points))
         for name in NAMES:
             differs = getattr(true[0], name) - getattr(true[1], name)
             if PATHEVAL.significant(name, differs):

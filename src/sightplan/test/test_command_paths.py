@@ -72,6 +72,20 @@ def test_pictures_alone(files, capsys):
     assert code == 0, err
     assert found['ranking'] == [2, 1] and found['paths'] == ['a.png', 'b.png']
     assert found['descriptors'] == [] and 'No map was known' in found['reason']
+    assert 'nobody checked whether a path crosses an obstacle' in found['reason']
+
+
+def test_where_all_paths_cross_none_is_called_the_best(files, capsys):
+    through = PathRun(((-30.0, 7.0), (30.0, 7.0)), 1.0)
+    write_path_runs([through, through, PathRun(STRAIGHT, 1.0)], files / 'through.txt')
+    arguments = ('map.txt', 'through.txt', '--vector', 'path_length=-1')
+    code, found, err = compare(capsys, *arguments, '--only', '1,2', '--picture', 'out.png')
+    assert code == 0, err
+    assert found['ranking'] == [] and found['best'] == [0, 0] and found['crossing'] == [1, 2]
+    assert found['reason'].startswith('There is no best path')
+    assert 'is the best' not in err and (files / 'out.png').exists()
+    code, found, err = compare(capsys, *arguments, '--only', '2,3')
+    assert found['ranking'] == [3, 2] and found['best'] == [0, 1] and found['crossing'] == [2]
 
 
 def test_some_paths_of_a_file(files, capsys):
@@ -85,11 +99,11 @@ def test_chosen_paths_keep_the_numbers_of_the_file(files, capsys):
     write_path_runs([PathRun(ROUND, 1.0)] * 3 + [PathRun(STRAIGHT, 1.0), through],
                     files / 'five.txt')
     code, found, _ = compare(capsys, 'map.txt', 'five.txt', '--only', '2,4,5', '--vector',
-                             'path_length=-1,minimum_clearance=1', '--picture', 'out.svg')
+                             'path_length=-1', '--picture', 'out.svg')
     assert code == 0 and found['paths'] == [2, 4, 5] and found['ranking'][0] == 4
     assert found['best'] == [0, 1, 0]
-    assert 'Path 4, of 3 that are compared, is the best' in found['reason']
-    assert 'Path 5 touches or crosses an obstacle.' in found['reason']
+    assert 'Path 4, of 2 that are compared, is the best' in found['reason']
+    assert 'Path 5 touches or crosses an obstacle and cannot be the best.' in found['reason']
     labels = re.findall(r'<!-- (\S+) -->', (files / 'out.svg').read_text())
     assert {'2', '4', '5'} <= set(labels) and not {'1', '3'} & set(labels)
 

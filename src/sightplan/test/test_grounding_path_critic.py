@@ -41,7 +41,12 @@ from sightplan.model import Answer, DeadlineError, InputError, Verdict
 from sightplan.paths.descriptors import Descriptors
 from sightplan.paths.labels import ORDER, PATHEVAL, label_pair
 from sightplan.paths.maps import Bounds, ObstacleMap
-from sightplan.paths.preference import in_thresholds, thresholds_on, vector_from_text
+from sightplan.paths.preference import (
+    in_thresholds,
+    order_paths,
+    thresholds_on,
+    vector_from_text,
+)
 from sightplan.paths.scenarios import Scenario
 from sightplan.vlm.api import TextReply, YesNoReply
 from sightplan.vlm.choosing import ChoiceReply
@@ -292,10 +297,42 @@ def test_paths_on_a_map_are_measured_and_the_reason_is_told():
         'Path 2 of 2 is the best with probability 1.00. For it, compared with path 1: '
         'length 60 against 138 (shorter is better); sharpest turn 0° against 90° (gentler is '
         'better).')
-    through = compare_paths(WALL, [[(-30.0, 7.0), (30.0, 7.0)], STRAIGHT], certain(SHORT))
-    assert 'Path 1 touches or crosses an obstacle.' in through.reason
-    assert 'equally good' in through.reason and 'Too little difference to count: length' in (
-        through.reason)
+
+
+THROUGH = [(-30.0, 7.0), (30.0, 7.0)]
+ALONG = [(-30.0, 5.0), (30.0, 5.0)]
+
+
+@pytest.mark.parametrize('bad', [THROUGH, ALONG])
+def test_a_path_that_crosses_an_obstacle_is_never_the_best(bad):
+    """Not even where all that is wanted speaks for it, nor where nothing else is left."""
+    found = compare_paths(WALL, [bad, ROUND], certain(SHORT))
+    assert (found.best, found.ranking, found.crossing) == ((0, 1), (1, 0), (0,))
+    assert found.reason == (
+        'Path 2 is the best with probability 1.00, the only one that is free. Path 1 touches or '
+        'crosses an obstacle and cannot be the best.')
+    found = compare_paths(WALL, [ROUND, bad, STRAIGHT], certain(SHORT))
+    assert (found.best, found.ranking) == ((0, 0, 1), (2, 0, 1))
+    assert found.descriptors[1].minimum_clearance == 0
+    assert found.reason.startswith('Path 3, of 2 that are compared, is the best with probability')
+    assert found.reason.endswith('Path 2 touches or crosses an obstacle and cannot be the best.')
+    found = PathCritic(Reader(SHORT)).compare(WALL, [bad, STRAIGHT], 'Be quick.')
+    assert found.best == pytest.approx((0, 1)) and found.ranking == (1, 0)
+
+
+def test_where_all_paths_cross_there_is_no_best():
+    found = compare_paths(WALL, [THROUGH, ALONG, THROUGH], certain(SHORT), numbers=(4, 9, 2))
+    assert (found.best, found.ranking, found.crossing) == ((0, 0, 0), (), (0, 1, 2))
+    assert found.reason.startswith('There is no best path: each of them touches or crosses')
+    assert found.to_json()['ranking'] == [] and found.to_json()['crossing'] == [1, 2, 3]
+
+
+def test_paths_that_are_alike_share_and_one_without_numbers_is_refused():
+    assert compare_paths(WALL, [STRAIGHT] * 3, certain(SHORT)).best == pytest.approx((1 / 3,) * 3)
+    odd = Descriptors(math.nan, 1, 1, 1, 0, 0, 0)
+    for rank in (rank_paths, lambda paths, wishes: order_paths(paths, SHORT)):
+        with pytest.raises(InputError, match=r'paths\[1\]: minimum_clearance is nan'):
+            rank([Descriptors(1, 1, 1, 1, 0, 0, 0), odd], certain(SHORT))
 
 
 def test_a_conflict_is_told_as_it_was_decided():
@@ -322,10 +359,9 @@ def test_a_conflict_is_told_as_it_was_decided():
 
 def test_paths_are_called_by_their_numbers():
     through = [(-30.0, 7.0), (0.0, 7.0), (30.0, 7.0)]
-    found = compare_paths(WALL, [ROUND, STRAIGHT, through], certain((0, 1, 0, -1, 0, 0, 0)),
-                          numbers=(4, 9, 2))
-    assert found.reason.startswith('Path 9, of 3 that are compared, is the best with')
-    assert 'compared with path' in found.reason and 'Path 2 touches' in found.reason
+    found = compare_paths(WALL, [ROUND, STRAIGHT, through], certain(SHORT), numbers=(4, 9, 2))
+    assert found.reason.startswith('Path 9, of 2 that are compared, is the best with')
+    assert 'compared with path 4' in found.reason and 'Path 2 touches' in found.reason
 
 
 def test_doubt_is_named():

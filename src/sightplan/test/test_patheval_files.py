@@ -186,6 +186,13 @@ def test_paths_are_measured(environment: Path, tmp_path: Path, capsys: Any) -> N
     assert code == 0 and list(found['measures']) == list(KEYS)
     assert found['measures']['Minimum clearance'] == 0
     assert found['measures']['Path length'] == pytest.approx(2 * 36 * 2 ** 0.5)
+    straight = write(tmp_path / 'straight.txt', '-36.6031 -36.4332\n36.0982 36.363\n')
+    least = {}
+    for rule in ('line', 'waypoints'):
+        code, found, _ = command(capsys, 'measure', environment, '--path', straight, '--rule',
+                                 rule)
+        least[rule] = found['measures']['Minimum clearance']
+    assert code == 0 and least['line'] == 0 < least['waypoints'], 'through the walls of a maze'
 
 
 @pytest.mark.parametrize(('text', 'said'), [

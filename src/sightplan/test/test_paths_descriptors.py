@@ -13,11 +13,13 @@ from sightplan.model import InputError
 from sightplan.paths import (
     KEYS,
     NO_OBSTACLE,
+    WAYPOINTS,
     Descriptors,
     ObstacleMap,
     describe,
     describe_all,
 )
+from sightplan.paths.descriptors import RULES
 
 SQUARE = ObstacleMap('square', (((0.0, 0.0), (4.0, 0.0), (4.0, 4.0), (0.0, 4.0)),))
 
@@ -25,7 +27,8 @@ SQUARE = ObstacleMap('square', (((0.0, 0.0), (4.0, 0.0), (4.0, 4.0), (0.0, 4.0))
 def test_by_hand():
     # East along the lower side, back to the west and up, and straight on.
     path = [(-3, -4), (6, -4), (6, -1), (-3, -1), (-6, -1)]
-    assert describe(SQUARE, path).values() == pytest.approx(
+    assert describe(SQUARE, path).minimum_clearance == 1
+    assert describe(SQUARE, path, rule=WAYPOINTS).values() == pytest.approx(
         (math.hypot(2, 1), 6.082762530298219, (5 + math.hypot(2, 4) + math.hypot(2, 1)
          + math.hypot(3, 1) + math.hypot(6, 1)) / 5, 24.0, 180.0, 0, 90.0))
     there_and_back = describe(SQUARE, [(6, 2), (8, 2), (6, 2), (6, 6)])
@@ -33,10 +36,17 @@ def test_by_hand():
                                        270.0, 1, 180.0)
 
 
-def test_only_points_are_measured_and_inside_is_zero():
-    across = describe(SQUARE, [(-2, 2), (6, 2)])
-    assert across.values() == (2.0, 2.0, 2.0, 8.0, 0.0, 0, 0.0)
-    assert describe(SQUARE, [(-2, 2), (2, 2), (6, 2)]).minimum_clearance == 0
+def test_a_line_through_an_obstacle_has_no_clearance_and_by_waypoints_points_alone_count():
+    through = [(-2, 2), (6, 2)]
+    assert describe(SQUARE, through).values() == (0.0, 2.0, 2.0, 8.0, 0.0, 0, 0.0)
+    assert describe(SQUARE, through, rule=WAYPOINTS).values() == (2, 2, 2, 8, 0, 0, 0)
+    past = [(-3, -1), (7, -1)]
+    assert describe(SQUARE, past).minimum_clearance == 1
+    assert describe(SQUARE, past, rule=WAYPOINTS).minimum_clearance > 3
+    for rule in RULES:
+        assert describe(SQUARE, [(-2, 2), (2, 2), (6, 2)], rule=rule).minimum_clearance == 0
+    with pytest.raises(InputError, match="rule 'points' is not one of line, waypoints"):
+        describe(SQUARE, through, rule='points')
 
 
 def test_a_right_angle_is_not_sharp_and_one_degree_more_is():
@@ -84,7 +94,7 @@ def test_json_has_the_published_keys_in_order():
             Descriptors.from_json(wrong, 'x')
 
 
-def independent(polygons, path):
+def independent(polygons, path, rule):
     """The same numbers by the definitions, one point and one polygon at a time."""
     shapes = [shapely.Polygon(polygon) for polygon in polygons]
     clearances = [min(shapely.Point(point).distance(shape) for shape in shapes) for point in path]
@@ -94,7 +104,9 @@ def independent(polygons, path):
         angles.append(math.degrees(abs(math.atan2(
             first[0] * second[1] - first[1] * second[0],
             first[0] * second[0] + first[1] * second[1]))))
-    return (min(clearances), max(clearances), sum(clearances) / len(clearances),
+    least = min(clearances) if rule == WAYPOINTS else min(
+        shapely.LineString(path).distance(shape) for shape in shapes)
+    return (least, max(clearances), sum(clearances) / len(clearances),
             shapely.LineString(path).length, sum(angles), sum(angle > 90 for angle in angles),
             max(angles, default=0.0))
 
@@ -112,9 +124,10 @@ def test_equal_to_another_computation():
                                   for turn in turns))
         paths = [[(rng.uniform(-40, 40), rng.uniform(-40, 40))
                   for _ in range(rng.randint(2, 12))] for _ in range(10)]
-        found = describe_all(ObstacleMap('x', tuple(polygons)), paths)
-        for path, item in zip(paths, found, strict=True):
-            worst = np.maximum(worst, np.abs(np.subtract(
-                item.values(), independent(polygons, path))))
+        for rule in RULES:
+            found = describe_all(ObstacleMap('x', tuple(polygons)), paths, rule=rule)
+            for path, item in zip(paths, found, strict=True):
+                worst = np.maximum(worst, np.abs(np.subtract(
+                    item.values(), independent(polygons, path, rule))))
     # An angle near 0 or 180 loses half of its digits in the arccosine of the definition.
     assert (worst < [1e-9, 1e-9, 1e-9, 1e-9, 1e-9, 0.5, 1e-9]).all(), worst

@@ -72,7 +72,8 @@ class PathCriticNode(BackendNode):
     """Compares paths, while active.
 
     Service: ``~/compare_paths`` (ComparePaths). Latched: ``~/best`` (nav_msgs/Path), the best path
-    of the last request, and ``~/markers`` (MarkerArray), all of them with their probabilities. Of
+    of the last request, without poses where every path touches or crosses an obstacle, so that
+    there is no best; and ``~/markers`` (MarkerArray), all of them with their probabilities. Of
     pictures neither is published.
 
     Parameters: see PathCriticSettings; WishSettings with the prefix ``wishes.``, CriticSettings
@@ -123,7 +124,8 @@ class PathCriticNode(BackendNode):
             item = map_of_request(request.map, self.settings)
             paths = paths_of_request(request)
             found = user.compare(item, paths, request.scenario, vector, limit_s)
-            self._best_pub.publish(request.paths[found.ranking[0]])
+            self._best_pub.publish(request.paths[found.ranking[0]] if found.ranking
+                                   else Path(header=request.map.header))
             self._markers_pub.publish(_markers(request, found, request.map.info.resolution))
         fill_critique(response, found)
         response.seconds = time.monotonic() - started
@@ -212,7 +214,7 @@ def _markers(request: ComparePaths.Request, found: Critique, width_m: float) -> 
     """Every path as a line with its number and probability at its middle; others' are removed."""
     made = [Marker(header=request.map.header, action=Marker.DELETEALL)]
     for number, path in enumerate(request.paths):
-        first = number == found.ranking[0]
+        first = number in found.ranking[:1]
         red, green, blue, opacity = _BEST if first else _OTHER
         colour = ColorRGBA(r=red, g=green, b=blue, a=opacity)
         points = [Point(x=pose.pose.position.x, y=pose.pose.position.y) for pose in path.poses]

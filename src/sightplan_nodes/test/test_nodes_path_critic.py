@@ -177,8 +177,7 @@ def test_unknown_cells_are_obstacles_unless_told_otherwise() -> None:
     for free in (False, True):
         with running(unknown_occupied=not free) as client:
             found.append(client.compare(path(low), path(STRAIGHT)).descriptors[0])
-    assert [item.minimum_clearance for item in found] == pytest.approx(
-        [0.5, math.hypot(2.0, 3.0)])
+    assert [item.minimum_clearance for item in found] == [0.5, 3.0]
 
 
 def test_the_best_is_shown_to_whoever_joins() -> None:
@@ -199,6 +198,21 @@ def test_the_best_is_shown_to_whoever_joins() -> None:
     assert [len(line.points) for line in lines] == [4, 2]
     assert {marker.header.frame_id for marker in others} == {'map'}
     assert lines[1].scale.x > lines[0].scale.x > 0
+
+
+def test_a_path_through_an_obstacle_is_never_shown_as_the_best() -> None:
+    """Whoever follows ~/best is given no path where there is none."""
+    through, best = [(1.0, 3.5), (14.0, 3.5)], list[Path]()
+    with running() as client:
+        reply = client.compare(path(through), path(ROUND))
+        none = client.compare(path(through), path(through))
+        client.node.create_subscription(Path, f'{names.PATH_CRITIC}/best', best.append,
+                                        qos.LATCHED)
+        eventually(lambda: bool(best), 'the topic')
+    assert (list(reply.ranking), list(reply.best)) == ([1, 0], [0.0, 1.0])
+    assert none.error_code == 0 and (list(none.ranking), list(none.best)) == ([], [0.0, 0.0])
+    assert none.reason.startswith('There is no best path')
+    assert best[-1].header.frame_id == 'map' and not best[-1].poses
 
 
 FAR = [(1.0, 7.0), (99.0, 7.0)]

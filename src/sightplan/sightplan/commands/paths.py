@@ -37,7 +37,9 @@ for each of seven descriptors whether more or less of it is better. The probabil
 the best follows from what is believed of that. A vector says it instead, and nobody is asked:
 NAME=SIGN pairs (1: more is better, -1: less is better), or seven numbers in the order
 average_clearance, minimum_clearance, maximum_clearance, path_length, sharp_turns, maximum_angle,
-smoothness. With --pictures no map is known: the model compares pictures of the paths in pairs.
+smoothness. A path that touches or crosses an obstacle, between its points, too, is never the best.
+With --pictures no map is known: the model compares pictures of the paths in pairs, and nobody
+checks whether a path crosses an obstacle.
 """
 
 
@@ -103,6 +105,7 @@ def compare(arguments: argparse.Namespace) -> Result:
         names = numbers
     _show(found, names)
     return {'paths': list(names), **found.to_json(),
+            'crossing': [numbers[at] for at in found.crossing],
             'ranking': [numbers[at] for at in found.ranking]}, DONE
 
 
@@ -199,8 +202,9 @@ def _show(found: Critique, names: Sequence[object]) -> None:
     measured = bool(found.descriptors)
     rows = [[names[number], f'{found.best[number]:.3f}', *(
         f'{value:.4g}' for value in (found.descriptors[number].values() if measured else ()))]
-        for number in found.ranking]
-    print_table(['path', 'best', *(KEYS if measured else ())], rows, bold=(0,))
+        for number in found.ranking or found.crossing]
+    print_table(['path', 'best', *(KEYS if measured else ())], rows,
+                bold=(0,) if found.ranking else ())
     if found.wishes is not None and found.model:
         print_table(['wanted', 'less', 'does not matter', 'more'], [
             [wish.name, f'{wish.less:.3f}', f'{wish.neither:.3f}', f'{wish.more:.3f}']

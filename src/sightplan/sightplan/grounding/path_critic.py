@@ -14,6 +14,10 @@ there, is decided by the larger sum. Among more paths the best is that which win
 counting half; of those that win equally many each is the best with equal probability, and the
 order lists the one first whose nets have the larger sum.
 
+A path that touches or crosses an obstacle, between its points, too, is never the best: the others
+are compared without it, and it comes last. Where all do, there is no best and no order. A path
+that leaves the map is refused. In pictures nobody checks any of that.
+
 The thresholds are published for maps 80 wide. On other maps those of lengths and clearances are
 scaled by the longer side.
 """
@@ -94,13 +98,16 @@ class Critique:
     """What came out of a comparison.
 
     Attributes:
-        ranking: indices of the paths from 0, the best first.
-        best: probability of each path to be the best; sums to 1.
+        ranking: indices of the paths from 0, the best first; those that touch or cross an
+            obstacle last. (): all do, so that there is no best.
+        best: probability of each path to be the best; sums to 1, or to 0 if there is no best.
         descriptors: of each path; () where pictures were compared.
         wishes: what is believed that the task wants; None where pictures were compared in words.
         thresholds: from which difference on descriptors counted.
         reason: why, in words; it counts paths from 1, or calls them as they are numbered.
         model: who was asked; '' for nobody.
+        crossing: indices of the paths that touch or cross an obstacle; () where pictures were
+            compared, of which nobody knows.
     """
 
     ranking: tuple[int, ...]
@@ -110,6 +117,7 @@ class Critique:
     thresholds: Thresholds
     reason: str
     model: str = ''
+    crossing: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As plain data; paths are counted from 1."""
@@ -120,6 +128,7 @@ class Critique:
             'descriptors': [item.to_json() for item in self.descriptors],
             'wishes': {wish.name: {'less': round(wish.less, 6), 'neither': round(wish.neither, 6),
                                    'more': round(wish.more, 6)} for wish in wants},
+            'crossing': [number + 1 for number in self.crossing],
             'reason': self.reason, 'model': self.model}
 
 
@@ -134,9 +143,15 @@ def rank_paths(descriptors: Sequence[Descriptors], wishes: Wishes,
         strict: a difference must exceed its threshold, not only reach it.
 
     Raises:
-        InputError: too few or too many paths, or a threshold is 0.
+        InputError: too few or too many paths, a descriptor is not finite, or a threshold is 0.
     """
     _check_count(len(descriptors), 'paths')
+    return _ranked(descriptors, wishes, thresholds, strict)
+
+
+def _ranked(descriptors: Sequence[Descriptors], wishes: Wishes, thresholds: Thresholds,
+            strict: bool) -> Ranked:
+    """``rank_paths`` of one path or more."""
     net, chances = _nets(descriptors, wishes, thresholds, strict)
     count = len(descriptors)
     won = (net > 0) + 0.5 * (net == 0)
@@ -183,14 +198,23 @@ def compare_paths(item: ObstacleMap, paths: Sequence[npt.ArrayLike], wishes: Wis
     arrays = checked_paths(item, paths)
     descriptors = describe_all(item, arrays)
     thresholds = thresholds_on(item, settings.length_scale)
-    ranked = rank_paths(descriptors, wishes, thresholds, strict=settings.strict)
-    reason = path_reasons.reason(ranked.order, ranked.best, descriptors, wishes, thresholds,
-                                 strict=settings.strict, sure=settings.sure, numbers=numbers)
-    crossing = [numbers[at] if numbers else at + 1 for at in crossing_paths(item, arrays)]
-    if crossing:
-        reason += f' {path_reasons.of_crossing(crossing)}'
-    return Critique(ranked.order, ranked.best, descriptors, wishes, thresholds, reason,
-                    wishes.model)
+    crossing = tuple(at for at, one in enumerate(descriptors) if one.minimum_clearance <= 0)
+    free = [at for at in range(len(arrays)) if at not in crossing]
+    names = numbers or range(1, len(arrays) + 1)
+    reason = path_reasons.of_crossing([names[at] for at in crossing], [names[at] for at in free])
+    if not free:
+        return Critique((), (0.0,) * len(arrays), descriptors, wishes, thresholds, reason,
+                        wishes.model, crossing)
+    ranked = _ranked([descriptors[at] for at in free], wishes, thresholds, settings.strict)
+    order = tuple(free[at] for at in ranked.order)
+    chances = dict(zip(free, ranked.best, strict=True))
+    best = tuple(chances.get(at, 0.0) for at in range(len(arrays)))
+    if len(free) > 1:
+        why = path_reasons.reason(order, best, descriptors, wishes, thresholds,
+                                  strict=settings.strict, sure=settings.sure, numbers=names)
+        reason = f'{why} {reason}'.strip()
+    return Critique((*order, *crossing), best, descriptors, wishes, thresholds, reason,
+                    wishes.model, crossing)
 
 
 def checked_paths(item: ObstacleMap, paths: Sequence[npt.ArrayLike],
@@ -223,17 +247,6 @@ def checked_paths(item: ObstacleMap, paths: Sequence[npt.ArrayLike],
                              'before (remove it)')
         arrays.append(points)
     return arrays
-
-
-def crossing_paths(item: ObstacleMap, paths: Sequence[NDArray[np.float64]]) -> list[int]:
-    """Indices of the paths that touch or cross an obstacle, also between their points."""
-    if not item.polygons:
-        return []
-    nearest = item.segment_clearances(np.concatenate([path[:-1] for path in paths]),
-                                      np.concatenate([path[1:] for path in paths]))
-    ends = np.cumsum([len(path) - 1 for path in paths])[:-1]
-    return [number for number, part in enumerate(np.split(nearest, ends))
-            if (part <= 0).any()]
 
 
 def compare_pictures(backend: Backend, pictures: Sequence[NDArray[np.uint8]], scenario: str,

@@ -103,11 +103,28 @@ def _doubt(wish: Wish) -> str:
     return f'{name} ({less} {wish.less:.2f}, {more} {wish.more:.2f})'
 
 
-def of_crossing(numbers: Sequence[int]) -> str:
-    """A warning about paths, by what they are called, that touch an obstacle."""
-    names = ', '.join(map(str, numbers))
-    return (f'Path {names} touches or crosses an obstacle.' if len(numbers) == 1 else
-            f'Paths {names} touch or cross an obstacle.')
+def of_crossing(crossing: Sequence[int], free: Sequence[int]) -> str:
+    """What follows from paths that touch or cross an obstacle.
+
+    Args:
+        crossing: what those paths are called.
+        free: what the others are called.
+
+    Returns:
+        '' if there are none.
+    """
+    if not crossing:
+        return ''
+    if not free:
+        return ('There is no best path: each of them touches or crosses an obstacle, or cells '
+                'of the map that are unknown and count as one.')
+    names = ', '.join(map(str, crossing))
+    said = (f'Path {names} touches or crosses an obstacle and cannot be the best.'
+            if len(crossing) == 1 else
+            f'Paths {names} touch or cross an obstacle and cannot be the best.')
+    if len(free) > 1:
+        return said
+    return f'Path {free[0]} is the best with probability 1.00, the only one that is free. {said}'
 
 
 def of_pictures(ranking: Ranking, unread: int) -> str:
@@ -115,7 +132,8 @@ def of_pictures(ranking: Ranking, unread: int) -> str:
     pairs = len(ranking.asked)
     numbers = range(1, len(ranking.order) + 1)
     text = (f'{_headline(ranking.order, ranking.best, numbers)} No map was known: {pairs} '
-            f'{"pair" if pairs == 1 else "pairs"} of pictures compared, nothing measured.')
+            f'{"pair" if pairs == 1 else "pairs"} of pictures compared, nothing measured; nobody '
+            'checked whether a path crosses an obstacle or leaves the map.')
     if unread:
         text += (f' {unread} {"reply" if unread == 1 else "replies"} could not be read and '
                  f'{"says" if unread == 1 else "say"} nothing.')

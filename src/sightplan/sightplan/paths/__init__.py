@@ -15,7 +15,15 @@ from sightplan.paths.alternatives import (
     find_alternatives,
     same_route,
 )
-from sightplan.paths.descriptors import KEYS, NAMES, Descriptors, describe, describe_all
+from sightplan.paths.descriptors import (
+    KEYS,
+    LINE,
+    NAMES,
+    WAYPOINTS,
+    Descriptors,
+    describe,
+    describe_all,
+)
 from sightplan.paths.generator import FAMILIES, generate_map, generate_maps
 from sightplan.paths.labels import (
     ORDER,
@@ -62,9 +70,10 @@ from sightplan.paths.selection import Pair, Selection, Skipped, scaled, select_p
 
 __all__ = [
     'Alternative', 'AlternativeSettings', 'Alternatives', 'Bounds', 'Descriptors', 'FAMILIES',
-    'GOAL', 'KEYS', 'Label', 'NAMES', 'NO_OBSTACLE', 'NoPath', 'ORDER', 'ObstacleMap',
+    'GOAL', 'KEYS', 'LINE', 'Label', 'NAMES', 'NO_OBSTACLE', 'NoPath', 'ORDER', 'ObstacleMap',
     'OccupancyGrid', 'PATHEVAL', 'Pair', 'PathRun', 'PlannedPath', 'PlannerSettings', 'Point',
-    'START', 'Scenario', 'Selection', 'Skipped', 'Thresholds', 'Unlabelled', 'Vector', 'WORLD',
+    'START', 'Scenario', 'Selection', 'Skipped', 'Thresholds', 'Unlabelled', 'Vector',
+    'WAYPOINTS', 'WORLD',
     'count_routes', 'describe', 'describe_all', 'distance_apart', 'find_alternatives',
     'generate_map', 'generate_maps', 'label_pair', 'load_scenarios', 'map_from_text',
     'map_of_grid', 'map_text', 'needed', 'order_paths', 'path_runs_from_text', 'path_runs_text',

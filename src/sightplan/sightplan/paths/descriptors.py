@@ -1,8 +1,10 @@
 """Seven numbers that describe a path on a map, as PathEval measures them.
 
-Only the points of a path are measured, and nothing between them: a long segment may pass nearer
-to an obstacle than ``minimum_clearance`` says. The border of the map is no obstacle. See PathEval,
-arXiv 2411.18711, section 3.3.
+The least clearance is that of the whole line that is driven, between its points, too: a path that
+crosses an obstacle has 0. PathEval (arXiv 2411.18711, section 3.3) measures the points alone, so
+that a long segment may lead through an obstacle and have a large clearance. That rule is
+``WAYPOINTS``; items, labels and tables of PathEval are measured by it. All else is the same under
+both: average and greatest clearance are those of the points. The border of the map is no obstacle.
 
 Decided here, because the paper leaves it open: a path of fewer than two different points has no
 descriptors and is refused. Points repeated one after the other make no angle, so that the angles
@@ -23,6 +25,10 @@ import numpy.typing as npt
 from sightplan.model import InputError
 from sightplan.paths.maps import FloatArray, ObstacleMap, as_points
 
+LINE, WAYPOINTS = 'line', 'waypoints'
+RULES = (LINE, WAYPOINTS)
+"""How the least clearance of a path is measured: along the whole line, or at its points."""
+
 SHARP_DEG = 90.0
 """A turn by more than this is sharp."""
 
@@ -32,8 +38,9 @@ class Descriptors:
     """What a path is like; lengths in the unit of the map.
 
     Attributes:
-        minimum_clearance: least distance of a point to the nearest obstacle.
-        maximum_clearance: greatest such distance.
+        minimum_clearance: least distance of the line to the nearest obstacle, 0 where it touches
+            or crosses one; by the rule ``WAYPOINTS`` that of its points.
+        maximum_clearance: greatest distance of a point to the nearest obstacle.
         average_clearance: mean of these distances over the points.
         path_length: sum of the lengths of the segments.
         smoothness: sum of all turning angles [deg]; a straight path has 0.
@@ -88,38 +95,58 @@ KEYS = tuple(name.replace('_', ' ').capitalize() for name in NAMES)
 """Their keys in PathEval's JSON: ``Minimum clearance`` and so on."""
 
 
-def describe(item: ObstacleMap, path: npt.ArrayLike, *, repeats: bool = True) -> Descriptors:
+def describe(item: ObstacleMap, path: npt.ArrayLike, *, repeats: bool = True,
+             rule: str = LINE) -> Descriptors:
     """Describe one path; see ``describe_all``."""
-    return describe_all(item, [path], repeats=repeats)[0]
+    return describe_all(item, [path], repeats=repeats, rule=rule)[0]
 
 
 def describe_all(item: ObstacleMap, paths: Sequence[npt.ArrayLike], *, repeats: bool = True,
-                 ) -> tuple[Descriptors, ...]:
+                 rule: str = LINE) -> tuple[Descriptors, ...]:
     """Describe several paths on a map at once.
 
     Args:
         item: the map.
         paths: each (N, 2), points in the unit of the map.
         repeats: whether a point may be repeated right after itself.
+        rule: how the least clearance is measured: ``LINE`` or ``WAYPOINTS``.
 
     Returns:
         One description for each path.
 
     Raises:
         InputError: a path has fewer than two different points, a coordinate that is not finite,
-            or a repeat that is not allowed; names the path by its number.
+            or a repeat that is not allowed; names the path by its number. Or there is no such
+            rule.
     """
+    if rule not in RULES:
+        raise InputError(f'rule {rule!r} is not one of {", ".join(RULES)}')
     arrays = [as_points(path) for path in paths]
     turns = [_lengths_and_angles(array, number, repeats) for number, array in enumerate(arrays)]
     if not arrays:
         return ()
     ends = np.cumsum([len(array) for array in arrays])[:-1]
     clearances = np.split(item.clearances(np.concatenate(arrays)), ends)
+    least = ([float(near.min()) for near in clearances] if rule == WAYPOINTS
+             else line_clearances(item, arrays))
     return tuple(
-        Descriptors(float(near.min()), float(near.max()), float(near.mean()),
+        Descriptors(nearest, float(near.max()), float(near.mean()),
                     float(lengths.sum()), float(angles.sum()),
                     int((angles > SHARP_DEG).sum()), float(angles.max(initial=0.0)))
-        for near, (lengths, angles) in zip(clearances, turns, strict=True))
+        for nearest, near, (lengths, angles) in zip(least, clearances, turns, strict=True))
+
+
+def line_clearances(item: ObstacleMap, paths: Sequence[FloatArray]) -> list[float]:
+    """Least distance of each whole line to the obstacles; 0 where it touches or crosses one.
+
+    Args:
+        item: the map.
+        paths: each (N, 2) with two points or more.
+    """
+    nearest = item.segment_clearances(np.concatenate([path[:-1] for path in paths]),
+                                      np.concatenate([path[1:] for path in paths]))
+    ends = np.cumsum([len(path) - 1 for path in paths])[:-1]
+    return [float(part.min()) for part in np.split(nearest, ends)]
 
 
 def turning_angles(path: npt.ArrayLike) -> FloatArray:

@@ -94,7 +94,8 @@ def order_paths(paths: Sequence[Descriptors], vector: Vector, thresholds: Thresh
         one comes first.
 
     Raises:
-        InputError: there are no paths, the vector is none, or a threshold is not above 0.
+        InputError: there are no paths, a descriptor is not finite, the vector is none, or a
+            threshold is not above 0.
     """
     check_vector(vector, 'vector')
     if not paths:
@@ -119,7 +120,7 @@ def in_thresholds(paths: Sequence[Descriptors], thresholds: Thresholds, *, stric
         (n, 7); and (n, n, 7), the first path less the second, 0 where that is not significant.
 
     Raises:
-        InputError: a threshold is not above 0.
+        InputError: a threshold is not above 0, or a descriptor is not finite.
     """
     units = np.array([getattr(thresholds, name) for name in ORDER], dtype=np.float64)
     usable = (units >= _LEAST_UNIT) & np.isfinite(units)
@@ -129,6 +130,10 @@ def in_thresholds(paths: Sequence[Descriptors], thresholds: Thresholds, *, stric
                          f'above 0, of {_LEAST_UNIT:g} or more)')
     values: FloatArray = np.array([[getattr(path, name) for name in ORDER] for path in paths],
                                   dtype=np.float64)
+    if not np.isfinite(values).all():
+        at, which = np.argwhere(~np.isfinite(values))[0]
+        raise InputError(f'paths[{at}]: {ORDER[which]} is {values[at, which]} (give descriptors '
+                         'that are finite numbers)')
     apart = values[:, None] - values[None]
     counts = abs(apart) > units if strict else abs(apart) >= units
     return values / units, np.where(counts, apart / units, 0.0)

@@ -37,7 +37,8 @@ def draw_paths(item: ObstacleMap, paths: Sequence[npt.ArrayLike], ranking: Seque
     Args:
         item: the map.
         paths: each (N, 2), its points in units of the map.
-        ranking: indices of the paths, the best first: the order of the table.
+        ranking: indices of the paths, the best first: the order of the table. (): there is no
+            best, none is marked, and the table is in the order of the paths.
         best: probability of each to be the best.
         descriptors: of each path.
         title: what it is about; a reason of some sentences is broken into lines.
@@ -58,11 +59,12 @@ def draw_paths(item: ObstacleMap, paths: Sequence[npt.ArrayLike], ranking: Seque
         across = 5.2 / 11.2
         axes = figure.add_axes((0.01, 0.02, across - 0.02, height / (height + top) - 0.03))
         _draw_map(axes, item)
-        for number in reversed(ranking):
+        order = ranking or range(len(paths))
+        for number in reversed(order):
             _draw_path(axes, np.asarray(paths[number]), number, names[number],
-                       number == ranking[0])
+                       number in ranking[:1])
         table = figure.add_axes((across, 0.02, 1 - across - 0.01, height / (height + top) - 0.03))
-        _draw_table(table, ranking, names, best, descriptors, height)
+        _draw_table(table, order, names, best, descriptors, height, bool(ranking))
         figure.text(0.012, 1 - 0.08 / (height + top), '\n'.join(lines), va='top', linespacing=1.35)
     return figure
 
@@ -118,17 +120,18 @@ def _draw_path(axes: Any, points: npt.NDArray[np.float64], number: int, name: st
                   va='center', path_effects=[withStroke(linewidth=3, foreground='white')])
 
 
-def _draw_table(axes: Any, ranking: Sequence[int], names: Sequence[str], best: Sequence[float],
-                descriptors: Sequence[Descriptors], height: float) -> None:
+def _draw_table(axes: Any, order: Sequence[int], names: Sequence[str], best: Sequence[float],
+                descriptors: Sequence[Descriptors], height: float, marked: bool) -> None:
+    """A row for each path in their order; the first one is marked, or none is."""
     axes.set(xlim=(0, 1), ylim=(height, 0))
     axes.axis('off')
     columns = (0.05, 0.16, 0.28, 0.41, 0.51, 0.63, 0.74, 0.86, 0.985)
     for x, heading in zip(columns, _HEADINGS, strict=True):
         axes.text(x, 0.45, heading, ha='right', va='bottom', fontsize=8)
     axes.plot((0, 1), (0.5, 0.5), color=INK, linewidth=0.6)
-    for row, number in enumerate(ranking):
+    for row, number in enumerate(order):
         y, item = 0.68 + 0.26 * row, descriptors[number]
-        if row == 0:
+        if marked and row == 0:
             axes.axhspan(y - 0.13, y + 0.13, color=_MARKED, linewidth=0)
         cells = (names[number], f'{best[number]:.3f}', f'{item.path_length:.1f}',
                  _clear(item.minimum_clearance), _clear(item.average_clearance),
@@ -138,7 +141,7 @@ def _draw_table(axes: Any, ranking: Sequence[int], names: Sequence[str], best: S
             first = x == columns[0]
             axes.text(x, y, cell, ha='right', va='center',
                       color=COLOURS[number % len(COLOURS)] if first else INK,
-                      fontweight='bold' if first or row == 0 else 'normal')
+                      fontweight='bold' if first or (marked and row == 0) else 'normal')
 
 
 def _clear(value: float) -> str:

@@ -22,6 +22,7 @@ import numpy as np
 
 from sightplan.paths import (
     NAMES,
+    WAYPOINTS,
     AlternativeSettings,
     Bounds,
     Descriptors,
@@ -132,7 +133,8 @@ def drive(item: ObstacleMap, start: Station, end: Station, radius_m: float,
     if not paths:
         return Drive(step, target, (), -1, (), reason)
     poses = [_poses(path, end) for path in paths]
-    described = describe_all(item, [[(at.x, at.y) for at in way] for way in poses])
+    described = describe_all(item, [[(at.x, at.y) for at in way] for way in poses],
+                             rule=WAYPOINTS)
     chosen = 0 if vector is None else order_paths(described, vector, thresholds_on(item))[0]
     return Drive(step, target, (Station(start.x, start.y, start.yaw), *poses[chosen][1:]),
                  chosen, described)

@@ -24,7 +24,7 @@ from typing import Any
 from sightplan.model import InputError
 from sightplan.model.json_text import load_json
 from sightplan.model.whole_files import replacing
-from sightplan.paths.descriptors import NAMES, Descriptors, describe_all
+from sightplan.paths.descriptors import NAMES, WAYPOINTS, Descriptors, describe_all
 from sightplan.paths.generator import FAMILIES, VARIANTS, generate_map
 from sightplan.paths.labels import Vector, label_pair
 from sightplan.paths.maps import ObstacleMap, Point
@@ -113,7 +113,7 @@ def pairs_of(item: ObstacleMap, runs: Sequence[PathRun]) -> tuple[PathPair, ...]
     """The pairs of a map's runs that differ most; none where there are fewer than two."""
     values = [Descriptors.from_json({key: round(value, _DECIMALS) for key, value in
                                      one.to_json().items()}, item.name)
-              for one in describe_all(item, [run.points for run in runs])]
+              for one in describe_all(item, [run.points for run in runs], rule=WAYPOINTS)]
     return tuple(PathPair(item, number, (runs[pair.first].points, runs[pair.second].points),
                           (values[pair.first], values[pair.second]))
                  for number, pair in enumerate(select_pairs(values).pairs))

@@ -39,7 +39,8 @@ def measure(arguments: argparse.Namespace) -> Result:
                              f'must stay within {item.bounds.x_min:g} to {item.bounds.x_max:g}, '
                              f'{item.bounds.y_min:g} to {item.bounds.y_max:g})')
     try:
-        found = [one.to_json() for one in describe_all(item, paths, repeats=planned)]
+        found = [one.to_json() for one in describe_all(item, paths, repeats=planned,
+                                                       rule=arguments.rule)]
     except InputError as error:
         raise InputError(f'{file}: {error}') from error
     print_table(('path', *KEYS), [(number, *(f'{value:.2f}' for value in one.values()))
@@ -200,6 +201,7 @@ def build(arguments: argparse.Namespace) -> Result:
 
 def add_parsers(verbs: Any) -> None:
     """Register the verbs that this suite has of its own."""
+    from sightplan.paths.descriptors import LINE, RULES
     from sightplan.paths.planning import PLANNERS
     from sightplan.suites.patheval.building import TEST_COUNT, TEST_SEED, TEST_SPARE
     verb = add_command(verbs, 'measure', measure,
@@ -207,6 +209,10 @@ def add_parsers(verbs: Any) -> None:
     _add_environment(verb)
     verb.add_argument('--path', type=Path, required=True, metavar='F.txt',
                       help='runs of a planner (see the verb plan), or lines "x y" of one path')
+    verb.add_argument('--rule', choices=RULES, default=LINE, help='where the least clearance is '
+                      'measured: along the whole line that is driven, 0 where it touches or '
+                      'crosses an obstacle; or at the waypoints alone, as the items and tables of '
+                      'PathEval have it (default: %(default)s)')
     verb = add_command(verbs, 'label', label,
                        'say which of two paths is better for a scenario, and why', exits=_EXITS)
     verb.add_argument('--scenario', type=int, required=True, metavar='N', help='1 to 15')
