@@ -114,6 +114,37 @@ def test_a_spending_cap_breaks_off_and_loses_nothing(data, tmp_path):
     assert again.sizes == whole.sizes[2:]
 
 
+class Partly(Counting):
+    """Fails in the given request, when all but the last two questions of it are answered."""
+
+    def answer(self, request):
+        try:
+            return super().answer(request)
+        except (BackendError, SpendingCapError) as error:
+            answered = len(request.questions) - 2
+            error.partial = [YesNoReply('Yes', 0.75, 0.25)] * answered + [None] * 2
+            raise
+
+
+@pytest.mark.parametrize('record', [False, True])
+def test_what_was_answered_before_a_failure_is_scored(data, tmp_path, record):
+    model = Partly({2: BackendError('gone')}.items())
+    summary = go(settings(data, tmp_path / 'a', record=record), model)
+    assert summary['errors'] == 2 and summary['scored'] == sum(model.sizes) - 2
+    capped = Partly({2: SpendingCapError('1 USD is spent')}.items())
+    summary = go(settings(data, tmp_path / 'b', record=record), capped)
+    assert summary['stopped_by'] == '1 USD is spent' and summary['errors'] == 0
+    assert summary['items'] == summary['scored'] == sum(capped.sizes) - 2
+    again = Counting()
+    assert not go(settings(data, tmp_path / 'b', record=record), again)['interrupted']
+    assert again.sizes[0] == (capped.sizes[1] if record else 2)
+    assert not any(line['error'] for line in lines_of(tmp_path / 'b'))
+    if record:
+        replayed = run(settings(data, tmp_path / 'c', backend='replay', backend_options={
+            'path': str(tmp_path / 'a/replies.jsonl')}))
+        assert (replayed['errors'], replayed['scored']) == (2, sum(model.sizes) - 2)
+
+
 @pytest.mark.parametrize('cut', [1, 3, 100])
 def test_a_resumed_run_equals_an_uninterrupted_one(data, tmp_path, cut):
     table = {'backend_options': {'table': 'gpt-4.1'}, 'record': True}
@@ -353,6 +384,19 @@ def test_a_suite_from_a_folder_runs(stranger, tmp_path):
         assert summary['items'] == 4 and summary['errors'] == 0
         assert right in (None, summary['measures']['right']['value'])
         assert summary['unread'] == (4 if method == 'ask' else 0)
+
+
+def test_one_reply_without_an_answer_costs_one_sample(stranger, tmp_path):
+    pytest.importorskip('openai')
+    from fake_openai import FakeServer, chat
+    samples = stranger / 'samples.py'
+    samples.write_text(samples.read_text().replace('str(n), (f', "'all', (f"))  # one batch
+    with FakeServer(lambda body, number: chat(None if number == 1 else 'red')) as server:
+        summary = run(RunSettings(
+            suite=str(stranger), split='all_of_it', method='ask', backend='openai',
+            backend_options={'model': 'm', 'base_url': server.url, 'retries': 0},
+            out=str(tmp_path / 'run')))
+    assert (summary['items'], summary['errors'], summary['scored']) == (4, 1, 3)
 
 
 def test_a_suite_of_text_has_no_prompt_but_ask(stranger, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightplan.model import InputError
+from sightplan.model import BackendError, InputError
 from sightplan.vlm.api import TextReply, make_backend
 from sightplan.vlm.choosing import (
     HARD,
@@ -145,3 +145,9 @@ def test_orders_are_checked() -> None:
     ('I think Path 2', 1)])
 def test_a_letter_is_no_article(text: str, chosen: int | None) -> None:
     assert read_letter(text, None, ChoiceRequest(('Which?',), PATHS)).chosen == chosen
+
+
+@pytest.mark.parametrize('masses', [[math.nan, math.nan], [0.5, math.nan], [math.inf, 0.1]])
+def test_probabilities_that_are_no_numbers_choose_nothing(masses: list[float]) -> None:
+    with pytest.raises(BackendError, match='no numbers'):
+        read_letter('A', masses, ChoiceRequest(('Which?',), PATHS))

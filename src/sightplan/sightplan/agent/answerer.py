@@ -11,12 +11,18 @@ picture: ``tells_apart = True`` if it depends on what the run's model tells apar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from sightplan.grounding.instructions import Instance
 from sightplan.grounding.pointing import PointerSettings
-from sightplan.model import PlanningResult, PlanningTask
+from sightplan.model import (
+    CancelledError,
+    InputError,
+    PlanningResult,
+    PlanningTask,
+    SightplanError,
+)
 from sightplan.model.region import Region
 from sightplan.model.sample import Sample, SampleReply
 
@@ -33,11 +39,12 @@ class Desk(Protocol):
             prompt: name of the domain's prompt around yes/no questions, such as ``ground``.
             suite_prompt: name of the suite's prompt around all other samples, such as ``ask``.
 
+        Returns:
+            a reply to each; where the model could not answer, or not in time, or a limit on
+            spending is reached, with an ``error``: it does not cost the others.
+
         Raises:
             InputError: the model cannot reply to such samples; the message says what can.
-            BackendError: the model could not answer.
-            DeadlineError: not within the time limit.
-            SpendingCapError: a limit on tokens or cost is reached.
         """
 
     def locate(self, sample: Sample, settings: PointerSettings, backend: str = '',
@@ -125,6 +132,32 @@ class Desk(Protocol):
 
     def guess(self, sample: Sample) -> SampleReply:
         """A reply drawn at random from all valid ones, by the run's seed and the sample's id."""
+
+
+def failed(error: SightplanError) -> SampleReply:
+    """What stands in place of the reply to a sample when there is none."""
+    return SampleReply(error=f'{type(error).__name__}: {error}',
+                       stopped=isinstance(error, CancelledError))
+
+
+def each(samples: Sequence[Sample], reply: Callable[[Sample], SampleReply]) -> list[SampleReply]:
+    """Reply to samples one after another; one that fails does not cost the others.
+
+    Args:
+        samples: to be replied to, in order.
+        reply: replies to one; what it raises becomes the ``error`` of the sample's reply.
+
+    Raises:
+        InputError: the first one of ``reply``: the settings are wrong, for all samples.
+    """
+    def tried(sample: Sample) -> SampleReply:
+        try:
+            return reply(sample)
+        except InputError:
+            raise
+        except SightplanError as error:
+            return failed(error)
+    return [tried(sample) for sample in samples]
 
 
 class SampleTruth(Protocol):

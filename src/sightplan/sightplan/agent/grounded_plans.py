@@ -66,8 +66,8 @@ def grounded_steps(stages: Sequence[Stage], seen: Sequence[Instance], domain: Do
         The steps; a place is pointed at in the middle of its box.
 
     Raises:
-        InputError: a goal can never be reached; says which.
-        PlannerError: the planner did not end within its limits.
+        InputError: a goal can never be reached, or no plan for it was found in time; says which.
+        PlannerError: the planner failed: that says nothing about the goals.
     """
     world = {one.name: one for one in seen}
     work = staged(stages, seen)
@@ -77,8 +77,11 @@ def grounded_steps(stages: Sequence[Stage], seen: Sequence[Instance], domain: Do
         found = plan(PlanningTask(domain.pddl, domain.write_problem(problem), SEARCH))
         if found.status is PlanningStatus.UNSOLVABLE:
             raise InputError(f'no plan reaches {_said(problem.goal)}')
+        if found.status is PlanningStatus.TIMEOUT:
+            raise InputError(f'no plan was found in time for {_said(problem.goal)}: '
+                             f'{found.message}')
         if found.status is not PlanningStatus.SOLVED:
-            raise PlannerError(f'no plan was found for {_said(problem.goal)}: {found.message}')
+            raise PlannerError(f'the planner failed for {_said(problem.goal)}: {found.message}')
         model = domain.model(problem)
         for action in found.plan:
             state = model.apply(action, state)

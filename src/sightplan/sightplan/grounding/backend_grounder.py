@@ -30,9 +30,18 @@ from sightplan.model import (
     Observation,
     Question,
     SeenThings,
+    SightplanError,
     Verdict,
 )
-from sightplan.vlm.api import Backend, BackendUser, Part, TextReply, TextRequest, YesNoRequest
+from sightplan.vlm.api import (
+    Backend,
+    BackendUser,
+    Part,
+    TextReply,
+    TextRequest,
+    YesNoReply,
+    YesNoRequest,
+)
 from sightplan.vlm.detecting import DetectRequest, detector
 
 
@@ -68,6 +77,7 @@ class BackendGrounder(BackendUser):
             BackendError: the backend failed, or broke its contract (wrong number of replies, a
                 probability outside [0, 1]).
             DeadlineError: no reply within timeout_s.
+            SightplanError: any of these; ``partial`` has the answers that came before.
             InputError: the prompt is for a reply about the whole picture, and the domain has
                 nothing that reads it, or there is nothing to be seen.
         """
@@ -77,20 +87,31 @@ class BackendGrounder(BackendUser):
         if prompt.reading and self._backend.generates:
             return self._read(observation, questions, timeout_s, prompt)
         request = YesNoRequest(observation, tuple(questions), timeout_s, prompt)
-        replies = self._backend.answer(request)
+        try:
+            replies = self._backend.answer(request)
+        except SightplanError as error:
+            error.partial = [None if reply is None else self._answer(question, reply)
+                             for question, reply in zip(questions, error.partial, strict=False)]
+            raise
         if len(replies) != len(questions):
             raise BackendError(f'{self.model} gave {len(replies)} replies to '
                                f'{len(questions)} questions')
-        answers = []
-        for question, reply in zip(questions, replies, strict=True):
-            for name, value in (('p_yes', reply.p_yes), ('p_no', reply.p_no),
-                                ('p_unknown', reply.p_unknown)):
-                if value is not None and not 0.0 <= value <= 1.0:
-                    raise BackendError(f'{self.model} gave {name} = {value!r} for '
-                                       f'{question.text!r}; a probability lies in [0, 1]')
-            answers.append(Answer(question.atom, self._parse(reply.text), reply.p_yes,
-                                  reply.p_no, reply.text, reply.p_unknown))
-        return answers
+        return [self._answer(question, reply)
+                for question, reply in zip(questions, replies, strict=True)]
+
+    def _answer(self, question: Question, reply: YesNoReply) -> Answer:
+        """The answer that a reply is.
+
+        Raises:
+            BackendError: a probability lies outside [0, 1].
+        """
+        for name, value in (('p_yes', reply.p_yes), ('p_no', reply.p_no),
+                            ('p_unknown', reply.p_unknown)):
+            if value is not None and not 0.0 <= value <= 1.0:
+                raise BackendError(f'{self.model} gave {name} = {value!r} for '
+                                   f'{question.text!r}; a probability lies in [0, 1]')
+        return Answer(question.atom, self._parse(reply.text), reply.p_yes, reply.p_no, reply.text,
+                      reply.p_unknown)
 
     def tell_apart(self, observation: Observation, looks: int = 1,
                    timeout_s: float | None = None, instruction: str = '',

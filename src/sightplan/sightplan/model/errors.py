@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from typing import Any
 
 from sightplan.model.redaction import without_secrets
 
@@ -15,9 +16,12 @@ class SightplanError(Exception):
 
     Attributes:
         code: stable number for ``error_code`` fields; 0 is "no error".
+        partial: of a batch that failed in part: for each of its items, in order, what came of it
+            before, None where nothing did. Empty where nobody says.
     """
 
     code = 1
+    partial: Sequence[Any] = ()
 
     def __str__(self) -> str:
         """The message: printable, and of a length that a person reads, whatever it quotes."""

@@ -103,6 +103,8 @@ class SampleReply:
         probability: that the first of them is right; None where the backend has none.
         unread: why the places cannot be used; '' if they can.
         error: why there is no reply (the machinery failed); '' if there is one.
+        stopped: whether that was the end of the run, such as a spending cap: the sample was not
+            replied to, and is left to the next session.
     """
 
     text: str = ''
@@ -112,3 +114,4 @@ class SampleReply:
     probability: float | None = None
     unread: str = ''
     error: str = ''
+    stopped: bool = False

@@ -46,7 +46,8 @@ def walk(items: Sequence[I], committed: Container[str],
     Args:
         items: all that are specified, in order.
         committed: ids of those that are done.
-        make: makes the lines of a batch; raises CancelledError if it was broken off.
+        make: makes the lines of a batch; raises CancelledError if it was broken off, with the
+            lines that were made before as its ``partial``.
         commit: puts a line on disk.
         cancelled: asked before each batch and handed to ``make``; once true, the walk ends.
         began: is told the id of each item whose batch begins.
@@ -62,11 +63,14 @@ def walk(items: Sequence[I], committed: Container[str],
             return Walked(True)
         for item in batch:
             began(item.id)
+        over: Walked | None = None
         try:
             lines = make(batch, cancelled)
         except CancelledError as error:
-            return Walked(True, '' if cancelled() else str(error))
+            over, lines = Walked(True, '' if cancelled() else str(error)), error.partial
         for line in lines:
             commit(line)
             progress(line)
+        if over is not None:
+            return over
     return WALKED

@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 
 from sightplan.agent import make_answerer
+from sightplan.agent.answerer import each, failed
 from sightplan.domains import load_domain
 from sightplan.grounding import BackendGrounder
 from sightplan.grounding.instructions import Instance, instances_of, propose_goal
 from sightplan.grounding.locate_picture import BackendLocator
 from sightplan.grounding.pointing import PointerSettings
 from sightplan.model import (
+    Answer,
     BackendError,
     CancelledError,
     InputError,
@@ -30,6 +32,7 @@ from sightplan.model import (
     PlanningResult,
     PlanningTask,
     SightplanError,
+    SpendingCapError,
     State,
     SymbolicPlanner,
     TargetMasks,
@@ -169,12 +172,19 @@ class SampleWork:
         if error:
             replies = [SampleReply(error=without_secrets(error))] * len(asked)
         found = {sample.id: reply for sample, reply in zip(asked, replies, strict=True)}
-        seconds = (time.monotonic() - started) / len(batch)
+        stopped = next((reply.error for reply in replies if reply.stopped), '')
+        batch = [sample for sample in batch if not found[sample.id].stopped]
+        seconds = (time.monotonic() - started) / max(1, len(batch))
         spent = used_between(before, self.backend.usage) if self.backend is not None else None
         # What a request cost stands in its first line, so that sums over lines are right.
         costs = itertools.chain([spent], itertools.repeat(None))
-        return [self._line(sample, found[sample.id], cost, seconds)
-                for sample, cost in zip(batch, costs, strict=False)]
+        lines = [self._line(sample, found[sample.id], cost, seconds)
+                 for sample, cost in zip(batch, costs, strict=False)]
+        if stopped:
+            cap = SpendingCapError(stopped.removeprefix(f'{SpendingCapError.__name__}: '))
+            cap.partial = lines
+            raise cap
+        return lines
 
     def _line(self, sample: Sample, reply: SampleReply, spent: Usage | None, seconds: float,
               ) -> Line:
@@ -288,11 +298,18 @@ class _Desk:
         for (yes_no, _), shown in itertools.groupby(samples, key=_shown):
             group = tuple(shown)
             replies += (self._ask_questions(group, prompt) if yes_no else
-                        [self.locate(sample, _ONCE) if sample.target is not None
-                         else self._ask_parts(sample, prompt) if self._answers_only(sample)
-                         else self._ask_choices(sample) if self._chooses_only(sample)
-                         else self._ask_text(sample, suite_prompt) for sample in group])
+                        each(group, lambda sample: self._ask_one(sample, prompt, suite_prompt)))
         return replies
+
+    def _ask_one(self, sample: Sample, prompt: str, suite_prompt: str) -> SampleReply:
+        """Ask about what is no yes/no question about one picture."""
+        if sample.target is not None:
+            return self.locate(sample, _ONCE)
+        if self._answers_only(sample):
+            return self._ask_parts(sample, prompt)
+        if self._chooses_only(sample):
+            return self._ask_choices(sample)
+        return self._ask_text(sample, suite_prompt)
 
     def read(self, sample: Sample, reply: SampleReply) -> tuple[Any, str]:
         """Contract in ``agent.answerer.Desk``."""
@@ -386,15 +403,24 @@ class _Desk:
             if backend.needs_truth:
                 raise self._never_blind()
             if backend.generates:
-                texts = [(prompt.before_image, prompt.after_image, prompt.ask(question.text))
-                         for question in questions]
-                return [SampleReply(backend.generate(TextRequest(
-                    prompt.system, tuple(text for text in parts if text), prompt.max_tokens,
-                    timeout_s)).text) for parts in texts]
+                texts = {sample.id: (prompt.before_image, prompt.after_image,
+                                     prompt.ask(question.text))
+                         for sample, question in zip(samples, questions, strict=True)}
+                return each(samples, lambda sample: SampleReply(backend.generate(TextRequest(
+                    prompt.system, tuple(text for text in texts[sample.id] if text),
+                    prompt.max_tokens, timeout_s)).text))
         assert self._grounder is not None
         image = _GREY if picture is None else picture.load()
-        answers = self._grounder.ground(Observation(image), questions, timeout_s, prompt)
-        return [SampleReply(answer.text, answer.p_yes, answer.p_no) for answer in answers]
+        missing = SampleReply()
+        answers: Sequence[Answer | None]
+        try:
+            answers = self._grounder.ground(Observation(image), questions, timeout_s, prompt)
+        except InputError:
+            raise
+        except SightplanError as error:  # what was answered before it is paid for
+            answers, missing = error.partial or [None] * len(samples), failed(error)
+        return [missing if answer is None else SampleReply(answer.text, answer.p_yes, answer.p_no)
+                for answer in answers]
 
     def _answers_only(self, sample: Sample) -> bool:
         """Whether the model must be asked a sample as yes/no questions."""

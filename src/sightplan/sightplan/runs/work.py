@@ -94,7 +94,8 @@ class Work(Protocol):
         """The lines of a batch's items, in order; items that failed have lines with ``error``.
 
         Raises:
-            CancelledError: the batch was broken off; the message says why.
+            CancelledError: the batch was broken off; the message says why, and its ``partial``
+                has the lines that were made before.
             InfrastructureError: nothing more can be made.
         """
 

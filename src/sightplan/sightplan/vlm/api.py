@@ -139,6 +139,9 @@ class Backend(Protocol):
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
         """Answer all questions, in order.
 
+        Where some questions were answered before it failed, ``partial`` of the error has a reply
+        or None for each.
+
         Raises:
             BackendError: the model could not answer.
             DeadlineError: not within the time limit.

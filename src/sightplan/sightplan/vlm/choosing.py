@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
-from sightplan.model import InputError
+from sightplan.model import BackendError, InputError
 
 if TYPE_CHECKING:
     from sightplan.vlm.api import Backend, Part
@@ -193,12 +193,18 @@ def read_letter(text: str, masses: Sequence[float] | None, request: ChoiceReques
         masses: probability of each option's letter as the first word, which may sum to less than
             1; None where the model offers none.
         request: what was asked.
+
+    Raises:
+        BackendError: the probabilities are no numbers.
     """
     found = _LETTER.match(text.upper())
     named = LETTERS.find(found[1] or found[2]) if found else -1
     read = (ChoiceReply(None, named, text) if 0 <= named < len(request.options)
             else read_choice(text, request.options))
     total = 0.0 if masses is None else math.fsum(masses)
+    if not math.isfinite(total):
+        raise BackendError(f'the probabilities of the options are no numbers ({masses}): the '
+                           'model has failed; load it in another precision')
     if masses is None or total <= 0:
         return read
     chances = tuple(mass / total for mass in masses)

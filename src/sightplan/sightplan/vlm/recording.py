@@ -208,20 +208,32 @@ class RecordingBackend(BackendUser):
             InfrastructureError: the file cannot be written (disk full).
         """
         with self._lock:
-            before = self._backend.usage
-            with self._failures(yes_no_keys(request), before, [request.observation.image]):
+            before, keys = self._backend.usage, yes_no_keys(request)
+            try:
                 replies = self._backend.answer(request)
-            prompt, lines = self._prompt(request.prompt)
-            image = request.observation.image_id
-            for question, key, reply in zip(request.questions, yes_no_keys(request), replies,
-                                            strict=False):
+            except SightplanError as error:
+                partial = error.partial or [None] * len(keys)
+                self._commit([*self._answered(request, partial), self._failure(
+                    [key for key, reply in zip(keys, partial, strict=False) if reply is None],
+                    [request.observation.image], error)], before, [request.observation.image])
+                raise
+            self._commit(self._answered(request, replies), before, [request.observation.image])
+        return replies
+
+    def _answered(self, request: YesNoRequest, replies: Sequence[YesNoReply | None],
+                  ) -> list[dict[str, Any]]:
+        """The lines of the questions that were answered, with that of the prompt if it is new."""
+        prompt, lines = self._prompt(request.prompt)
+        image = request.observation.image_id
+        for question, key, reply in zip(request.questions, yes_no_keys(request), replies,
+                                        strict=False):
+            if reply is not None:
                 lines.append({
                     'kind': 'yes_no', 'episode': self._episode, 'key': key, 'image': image,
                     'prompt': prompt, 'question': question.text, 'text': reply.text,
                     'p_yes': _number(reply.p_yes), 'p_no': _number(reply.p_no),
                     'p_unknown': _number(reply.p_unknown)})
-            self._commit(lines, before, [request.observation.image])
-        return replies
+        return lines
 
     def generate(self, request: TextRequest) -> TextReply:
         """Reply in free text, and write it down; contract in ``Backend``.
@@ -338,12 +350,17 @@ class RecordingBackend(BackendUser):
         try:
             yield
         except SightplanError as error:
-            self._commit([{'kind': 'failure', 'episode': self._episode, 'keys': keys,
-                           'images': [part_id(part) for part in parts
-                                      if part is not None and not isinstance(part, str)],
-                           'error': type(error).__name__, 'message': _secrets.redact(
-                               without_secrets(str(error)))}], before, parts)
+            self._commit([self._failure(keys, parts, error)], before, parts)
             raise
+
+    def _failure(self, keys: list[str], parts: Sequence[Part | None], error: SightplanError,
+                 ) -> dict[str, Any]:
+        """The line of a call that failed."""
+        return {'kind': 'failure', 'episode': self._episode, 'keys': keys,
+                'images': [part_id(part) for part in parts
+                           if part is not None and not isinstance(part, str)],
+                'error': type(error).__name__,
+                'message': _secrets.redact(without_secrets(str(error)))}
 
     def _commit(self, lines: list[dict[str, Any]], before: Usage | None,
                 parts: Sequence[Part | None]) -> None:

@@ -21,6 +21,14 @@ def after_thoughts(text: str) -> str:
     return '' if rest.lstrip()[:len(_THOUGHT)].lower() == _THOUGHT else rest
 
 
+def without_surrogates(text: str) -> str:
+    """A text that can be written: each half of a character that JSON escapes left alone is U+FFFD.
+
+    Two halves that stand together become their character.
+    """
+    return text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')
+
+
 def begins_unknown(token: str) -> bool:
     """Whether a token in small letters begins the word "unknown", with two letters or more."""
     return len(token) > 1 and 'unknown'.startswith(token)

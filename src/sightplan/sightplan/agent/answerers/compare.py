@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sightplan.agent.answerer import Desk
+from sightplan.agent.answerer import Desk, each
 from sightplan.agent.answerers import ask
 from sightplan.model import param
 from sightplan.model.sample import Sample, SampleReply
@@ -36,8 +36,8 @@ class Answerer(ask.Answerer):
         neutral = self._settings.names == 'neutral'
         others = [sample for sample in samples if not _is_pair(sample)]
         replies = iter(super().answer(others, desk) if others else [])
-        return [desk.compare(sample, self._settings.orders, neutral) if _is_pair(sample)
-                else next(replies) for sample in samples]
+        return each(samples, lambda sample: desk.compare(
+            sample, self._settings.orders, neutral) if _is_pair(sample) else next(replies))
 
 
 def _is_pair(sample: Sample) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sightplan.agent.answerer import Desk
+from sightplan.agent.answerer import Desk, each
 from sightplan.agent.answerers._instructed import InstructionAnswerer
 from sightplan.grounding.pointing import PointerSettings
 from sightplan.model import param
@@ -42,11 +42,12 @@ class Answerer(InstructionAnswerer):
 
     def plans(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
         """Ask for the steps, then for each place."""
-        replies = desk.ask(samples, self.prompt, self.instruction_prompt)
-        return [self._located(sample, reply, desk)
-                for sample, reply in zip(samples, replies, strict=True)]
+        replies = iter(desk.ask(samples, self.prompt, self.instruction_prompt))
+        return each(samples, lambda sample: self._located(sample, next(replies), desk))
 
     def _located(self, sample: Sample, reply: SampleReply, desk: Desk) -> SampleReply:
+        if reply.error:
+            return reply
         steps, unread = desk.read(sample, reply)
         if unread:
             return replace(reply, unread=unread)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sightplan.agent.answerer import Desk
+from sightplan.agent.answerer import Desk, each
 from sightplan.agent.answerers._instructed import InstructionAnswerer
 from sightplan.agent.answerers.decoupled import written_plan, written_step
 from sightplan.agent.grounded_plans import BY_MODEL, READER, READERS, TRIES, grounded_steps
@@ -22,7 +22,7 @@ from sightplan.grounding.instructions import (
     read_instruction,
     resolve,
 )
-from sightplan.model import InputError, PlannerError, param
+from sightplan.model import InputError, param
 from sightplan.model.sample import Sample, SampleReply
 
 
@@ -52,16 +52,15 @@ class Answerer(InstructionAnswerer):
     def plans(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
         """Look once at a picture, and plan for each instruction about it."""
         seen: dict[str, tuple[Instance, ...]] = {}
-        replies: list[SampleReply] = []
-        for sample in samples:
+
+        def planned(sample: Sample) -> SampleReply:
             try:
                 if sample.cluster not in seen:
                     seen[sample.cluster] = desk.tell_apart(sample, self._settings.looks)
             except UnresolvedError as error:
-                replies.append(SampleReply(unread=str(error)))
-                continue
-            replies.append(self._plan(sample, seen[sample.cluster], desk))
-        return replies
+                return SampleReply(unread=str(error))
+            return self._plan(sample, seen[sample.cluster], desk)
+        return each(samples, planned)
 
     def _plan(self, sample: Sample, seen: Sequence[Instance], desk: Desk) -> SampleReply:
         try:
@@ -72,7 +71,7 @@ class Answerer(InstructionAnswerer):
                 return SampleReply(unread=f'the things that are meant are right with {chance:.3f} '
                                           f'only, less than {self._settings.accept:g}')
             steps = grounded_steps(stages, seen, load_domain(self._settings.domain), desk.plan)
-        except (InputError, PlannerError) as error:
+        except InputError as error:
             return SampleReply(unread=str(error))
         return SampleReply(written_plan([written_step(
             step.primitive.value, step.target, step.region) for step in steps]),

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sightplan.agent.answerer import Desk
+from sightplan.agent.answerer import Desk, each
 from sightplan.agent.answerers._instructed import InstructionAnswerer
 from sightplan.agent.answerers.decoupled import (
     is_place,
@@ -44,20 +44,22 @@ class Answerer(InstructionAnswerer):
     def plans(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
         """Mark the picture once, and ask for a plan for each instruction about it."""
         marks: dict[str, list[Region]] = {}
-        replies: list[SampleReply] = []
-        for sample in samples:
+
+        def planned(sample: Sample) -> SampleReply:
             if sample.cluster not in marks:
                 marks[sample.cluster] = [one.region for one in desk.tell_apart(
                     sample, 1, self._settings.marks)]
             own = marks[sample.cluster]
             reply, = desk.ask([desk.marked(sample, own)], self.prompt,
                               self.instruction_prompt)
+            if reply.error:
+                return reply
             steps, unread = desk.read(sample, reply)
-            replies.append(SampleReply(reply.text, unread=unread) if unread else SampleReply(
+            return SampleReply(reply.text, unread=unread) if unread else SampleReply(
                 written_plan([written_step(step['action'], step['target'],
                                            _place(step['action'], step['target'], own))
-                              for step in steps])))
-        return replies
+                              for step in steps]))
+        return each(samples, planned)
 
 
 def _place(action: str, target: str, marks: Sequence[Region]) -> Region | None:

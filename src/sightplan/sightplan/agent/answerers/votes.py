@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sightplan.agent.answerer import Desk
+from sightplan.agent.answerer import Desk, each
 from sightplan.agent.answerers import ask
 from sightplan.grounding.pointing import PointerSettings
 from sightplan.model.sample import Sample, SampleReply
@@ -26,5 +26,5 @@ class Answerer(ask.Answerer):
         """Ask the model, where a place is wanted several times, and all else at once."""
         others = [sample for sample in samples if sample.target is None]
         replies = iter(super().answer(others, desk) if others else [])
-        return [next(replies) if sample.target is None
-                else desk.locate(sample, self._settings) for sample in samples]
+        return each(samples, lambda sample: next(replies) if sample.target is None
+                    else desk.locate(sample, self._settings))

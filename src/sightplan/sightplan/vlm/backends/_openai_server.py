@@ -63,6 +63,7 @@ class Kind(enum.Enum):
     RATE = 'the server limits the rate'
     OUTAGE = 'the server is out of order'
     NONSENSE = 'the server answers nonsense'
+    NO_ANSWER = 'the reply is no answer'
     REFUSED = 'the server refuses the request'
 
 
@@ -88,8 +89,11 @@ class Failure:
 
     @property
     def refused_parameters(self) -> bool:
-        """Whether the server says that it does not know, or does not like, the request's form."""
-        return self.status in (400, 422)
+        """Whether the server says that it does not know, or does not like, the request's form.
+
+        What a model may not be asked for is forbidden (403) by some, and by gateways not found.
+        """
+        return self.status in (400, 403, 404, 405, 422)
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,16 +337,29 @@ class Server:
                 return found
             if found.kind is Kind.REFUSED:
                 return found
-            if attempt >= self._retries:
+            if not self.may_repeat(attempt):
                 raise BackendError(self._given_up(found, attempt + 1))
-            pause_s = self._pause(found, attempt, deadline)
+            await self.pause(found, attempt, deadline)
             attempt += 1
-            _LOG.warning('%s: %s (%s); try %d of %d in %.1f s', self.host, found.kind.value,
-                         found.message, attempt + 1, self._retries + 1, pause_s)
-            if found.kind is Kind.RATE:
-                self._pause_until = max(self._pause_until, self._now() + pause_s)
-            else:
-                await _sleep(pause_s)
+
+    def may_repeat(self, attempt: int, most: int | None = None) -> bool:
+        """Whether a request may be sent again after so many further tries, ``most`` at most."""
+        return attempt < (self._retries if most is None else min(most, self._retries))
+
+    async def pause(self, failure: Failure, attempt: int, deadline: float | None) -> None:
+        """Wait before a request is sent again, and say so.
+
+        Raises:
+            BackendError: the server asks to wait too long.
+            DeadlineError: the next try would be too late.
+        """
+        pause_s = self._pause(failure, attempt, deadline)
+        _LOG.warning('%s: %s (%s); try %d in %.1f s', self.host, failure.kind.value,
+                     failure.message, attempt + 2, pause_s)
+        if failure.kind is Kind.RATE:
+            self._pause_until = max(self._pause_until, self._now() + pause_s)
+        else:
+            await _sleep(pause_s)
 
     async def models(self) -> list[str]:
         """Names of the server's models, as far as it tells."""
@@ -426,19 +443,21 @@ class Server:
         if not good:
             error = reply.get('error')
             return Failure(Kind.NONSENSE, self.redact_error(
-                f'no choices, but {error}' if error else 'a reply without choices'))
+                f'no choices, but {words(error)}' if error else 'a reply without choices'))
         return reply
 
     def _status_failure(self, error: Any) -> Failure:
-        status, code = int(error.status_code), str(error.code or '')
-        message = self.redact_error(f'HTTP {status}: {_words(error)}')
+        status, inner = int(error.status_code), _inner(error.body)
+        code = str(inner.get('code') or error.code or '')
+        said = words(error.body) or str(error.response.text or error.message)
+        message = self.redact_error(f'HTTP {status}: {said}')
         if status == 429 and 'quota' not in code and 'billing' not in code:
             kind = Kind.RATE
         elif status >= 500 or status in (408, 409, 425):
             kind = Kind.OUTAGE
         else:
             kind = Kind.REFUSED
-        return Failure(kind, message, status, code, str(error.param or ''),
+        return Failure(kind, message, status, code, str(inner.get('param') or error.param or ''),
                        retry_after_s(error.response.headers))
 
     def _pause(self, failure: Failure, attempt: int, deadline: float | None) -> float:
@@ -556,14 +575,29 @@ def _count(usage: object, name: str) -> int | None:
     return value if good else None
 
 
-def _words(error: Any) -> str:
-    """What a server says about an error, in the forms that are in use."""
-    body = error.body
-    if isinstance(body, dict):
-        for key in ('message', 'detail', 'error'):
-            if body.get(key):
-                return str(body[key])
-    return str(body or error.response.text or error.message)
+def words(body: object) -> str:
+    """What a server says about an error, in the forms that are in use; '' if it says nothing.
+
+    A gateway's own words are followed by those of the server behind it.
+    """
+    said = next((body[key] for key in ('message', 'detail', 'error') if body.get(key)), body
+                ) if isinstance(body, dict) else body
+    behind = _inner(body).get('message')
+    return (f'{said}: {behind}' if behind else str(said)) if said else ''
+
+
+def _inner(body: object) -> Mapping[str, Any]:
+    """The error of the server behind a gateway, which hands it on as ``metadata.raw``."""
+    metadata = body.get('metadata') if isinstance(body, dict) else None
+    raw = metadata.get('raw') if isinstance(metadata, dict) else None
+    if isinstance(raw, str):
+        try:
+            raw = load_json(raw)
+        except (ValueError, RecursionError):
+            return {'message': raw}
+    if isinstance(raw, dict):
+        raw = raw.get('error', raw)
+    return raw if isinstance(raw, dict) else {'message': str(raw)} if raw else {}
 
 
 def _library() -> Any:

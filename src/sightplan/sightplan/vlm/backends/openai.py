@@ -21,7 +21,6 @@ import contextlib
 import dataclasses
 import functools
 import logging
-import math
 import os
 import re
 import threading
@@ -33,6 +32,7 @@ from sightplan.model import (
     BackendError,
     DeadlineError,
     InputError,
+    SightplanError,
     SpendingCapError,
     Usage,
     param,
@@ -45,6 +45,13 @@ from sightplan.vlm.api import Part, TextReply, TextRequest, YesNoReply, YesNoReq
 from sightplan.vlm.backends import _openai_server
 from sightplan.vlm.backends._event_loop import EventLoop
 from sightplan.vlm.backends._images import MEDIA, encode
+from sightplan.vlm.backends._openai_logprobs import (
+    Likely,
+    bare_word,
+    has_nan,
+    likely_at_answer,
+    read_tokens,
+)
 from sightplan.vlm.backends._openai_server import DEFAULT_VARIABLE, TOKEN_FIELDS
 from sightplan.vlm.choosing import (
     LETTERS,
@@ -74,7 +81,7 @@ from sightplan.vlm.pointing import (
     locate_by_text,
 )
 from sightplan.vlm.recording import part_id
-from sightplan.vlm.replies import after_thoughts, answer_place, begins_unknown
+from sightplan.vlm.replies import after_thoughts, begins_unknown, without_surrogates
 
 _LOG = logging.getLogger(__name__)
 
@@ -82,13 +89,9 @@ WITHHELD = '(withheld by the content filter)'
 REFUSED = '(refused by the model)'
 _OPEN, _CLOSE = '<answer>', '</answer>'
 _THINK, _THOUGHT = '<think>', '</think>'
-_REST = re.compile(r'(?:\s|</answer>|</?s>|<eos>|<end_of_turn>|<\|[^<>|]*\|>|<｜[^<>｜]*｜>)*')
-"""What may follow the text of a message in its tokens: a stop word, and special tokens."""
-_STORED = str.maketrans('▁ĠĊ', '  \n')
 _PATIENCE = 3
 """Replies without logprobs before they are given up."""
 T = TypeVar('T')
-_Token = tuple[str, tuple[tuple[str, float], ...]]
 _FEW_LOGPROBS = 5
 _MEDIA_KEPT = 8
 _OURS = ('model', 'messages', 'n', 'stream')
@@ -97,6 +100,13 @@ _NO_SCHEMA = re.compile(r'response_format|schema|structured|guided|grammar')
 _FILTERED = ('content_filter', 'content_policy_violation')
 _LETTER_TOKENS = 16
 """Most tokens of a reply that shall be one letter."""
+_ANSWERS = ('yes', 'no', 'unknown')
+_PAID_RETRIES = 2
+"""Most further tries of a request whose reply was paid for, but holds no answer."""
+_LEAST_TOKENS = 16
+"""Limit of a reply that all servers take that refuse smaller ones (OpenAI's is the largest)."""
+_TOO_FEW = re.compile(r'below_min|minimum|greater than|>=|\bleast\b')
+"""Words with which servers refuse a limit of tokens that is too small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +224,7 @@ class _Dialect:
     top_logprobs: int
     stop: bool = True
     structured: bool = True
+    least_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,11 +255,13 @@ class _Message:
         truncated: whether the limit of tokens cut it off.
         likely: the likely tokens where the answer stands, with their probabilities; None if the
             server does not offer them, or the place is not known.
+        failure: why this is no answer, with the remedy; '' if it is one.
     """
 
     text: str
     truncated: bool = False
-    likely: tuple[tuple[str, float], ...] | None = None
+    likely: Likely | None = None
+    failure: str = ''
 
 
 class Backend:
@@ -292,6 +305,7 @@ class Backend:
                                  structured=s.structured != 'off')
         self._offered = False
         self._without = 0
+        self._refused: set[str] = set()
         self._images: dict[str, dict[str, Any]] = {}
         self._lock = threading.Lock()
         self._loop = EventLoop('openai-backend')
@@ -335,9 +349,15 @@ class Backend:
             *shared, {'type': 'text', 'text': prompt.ask(question.text)}]}]}
             for question in request.questions]
         wanted = _Wanted(limit, True, prompt.reasoning)
-        messages = self._call(functools.partial(self._ask_all, bodies, wanted),
-                              request.timeout_s, f'{len(bodies)} questions')
-        return [_reply(message, prompt.unknown) for message in messages]
+        found: list[_Message | None] = [None] * len(bodies)
+        try:
+            self._call(functools.partial(self._ask_all, bodies, wanted, found),
+                       request.timeout_s, f'{len(bodies)} questions')
+        except SightplanError as error:
+            error.partial = [None if message is None else _reply(message, prompt.unknown)
+                             for message in found]
+            raise
+        return [_reply(message, prompt.unknown) for message in found if message is not None]
 
     def generate(self, request: TextRequest) -> TextReply:
         """Reply in free text; contract in ``vlm.api.Backend``."""
@@ -354,11 +374,9 @@ class Backend:
         wanted = _Wanted(_LETTER_TOKENS, scored=True)
         found = self._call(functools.partial(self._ask, body, wanted), request.timeout_s,
                            'a choice')
-        masses = None
-        if found.likely is not None:
-            said = [(token.strip().upper(), chance) for token, chance in found.likely]
-            masses = [math.fsum(chance for token, chance in said if token == letter)
-                      for letter in LETTERS[:len(request.options)]]
+        masses, letters = None, LETTERS[:len(request.options)].lower()
+        if found.likely is not None and found.likely.lists(letters, bare_word):
+            masses = found.likely.chances(letters, bare_word)
         return read_letter(found.text, masses, request)
 
     def locate(self, request: LocateRequest) -> LocateReply:
@@ -413,40 +431,102 @@ class Backend:
         raise BackendError(f'{self.model}: the backend is closed')
 
     async def _ask_all(self, bodies: Sequence[dict[str, Any]], wanted: _Wanted,
-                       deadline: float | None) -> list[_Message]:
-        first = await self._ask(bodies[0], wanted, deadline)
-        tasks = [asyncio.create_task(self._ask(body, wanted, deadline)) for body in bodies[1:]]
+                       found: list[_Message | None], deadline: float | None) -> None:
+        """Send requests, and put each reply in its place in ``found`` as it comes.
+
+        One that fails does not cost the others: those that are on their way are waited for,
+        because they are paid for. No more are sent after an error of the server itself; a reply
+        that is no answer tells nothing about the others.
+
+        Raises:
+            BackendError: one of the requests failed.
+            DeadlineError: the server asks to wait longer than the deadline.
+            SpendingCapError: a cap is reached.
+        """
+        failures: list[SightplanError] = []
+        broken: list[SightplanError] = []
+
+        async def ask(number: int) -> None:
+            try:
+                message = await self._reply_to(bodies[number], wanted, deadline, broken)
+            except SightplanError as error:
+                failures.append(error)
+                broken.append(error)
+            else:
+                if message.failure:
+                    failures.append(BackendError(message.failure))
+                else:
+                    found[number] = message
+
+        await ask(0)
+        tasks = [asyncio.create_task(ask(number)) for number in range(1, len(bodies))
+                 if not broken]
         try:
-            return [first, *await _gathered(tasks)]
+            await asyncio.gather(*tasks)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+        if failures:
+            raise next((error for error in failures if isinstance(error, SpendingCapError)),
+                       (broken or failures)[0])
 
     async def _ask(self, body: dict[str, Any], wanted: _Wanted,
                    deadline: float | None) -> _Message:
-        """Send one request, and read the reply."""
+        """Send one request, and read the reply.
+
+        Raises:
+            BackendError: there is no reply, or it is no answer.
+            DeadlineError: the server asks to wait longer than the deadline.
+            SpendingCapError: a cap is reached.
+        """
+        message = await self._reply_to(body, wanted, deadline)
+        if message.failure:
+            raise BackendError(message.failure)
+        return message
+
+    async def _reply_to(self, body: dict[str, Any], wanted: _Wanted, deadline: float | None,
+                        broken: Sequence[SightplanError] = ()) -> _Message:
+        """Send one request, and read the reply; again if that is no answer, where it may help.
+
+        Args:
+            body: the messages.
+            wanted: what else is wanted.
+            deadline: time of the event loop's clock at which nobody waits any more.
+            broken: once there is an error in it, nothing more is sent, and that is raised.
+        """
         dialect = self._dialect
 
         def compose() -> dict[str, Any]:
             nonlocal dialect
+            if broken:
+                raise broken[0]
             dialect = self._dialect
             return {**body, **self._fields(dialect, wanted)}
 
+        attempt = 0
         while True:
             reply = await self._server.complete(compose, deadline)
             if not isinstance(reply, _openai_server.Failure):
-                if not (wanted.reasoning and dialect.stop and self._stopped_in_thoughts(reply)):
-                    return self._read(reply, dialect, wanted.scored, wanted.reasoning)
-            elif reply.code in _FILTERED:
+                if wanted.reasoning and dialect.stop and self._stopped_in_thoughts(reply):
+                    continue
+                why, again = self._no_answer(reply)
+                if why and again and self._server.may_repeat(attempt, _PAID_RETRIES):
+                    await self._server.pause(_openai_server.Failure(
+                        _openai_server.Kind.NO_ANSWER, why), attempt, deadline)
+                    attempt += 1
+                    continue
+                return _Message('', failure=why) if why else self._read(
+                    reply, dialect, wanted.scored, wanted.reasoning)
+            if reply.code in _FILTERED:
                 return _Message(WITHHELD)
-            elif dialect == self._dialect:  # else another request has found out more
+            if dialect == self._dialect:  # else another request has found out more
                 self._dialect = await self._learn(dialect, reply, wanted)
 
     def _fields(self, dialect: _Dialect, wanted: _Wanted) -> dict[str, Any]:
         s = self._settings
-        fields: dict[str, Any] = {'model': s.model,
-                                  dialect.token_field: wanted.limit + s.thinking_tokens}
+        fields: dict[str, Any] = {'model': s.model, dialect.token_field: max(
+            wanted.limit + s.thinking_tokens, dialect.least_tokens)}
         if s.temperature >= 0:
             fields['temperature'] = s.temperature
         if s.temperature > 0:
@@ -476,6 +556,13 @@ class Backend:
         """
         s, text = self._settings, f'{failure.param} {failure.message}'.lower()
         if failure.refused_parameters:
+            limit = max(wanted.limit + s.thinking_tokens, dialect.least_tokens)
+            if limit < _LEAST_TOKENS and _TOO_FEW.search(text) and re.search(
+                    r'max_(?:output_|completion_|new_)?tokens', text):
+                _LOG.warning('%s takes no limit of %d tokens (%s): replies may have %d; '
+                             'answer_tokens=%d says so from the beginning', self.model, limit,
+                             failure.message, _LEAST_TOKENS, _LEAST_TOKENS)
+                return dataclasses.replace(dialect, least_tokens=_LEAST_TOKENS)
             other = TOKEN_FIELDS[1 - TOKEN_FIELDS.index(dialect.token_field)]
             if s.token_field == 'auto' and dialect.token_field == TOKEN_FIELDS[0] and (
                     _names(text, dialect.token_field)):
@@ -530,28 +617,68 @@ class Backend:
               reasoning: bool) -> _Message:
         choice = reply['choices'][0]
         message, finish = choice['message'], choice.get('finish_reason')
-        text = self._server.redact(_content(message.get('content')))
+        text = self._server.redact(without_surrogates(_content(message.get('content'))))
         if finish == 'content_filter':
             return _Message(WITHHELD)
         if message.get('refusal') and not text:
             _LOG.info('%s: %s', self.model, self._server.redact_error(str(message['refusal'])))
             return _Message(REFUSED)
-        truncated = finish == 'length'
-        if truncated and not self._settings.thinking_tokens and (
-                _in_thoughts(text) or (not text and _thought(reply))):
-            raise BackendError(
-                f'{self.model}: the model spent all tokens of the reply on reasoning of its own; '
-                f'set thinking_tokens=4096 or more, or turn the reasoning off with '
-                f'reasoning_effort or extra_body')
         likely = None
         if scored and dialect.top_logprobs:
-            tokens = _tokens(choice.get('logprobs'))
+            tokens = read_tokens(choice.get('logprobs'))
             self._note_logprobs(tokens is not None, bool(text))
-            likely = _answer_place(_content(message.get('content')), tokens or (), reasoning)
+            likely = likely_at_answer(_content(message.get('content')), tokens or (), reasoning)
+            if likely is not None and likely.flaw:
+                self._refuse_probabilities(likely.flaw)
+                likely = None
         closed = _CLOSE in after_thoughts(text)
         if reasoning and choice.get('stop_reason') == _CLOSE and not closed:
             text += _CLOSE  # vLLM says which word it stopped at, and leaves it out
-        return _Message(text, truncated, likely)
+        return _Message(text, finish == 'length', likely)
+
+    def _no_answer(self, reply: dict[str, Any]) -> tuple[str, bool]:
+        """Why a reply is no answer, with the remedy ('' if it is one); and whether to ask again.
+
+        A refusal of the model and a filtered reply are answers that cannot be read.
+        """
+        s, choice = self._settings, reply['choices'][0]
+        message, finish = choice['message'], choice.get('finish_reason')
+        if finish == 'error' or choice.get('error'):
+            said = _openai_server.words(choice.get('error')) or 'it does not say why'
+            return (f'{self.model}: the server broke the reply off with an error '
+                    f'({self._server.redact_error(said)}); ask again later'), True
+        if has_nan(choice.get('logprobs')):
+            return (f'{self.model}: a token of the reply has a probability that is no number '
+                    f'(NaN), so that the model has failed; load it in another precision, or ask '
+                    f'for no probabilities (logprobs=off)'), True
+        if finish == 'content_filter' or message.get('refusal'):
+            return '', False
+        text = _content(message.get('content'))
+        if after_thoughts(text).strip():
+            return '', False
+        thought = _in_thoughts(text) or bool(text.strip()) or _thought(reply)
+        if finish == 'length':
+            why = ('the model spent all tokens of the reply on reasoning of its own' if thought
+                   else 'the reply has no content, and its limit of tokens is used up')
+            return (f'{self.model}: {why}; set thinking_tokens={max(4096, 2 * s.thinking_tokens)} '
+                    f'or more, or turn the reasoning off with reasoning_effort or '
+                    f'extra_body'), False
+        why = ('the reply holds reasoning alone; turn that off with reasoning_effort or '
+               'extra_body, or choose a server that reports the answer, too' if thought else
+               f'the reply has no content (finish_reason {finish!r}); ask again later, or choose '
+               f'another model or server')
+        return f'{self.model}: {why}', True
+
+    def _refuse_probabilities(self, why: str) -> None:
+        """Probabilities of a reply cannot be right: say so, once for each reason."""
+        if self._settings.logprobs == 'on':
+            raise BackendError(f'{self.model}: {why}; set logprobs=auto to do without '
+                               f'probabilities where they cannot be right')
+        kind = why.rstrip('0123456789.e+- ')
+        if kind not in self._refused:
+            self._refused.add(kind)
+            _LOG.warning('%s: %s: such answers have no probabilities (logprobs=off asks for none)',
+                         self.model, why)
 
     def _note_logprobs(self, there: bool, text: bool) -> None:
         """Whether a reply (with a text) held logprobs; they are given up after some without."""
@@ -599,107 +726,23 @@ class Backend:
         return found
 
 
-async def _gathered(tasks: Sequence[asyncio.Task[_Message]]) -> list[_Message]:
-    """Results of all tasks, in order; the first error at once, but a cap after the others.
-
-    Requests that were on their way when the cap was reached are paid for, so they are counted.
-    """
-    waiting = set(tasks)
-    cap: SpendingCapError | None = None
-    while waiting:
-        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            error = task.exception()
-            if isinstance(error, SpendingCapError):
-                cap = cap or error
-            elif error is not None:
-                raise error
-    if cap is not None:
-        raise cap
-    return [task.result() for task in tasks]
-
-
 def _reply(message: _Message, unknown: bool) -> YesNoReply:
     """The answer; ``unknown``: whether it was offered, so that its probability is one, too."""
     if message.likely is None:
         return YesNoReply(message.text)
-    chances = dict.fromkeys(('yes', 'no', 'unknown'), 0.0)
-    for token, chance in message.likely:
-        word = token.strip(' \n\t\r').lower()
-        word = 'unknown' if begins_unknown(word) else word
-        if word in chances:
-            chances[word] += chance
-    yes, no, other = (min(1.0, chance) for chance in chances.values())
-    return YesNoReply(message.text, yes, no, other if unknown else None)
+    chances = message.likely.chances(_ANSWERS[:3 if unknown else 2], _answer_word)
+    return YesNoReply(message.text, *chances)
 
 
-def _answer_place(content: str, tokens: Sequence[_Token],
-                  reasoning: bool) -> tuple[tuple[str, float], ...] | None:
-    """The likely tokens where the answer stands: its first token with a letter in it.
-
-    Servers with a parser of reasoning report its tokens, too, but leave it out of the message. So
-    the tokens must end with what is said in the message from the answer's tag, or the end of
-    thoughts, on; only a stop word, special tokens and white space may follow. With ``reasoning``
-    the answer must stand in a tag.
-    """
-    spoken = after_thoughts(content)
-    tag = spoken.lower().rfind(_OPEN)
-    tagged = reasoning or tag >= 0
-    spoken = _plain(spoken[max(tag, 0):]).rstrip()
-    whole = ''.join(token for token, _ in tokens)
-    start = whole.rfind(spoken) if spoken else -1
-    stop = start + len(spoken)
-    if start < 0 or not _REST.fullmatch(whole, stop):
-        return None
-    end, pieces = 0, []
-    for token, likely in tokens:
-        begin, end = end, end + len(token)
-        if end > start and begin < stop:
-            pieces.append((token, likely))
-    place = answer_place([token for token, _ in pieces], tagged)
-    return None if place is None else pieces[place][1]
-
-
-def _tokens(logprobs: object) -> tuple[_Token, ...] | None:
-    """Tokens with the likely ones at their place; None if the server gives none, or nonsense."""
-    content = logprobs.get('content') if isinstance(logprobs, dict) else None
-    if not isinstance(content, list) or not content:
-        return None
-    tokens = []
-    for entry in content:
-        if not isinstance(entry, dict) or not isinstance(entry.get('token'), str):
-            return None
-        top = entry.get('top_logprobs')
-        likely: dict[tuple[str, str], float] = {}
-        for item in [entry, *(top if isinstance(top, list) else [])]:
-            chance = _probability(item)
-            if chance is not None:
-                likely[item['token'], str(item.get('bytes'))] = chance
-        if not likely:
-            return None
-        tokens.append((_plain(entry['token']), tuple(
-            (_plain(token), chance) for (token, _), chance in likely.items())))
-    return tuple(tokens)
-
-
-def _plain(text: str) -> str:
-    """A token as text: some servers write white space as tokenizers store it."""
-    return text.translate(_STORED)
+def _answer_word(token: str) -> str:
+    """A token in small letters; any beginning of "unknown" of two letters or more is that word."""
+    word = bare_word(token)
+    return 'unknown' if begins_unknown(word) else word
 
 
 def _in_thoughts(text: str) -> bool:
     """Whether a reply ends within thoughts."""
     return _THINK in text and not after_thoughts(text)
-
-
-def _probability(item: object) -> float | None:
-    """Probability of a token, from its logarithm."""
-    if not isinstance(item, dict) or not isinstance(item.get('token'), str):
-        return None
-    value = item.get('logprob')
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
-        return None
-    return math.exp(min(0.0, value))
 
 
 def _content(content: object) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
-from sightplan.model import BackendError, InputError, Usage, param, user_path
+from sightplan.model import BackendError, InputError, SightplanError, Usage, param, user_path
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
 from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest
 from sightplan.vlm.detecting import DetectReply, DetectRequest
@@ -147,7 +147,11 @@ class Backend:
                                     f'{request.prompt.name!r}',
                                     [request.observation.image_id], question.text)
             found.append(entry)
-        return [cast(YesNoReply, _reply(entry)) for entry in found]
+        try:
+            return [cast(YesNoReply, _reply(entry)) for entry in found]
+        except SightplanError as error:
+            error.partial = [entry.reply for entry in found]
+            raise
 
     def generate(self, request: TextRequest) -> TextReply:
         """Give the recorded reply.

@@ -1,0 +1,211 @@
+"""The ``logprobs`` of a server's reply: which tokens the answer begins with, and how likely.
+
+Servers list only the likeliest tokens of each place; list the token that was chosen a second time,
+sometimes with its bytes and sometimes without; and cut words as the model's tokenizer does. So a
+token counts once, a word outside the list has a bound instead of the probability 0, and a word
+that is cut in pieces is put together.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sightplan.vlm.replies import after_thoughts, answer_place
+
+OPEN_TAG = '<answer>'
+LEAST = 1e-9
+"""Least probability of a word. Servers round, and say -9999 of tokens that they do not list."""
+_MOST = 1.02
+"""Most that the listed probabilities of a place sum to. Logarithms are rounded to two digits."""
+_SAME = 1e-6
+"""Relative difference up to which two probabilities are of one token that is listed twice."""
+_REST = re.compile(r'(?:\s|</answer>|</?s>|<eos>|<end_of_turn>|<\|[^<>|]*\|>|<｜[^<>｜]*｜>)*')
+"""What may follow the text of a message in its tokens: a stop word, and special tokens."""
+_STORED = str.maketrans('▁ĠĊ', '  \n')
+_WORD = re.compile(r'[^\W_]+')
+
+
+@dataclass(frozen=True, slots=True)
+class Likely:
+    """The likely tokens of one place of a reply.
+
+    Attributes:
+        tokens: (text, probability); each token once.
+        bound: a token that is not listed has at most this probability.
+        cut: the word that begins here, where it is cut into several tokens; else ''.
+    """
+
+    tokens: tuple[tuple[str, float], ...]
+    bound: float
+    cut: str = ''
+
+    @property
+    def flaw(self) -> str:
+        """Why the numbers are no probabilities, '' if they may be."""
+        total = math.fsum(chance for _, chance in self.tokens)
+        if math.isnan(total):
+            return 'the probability of a token is no number'
+        return f'the probabilities of tokens sum to {total:.3g}' if total > _MOST else ''
+
+    def lists(self, words: Sequence[str], read: Callable[[str], str]) -> bool:
+        """Whether any of the words is among the tokens; ``read`` says which word a token is."""
+        return any(chance >= LEAST and read(token) in words for token, chance in self.tokens)
+
+    def _word(self, token: str, words: Sequence[str], read: Callable[[str], str]) -> str:
+        """The word that a token stands for: where words are cut, also its first piece."""
+        word = read(token)
+        if word and word not in words and self.cut and read(self.cut) in words:
+            return next((whole for whole in words if whole.startswith(word)), word)
+        return word
+
+    def chances(self, words: Sequence[str], read: Callable[[str], str]) -> list[float]:
+        """Probability of each word: at least LEAST each, at most 1 together.
+
+        A word that is not listed gets the most that it may have: the probability of the least
+        likely token of the list, or its part of what the list leaves over, whichever is less.
+
+        Args:
+            words: the answers that may be given.
+            read: which of the words a token is; anything else if it is none.
+        """
+        masses = [math.fsum(chance for token, chance in self.tokens
+                            if self._word(token, words, read) == word)
+                  for word in words]
+        absent = sum(mass < LEAST for mass in masses)
+        left = max(0.0, 1 - math.fsum(chance for _, chance in self.tokens))
+        bound = max(LEAST, min(self.bound, left / absent)) if absent else 0.0
+        masses = [bound if mass < LEAST else mass for mass in masses]
+        total = math.fsum(masses)
+        return [mass / total for mass in masses] if total > 1 else masses
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token of a reply.
+
+    Attributes:
+        text: as it stands in the reply.
+        chance: its probability; None if the server does not say.
+        likely: the tokens that might have stood in its place.
+    """
+
+    text: str
+    chance: float | None
+    likely: Likely
+
+
+def bare_word(token: str) -> str:
+    """A token in small letters, without spaces and marks around it."""
+    return re.sub(r'^[\W_]+|[\W_]+$', '', token).lower()
+
+
+def has_nan(logprobs: object) -> bool:
+    """Whether a token that was chosen has no number as its probability: the model failed."""
+    content = logprobs.get('content') if isinstance(logprobs, dict) else None
+    return any(isinstance(entry, dict) and isinstance(entry.get('logprob'), float)
+               and math.isnan(entry['logprob'])
+               for entry in (content if isinstance(content, list) else ()))
+
+
+def read_tokens(logprobs: object) -> tuple[Token, ...] | None:
+    """The tokens of a reply; None if the server gives none, or something else."""
+    content = logprobs.get('content') if isinstance(logprobs, dict) else None
+    if not isinstance(content, list) or not content:
+        return None
+    tokens = []
+    for entry in content:
+        if not isinstance(entry, dict) or not isinstance(entry.get('token'), str):
+            return None
+        listed = _listed(entry)
+        if not listed:
+            return None
+        tokens.append(Token(_plain(entry['token']), _probability(entry), Likely(
+            tuple((_plain(item['token']), chance) for item, chance in listed),
+            min(chance for _, chance in listed))))
+    return tuple(tokens)
+
+
+def likely_at_answer(content: str, tokens: Sequence[Token], reasoning: bool) -> Likely | None:
+    """The likely tokens where the answer stands: at its first token with a letter in it.
+
+    Servers with a parser of reasoning report its tokens, too, but leave it out of the message. So
+    the tokens must end with what is said in the message from the answer's tag, or the end of
+    thoughts, on; only a stop word, special tokens and white space may follow. With ``reasoning``
+    the answer must stand in a tag. A word that is cut into several tokens is put together, and has
+    the product of their probabilities.
+    """
+    spoken = after_thoughts(content)
+    tag = spoken.lower().rfind(OPEN_TAG)
+    tagged = reasoning or tag >= 0
+    spoken = _plain(spoken[max(tag, 0):]).rstrip()
+    whole = ''.join(token.text for token in tokens)
+    start = whole.rfind(spoken) if spoken else -1
+    stop = start + len(spoken)
+    if start < 0 or not _REST.fullmatch(whole, stop):
+        return None
+    end, pieces = 0, []
+    for token in tokens:
+        begin, end = end, end + len(token.text)
+        if end > start and begin < stop:
+            pieces.append(token)
+    place = answer_place([piece.text for piece in pieces], tagged)
+    return None if place is None else _joined(pieces[place:])
+
+
+def _joined(tokens: Sequence[Token]) -> Likely:
+    """The likely tokens of the first place, with the whole word in place of its first piece."""
+    first, whole = tokens[0], ''.join(token.text for token in tokens)
+    word = _WORD.search(whole)
+    if word is None or word.end() <= len(first.text):
+        return first.likely
+    chance, end, others = 1.0, 0, list(first.likely.tokens)
+    for token in tokens:
+        if end >= word.end():
+            break
+        if token.chance is None:
+            return first.likely
+        chance, end = chance * token.chance, end + len(token.text)
+    for number, (text, _) in enumerate(others):
+        if text == first.text:
+            others[number] = word[0], chance
+            break
+    return Likely(tuple(others), first.likely.bound, word[0])
+
+
+def _listed(entry: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], float]]:
+    """The tokens of a place with their probabilities: the chosen one, and the likeliest."""
+    top = entry.get('top_logprobs')
+    found: list[tuple[Mapping[str, Any], float]] = []
+    for item in [*(top if isinstance(top, list) else []), entry]:
+        chance = _probability(item)
+        if chance is None or any(
+                _is_same(item, other) and (item is entry or math.isclose(
+                    chance, known, rel_tol=_SAME)) for other, known in found):
+            continue
+        found.append((item, chance))
+    return found
+
+
+def _is_same(item: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two entries may be of one token: of the same bytes, as far as both tell them."""
+    own, others = item.get('bytes'), other.get('bytes')
+    return item['token'] == other['token'] and (own is None or others is None or own == others)
+
+
+def _probability(item: object) -> float | None:
+    """Probability of a token, from its logarithm; infinite or no number if that is nonsense."""
+    if not isinstance(item, dict) or not isinstance(item.get('token'), str):
+        return None
+    value = item.get('logprob')
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return math.inf if value > 1 else math.exp(value)
+
+
+def _plain(text: str) -> str:
+    """A token as text: some servers write white space as tokenizers store it."""
+    return text.translate(_STORED)

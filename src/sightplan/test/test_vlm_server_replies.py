@@ -1,0 +1,337 @@
+"""The backend ``openai`` and whole replies of servers that failed: files in ``server_replies``."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fake_openai import HANG, FakeServer, Reply, chat, error
+from sightplan import cli
+from sightplan.model import (
+    Atom,
+    BackendError,
+    DeadlineError,
+    GroundingPrompt,
+    Observation,
+    Question,
+    SpendingCapError,
+)
+from sightplan.vlm.api import TextRequest, YesNoReply, YesNoRequest, make_backend
+from sightplan.vlm.choosing import ChoiceRequest
+
+pytest.importorskip('openai')
+
+from sightplan.vlm.backends import _openai_server
+from sightplan.vlm.backends._openai_logprobs import (
+    LEAST,
+    Likely,
+    bare_word,
+    likely_at_answer,
+    read_tokens,
+)
+
+CASES = Path(__file__).with_name('server_replies')
+
+
+def case(name: str) -> Reply:
+    """A server's reply, as its file has it."""
+    path, = CASES.glob(f'{name}__status_*.json')
+    return Reply(path.read_bytes(), int(path.stem.rpartition('_')[2]))
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def sleep(seconds: float) -> None:
+        await asyncio.sleep(0)
+    monkeypatch.setattr(_openai_server, '_sleep', sleep)
+    for name in ('OPENAI_BASE_URL', 'OPENAI_API_KEY', 'HTTP_PROXY', 'http_proxy'):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def make() -> Iterator[Callable[..., Any]]:
+    made = []
+
+    def call(server: FakeServer, **values: Any) -> Any:
+        made.append(make_backend('openai', {'model': 'm', 'base_url': server.url, **values}))
+        return made[-1]
+    yield call
+    for backend in made:
+        backend.close()
+
+
+def questions(count: int = 1, timeout_s: float | None = None, **prompt: Any) -> YesNoRequest:
+    return YesNoRequest(Observation(np.zeros((8, 8, 3), np.uint8)), tuple(
+        Question(Atom('p', (str(i),)), f'Is it {i}?') for i in range(count)), timeout_s,
+        GroundingPrompt('p', **prompt))
+
+
+def asked(body: dict[str, Any]) -> str:
+    return str(body['messages'][-1]['content'][-1]['text'])
+
+
+def first_then(bad: Reply, good: Reply, times: int = 1) -> Callable[[dict[str, Any], int], Reply]:
+    return lambda body, number: bad if number < times else good
+
+
+# Replies that are no answers.
+
+
+@pytest.mark.parametrize(('name', 'says', 'tries'), [
+    ('finish_reason_error_empty', 'Provider disconnected', 3),
+    ('stop_content_null_reasoning_only', 'reasoning alone.*reasoning_effort', 3),
+    ('length_without_content_no_reasoning_field', 'no content.*thinking_tokens=4096', 1),
+    ('logprob_nan_of_chosen_token', 'no number', 3)])
+def test_a_failed_reply_is_asked_for_again_and_then_an_error(
+        make: Any, name: str, says: str, tries: int) -> None:
+    with FakeServer(lambda body, number: case(name)) as server:
+        with pytest.raises(BackendError, match=says):
+            make(server).answer(questions())
+        assert len(server.bodies) == tries
+        with pytest.raises(BackendError, match=says):
+            make(server, retries=0).generate(TextRequest('', ('Hello',)))
+    if tries > 1:
+        with FakeServer(first_then(case(name), chat('Yes'))) as server:
+            assert make(server).answer(questions())[0].text == 'Yes'
+
+
+@pytest.mark.parametrize('reply', [
+    chat(None), chat(''), chat(' \n'), chat(None, finish='tool_calls'),
+    chat('Yes, it', finish='error'), chat('<think>It is red</think>'),
+    chat('<think>It is red, so', finish='stop')])
+def test_replies_of_the_same_kind_are_no_answers_either(make: Any, reply: Reply) -> None:
+    with FakeServer(lambda body, number: reply) as server, pytest.raises(BackendError):
+        make(server).answer(questions())
+    assert len(server.bodies) == 3
+
+
+def test_what_a_failed_reply_took_is_counted(make: Any) -> None:
+    with FakeServer(lambda body, number: chat(None)) as server:
+        backend = make(server)
+        with pytest.raises(BackendError):
+            backend.answer(questions())
+    assert backend.usage.requests == 3 and backend.usage.prompt_tokens == 300
+
+
+# Refusals from which the client learns.
+
+
+def test_forbidden_logprobs_are_left_out_from_then_on(make: Any) -> None:
+    def behave(body: dict[str, Any], number: int) -> Reply:
+        return case('http403_logprobs_not_allowed') if 'logprobs' in body else chat('Yes')
+    with FakeServer(behave) as server:
+        replies = make(server, top_logprobs=5).answer(questions(3))
+        assert replies == [YesNoReply('Yes')] * 3
+    with FakeServer(behave) as server, pytest.raises(BackendError, match='logprobs=auto'):
+        make(server, top_logprobs=5, logprobs='on').answer(questions())
+    with FakeServer(lambda body, number: error(403, 'no access to this')) as server, \
+            pytest.raises(BackendError, match='OPENAI_API_KEY'):
+        make(server).answer(questions())
+
+
+@pytest.mark.parametrize('name', [
+    'http400_min_16_tokens', 'http400_provider_returned_error_metadata_raw'])
+def test_a_limit_that_is_too_small_is_raised(make: Any, name: str,
+                                             caplog: pytest.LogCaptureFixture) -> None:
+    def behave(body: dict[str, Any], number: int) -> Reply:
+        return case(name) if body['max_tokens'] < 16 else chat('Yes')
+    with FakeServer(behave) as server:
+        assert [reply.text for reply in make(server).answer(questions(2))] == ['Yes'] * 2
+    assert [body['max_tokens'] for body in server.bodies] == [4, 16, 16]
+    assert 'answer_tokens=16' in caplog.text and 'the least is 16' in caplog.text
+
+
+def test_what_the_server_behind_a_gateway_says_is_shown(make: Any) -> None:
+    refusals = [case('http400_provider_returned_error_metadata_raw'),
+                error(400, 'Provider returned error', metadata={'raw': 'the least is 16, sir'}),
+                Reply({'choices': [], 'error': {'message': 'Provider returned error', 'metadata': {
+                    'raw': {'error': {'message': 'the least is 16'}}}}})]
+    for refusal in refusals:
+        with FakeServer(lambda body, number, reply=refusal: reply) as server, pytest.raises(
+                BackendError, match='Provider returned error: .*the least is 16'):
+            make(server, answer_tokens=0, retries=0).answer(questions(max_tokens=64))
+
+
+# Probabilities.
+
+
+def test_a_token_that_is_listed_with_and_without_bytes_counts_once(make: Any) -> None:
+    twins = case('logprobs_bytes_only_on_chosen_token_counts_twice')
+    with FakeServer(lambda body, number: twins) as server:
+        reply, = make(server).answer(questions())
+    assert reply.p_yes == pytest.approx(math.exp(-0.7)) == reply.p_no
+
+
+def test_a_yes_in_two_tokens_is_put_together(make: Any) -> None:
+    with FakeServer(lambda body, number: case('yes_split_in_two_tokens')) as server:
+        reply, = make(server).answer(questions())
+    assert reply.p_yes == pytest.approx(math.exp(-0.02))
+    assert reply.p_no == pytest.approx(math.exp(-5))  # of its first letter: not more
+
+
+def logprobs(*places: tuple[str, dict[str, float]], chosen: float | None = None) -> Any:
+    return {'content': [{'token': token, 'logprob': math.log(chosen or likely.get(token, 0.5)),
+                         'top_logprobs': [{'token': other, 'logprob': math.log(chance)}
+                                          for other, chance in likely.items()]}
+                        for token, likely in places]}
+
+
+def said(reply_text: str, *places: tuple[str, dict[str, float]],
+         words: tuple[str, ...] = ('yes', 'no')) -> list[float]:
+    tokens = read_tokens(logprobs(*places))
+    assert tokens is not None
+    likely = likely_at_answer(reply_text, tokens, reasoning=False)
+    assert likely is not None
+    return likely.chances(words, bare_word)
+
+
+def test_a_word_outside_the_list_is_bounded_and_not_impossible() -> None:
+    yes, no = said('Yes', ('Yes', {'Yes': 0.92}))
+    assert (yes, no) == (pytest.approx(0.92), pytest.approx(0.08))
+    yes, no = said('Yes', ('Yes', {'Yes': 0.92, 'yes': 0.01, 'Sure': 0.02}))
+    assert (yes, no) == (pytest.approx(0.93), pytest.approx(0.01))  # the least one that is listed
+    yes, no = said('Hm', ('Hm', {'Hm': 0.9, 'Well': 0.04}))
+    assert yes == no == pytest.approx(0.03)  # both of them together have what is left over
+    yes, no = said('Yes', ('Yes', {'Yes': 1.0}))
+    assert 0 < no <= LEAST and yes < 1
+
+
+@pytest.mark.parametrize(('text', 'places', 'expected'), [
+    ('**Yes**', [('**', {'**': 1.0}), ('Yes', {'Yes': 0.7, 'No': 0.3}), ('**', {'**': 1.0})],
+     (0.7, 0.3)),
+    ('Yes.', [('Yes.', {'Yes.': 0.5, ' yes': 0.2, '"No"': 0.2, 'NO!': 0.05})], (0.7, 0.25)),
+    ('No', [(' N', {' N': 0.8, ' Y': 0.1}), ('o', {'o': 0.5})], (0.1, 0.4)),
+    ('Nothing', [('No', {'No': 0.9, 'Yes': 0.06}), ('thing', {'thing': 0.9})], (0.06, 0.06)),
+    ('Yellow', [('Y', {'Y': 0.9, 'N': 0.06}), ('ellow', {'ellow': 0.9})], (0.06, 0.06))])
+def test_the_whole_word_decides_whatever_is_around_it(
+        text: str, places: Any, expected: tuple[float, float]) -> None:
+    yes, no = said(text, *places)
+    assert yes == pytest.approx(expected[0], abs=0.05) and no == pytest.approx(
+        expected[1], abs=0.05)
+
+
+def test_probabilities_that_cannot_be_right_are_left_out_and_named(
+        make: Any, caplog: pytest.LogCaptureFixture) -> None:
+    for top in ([('Yes', -0.1), ('No', -0.2)], [('Yes', -0.1), ('No', math.nan)],
+                [('Yes', 3.0), ('No', -0.2)]):
+        body = chat('Yes').body
+        body['choices'][0]['logprobs'] = {'content': [{
+            'token': 'Yes', 'logprob': top[0][1], 'top_logprobs': [
+                {'token': token, 'logprob': value} for token, value in top]}]}
+        caplog.clear()
+        with FakeServer(lambda b, number, body=body: Reply(body)) as server:
+            assert make(server).answer(questions(2)) == [YesNoReply('Yes')] * 2
+            assert caplog.text.count('logprobs=off') == 1
+            with pytest.raises(BackendError, match='logprobs=auto'):
+                make(server, logprobs='on').answer(questions())
+
+
+def test_an_option_outside_the_list_is_bounded_too(make: Any) -> None:
+    request = ChoiceRequest(('Which?',), ('left', 'right', 'middle'))
+    only = chat('(A)', logprobs=[('(A)', {'(A)': 0.9, 'Hm': 0.04})])
+    with FakeServer(lambda body, number: only) as server:
+        reply = make(server).choose(request)
+        assert reply.chosen == 0 and reply.probabilities is not None
+        assert reply.probabilities == pytest.approx([0.9 / 0.96, 0.03 / 0.96, 0.03 / 0.96])
+    with FakeServer(lambda body, number: chat(
+            'B', logprobs=[('B', {'Hm': 0.9, 'B': 1e-12})])) as server:
+        assert make(server).choose(request).chosen == 1  # read: no option is among the likely
+
+
+TOKENS = st.sampled_from(['Yes', ' yes', 'No', 'no.', 'Y', 'N', 'Maybe', '**', ' ', 'Un', 'A'])
+ENTRY = st.fixed_dictionaries(
+    {'token': TOKENS, 'logprob': st.floats(-9999.0, 0.0) | st.sampled_from([0.0, -9999.0])},
+    optional={'bytes': st.none() | st.just([89]) | st.just([1, 2])})
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(ENTRY, st.lists(ENTRY, max_size=5)), min_size=1, max_size=3))
+def test_no_probability_is_0_or_1_because_something_is_not_listed(content: Any) -> None:
+    tokens = read_tokens({'content': [
+        {**entry, 'top_logprobs': top} for entry, top in content]})
+    assert tokens is not None
+    likely = likely_at_answer(''.join(entry['token'] for entry, _ in content), tokens, False)
+    if likely is None or likely.flaw:
+        return
+    for words in (('yes', 'no'), ('yes', 'no', 'unknown'), ('a', 'b', 'c', 'd')):
+        chances = likely.chances(words, bare_word)
+        assert all(0 < chance <= 1 for chance in chances)
+        assert math.fsum(chances) <= 1 + 1e-12
+        assert 0 < chances[0] / (chances[0] + chances[1]) < 1
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(ENTRY, min_size=1, max_size=6), st.integers(0, 5))
+def test_twins_never_change_a_probability(top: Any, number: int) -> None:
+    """The chosen token may be listed again, with its bytes or without."""
+    chosen = top[number % len(top)]
+    lists = [{'content': [{**twin, 'top_logprobs': top}]} for twin in (
+        chosen, {'token': chosen['token'], 'logprob': chosen['logprob']})]
+    (first, *_), (second, *_) = (read_tokens(data) or () for data in lists)
+    assert first.likely == second.likely
+    assert isinstance(first.likely, Likely)
+
+
+# Halves of characters.
+
+
+def test_half_a_character_does_not_end_ask(make: Any, tmp_path: Path, capsys: Any) -> None:
+    from PIL import Image
+    picture = tmp_path / 'a.png'
+    Image.new('RGB', (32, 32)).save(picture)
+    half = case('lone_surrogate_crashes_ask_question')
+    with FakeServer(lambda body, number: half) as server:
+        code = cli.main(['ask', str(picture), '--question', 'Is it?', '--json', '--backend',
+                         'openai', '--backend-option', 'model=m', '--backend-option',
+                         f'base_url={server.url}'])
+        reply = make(server).generate(TextRequest('', ('Is it?',)))
+    assert code == 0 and json.loads(capsys.readouterr().out)['text'].startswith('Yes')
+    assert reply.text == 'Yes \ufffd'
+    reply.text.encode()
+
+
+# What was paid for is kept.
+
+
+def partial(make: Any, server: FakeServer, count: int, kind: type[Exception],
+            timeout_s: float | None = None, **values: Any) -> list[str | None]:
+    with pytest.raises(kind) as caught:
+        make(server, **values).answer(questions(count, timeout_s))
+    return [None if reply is None else reply.text for reply in caught.value.partial]
+
+
+def test_one_failed_reply_does_not_cost_the_others(make: Any) -> None:
+    def behave(body: dict[str, Any], number: int) -> Reply:
+        return chat(None) if asked(body) in ('Is it 0?', 'Is it 3?') else chat('Yes')
+    with FakeServer(behave) as server:
+        assert partial(make, server, 6, BackendError) == [None, 'Yes', 'Yes', None, 'Yes', 'Yes']
+
+
+def test_a_cap_or_a_time_out_does_not_cost_the_replies_before_it(make: Any) -> None:
+    with FakeServer() as server:  # 102 tokens each
+        kept = partial(make, server, 40, SpendingCapError, max_tokens_total=1000)
+    assert kept.count('Yes') == 10 and len(kept) == 40
+    with FakeServer(lambda body, number: HANG if asked(body) == 'Is it 4?'
+                    else chat('Yes')) as server:
+        kept = partial(make, server, 6, DeadlineError, timeout_s=3.0)
+    assert kept == ['Yes'] * 4 + [None, 'Yes']
+
+
+def test_what_is_on_its_way_is_waited_for_and_nothing_more_is_sent(make: Any) -> None:
+    def behave(body: dict[str, Any], number: int) -> Reply:
+        return error(400, 'not that') if asked(body) == 'Is it 2?' else chat('Yes')
+    with FakeServer(behave) as server:
+        server.before_reply = lambda number: None if number in (0, 2) else __import__(
+            'time').sleep(0.3)
+        kept = partial(make, server, 30, BackendError, concurrency=4)
+    assert kept[:5] == ['Yes', 'Yes', None, 'Yes', 'Yes'] and kept.count('Yes') < 9
+    assert kept.count('Yes') == len(server.bodies) - 1
