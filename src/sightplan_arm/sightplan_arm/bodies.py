@@ -52,6 +52,7 @@ from sightplan_arm.surroundings import (
     SIDES,
     TABLE,
     Around,
+    Solid,
     Touch,
 )
 from sightplan_arm.trajectories import Spline
@@ -92,16 +93,33 @@ class Body:
         name: of a link, of an obstacle, of what is held, or of a side.
         kind: LINK, FINGER, OBSTACLES, HELD, TABLE or SIDES.
         joint: number of the arm's joint that it moves with, from 1; 0: it stands still.
+        solid: of an obstacle or of what is held as the gate is told of it; None of what is always
+            there, which is called by its name.
     """
 
     name: str
     kind: str
     joint: int
+    solid: Solid | None = None
 
-    def is_called(self, name: str, last: int) -> bool:
-        """Whether a name means this body; ``last`` is the number of the arm's last joint."""
-        return (name == self.name or name == self.kind
-                or (name == HAND and self.kind in (LINK, FINGER) and self.joint == last))
+    def is_meant(self, which: str | Solid, last: int) -> bool:
+        """Whether one side of a ``Touch`` or of a pair of the robot's file means this body.
+
+        A name means what is always there, and never an obstacle that happens to have it.
+
+        Args:
+            which: a name, or the very solid.
+            last: the number of the arm's last joint.
+        """
+        if isinstance(which, Solid):
+            return which is self.solid
+        return ((self.solid is None and which == self.name) or which == self.kind
+                or (which == HAND and self.kind in (LINK, FINGER) and self.joint == last))
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether it is an obstacle of which fingers need not keep clear."""
+        return self.kind == OBSTACLES and self.solid is not None and not self.solid.fingers
 
 
 @dataclass(frozen=True)
@@ -355,19 +373,19 @@ class Bodies:
     def _make_scene(self, around: Around) -> _Scene:
         robot, bodies = self._robot, list(self.links)
         shapes = self._link_shapes(around.opening_m)
-        for solid in (*self._config.solids, *around.obstacles):
+        always = self._config.solids
+        for number, solid in enumerate((*always, *around.obstacles)):
             shapes.append(_box(len(bodies), 0, solid.pose, solid.size_m))
-            bodies.append(Body(solid.name, OBSTACLES, 0))
-        coarse = {solid.name for solid in around.obstacles if not solid.fingers}
+            bodies.append(Body(solid.name, OBSTACLES, 0, None if number < len(always) else solid))
         if around.held is not None:
             tip = self._model.frames[self._model.getFrameId(robot.tip_frame)].placement.homogeneous
             shapes.append(_box(len(bodies), self._last, tip @ around.held.pose,
                                around.held.size_m))
-            bodies.append(Body(around.held.name, HELD, self._last))
+            bodies.append(Body(around.held.name, HELD, self._last, around.held))
         for name, kind, pose in _sides(robot):
             shapes.append(_Shape(len(bodies), 0, pose, None, np.zeros(3)))
             bodies.append(Body(name, kind, 0))
-        named = {name for touch in around.touches for name in (touch.one, touch.other)}
+        named = {which for touch in around.touches for which in (touch.one, touch.other)}
         named.update(name for pair in self._config.pairs for name in pair.bodies)
         known: dict[Any, float | None] = {}
         pairs, floors = [], []
@@ -379,10 +397,10 @@ class Bodies:
                     continue
                 one = bodies[shape.body]
                 # Obstacles that nobody names are all alike.
-                alike = one.kind == OBSTACLES and one.name not in named
-                key = (one.name in coarse if alike else shape.body, alike, shapes[b].body)
+                alike = one.kind == OBSTACLES and (one.solid or one.name) not in named
+                key = (one.is_coarse if alike else shape.body, alike, shapes[b].body)
                 if key not in known:
-                    known[key] = self._floor(one, other, around.touches, coarse)
+                    known[key] = self._floor(one, other, around.touches)
                 floor = known[key]
                 if floor is not None:
                     pairs.append((a, b))
@@ -390,19 +408,19 @@ class Bodies:
         return _Scene(around, tuple(bodies), shapes, np.array(pairs, np.intp).reshape(-1, 2),
                       np.array(floors), self._kinematics.chain)
 
-    def _floor(self, one: Body, other: Body, touches: tuple[Touch, ...],
-               coarse: set[str]) -> float | None:
+    def _floor(self, one: Body, other: Body, touches: tuple[Touch, ...]) -> float | None:
         """The distance that two bodies keep, ``other`` being the one that moves; None: any."""
-        if one.name in coarse and other.kind == FINGER:
+        if one.is_coarse and other.kind == FINGER:
             return None
         if one.kind == SIDES and other.kind == LINK and other.name not in self._boxed:
             return None
-        if (one.name, other.name) in self.joined or (other.name, one.name) in self.joined:
+        if one.solid is None and other.solid is None and (
+                (one.name, other.name) in self.joined or (other.name, one.name) in self.joined):
             return None
 
-        def are(first: str, second: str) -> bool:
-            return ((one.is_called(first, self._last) and other.is_called(second, self._last))
-                    or (one.is_called(second, self._last) and other.is_called(first, self._last)))
+        def are(first: str | Solid, second: str | Solid) -> bool:
+            return ((one.is_meant(first, self._last) and other.is_meant(second, self._last))
+                    or (one.is_meant(second, self._last) and other.is_meant(first, self._last)))
 
         for touch in touches:
             if are(touch.one, touch.other):

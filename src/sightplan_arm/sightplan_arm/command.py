@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _WARN_PX = 1.0
 _WARN_TABLE_M = 0.003
+_WARN_FOCAL = 0.035
+"""Standard deviation up to which points tell a focal length that is 20 % off from a right one."""
 _LEAST_BLOCK_PX = 25.0
 
 _EXAMPLES = """\
@@ -76,6 +78,10 @@ or a file of points, whose places come from the arm:
 Corners are numbered from the lower left to the right, then upwards; with --image the others are
 found where these say that the board is (three or more, not on a line), so that nothing need be
 clicked or measured.
+
+A focal length in --camera-info that the points contradict is refused. Points that cannot tell (a
+board that faces the camera) are warned of; --depth, the depth picture of the same moment, checks
+the focal length with any.
 """
 
 
@@ -119,6 +125,9 @@ def add_parser(subparsers: Any) -> None:
     _add_camera_info(command, needed=True)
     command.add_argument('--image', type=Path, action='append', default=[], metavar='FILE',
                          help='picture of the board (may be repeated)')
+    command.add_argument('--depth', type=Path, action='append', default=[], metavar='FILE',
+                         help='depth aligned to that picture, one for each --image: 16-bit PNG, '
+                         'or .npy (floating point: metres); it checks the focal length')
     command.add_argument('--points', type=Path, metavar='FILE', help='places and their pixels')
     command.add_argument('--board-xyz', type=float, nargs=3, metavar=('X', 'Y', 'Z'),
                          help="lower left corner of the board's squares in the table's frame [m]")
@@ -468,14 +477,17 @@ def calibrate(arguments: argparse.Namespace) -> Result:
 
     from sightplan_arm.camera_files import pose_lines, write_camera_pose
     from sightplan_arm.config import load_robot
-    from sightplan_arm.extrinsics import solve_extrinsics
+    from sightplan_arm.extrinsics import check_depth, solve_extrinsics
     from sightplan_arm.geometry import distance
     if not arguments.image and arguments.points is None:
         raise InputError('nothing to calibrate from: give --image with --board-xyz, or --points')
     robot, info, made = load_robot(arguments.robot), _camera_info(arguments), _board(arguments)
     assert info is not None
-    places, pixels, names = _places(arguments, robot, info, made)
+    places, pixels, names, depths = _places(arguments, robot, info, made)
     found = solve_extrinsics(places, pixels, info.matrix, info.distortion)
+    depth_ratio = None
+    if arguments.depth:
+        depth_ratio = check_depth(places[found.used], depths[found.used], found.pose)
     xs = robot.table.column_x_m(robot.table.max_columns)
     std_m = float(found.std_at([(x, 0.0, z) for x in (xs[0], xs[-1]) for z in (
         0.0, robot.table.max_level * robot.table.block_m)]).max())
@@ -490,7 +502,10 @@ def calibrate(arguments: argparse.Namespace) -> Result:
     print(f'blocks are seen within {1e3 * std_m:.1f} mm (standard deviation, from this '
           f'calibration alone); {1e3 * moved_m:.0f} mm and {math.degrees(turned):.1f} degrees '
           'from the pose in the file')
-    warnings = _warnings(found, std_m)
+    print(f'the points fit {found.focal_ratio:.3f} of the focal length of --camera-info best '
+          f'(standard deviation {found.focal_std:.3f})' + ('' if depth_ratio is None else
+          f'; the depth is {depth_ratio:.3f} of what the pose expects'))
+    warnings = _warnings(found, std_m, depth_ratio is not None)
     for warning in warnings:
         print(f'warning: {warning}')
     lines = pose_lines(found.pose, f'calibrated {date.today().isoformat()}: {used} points, '
@@ -508,13 +523,15 @@ def calibrate(arguments: argparse.Namespace) -> Result:
         'points': len(names), 'left_out': left_out,
         'residuals_px': _numbers(np.minimum(found.residuals_px, 1e6), 3),
         'position_std_m': _numbers(found.position_std_m), 'turn_std_deg': _numbers(
-            found.turn_std_deg), 'table_std_m': _numbers(std_m), 'moved_m': _numbers(moved_m),
+            found.turn_std_deg), 'focal_ratio': _numbers(found.focal_ratio, 4),
+        'focal_std': _numbers(min(found.focal_std, 1.0), 4), 'depth_ratio': depth_ratio and
+        _numbers(depth_ratio, 4), 'table_std_m': _numbers(std_m), 'moved_m': _numbers(moved_m),
         'turned_deg': _numbers(math.degrees(turned)), 'warnings': warnings,
         'written': str(robot.file) if write else None,
     }, DONE if write or not arguments.write else FAILED
 
 
-def _warnings(found: Extrinsics, std_m: float) -> list[str]:
+def _warnings(found: Extrinsics, std_m: float, depth: bool) -> list[str]:
     warnings = []
     if found.reprojection_px > _WARN_PX:
         warnings.append(f'a reprojection error of more than {_WARN_PX:g} pixel: check '
@@ -523,6 +540,11 @@ def _warnings(found: Extrinsics, std_m: float) -> list[str]:
     if std_m > _WARN_TABLE_M:
         warnings.append(f'more than {1e3 * _WARN_TABLE_M:g} mm of uncertainty: use more points, '
                         'spread over the table and over heights')
+    if found.focal_std > _WARN_FOCAL and not depth:
+        warnings.append('the points leave the focal length open (standard deviation '
+                        f'{100 * min(found.focal_std, 1.0):.0f} %), and where the camera is '
+                        'with it: give --depth, lay the board flat before the camera, or use '
+                        'points at several distances')
     if found.pose[0, 0] < 0.5:
         warnings.append("x of the table does not point to the picture's right: the frame of the "
                         'table (table.pose) has x to the right and y away as the camera sees it')
@@ -530,8 +552,8 @@ def _warnings(found: Extrinsics, std_m: float) -> list[str]:
 
 
 def _places(arguments: argparse.Namespace, robot: RobotConfig, info: CameraInfo, made: Board,
-            ) -> tuple[Vector, Vector, list[str]]:
-    """(N, 3) places in the table's frame, (N, 2) pixels, and what each point is called.
+            ) -> tuple[Vector, Vector, list[str], Vector]:
+    """(N, 3) places in the table's frame, (N, 2) pixels, names, and (N,) depths [m] or NaN.
 
     Raises:
         InputError: a picture or the file of points cannot be used.
@@ -571,7 +593,11 @@ def _places(arguments: argparse.Namespace, robot: RobotConfig, info: CameraInfo,
     if corners and not arguments.image:
         raise InputError(f'{arguments.points}: it has corners of the board: give the picture '
                          'that shows it (--image)')
-    for path in arguments.image:
+    if arguments.depth and len(arguments.depth) != len(arguments.image):
+        raise InputError(f'--depth: {len(arguments.depth)} files for {len(arguments.image)} '
+                         'pictures (--image): give one for each, in the same order')
+    depths = [math.nan] * len(places)
+    for number, path in enumerate(arguments.image):
         picture = read_image(user_path(path))
         if picture.shape[:2] != (info.height, info.width):
             raise InputError(f'{path}: {picture.shape[1]} x {picture.shape[0]} pixels, but '
@@ -585,7 +611,27 @@ def _places(arguments: argparse.Namespace, robot: RobotConfig, info: CameraInfo,
         places += list(transform(pose, np.array([made.corner_m(int(i)) for i in numbers])))
         pixels += list(seen)
         names += [f'{path}: corner {i}' for i in numbers]
-    return np.array(places), np.array(pixels), names
+        depths += (_depths_at(user_path(arguments.depth[number]), robot, picture.shape[:2], seen)
+                   if arguments.depth else [math.nan] * len(numbers))
+    return np.array(places), np.array(pixels), names, np.array(depths)
+
+
+def _depths_at(path: Path, robot: RobotConfig, shape: tuple[int, int], pixels: Vector,
+               ) -> list[float]:
+    """Measured depth [m] at pixels (N, 2) of a picture of a shape; 0 where unknown.
+
+    Raises:
+        InputError: the file cannot be read, or is not aligned to the picture.
+    """
+    import numpy as np
+
+    from sightplan_arm.camera_files import read_depth
+    depth = read_depth(path, robot.camera.depth_scale_m)
+    if depth.shape != shape:
+        raise InputError(f'{path}: {depth.shape[1]} x {depth.shape[0]} pixels, but the picture '
+                         f'has {shape[1]} x {shape[0]}: give the depth that is aligned to it')
+    columns, rows = np.rint(pixels).astype(int).T
+    return [float(value) for value in depth[rows, columns]]
 
 
 def _read_points(path: Path, robot: RobotConfig,

@@ -14,6 +14,7 @@ from typing import Any
 import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
 
 from sightplan.model import InputError, SightplanError
 from sightplan_arm.camera_files import checked_camera
@@ -31,6 +32,15 @@ _LEAST_WIDTH = 0.08  # of a set of points across its length, in parts of the len
 _LEAST_SPREAD_PX = 60.0
 _INLIER_PX = 4.0  # a point farther than this from where it should be seen is left out
 _PIXEL_NOISE = 0.3  # least standard deviation of a pixel that is taken for granted
+_FOCAL_RATIOS = (0.5, 2.0)  # between which the focal length is sought that fits the points best
+_FOCAL_STEP = 0.02
+_FOCAL_STDS, _FOCAL_OFF = 3.5, 0.03
+"""A focal length that is off by more than both, in standard deviations of what the points say and
+as a part of it, is refused."""
+_LEAST_DEPTHS = 4
+_DEPTH_OFF = 0.05
+"""By this part of it the depth of the board may differ from where the pose has the board. Depth
+cameras are good to 2 % at the distance of a table."""
 
 
 class ExtrinsicsError(SightplanError):
@@ -47,7 +57,9 @@ class Extrinsics:
         residuals_px: (N,) distance of every point.
         used: (N,) whether it was used; the others contradict the rest.
         covariance: (6, 6) of the camera's position [m] and of its turn about the axes of the
-            table [rad].
+            table [rad]; the focal length is taken for right.
+        focal_ratio: the focal length that the points fit best, in parts of the camera's.
+        focal_std: standard deviation of that; infinite where the points leave it open.
     """
 
     pose: Vector
@@ -55,6 +67,8 @@ class Extrinsics:
     residuals_px: Vector
     used: NDArray[np.bool_]
     covariance: Vector
+    focal_ratio: float = 1.0
+    focal_std: float = math.inf
 
     @property
     def position_std_m(self) -> Vector:
@@ -90,8 +104,8 @@ def solve_extrinsics(points_table_m: ArrayLike, pixels: ArrayLike, matrix: Array
 
     Raises:
         ExtrinsicsError: fewer than 6 points, all (nearly) on a line or too close together in
-            the picture, too few that agree, two poses that explain them alike, or a camera below
-            the table.
+            the picture, too few that agree, two poses that explain them alike, a camera below
+            the table, or points that fit another focal length than the camera's.
         InputError: the arrays do not fit together.
     """
     points, seen = _checked(points_table_m, pixels)
@@ -114,7 +128,66 @@ def solve_extrinsics(points_table_m: ArrayLike, pixels: ArrayLike, matrix: Array
         raise ExtrinsicsError(f'the camera would be {-1e3 * pose[2, 3]:.0f} mm below the table: '
                               'are the places in the frame of the table (z up, y away from the '
                               'camera), and in the same order as the pixels?')
-    return Extrinsics(pose, error, off, used, _covariance(points[used], pose, error, k, d))
+    ratio, std = _focal_ratio(points[used], seen[used], k, d)
+    if abs(ratio - 1.0) > max(_FOCAL_STDS * std, _FOCAL_OFF):
+        raise ExtrinsicsError(
+            f'the points fit a focal length of {ratio * k[0, 0]:.0f} pixels (standard deviation '
+            f'{std * k[0, 0]:.0f}), but the calibration of the camera says {k[0, 0]:.0f}: the '
+            'camera would be found far from where it is. Give the camera_info of this camera at '
+            'this size of the picture, and check that the places are in metres')
+    return Extrinsics(pose, error, off, used, _covariance(points[used], pose, error, k, d), ratio,
+                      std)
+
+
+def check_depth(points_table_m: ArrayLike, depths_m: ArrayLike, pose: Vector) -> float:
+    """Check a camera's pose against measured depth: median of measured over expected distance.
+
+    A wrong focal length puts the camera at a wrong distance, which depth tells whatever the points
+    are.
+
+    Args:
+        points_table_m: (N, 3) places in the table's frame.
+        depths_m: (N,) measured distance along the optical axis; 0 or NaN where unknown.
+        pose: (4, 4) of the optical frame in the table's frame.
+
+    Raises:
+        ExtrinsicsError: the distances differ by more than 5 %, or hardly one is known.
+    """
+    depths = np.asarray(depths_m, dtype=np.float64)
+    expected = transform(inverse(pose), np.asarray(points_table_m, dtype=np.float64))[:, 2]
+    known = np.isfinite(depths) & (depths > 0)
+    if known.sum() < _LEAST_DEPTHS:
+        raise ExtrinsicsError(f'the depth is known at {known.sum()} corners of the board: at '
+                              f'least {_LEAST_DEPTHS} are needed (is it aligned to the colour '
+                              'picture?)')
+    ratio = float(np.median(depths[known] / expected[known]))
+    if abs(ratio - 1.0) > _DEPTH_OFF:
+        raise ExtrinsicsError(
+            f'the board is {np.median(depths[known]):.3f} m away by the depth picture, but '
+            f'{np.median(expected[known]):.3f} m by its size in the colour picture: check the '
+            'focal length (--camera-info), the size of the squares (--square-mm), and '
+            "camera.depth_scale_m in the robot's file")
+    return ratio
+
+
+def _focal_ratio(points: Vector, pixels: Vector, k: Vector, d: Vector) -> tuple[float, float]:
+    """The focal length that fits the points best, in parts of the camera's, and its deviation."""
+    def squares(ratio: float) -> float:
+        scaled = k * np.array([[ratio], [ratio], [1.0]])
+        scaled[:2, 2] = k[:2, 2]
+        try:
+            rvec, tvec = _solve(points, pixels, scaled, d)
+        except ExtrinsicsError:
+            return 1e12
+        return float(np.minimum(np.sum(
+            _residuals(points, pixels, rvec, tvec, scaled, d)**2), 1e12))
+
+    best = float(minimize_scalar(squares, bounds=_FOCAL_RATIOS, method='bounded',
+                                 options={'xatol': 1e-3}).x)
+    least = squares(best)
+    bend = (squares(best + _FOCAL_STEP) + squares(best - _FOCAL_STEP) - 2 * least) / _FOCAL_STEP**2
+    noise = max(_PIXEL_NOISE, math.sqrt(least / max(1, 2 * len(points) - 7)))
+    return best, math.sqrt(2.0 / bend) * noise if bend > 1e-9 else math.inf
 
 
 def _checked(points: ArrayLike, pixels: ArrayLike) -> tuple[Vector, Vector]:

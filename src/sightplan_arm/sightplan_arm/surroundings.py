@@ -20,7 +20,7 @@ class Solid:
     """A box that nothing may run into, or that is held.
 
     Attributes:
-        name: of it, for people and for ``Touch``.
+        name: of it, for people only: several solids may have one name.
         pose: (4, 4) of its middle: in the table's frame, or, of what is held, in the tip's.
         size_m: (3,) its whole extents along its own axes.
         fingers: whether fingers keep clear of it, too. Not of boxes coarser than what was looked
@@ -63,13 +63,14 @@ class Touch:
     """Two bodies that may touch in a motion, because that is its purpose.
 
     Attributes:
-        one, other: names of links, obstacles or held things, or one of the names above.
+        one, other: the very solid that is meant, as it stands among the obstacles or is held; the
+            name of a link or of an obstacle in the robot's file; or one of the names above.
         overlap_m: how far their shapes may overlap, for both are estimates; None: they are not
             compared at all, as fingers with the thing that they close around.
     """
 
-    one: str
-    other: str
+    one: str | Solid
+    other: str | Solid
     overlap_m: float | None = 0.0
 
 

@@ -22,7 +22,16 @@ from sightplan_arm.geometry import hand_down, inverse, make_pose, rotation_from_
 from sightplan_arm.hardware import ArmStoppedError, JointTrajectory
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.limits import Limits
-from sightplan_arm.surroundings import HAND, HELD, NOTHING, TABLE, Around, Solid, Touch
+from sightplan_arm.surroundings import (
+    HAND,
+    HELD,
+    NOTHING,
+    OBSTACLES,
+    TABLE,
+    Around,
+    Solid,
+    Touch,
+)
 from sightplan_arm.trajectories import Spline, cartesian, joint_line, sample, timed
 
 DENSE_M = 0.001
@@ -359,13 +368,55 @@ def test_what_is_held_is_checked_against_the_arm_that_holds_it(panda, bodies):
     assert bodies['panda'].conflict(Spline.of(trajectory)) is None
 
 
+BLOCK = Solid.upright('a block', (0.0, 0.04, 0.025), (0.05, 0.05, 0.05))
+
+
 @pytest.mark.parametrize(('touches', 'safe'), [
-    ((), False), ((Touch(HAND, 'a block', None),), True), ((Touch('a block', HAND, None),), True),
-    ((Touch(HAND, 'another', None),), False), ((Touch(HELD, 'a block', None),), False)])
-def test_only_what_is_named_may_be_touched(low, touches, safe):
-    block = Solid.upright('a block', (0.0, 0.04, 0.025), (0.05, 0.05, 0.05))
-    found = low((0.0, 0.0, 0.2), (0.0, 0.0, 0.03), Around((block,), touches=touches))
+    ((), False), ((Touch(HAND, BLOCK, None),), True), ((Touch(BLOCK, HAND, None),), True),
+    ((Touch(HAND, replace(BLOCK, name='another'), None),), False),
+    ((Touch(HAND, 'a block', None),), False), ((Touch(HAND, OBSTACLES, None),), True),
+    ((Touch(HELD, BLOCK, None),), False)])
+def test_only_what_is_meant_may_be_touched(low, touches, safe):
+    found = low((0.0, 0.0, 0.2), (0.0, 0.0, 0.03), Around((BLOCK,), touches=touches))
     assert (found is None) == safe
+
+
+def test_of_two_with_one_name_only_the_one_that_is_meant_may_be_touched(low):
+    """Whichever comes first, and whatever the other's name happens to mean besides."""
+    down = ((0.0, 0.0, 0.2), (0.0, 0.0, 0.03))
+    far = Solid.upright('a block', (0.0, 0.3, 0.025), (0.05, 0.05, 0.05))
+    for around in ((far, BLOCK), (BLOCK, far)):
+        assert low(*down, Around(around, touches=(Touch(HAND, BLOCK, None),))) is None
+        found = low(*down, Around(around, touches=(Touch(HAND, far, None),)))
+        assert found is not None and found.other.solid is BLOCK
+    for name in ('hand', 'table', 'panda_link7', 'panda_hand', 'panda_leftfinger'):
+        named = replace(BLOCK, name=name)
+        for touches in ((), (Touch(HAND, name, None),), (Touch(HAND, HAND, None),)):
+            assert low(*down, Around((named,), touches=touches)) is not None, (name, touches)
+
+
+def test_fingers_keep_clear_of_a_block_that_has_the_name_of_a_coarse_box(low):
+    block = Solid.upright('a box', (0.0, 0.065, 0.025), (0.05, 0.05, 0.05))
+    coarse = replace(block, pose=make_pose((0.0, 0.4, 0.025)), fingers=False)
+    for around in ((block, coarse), (coarse, block)):
+        found = low((0.0, 0.0, 0.2), (0.0, 0.0, 0.03), Around(around))
+        assert found is not None and found.other.solid is block
+
+
+def test_margins_of_the_robots_file_are_for_its_own_obstacles(panda, panda_kinematics):
+    """And not for a thing on the table that has the name of one."""
+    fixed = ObstacleConfig('a shelf', make_pose((0.0, 0.5, 0.5)), np.full(3, 0.05))
+    config = replace(panda.safety.bodies, obstacles=(fixed,), pairs=(
+        *panda.safety.bodies.pairs, PairConfig((HAND, 'a shelf'), None, 'is padded')))
+    robot = replace(panda, safety=replace(panda.safety, bodies=config))
+    found = Bodies(robot, panda_kinematics)
+    thing = replace(BLOCK, name='a shelf')
+    scene = found._make_scene(Around((thing,)))
+    compared = {(scene.bodies[scene.shapes[a].body].solid, scene.bodies[
+        scene.shapes[b].body].name) for a, b in scene.pairs
+        if scene.bodies[scene.shapes[a].body].name == 'a shelf'}
+    assert (thing, 'panda_hand') in compared
+    assert (None, 'panda_hand') not in compared and (None, 'panda_link5') in compared
 
 
 def test_fingers_are_where_the_opening_has_them(low):
@@ -640,7 +691,7 @@ def test_the_gate_tells_what_a_motion_says_is_around(bench):
     block = Solid.upright('a block', (0.0, 0.04, 0.1), (0.05, 0.05, 0.2))
     with pytest.raises(ArmStoppedError, match='a block'):
         bench.gate.follow(bench.down, 'down', Around((block,)))
-    touches = (Touch(HAND, 'a block', None),)
+    touches = (Touch(HAND, block, None),)
     bench.gate.follow(bench.down, 'down', Around((block,), touches=touches))
 
 

@@ -221,8 +221,62 @@ def test_a_picture_of_the_board_gives_the_pose(files, tmp_path, capsys, place, w
     assert found['reprojection_px'] < 0.5
     assert found['points'] == 15
     assert found['written'] is None
-    assert not found['warnings']
+    assert [text[:37] for text in found['warnings']] == (
+        ['the points leave the focal length ope'] if place is STANDING else [])
     assert 'rpy_deg' in err
+    depth = tmp_path / 'depth.npy'
+    np.save(depth, board_depth(place))
+    code, found, err = result(capsys, 'calibrate', '--robot', robot, '--camera-info', info,
+                              '--image', image, '--depth', depth, *words)
+    assert code == 0 and not found['warnings']
+    assert found['depth_ratio'] == pytest.approx(1.0, abs=0.03)
+
+
+def board_depth(place):
+    """(480, 640) metres from the camera to the plane of a board."""
+    rays = np.stack([*np.meshgrid(np.arange(640.0), np.arange(480.0)), np.ones((480, 640))], -1)
+    rays = rays @ np.linalg.inv(MATRIX).T @ POSE[:3, :3].T
+    return (place[:3, 3] - POSE[:3, 3]) @ place[:3, 2] / (rays @ place[:3, 2])
+
+
+@pytest.mark.parametrize('factor', [0.8, 1.2])
+@pytest.mark.parametrize(('place', 'words', 'depth'), [
+    (FLAT, ('--board-xyz', -0.135, -0.07, 0.002), False),
+    (FLAT, ('--board-xyz', -0.135, -0.07, 0.002), True),
+    (STANDING, ('--board-xyz', -0.135, 0.0, 0.01, '--board-rpy', 90, 0, 0), True)])
+def test_a_wrong_focal_length_is_refused(files, tmp_path, capsys, factor, place, words, depth):
+    """Before, the camera was found 190 mm off, "within 1.7 mm"."""
+    robot, info = files
+    before = robot.read_text()
+    write_png(tmp_path / 'board.png', board_picture(place, Board(marker_m=0.75 * 0.045)))
+    np.save(tmp_path / 'depth.npy', board_depth(place))
+    scaled = np.diag([factor, factor, 1.0]) @ MATRIX
+    scaled[:2, 2] = MATRIX[:2, 2]
+    info.write_text(yaml.safe_dump({**INFO, 'k': scaled.ravel().tolist()}))
+    more = ('--depth', tmp_path / 'depth.npy') if depth else ()
+    code, out, err = call(capsys, 'calibrate', '--robot', robot, '--camera-info', info, '--image',
+                          tmp_path / 'board.png', *words, *more, '--write', '--force')
+    assert code == 1, out
+    assert 'focal length' in err
+    assert robot.read_text() == before
+
+
+def test_depth_in_a_wrong_unit_is_refused_by_calibrate(files, tmp_path, capsys):
+    robot, info = files
+    write_png(tmp_path / 'board.png', board_picture(FLAT, Board(marker_m=0.75 * 0.045)))
+    units = np.rint(4000 * board_depth(FLAT)).astype(np.uint16)  # of a quarter of a millimetre
+    np.save(tmp_path / 'depth.npy', units)
+    words = ('calibrate', '--robot', robot, '--camera-info', info, '--image',
+             tmp_path / 'board.png', '--board-xyz', -0.135, -0.07, 0.002, '--depth')
+    code, _, err = call(capsys, *words, tmp_path / 'depth.npy')
+    assert code == 1 and 'camera.depth_scale_m' in err
+    change(robot, 'depth_scale_m: 0.001', 'depth_scale_m: 0.00025')
+    assert call(capsys, *words, tmp_path / 'depth.npy')[0] == 0
+    np.save(tmp_path / 'small.npy', board_depth(FLAT)[::2, ::2])
+    code, _, err = call(capsys, *words, tmp_path / 'small.npy')
+    assert code == 2 and 'aligned' in err
+    code, _, err = call(capsys, *words, tmp_path / 'depth.npy', '--depth', tmp_path / 'depth.npy')
+    assert code == 2 and '2 files for 1' in err
 
 
 def touched(robot, places):

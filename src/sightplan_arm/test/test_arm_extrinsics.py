@@ -14,6 +14,7 @@ from sightplan_arm.extrinsics import (
     Board,
     ExtrinsicsError,
     board_pose_from_touches,
+    check_depth,
     solve_extrinsics,
 )
 from sightplan_arm.geometry import (
@@ -83,6 +84,37 @@ def test_wrong_pixels_are_left_out_and_named():
     assert np.flatnonzero(~found.used).tolist() == [3, 7, 10]
     assert off(found, pose) < (0.1, 0.01)
     assert found.residuals_px[10] == pytest.approx(math.hypot(40, 25), rel=0.01)
+
+
+@pytest.mark.parametrize('factor', [0.8, 1.2])
+@pytest.mark.parametrize('points', [marks(14), marks(20), marks(14, height_m=0.0)])
+def test_points_that_fit_another_focal_length_are_refused(points, factor):
+    matrix = MATRIX * np.array([[factor], [factor], [1.0]])
+    matrix[:2, 2] = MATRIX[:2, 2]
+    pixels = project(points, camera_pose())
+    pixels += np.random.default_rng(1).normal(0.0, 0.3, pixels.shape)
+    with pytest.raises(ExtrinsicsError, match=r'fit a focal length of 1\d\d\d pixels'):
+        solve_extrinsics(points, pixels, matrix, NONE)
+    found = solve_extrinsics(points, pixels, MATRIX, NONE)
+    assert abs(found.focal_ratio - 1.0) < 0.06
+    assert found.focal_std < 0.035
+
+
+def test_a_board_that_faces_the_camera_leaves_the_focal_length_open():
+    board = Board()
+    points = transform(STANDING, np.array([board.corner_m(number) for number in range(15)]))
+    pixels = project(points, camera_pose())
+    pixels += np.random.default_rng(1).normal(0.0, 0.3, pixels.shape)
+    found = solve_extrinsics(points, pixels, MATRIX, NONE)
+    assert found.focal_std > 0.035
+    depths = transform(np.linalg.inv(found.pose), points)[:, 2]
+    assert check_depth(points, depths * 1.02, found.pose) == pytest.approx(1.02)
+    depths[:10] = np.nan
+    assert check_depth(points, depths, found.pose) == pytest.approx(1.0)
+    with pytest.raises(ExtrinsicsError, match='focal length'):
+        check_depth(points, depths * 1.2, found.pose)
+    with pytest.raises(ExtrinsicsError, match='known at 0 corners'):
+        check_depth(points, depths * 0.0, found.pose)
 
 
 def line(count):

@@ -115,7 +115,7 @@ def put_down(held: Solid, tip: Vector, others: Sequence[Solid],
         if ((at.min(axis=0)[:2] <= high[:2] + beside).all()
                 and (at.max(axis=0)[:2] >= low[:2] - beside).all()
                 and (overlap_m is None or at[:, 2].max() <= low[2] + UNDER_M)):
-            touches.append(Touch(HELD, other.name, overlap_m))
+            touches.append(Touch(HELD, other, overlap_m))
     return tuple(touches)
 
 
@@ -123,4 +123,4 @@ def around_thing(others: Sequence[Solid], thing: Sequence[Solid],
                  opening_m: float | None = None) -> Around:
     """For a hand that goes around a thing, or away from it: the hand alone may touch it."""
     return Around((*others, *thing), opening_m=opening_m,
-                  touches=tuple(Touch(HAND, one.name, None) for one in thing))
+                  touches=tuple(Touch(HAND, one, None) for one in thing))
