@@ -48,6 +48,15 @@ def test_answers_keep_order_text_and_probabilities():
     assert [a.text for a in answers] == ['Yes', 'No', 'hm']
 
 
+@pytest.mark.parametrize('text', ['No idea.', 'Yes, no', 'No one can tell.'])
+def test_probabilities_of_a_first_word_that_is_no_answer_are_dropped(text):
+    backend = FixedBackend(YesNoReply(text, .05, .9), YesNoReply('No', .05, .9),
+                           YesNoReply('hm', .05, .9))
+    dropped, kept, other = BackendGrounder(backend).ground(LOOK, QUESTIONS)
+    assert dropped.verdict.says is None and (dropped.p_yes, dropped.p_no) == (None, None)
+    assert kept.p_no == other.p_no == .9
+
+
 def test_no_questions_cost_no_call():
     backend = FixedBackend()
     assert BackendGrounder(backend).ground(LOOK, ()) == []

@@ -15,12 +15,13 @@ YES, NO, UNPARSED, UNKNOWN = Verdict.YES, Verdict.NO, Verdict.UNPARSED, Verdict.
 @pytest.mark.parametrize(('text', 'verdict'), [
     ('Yes', YES), ('no', NO), (' YES. ', YES), ('No!', NO), ('**No**', NO), ('"yes"', YES),
     ('- yes', YES), ('Yes, the red block is on top.', YES), ('No; it is below.', NO),
-    ('yes\n\nBecause it is.', YES), ('_No_'.replace('_', '*'), NO), ('no.yes', NO),
-    ('', UNPARSED), ('   ', UNPARSED), ('maybe', UNPARSED), ('I think yes', UNPARSED),
-    ('The answer is no.', UNPARSED),
-    ('not', UNPARSED), ('Not at all', UNPARSED), ('now', UNPARSED), ('None', UNPARSED),
+    ('yes\n\nBecause it is.', YES), ('_No_'.replace('_', '*'), NO), ('no.yes', UNPARSED),
+    ('no.no', NO),
+    ('', UNPARSED), ('   ', UNPARSED), ('maybe', UNPARSED), ('I think yes', YES),
+    ('The answer is no.', NO),
+    ('not', UNPARSED), ('Not at all', NO), ('now', UNPARSED), ('None', UNPARSED),
     ('nobody', UNPARSED), ('yesterday', UNPARSED), ('no-one', UNPARSED), ("no'", UNPARSED),
-    ('yes_1', UNPARSED), ('n', UNPARSED), ('true', UNPARSED), ('1', UNPARSED),
+    ('yes_1', UNPARSED), ('n', UNPARSED), ('true', YES), ('a true one', UNPARSED), ('1', UNPARSED),
     ('Yes or no', UNPARSED), ('yes/no', UNPARSED), ('No, or yes?', UNPARSED),
     ('yes and no', UNPARSED), ('yes | no', UNPARSED), ('No or rather: none', NO),
     ('<answer>Yes</answer>', YES), ('<answer>\nNo.\n</answer>', NO),
@@ -46,7 +47,7 @@ YES, NO, UNPARSED, UNKNOWN = Verdict.YES, Verdict.NO, Verdict.UNPARSED, Verdict.
     ('<answer>unknown', UNKNOWN), ('<explanation>No.</explanation><answer>unknown', UNKNOWN),
     ('<think>yes</think>I cannot say', UNKNOWN),
     ('Unknown, but probably yes', UNPARSED), ('unknown or no', UNPARSED),
-    ('Yes or unknown', UNPARSED), ('no/unknown', UNPARSED), ('No, I cannot tell', NO),
+    ('Yes or unknown', UNPARSED), ('no/unknown', UNPARSED), ('No, I cannot tell', UNPARSED),
     ('yes, unknown to many', YES), ('unknowns', UNPARSED), ('unknown-ish', UNPARSED),
     ('cannot', UNPARSED), ('I cannot see it', UNPARSED), ('the unknown', UNPARSED),
     ('yes <answer> </answer>', UNPARSED), ('<answer></answer>yes<answer>', UNPARSED),
@@ -80,8 +81,10 @@ def test_no_yes_and_no_no_is_swallowed_by_unknown(text):
     decided = text.partition('<answer>')[2].partition('</answer>')[0] or text
     if said is UNKNOWN:
         assert not {'yes', 'no'} & set(decided.split())
-    if text.split()[:1] in (['yes'], ['no']) and '<' not in text:
-        assert said in (Verdict(text.split()[0]), UNPARSED)
+    first, then = (*text.split(), '', '')[:2]
+    article = first == 'no' and then in ('tell', 'sure')  # as in "no block is there"
+    if first in ('yes', 'no') and not article and '<' not in text:
+        assert said in (Verdict(first), UNPARSED)
 
 
 PIECES = ['yes', 'no', 'unknown', 'or', 'and', '/', '|', ',', ' ', '\n', '-', '_', 'the', '=', "'"]
@@ -91,8 +94,19 @@ PIECES = ['yes', 'no', 'unknown', 'or', 'and', '/', '|', ',', ' ', '\n', '-', '_
 def test_an_alternative_makes_an_answer_none(word, rest):
     word_alone = re.match(r"(?![\w'’]|-\w)", rest)
     alternative = re.match(r'\W*(?:/|\||,?\s*\b(?:or|and)\b)\W*(?:yes|no|unknown)\b', rest)
-    verdict = Verdict(word) if word_alone and not alternative else UNPARSED
-    assert parse_yes_no(word + rest) is verdict
+    said = parse_yes_no(word + rest)
+    others = re.findall(r'yes|no|unknown', rest)
+    if alternative and len(others) == 1:
+        assert said is UNPARSED
+    elif not others:
+        assert said is (Verdict(word) if word_alone else UNPARSED)
+    elif word_alone and not alternative:
+        assert said in (Verdict(word), UNPARSED)
+
+
+@pytest.mark.parametrize('text', ['yes, no', 'no; yes', 'Yes\nNo', 'yes no yes no', 'No. Yes.'])
+def test_answers_that_contradict_each_other_are_none(text):
+    assert parse_yes_no(text) is UNPARSED
 
 
 @pytest.mark.parametrize(('text', 'verdict'), [

@@ -90,7 +90,7 @@ def test_a_reply_that_cannot_be_read_is_no_evidence() -> None:
 @pytest.mark.parametrize(('text', 'chosen'), [
     ('Answer: Path 1\nExplanation: Path 2 is longer.', 0),
     ('**Answer:** Path 2.\nExplanation: shorter', 1),
-    ('path2', None),
+    ('path2', 1),
     ('Path 2', 1),
     ('I take Path 1.', 0),
     ('Path 1 or Path 2', None),

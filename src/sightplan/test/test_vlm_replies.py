@@ -15,7 +15,12 @@ from sightplan.vlm.replies import after_thoughts, answer_place, is_answered
     ('yes', 'yes'), ('<think>no</think> yes', ' yes'), ('no no</think>yes', 'yes'),
     ('<think>a</think>b</think>c', 'c'), ('<THINK>no</Think>yes', 'yes'),
     ('<think>no', ''), (' \n<think>no', ''), ('<think>a</think>\n<think>b', ''), ('', ''),
-    ('yes <think>hm', 'yes <think>hm')])
+    ('yes <think>hm', 'yes '), ('<think>a</think>yes<think>b</think>', 'yes'),
+    ('[THINK]no[/THINK]yes', 'yes'), ('<thinking>no', ''), ('◁think▷no◁/think▷yes', 'yes'),
+    ('<|begin_of_thought|>no<|end_of_thought|>yes', 'yes'), ('yes<|end|>', 'yes<|end|>'),
+    ('<|channel|>analysis<|message|>no<|end|><|start|>assistant<|channel|>final<|message|>yes',
+     'yes'), ('<|channel|>analysis<|message|>no', ''), ('analysisSo no.assistantfinalyes', 'yes'),
+    ('<explanation>a</explanation>', '<explanation>a</explanation>')])
 def test_thoughts_are_left_out(text: str, rest: str) -> None:
     assert after_thoughts(text) == rest
 

@@ -19,7 +19,7 @@ from sightplan.grounding.instructions import (
     instances_of,
     propose_goal,
 )
-from sightplan.grounding.parsing import Parser, parse_yes_no
+from sightplan.grounding.parsing import Parser, parse_yes_no, rates_answer
 from sightplan.model import (
     BARE,
     Answer,
@@ -110,7 +110,10 @@ class BackendGrounder(BackendUser):
             if value is not None and not 0.0 <= value <= 1.0:
                 raise BackendError(f'{self.model} gave {name} = {value!r} for '
                                    f'{question.text!r}; a probability lies in [0, 1]')
-        return Answer(question.atom, self._parse(reply.text), reply.p_yes, reply.p_no, reply.text,
+        verdict = self._parse(reply.text)
+        if not rates_answer(reply.text, verdict):
+            return Answer(question.atom, verdict, text=reply.text)
+        return Answer(question.atom, verdict, reply.p_yes, reply.p_no, reply.text,
                       reply.p_unknown)
 
     def tell_apart(self, observation: Observation, looks: int = 1,

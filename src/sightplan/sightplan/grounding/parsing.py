@@ -1,61 +1,82 @@
 """Reading a yes/no reply.
 
-Ours, ``strict``, is strict on purpose: a reply that is not clearly yes, no or unknown is UNPARSED,
-is counted in its own column and decides nothing. The rule of the ViPlan reference implementation,
-``prefix``, takes any word that *starts with* "yes" or "no", so that "not", "now", "none" and
-"nobody" all become "no"; it is here to reproduce published numbers.
+Ours, ``strict``, takes a reply for what a careful person takes it for: one that is not clearly
+yes, no or unknown is UNPARSED, is counted in its own column and decides nothing. The rule of the
+ViPlan reference implementation, ``prefix``, takes any word that *starts with* "yes" or "no", so
+that "not", "now", "none" and "nobody" all become "no", wherever they stand (in thoughts, too); it
+is here to reproduce published numbers.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from sightplan.model import Verdict
-from sightplan.vlm.replies import after_thoughts
+from sightplan.vlm.replies import NOT_KNOWING, after_thoughts, hedges
 
 Parser = Callable[[str], Verdict]
 
 _OPEN, _CLOSE = '<answer>', '</answer>'
-_LEADING = re.compile(r'[^\w<]*+(yes|no)(?![\w\'’]|-\w)', re.UNICODE)
 _EMPTY = re.compile(r'<answer>\s*+</answer>')
-_OTHER = re.compile(r'(\W*+)((?:or|and)\b\W*+)?(?:yes|no|unknown)\b')
-_APOSTROPHE = "['’]?"
-_I = r'(?:(?:i|we|you|one)\s+)?'
-_IT_IS = rf'(?:(?:(?:it|this|that)\s+is|it{_APOSTROPHE}s|i\s+am|i{_APOSTROPHE}m)\s+)?'
-_CANNOT = rf'(?:can\s?not|can{_APOSTROPHE}t)\s+'
-_NOT_KNOWING = '|'.join((
-    rf'{_I}(?:do\s+not|don{_APOSTROPHE}t)\s+know',
-    rf'{_I}{_CANNOT}(?:tell|say|determine|judge)',
-    rf'(?:(?:it|this|that)\s+)?{_CANNOT}be\s+(?:told|said|known|determined|judged)',
-    rf'{_IT_IS}(?:unknown|undetermined|unclear|unsure|uncertain)',
-    rf'{_IT_IS}not\s+(?:sure|clear|certain|known)',
-    rf'{_IT_IS}impossible\s+to\s+(?:tell|say|determine|judge)',
-    r'(?:not\s+enough|insufficient)\s+information'))
-_UNKNOWN = re.compile(rf"[^\w<]*+(?:{_NOT_KNOWING})(?![\w'’]|-\w)", re.UNICODE)
-_EITHER = re.compile(r'\b(?:yes|no)\b')
+_REASONS = re.compile(r'<explanation>.*?(?:</explanation>|\Z)', re.DOTALL)
+_MARKED = re.compile(r'\banswer\W{0,8}:')
+_MARKED_REASONS = re.compile(r'\bexplanation\W{0,8}:')
+_QUOTED = re.compile(r"'(yes|no|unknown)'")
+_BARE = re.compile(r'[^\w<]*+(true|false)[^\w<]*+')
+_LIKE_YES = re.compile(r'[^\w<]*+i\s+think\s+so\b')
+_LIKE_NO = re.compile(
+    r"[^\w<]*+(?:i\s+(?:do\s+not|don['’]?t)\s+think\s+so\b|not\s+(?:really|at\s+all)\b"
+    r'|(?:probably|definitely|absolutely|certainly|clearly|likely|of\s+course)\s+not\b)')
+_UNKNOWN = re.compile(rf"[^\w<]*+(?:{NOT_KNOWING})(?![\w'’]|-\w)", re.UNICODE)
+_BEGINS = re.compile(r'[^\w<]*+(?:yes|no)\b')
+_EITHER = re.compile(r'\b(?:yes|no(?!\s?(?:one|idea|clue|way)\b))\b')
+_WORD = re.compile(r"(?<!\w)(?<!\w['’-])(?:(yes|yep|yeah)|no|nope)(?![\w'’]|-\w)")
+_ANY = r'(?:yes|no|unknown)'
+_ALTERNATIVES = re.compile(
+    rf'\b{_ANY}(?:\W{{0,20}}(?:\b(?:or|and|nor)\b|[/|])\W{{0,20}}{_ANY}\b)+'
+    rf'|\b{_ANY}\W{{1,20}}{_ANY}\W{{1,20}}(?:or|and)\W{{1,20}}{_ANY}\b')
+_BLANK = ' \t*_`"\'“”‘’'
+_NO_GOES_ON = frozenset({
+    'it', 'is', 'cannot', 'this', 'that', 'the', 'there', 'these', 'those', 'they', 'its', 'i',
+    'because', 'since', 'as', 'or', 'and', 'but', 'not'})
+"""After these words a "no" without a comma is an answer still, and no article ("no block is")."""
+_CUES = frozenset({
+    'is', 'say', 'think', 'answer', 'so', 'then', 'therefore', 'thus', 'hence', 'be', 'otherwise',
+    'else', 'probably', 'likely', 'definitely', 'clearly', 'certainly', 'absolutely', 'simply'})
+"""After these words a yes or no that ends its clause is an answer."""
+_CONCLUDES = re.compile(
+    r'\b(?:answer\s+(?:is|would\s+be)|therefore|thus|hence|so|wait|actually|correction|rather'
+    r'|conclusion|final)[\s,:*"\'(]*\Z')
+"""Before an answer that replaces those before it."""
+_AROUND, _MOST_ANSWERS = 60, 1000
+_SENTENCE_END = re.compile(r'[.!?\n]')
 
 
 def parse_yes_no(text: str) -> Verdict:
-    """Read one reply to a yes/no question.
+    """Read one reply to a yes/no question as a careful person would.
 
-    Case and surrounding white space, quotes, asterisks and punctuation do not matter. Thoughts at
-    the beginning (``<think>...</think>``) are left aside; where they do not end, nothing is said.
-    Then:
+    Case and surrounding white space, quotes, asterisks and punctuation do not matter. Thoughts
+    (``vlm.replies.after_thoughts``) are left aside; where they do not end, nothing is said. Then:
 
     1. With answer tags, exactly one ``<answer>...</answer>`` must stand in the reply and its
-       content is read by rule 2; text around it (a reasoning) is ignored, and so are empty pairs
-       beside it. The closing tag may be missing at the very end, because servers cut the reply
-       off *before* a stop word; then the content must be the bare word.
-    2. The text must begin with the whole word "yes" or "no"; what follows is ignored, unless it
-       offers the other word as an alternative ("yes or no", "yes/no").
-    3. Or it must begin with words for not knowing, and hold neither "yes" nor "no" anywhere, so
-       that no answer is lost: "unknown" ("undetermined", "unclear", "unsure", "uncertain", "not
-       sure", "not clear", "not known", "impossible to tell"), "I do not know", "I cannot tell"
-       ("say", "determine", "judge"), "it cannot be told" ("determined", ...), "not enough
-       information". They are read so whether or not the prompt offers that answer.
-    4. All else is UNPARSED, in particular an empty text, a reasoning without an answer, and
+       content is read by the rules below; text around it (a reasoning) is ignored, and so are
+       empty pairs beside it. The closing tag may be missing at the very end, because servers cut
+       the reply off *before* a stop word; then the content must be the bare word. Without tags,
+       what follows the last ``Answer:``, up to ``Explanation:``, is read where there is one.
+    2. What begins with words for not knowing ("unknown", "not sure", "I cannot tell", "no idea",
+       "no way to tell", ...) is UNKNOWN if it holds neither "yes" nor "no" as an answer, so that
+       none is lost, else UNPARSED. So it is read whether or not the prompt offers that answer.
+    3. An answer is a "yes" or "no" at the beginning ("yes, the red block is"), or one that is a
+       clause of its own ("based on the picture, no."; "so the answer is yes"). The article is none
+       ("no block is on it", "no image was provided"), and neither are alternatives ("yes or
+       no?", "yes/no"). Where answers contradict each other, the last one counts if it says that
+       it corrects or concludes ("wait, no", "so the answer is no"), else the reply is UNPARSED.
+    4. An answer in a sentence that says it is not sure ("maybe yes", "no, I am not sure") is
+       UNPARSED.
+    5. All else is UNPARSED, in particular an empty text, a reasoning without an answer, and
        words that merely start alike ("not", "now", "none", "no-one", "yesterday").
 
     Args:
@@ -74,15 +95,78 @@ def parse_yes_no(text: str) -> Verdict:
         content, closed, _ = folded.partition(_OPEN)[2].partition(_CLOSE)
         if not closed and (_CLOSE in folded or len(re.findall(r'\w+', content)) != 1):
             return Verdict.UNPARSED
-        folded = content
-    match = _LEADING.match(folded)
-    if match is None:
-        unknown = _UNKNOWN.match(folded) and not _EITHER.search(folded)
-        return Verdict.UNKNOWN if unknown else Verdict.UNPARSED
-    other = _OTHER.match(folded, match.end())
-    if other is not None and (other[2] or '/' in other[1] or '|' in other[1]):
+        return _statement(content)
+    folded = _REASONS.sub('', folded)
+    return _statement(_MARKED_REASONS.split(_MARKED.split(folded)[-1], maxsplit=1)[0])
+
+
+def _statement(text: str) -> Verdict:
+    """What a text in small letters, without thoughts and tags, says."""
+    text = _QUOTED.sub(r'\1', text)
+    if _UNKNOWN.match(text):
+        return Verdict.UNPARSED if _EITHER.search(text) else Verdict.UNKNOWN
+    answers = _answers(text)
+    if not answers:
+        if bare := _BARE.fullmatch(text):
+            return Verdict.YES if bare[1] == 'true' else Verdict.NO
+        return (Verdict.YES if _LIKE_YES.match(text) else
+                Verdict.NO if _LIKE_NO.match(text) else Verdict.UNPARSED)
+    last = answers[-1]
+    if len({found[1] for found in answers}) > 1 and not _CONCLUDES.search(
+            text, max(0, last.start() - _AROUND), last.start()):
         return Verdict.UNPARSED
-    return Verdict.YES if match.group(1) == 'yes' else Verdict.NO
+    if hedges(_sentence(text, last)):
+        return Verdict.UNPARSED
+    return Verdict.YES if last[1] else Verdict.NO
+
+
+def _answers(text: str) -> list[re.Match[str]]:
+    """Words of a text that are answers; group 1 is there if it is a yes."""
+    offered = [found.span() for found in itertools.islice(
+        _ALTERNATIVES.finditer(text), _MOST_ANSWERS)]
+    found = []
+    for word in itertools.islice(_WORD.finditer(text), _MOST_ANSWERS):
+        if any(begin <= word.start() < end for begin, end in offered):
+            continue
+        before = text[max(0, word.start() - _AROUND):word.start()].rstrip(_BLANK)
+        after = text[word.end():word.end() + _AROUND].lstrip(_BLANK)
+        next_word = _first_word(after)
+        ends = not next_word
+        leads = not any(char.isalnum() or char == '<' for char in before) and (
+            word.start() <= _AROUND or not before)
+        said = next_word in ('yes', 'no')
+        cue = (before.split() or [''])[-1]
+        apart = not before or not before[-1].isalnum() or cue in {*_CUES, 'yes', 'no'}
+        if (leads and (word[1] or ends or said or next_word in _NO_GOES_ON)) or (
+                apart and (ends or said)):
+            found.append(word)
+    return found
+
+
+def _first_word(text: str) -> str:
+    """The word with which a text begins, '' if it begins with another character."""
+    word = re.match(r'\w*', text)
+    return word[0] if word else ''
+
+
+def _sentence(text: str, word: re.Match[str]) -> str:
+    """The sentence that a word stands in, as far as it is near."""
+    before = _SENTENCE_END.split(text[max(0, word.start() - 5 * _AROUND):word.start()])[-1]
+    after = _SENTENCE_END.split(text[word.end():word.end() + 5 * _AROUND], maxsplit=1)[0]
+    return f'{before}{word[0]}{after}'
+
+
+def rates_answer(text: str, verdict: Verdict) -> bool:
+    """Whether probabilities at the first word of a reply are those of an answer.
+
+    They are not where the reply begins with "yes" or "no" and is none ("No idea.", "Yes, no"):
+    they are about a word that decides nothing.
+
+    Args:
+        text: the reply.
+        verdict: what was read in it.
+    """
+    return verdict.says is not None or _BEGINS.match(after_thoughts(text).casefold()) is None
 
 
 def parse_prefix(text: str) -> Verdict:

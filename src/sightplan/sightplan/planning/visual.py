@@ -29,7 +29,8 @@ from sightplan.model import (
     VisualTask,
 )
 from sightplan.vlm.api import Backend, BackendUser, TextRequest
-from sightplan.vlm.replies import after_thoughts
+from sightplan.vlm.literals import find_literals
+from sightplan.vlm.replies import after_thoughts, refuses
 
 MAX_CHARS = 100_000
 """Longest reply that is read, or kept."""
@@ -118,15 +119,19 @@ def read_proposal(text: str, prompt: PlanningPrompt, words: Mapping[str, ActionW
 
     What is not, gets one repair (``repaired``), if it has no more than MAX_CHARS characters:
 
-    * the text from the first "{" to the last "}" is taken (a list around it, too; nothing before
-      the end of a model's thoughts, ``</think>``), and read with single or double quotes, line
-      breaks within texts, commas before a closing bracket, and the constants of JSON or Python;
+    * the text from the first "{" to the last "}" is taken (a list around it, too; nothing of a
+      model's thoughts), and read with single or double quotes, line breaks within texts, commas
+      before a closing bracket, and the constants of JSON or Python;
+    * where it holds several objects, the one that is a plan (or an action, where one was asked
+      for) counts; of several different ones the last, if words before it say that it corrects
+      those before ("wait", "corrected", "final");
     * a plan may stand where one action was asked for and the other way round, a list without
       ``{"plan": ...}``, one step without its list; ``parameters`` or the explanation may be
       missing, other keys are ignored.
 
-    Never repaired are: two objects, keys that come twice, brackets that are not closed (a reply
-    that was cut off), actions written as text ("moveblock(r, c1)").
+    Never repaired are: two different plans, keys that come twice, brackets that are not closed (a
+    reply that was cut off), actions written as text ("moveblock(r, c1)"), and a reply that says
+    that no picture was seen or that it will not help.
 
     Case and surrounding white space of names do not matter; objects are known by their names
     alone, not by what they look like. The first step decides about the status; later ones are
@@ -171,7 +176,8 @@ class _FormError(ValueError):
 
 def _read(text: str, prompt: PlanningPrompt) -> tuple[Sequence[Any], str, bool] | None:
     """Steps, explanation and whether they were repaired; None: unreadable."""
-    if len(text) > MAX_CHARS:
+    said = after_thoughts(text)
+    if len(text) > MAX_CHARS or refuses(said):
         return None
     try:
         value = _json(_unfenced(text))
@@ -183,7 +189,7 @@ def _read(text: str, prompt: PlanningPrompt) -> tuple[Sequence[Any], str, bool] 
             return steps, value.get('explanation', ''), False
     try:
         if value is None:
-            value = _json(_strict(_slice(text)), parse_int=float)
+            value = _repaired(said, prompt.single)
         steps = _other_form(value, prompt.single)
     except (ValueError, RecursionError):
         return None
@@ -260,9 +266,37 @@ def _other_form(value: object, single: bool) -> list[Any]:
     return steps
 
 
+_CORRECTED = re.compile(
+    r'\b(?:wait|correct(?:ed|ion)|actually|mistake|instead|revised|final|sorry)\b', re.IGNORECASE)
+
+
+def _repaired(text: str, single: bool) -> Any:
+    """The one object or list that a text without thoughts means.
+
+    Raises:
+        ValueError: there is none, or several different ones.
+    """
+    try:
+        return _json(_strict(_slice(text)), parse_int=float)
+    except (ValueError, RecursionError):
+        literals, damaged = find_literals(text)
+        if damaged or len(literals) < 2:
+            raise
+    wanted = 'action' if single else 'plan'
+    chosen: Any = None
+    end = 0
+    for literal in literals:
+        if isinstance(literal.value, dict) and wanted in literal.value:
+            found = _json(_strict(text[literal.start:literal.end]), parse_int=float)
+            if chosen is not None and found != chosen and not _CORRECTED.search(
+                    text, end, literal.start):
+                raise _FormError('several different ones')
+            chosen, end = found, literal.end
+    return chosen
+
+
 def _slice(text: str) -> str:
-    """From the first "{" to the last "}", or the list around it; thoughts before it are left."""
-    text = after_thoughts(text)
+    """From the first "{" to the last "}", or the list around it."""
     start, end = text.find('{'), text.rfind('}')
     if not 0 <= start < end:
         raise _FormError('no object')

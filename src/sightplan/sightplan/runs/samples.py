@@ -43,6 +43,7 @@ from sightplan.vlm.api import (
     resolved_options,
 )
 from sightplan.vlm.choosing import PreferenceSource
+from sightplan.vlm.replies import after_thoughts
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,8 @@ class SuitePrompt(Record):
 def read_reply(suite: Suite, sample: Sample, reply: SampleReply) -> tuple[Any, str]:
     """What a suite reads from a reply.
 
+    A suite is never shown what a model thinks before it answers.
+
     Returns:
         the answer, plain JSON data, None if it cannot be read; and why not, '' if it can. Where a
         place was asked for and the backend read it, these are its regions.
@@ -121,8 +124,11 @@ def read_reply(suite: Suite, sample: Sample, reply: SampleReply) -> tuple[Any, s
         return None, reply.unread
     if reply.regions is not None:
         return [region.to_json() for region in reply.regions], ''
+    text = after_thoughts(reply.text)
+    if reply.text.strip() and not text.strip():
+        return None, 'the reply ends within its thoughts'
     try:
-        return suite.module('reading').read(reply.text, sample), ''
+        return suite.module('reading').read(text, sample), ''
     except Unread as unread:
         return None, str(unread) or 'no valid answer'
 

@@ -8,6 +8,7 @@ evidence: a preference for a place or for a name is in both with opposite signs,
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
 from sightplan.model import BackendError, InputError
+from sightplan.vlm.replies import after_thoughts, hedges, refuses
 
 if TYPE_CHECKING:
     from sightplan.vlm.api import Backend, Part
@@ -152,26 +154,129 @@ def choose(backend: Backend, request: ChoiceRequest) -> ChoiceReply:
 
 
 def read_choice(text: str, options: Sequence[str]) -> ChoiceReply:
-    """The option that a free reply names.
+    """The option that a free reply chooses, as a careful person reads it.
 
-    What stands after the last ``Answer:`` and before ``Explanation:`` counts, where they are
-    there. It must be an option's name, apart from spaces, case and
-    marks; or name exactly one of them.
+    Thoughts are left aside (``replies.after_thoughts``). What stands after the last ``Answer:``
+    and before ``Explanation:`` counts, where they are there. An option is chosen if
+
+    * that is its name and nothing else, apart from spaces, case and marks;
+    * or it is the only one of which it is said that it is better, best, chosen or the like, and
+      not that it is worse or not to be taken ("A is worse than B" chooses B);
+    * or no other one is named, but for those that it is taken instead of ("not A but B").
+
+    A reply that refuses, says that it cannot tell or only guesses, chooses nothing.
 
     Args:
         text: the reply.
         options: their names.
     """
-    words = _bare(_EXPLANATION.split(_ANSWER.split(text)[-1])[0])
+    said = after_thoughts(text)
+    part = _EXPLANATION.split(_ANSWER.split(said)[-1])[0]
+    words = _bare(part)
     bare = [_bare(option) for option in options]
-    if words in bare:
-        return ChoiceReply(None, bare.index(words), text)
-    named = [index for index, name in enumerate(bare)
-             if re.search(rf'(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])', words)]
-    if len(named) == 1:
-        return ChoiceReply(None, named[0], text)
-    return ChoiceReply(text=text, unread='empty reply' if not words else
-                       'names several options' if named else 'names no option')
+    whole = words.replace(' ', '')
+    for index, name in enumerate(bare):
+        if name and whole == name.replace(' ', ''):
+            return ChoiceReply(None, index, text)
+    if not words:
+        return ChoiceReply(text=text, unread='the reply ends within its thoughts' if text.strip()
+                           and not said.strip() else 'empty reply')
+    mentions = _mentions(words, bare)
+    taken = {one.option for one in mentions if one.taken} - {
+        one.option for one in mentions if one.taken is False}
+    named = {one.option for one in mentions}
+    if refuses(said) or any(one.guessed for one in mentions) or (not taken and hedges(part)):
+        return ChoiceReply(text=text, unread='says that it cannot tell, or only guesses')
+    if not taken:
+        taken = named - {one.option for one in mentions if one.taken is False}
+        if len(named) > 1 and any(one.taken is None and one.compared for one in mentions):
+            taken = set()
+    if len(taken) == 1:
+        return ChoiceReply(None, taken.pop(), text)
+    return ChoiceReply(text=text, unread='names several options' if len(named) > 1 else
+                       'says only which option is not chosen' if named else 'names no option')
+
+
+@dataclass(frozen=True, slots=True)
+class _Mention:
+    """A place of a reply at which an option is named.
+
+    Attributes:
+        option: its index.
+        taken: whether it is said to be the better one, or not to be; None: neither.
+        guessed: whether it is only a guess ("maybe A").
+        compared: whether it stands beside other options alone ("A or B", "than B").
+    """
+
+    option: int
+    taken: bool | None = None
+    guessed: bool = False
+    compared: bool = False
+
+
+_GOOD = (r'(?:better|best|preferable|preferred|superior|correct|right|winner|answer|one|choice'
+         r'|suitable|suited|recommended)')
+_VERB = r'(?:is|was|would be|seems|looks|appears|seems to be|appears to be)'
+_IS_BETTER = re.compile(rf'{_VERB}(?: (?!not\b)\w+){{0,2}}? {_GOOD}\b|wins\b|it is\Z')
+_IS_WORSE = re.compile(
+    rf'{_VERB}(?: (?!not\b)\w+){{0,2}}? (?:worse|worst|inferior|unsuitable|wrong)\b'
+    rf'|(?:{_VERB} not|isn t|wouldn t be|(?:does not|doesn t) (?:look|seem|appear))'
+    rf'(?: \w+){{0,2}}? (?:{_GOOD}|good|safe|feasible|valid)\b'
+    r'|loses\b')
+_TAKEN = re.compile(
+    r'\b(?:choos(?:e|ing)|chose|pick|prefer|select|take|recommend|go (?:with|for)|opt for'
+    rf'|{_GOOD}(?: \w+)? (?:is|would be)|answer|better|best)(?: the)?\Z')
+_SO = re.compile(r'\b(?:so|therefore|thus|hence)(?: the)?\Z')
+_GOES_ON = re.compile(r'(?:is|has|was|does|would|needs|takes|comes|passes|goes)\b')
+_NOT_TAKEN = re.compile(r'\b(?:not|never|neither|nor|instead of|rather than|avoid|against'
+                        r'|preferable to|superior to)(?: the)?\Z')
+_NEGATED = re.compile(r'\b(?:not|never|t|cannot|avoid)(?: (?:really|ever|actually))?\Z')
+_WORSE_THAN = re.compile(r'\b(?:worse|inferior) (?:than|to)(?: the)?\Z')
+_THAN = re.compile(r'\b(?:than|over|with|to)(?: the)?\Z')
+_GUESSED = re.compile(r'\b(?:maybe|perhaps|possibly|guess)(?: \w+)?\Z')
+_NEAR = 40
+"""Characters before and after a name that are looked at."""
+_MOST_MENTIONS = 1000
+
+
+def _mentions(words: str, names: Sequence[str]) -> list[_Mention]:
+    """Where a text of bare words names options, and what it says of them."""
+    pattern = re.compile('|'.join(rf'(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])'
+                                  for name in sorted(filter(None, names), key=len, reverse=True))
+                         or r'(?!)')
+    found = []
+    for match in itertools.islice(pattern.finditer(words), _MOST_MENTIONS):
+        before = words[max(0, match.start() - _NEAR):match.start()].rstrip()
+        after = words[match.end():match.end() + _NEAR].lstrip()
+        found.append(_mention(names.index(match[0]), before, after, pattern))
+    return found
+
+
+def _mention(option: int, before: str, after: str, names: re.Pattern[str]) -> _Mention:
+    if _GUESSED.search(before):
+        return _Mention(option, guessed=True)
+    if _beside(before, after, names):
+        return _Mention(option, False if _NOT_TAKEN.search(before) else None, compared=True)
+    if _IS_WORSE.match(after) or _NOT_TAKEN.search(before):
+        return _Mention(option, False)
+    if _WORSE_THAN.search(before):
+        return _Mention(option, True)
+    taken = _TAKEN.search(before)
+    if taken and _NEGATED.search(before[:taken.start()].rstrip()):
+        return _Mention(option, False)
+    if taken or _IS_BETTER.match(after) or (_SO.search(before) and not _GOES_ON.match(after)):
+        return _Mention(option, True)
+    return _Mention(option, compared=_THAN.search(before) is not None)
+
+
+def _beside(before: str, after: str, names: re.Pattern[str]) -> bool:
+    """Whether a name is one of several that are offered: "A or B", "A and B"."""
+    follows = re.match(r'(?:or|and|nor) ', after)
+    if follows and names.match(after, follows.end()):
+        return True
+    leads = re.search(r' (?:or|and|nor)\Z', before)
+    return leads is not None and any(found.end() == leads.start()
+                                     for found in names.finditer(before))
 
 
 LETTERS = 'ABCDEFGHIJKLMNOP'
@@ -197,7 +302,8 @@ def read_letter(text: str, masses: Sequence[float] | None, request: ChoiceReques
     Raises:
         BackendError: the probabilities are no numbers.
     """
-    found = _LETTER.match(text.upper())
+    said = after_thoughts(text)
+    found = _LETTER.match(said.upper())
     named = LETTERS.find(found[1] or found[2]) if found else -1
     read = (ChoiceReply(None, named, text) if 0 <= named < len(request.options)
             else read_choice(text, request.options))
@@ -205,7 +311,7 @@ def read_letter(text: str, masses: Sequence[float] | None, request: ChoiceReques
     if not math.isfinite(total):
         raise BackendError(f'the probabilities of the options are no numbers ({masses}): the '
                            'model has failed; load it in another precision')
-    if masses is None or total <= 0:
+    if masses is None or total <= 0 or refuses(said) or (read.chosen is None and hedges(said)):
         return read
     chances = tuple(mass / total for mass in masses)
     return ChoiceReply(chances, max(range(len(chances)), key=chances.__getitem__), text)

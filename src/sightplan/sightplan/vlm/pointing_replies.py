@@ -15,8 +15,8 @@ name a place, bare numbers elsewhere are not read.
 
 What cannot be read has a reason, and no place: numbers that are too many, too few or cannot be
 meant as declared; corners of a box in the wrong order; another form than was asked for; what is
-cut off; two different answers. "It is not there" is an empty list, null, or ``object_exists:
-false``: no place, and no reason.
+cut off; two different answers; a reply that refuses. "It is not there" is an empty list, null,
+``object_exists: false`` or "there are none": no place, and no reason.
 
 Where a point was asked for and one list or tag gives several, all are kept, the first one first;
 likewise boxes. Several that stand apart are different answers, unless several were asked for.
@@ -37,7 +37,7 @@ from sightplan.model.region import Form, Point, Region
 from sightplan.vlm.coordinates import Coordinates, Misdeclared, Size, to_unit
 from sightplan.vlm.literals import MOST_CHARS, Literal, Value, find_literals
 from sightplan.vlm.locating import LocateReply
-from sightplan.vlm.replies import after_thoughts
+from sightplan.vlm.replies import after_thoughts, refuses
 
 MOST_PLACES = 1000
 """So many points, boxes or points of a trace may a reply hold."""
@@ -46,6 +46,12 @@ _LABEL_CHARS = 200
 # Not possessive: Python 3.11.2 then misses what follows an empty answer.
 _ANSWER = re.compile(r'<answer>((?:(?!</?answer>).)*)</answer>', re.IGNORECASE | re.DOTALL)
 _FENCE = re.compile(r'```[\w+-]*(.*?)(?:```|\Z)', re.DOTALL)
+_NONE = re.compile(r'\W*there (?:is|are) (?:none|no|nothing)\b[^<>\[\](){}]*',
+                   re.IGNORECASE)
+"""A reply in words that says that it is not there."""
+_DENIED = re.compile(r'\bnot(?: (?:at|in|on|near))?\s?\Z', re.IGNORECASE)
+"""Before a place that is said not to be the one."""
+_NEAR = 12
 _BETWEEN = re.compile(r'[\s,;]*')
 _TAG = re.compile(r'<points?\b([^<>]*)>(?:([^<>]*)</points?>)?', re.IGNORECASE)
 _CUT_TAG = re.compile(r'<points?\b[^<>]*\Z', re.IGNORECASE)
@@ -198,6 +204,10 @@ def _answer(text: str, form: Form, y_first: bool) -> _Places:
                            else 'the reply is empty')
     if len(rest) > MOST_CHARS:
         raise _UnreadError(f'the reply is longer than {MOST_CHARS} characters')
+    if refuses(rest):
+        raise _UnreadError('the reply says that no picture was seen, or that it will not answer')
+    if _NONE.fullmatch(rest):
+        return ()
     answers = [found for found in _ANSWER.findall(rest) if found.strip()]
     rest = answers[-1] if answers else rest
     found = [piece for fence in _FENCE.findall(rest) for piece in _pieces(fence, form, y_first)]
@@ -222,6 +232,8 @@ def _only(found: Sequence[_Found]) -> _Places:
 def _pieces(text: str, form: Form, y_first: bool) -> list[_Found]:
     """What may be the answer in a text."""
     literals, damaged = find_literals(text)
+    literals = [one for one in literals
+                if not _DENIED.search(text, max(0, one.start - _NEAR), one.start)]
     if damaged or _CUT_TAG.search(text):
         return [_Found(True, None, 'a list, object or tag in the reply is cut off or malformed')]
     reader = _Reader(form, y_first)

@@ -18,6 +18,7 @@ from sightplan.domains.sliding.boards import LARGEST, cell_names
 from sightplan.domains.sliding.boards import SHAPES as EVERY_SHAPE
 from sightplan.domains.sliding.replies import plain_text
 from sightplan.model import Atom
+from sightplan.vlm.replies import after_thoughts
 
 FORMAT_ERRORS = {
     'E1': 'an empty cell is stated',
@@ -132,8 +133,8 @@ def vocabulary_of(pieces: Iterable[str]) -> Vocabulary:
 
 
 def read_answer(answer: str, vocabulary: Vocabulary | None = None) -> Items:
-    """The items after the last "Solution:"."""
-    text = plain_text(answer)
+    """The items after the last "Solution:" that is no thought."""
+    text = plain_text(after_thoughts(answer))
     ends = [found.end() for found in _SOLUTION.finditer(text)]
     if not ends:
         return Items((), {'E8': 1}, marked=False)

@@ -10,8 +10,8 @@ before the object; the number of a tile is the word after it. A digit or number 
 words after the direction, repeats the move. So "move the blue cube right" can be carried out, and
 "red cube right, then left" is a move to the left.
 
-Before all that, the list of objects after ``description:`` is taken off, which the paper's prompt
-asks for at the end of a reply.
+Before all that, thoughts (``vlm.replies.after_thoughts``) and the list of objects after
+``description:``, which the paper's prompt asks for at the end of a reply, are taken off.
 
 Where these rules find no command that can be carried out, repairs are tried. Each has a name, and
 a command says which ones it needed, so that results can be counted with and without them:
@@ -39,6 +39,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sightplan.domains.sliding.boards import DIRECTIONS, TILE
+from sightplan.vlm.replies import after_thoughts
 
 MOVE, START, RESET, DONE = 'move', 'start', 'reset', 'done'
 COMMANDS = (MOVE, START, RESET, DONE)
@@ -136,10 +137,10 @@ def read_reply(reply: str, strict: bool = False, flat: bool = True) -> Command:
 
     Args:
         reply: its text, in any form.
-        strict: by iVISPAR's own rules alone, without repairs.
+        strict: by iVISPAR's own rules alone, without repairs; they read thoughts, too.
         flat: whether names of flat shapes stand for those of solid ones.
     """
-    rest, _ = split_description(reply)
+    rest, _ = split_description(reply if strict else after_thoughts(reply))
     text = _normal(rest, flat)
     if text.strip() in COMMANDS[1:]:
         return Command(text.strip())

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sightplan.grounding.parsing import parse_yes_no
+from sightplan.grounding.parsing import parse_yes_no, rates_answer
 from sightplan.grounding.pointing.choosing import POINT, Asking, next_asking
 from sightplan.grounding.pointing.depth_pieces import Camera
 from sightplan.grounding.pointing.pieces import Pieces, propose_pieces
@@ -316,9 +316,11 @@ def probability_of_yes(reply: YesNoReply) -> float | None:
     Returns:
         None: neither yes nor no.
     """
+    verdict = parse_yes_no(reply.text)
+    if not rates_answer(reply.text, verdict):
+        return None
     if reply.p_yes is not None and reply.p_no is not None and reply.p_yes + reply.p_no > 0:
         return reply.p_yes / (reply.p_yes + reply.p_no)
-    verdict = parse_yes_no(reply.text)
     if verdict in (Verdict.YES, Verdict.NO):
         return float(verdict is Verdict.YES)
     return None

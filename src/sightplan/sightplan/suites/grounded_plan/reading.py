@@ -1,9 +1,10 @@
 """Replies and lines of predictions as plans: steps in order, then units.
 
 A reply is a JSON list of steps, or an object with ``actions``; it may stand in a fence or between
-other words, and then the last one counts. It may declare its ``coords``. What is wrong with a
-single step never spoils the others: an unknown verb is a unit that fails, and a region that is
-not as it should be is none. Regions may reach beyond the picture.
+other words, and then the last one counts. Objects that are single steps are a plan only where
+there is no whole one. It may declare its ``coords``. A reply that refuses holds no plan. What is
+wrong with a single step never spoils the others: an unknown verb is a unit that fails, and a
+region that is not as it should be is none. Regions may reach beyond the picture.
 
 An answer is plain JSON data: a list of steps with ``action`` (as it was said), ``target`` and
 ``region`` (``Region.to_json`` in unit coordinates, or null).
@@ -36,6 +37,7 @@ from sightplan.suites.grounded_plan.coordinates import (
     point_to_unit,
 )
 from sightplan.suites.grounded_plan.fields import FieldTable, field_table, renamed
+from sightplan.vlm.replies import after_thoughts, refuses
 
 MOST_STEPS = 1000
 _MOST_LETTERS = 1_000_000
@@ -137,8 +139,13 @@ def read_text(text: str, coords: Coords, size: Size) -> list[Step]:
     """
     if not text.strip():
         raise Unread('empty reply')
+    text = after_thoughts(text)
+    if not text:
+        raise Unread('the reply ends within its thoughts')
+    if refuses(text):
+        raise Unread('the reply says that no picture was seen, or that it will not answer')
     wrong = 'no JSON list of actions'
-    for content in reversed(list(_contents(text[-_MOST_LETTERS:]))):
+    for content in _contents(text[-_MOST_LETTERS:]):
         try:
             return read_steps(content, coords, size)
         except Unread as unread:
@@ -147,10 +154,13 @@ def read_text(text: str, coords: Coords, size: Size) -> list[Step]:
 
 
 def _contents(text: str) -> Iterator[Any]:
-    """The JSON lists and objects in a text; objects that are steps make one list.
+    """The JSON lists and objects in a text, the last one first.
+
+    Objects that are steps make one list, which comes at the end.
 
     What is truncated holds no such objects: steps that follow a broken start do not count.
     """
+    wholes: list[Any] = []
     steps: list[Any] = []
     broken, failures = False, 0
     names = field_table().action['action']
@@ -166,7 +176,8 @@ def _contents(text: str) -> Iterator[Any]:
         if isinstance(content, dict) and _is_step(content, names):
             steps.append(content)
             continue
-        yield content
+        wholes.append(content)
+    yield from reversed(wholes)
     if steps and not broken:
         yield steps
 
