@@ -30,6 +30,7 @@ setup(
         'jinja2',
         'lz4',
         'matplotlib',
+        'num2words',
         'numpy',
         'ompl',
         'openai',

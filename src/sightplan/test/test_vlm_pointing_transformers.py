@@ -15,7 +15,7 @@ import tiny_models  # noqa: E402
 from sightplan.model import Form, InputError, Target  # noqa: E402
 from sightplan.vlm.api import TextReply, TextRequest  # noqa: E402
 from sightplan.vlm.backends import transformers as module  # noqa: E402
-from sightplan.vlm.backends._local_models import LocalModel, Settings  # noqa: E402
+from sightplan.vlm.backends._local_models import LocalModel, Settings, load  # noqa: E402
 from sightplan.vlm.coordinates import resized_size  # noqa: E402
 from sightplan.vlm.detecting import DetectRequest  # noqa: E402
 from sightplan.vlm.locating import LocateRequest  # noqa: E402
@@ -30,9 +30,10 @@ def folder(tmp_path_factory: Any) -> Path:
 
 
 @pytest.fixture(scope='module')
-def qwen() -> LocalModel:
-    processor, model = tiny_models.qwen_parts()
-    return LocalModel('transformers', 'tiny-qwen', model, processor, Settings('tiny-qwen'))
+def qwen(tmp_path_factory: Any) -> LocalModel:
+    folder = tiny_models.make_tiny_qwen(tmp_path_factory.mktemp('qwen'))
+    settings = Settings(str(folder), device='cpu')
+    return LocalModel('transformers', *load('transformers', settings), settings)
 
 
 def make(folder: Path, reply: str = '', truncated: bool = False, **options: Any) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')
@@ -158,10 +162,10 @@ def test_sampled_text_hangs_on_seed_and_request(folders: Any) -> None:
                                                       top_k=50)).items()
 
 
-def test_a_model_with_positions_of_its_own_and_images_of_any_size() -> None:
-    """Qwen2.5-VL: its video processor needs torchvision, so this one goes without it."""
-    processor, model = tiny_models.qwen_parts()
-    local = LocalModel('test', 'qwen', model, processor, Settings('x'), PROMPT)
+def test_a_model_with_positions_of_its_own_and_images_of_any_size(tmp_path: Path) -> None:
+    """Qwen2.5-VL, whose processor takes videos, too."""
+    settings = Settings(str(tiny_models.make_tiny_qwen(tmp_path)), device='cpu')
+    local = LocalModel('test', *local_models.load('test', settings), settings, PROMPT)
     assert local.mechanism == 'packed' and local._apart
     lengths = set()
     for image in (picture(), picture(1, 160, 90), picture(2)):
@@ -676,7 +680,10 @@ def test_what_is_missing_is_named_with_its_remedy(folders: Any, monkeypatch: Any
 @pytest.mark.parametrize(('error', 'remedy'), [
     (OSError('We could not connect'), 'hub cannot be reached'),
     (ValueError('does not recognize this architecture'), 'newer transformers'),
-    (ImportError('This needs torchvision'), 'pip install'),
+    (ImportError('This needs torchvision'),
+     r'needs torchvision: .* -m pip install --upgrade torchvision, from the index that torch'),
+    (ImportError('Install it with `pip install num2words`.'), '-m pip install num2words'),
+    (ModuleNotFoundError('No module', name='einops'), '-m pip install einops'),
     (torch.OutOfMemoryError('CUDA out of memory'), 'quantisation')])
 def test_a_model_that_cannot_be_fetched_is_reported(monkeypatch: Any, error: Exception,
                                                     remedy: str) -> None:
@@ -689,8 +696,38 @@ def test_a_model_that_cannot_be_fetched_is_reported(monkeypatch: Any, error: Exc
     assert 'somebody/something' in str(caught.value)
 
 
+@pytest.mark.parametrize('family', tiny_models.VIDEO_FAMILIES)
+def test_processors_that_take_videos_too_prepare_pictures(tmp_path: Path, family: str) -> None:
+    tiny_models.write_video_processor(tmp_path, family)
+    processor = local_models.load_processor(str(tmp_path))
+    said = processor.apply_chat_template([{'role': 'user', 'content': [
+        {'type': 'image'}, {'type': 'text', 'text': 'Is it clear?'}]}], add_generation_prompt=True)
+    inputs = processor(text=[said], images=[Image.fromarray(picture())], return_tensors='pt')
+    assert inputs['pixel_values'].numel() and inputs['input_ids'].numel()
+
+
+def test_a_torchvision_that_does_not_fit_is_done_without(folders: Any, tmp_path: Path) -> None:
+    """One built for another torch is installed, and fails when it is imported."""
+    (tmp_path / 'torchvision').mkdir()
+    (tmp_path / 'torchvision' / '__init__.py').write_text(
+        "raise RuntimeError('operator torchvision::nms does not exist')")
+    (tmp_path / 'torchvision-0.99.0.dist-info').mkdir()
+    (tmp_path / 'torchvision-0.99.0.dist-info' / 'METADATA').write_text(
+        'Metadata-Version: 2.1\nName: torchvision\nVersion: 0.99.0\n')
+    program = (
+        'import sys; from sightplan.vlm.api import make_backend\n'
+        "for name, options in (('transformers', {'model': sys.argv[1], 'device': 'cpu'}),"
+        " ('embedded', {})):\n"
+        '    print(make_backend(name, options).model)\n')
+    done = subprocess.run(
+        [sys.executable, '-c', program, str(folders['llava'])], capture_output=True, text=True,
+        env={**os.environ, 'PYTHONPATH': f'{tmp_path}:{os.environ.get("PYTHONPATH", "")}'},
+        check=False)
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 2, done.stderr
+    assert 'torchvision::nms does not exist' in done.stderr, 'it is said once'
+
+
 def test_a_missing_library_is_named(folders: Any, monkeypatch: Any) -> None:
-    import sys
     monkeypatch.setitem(sys.modules, 'transformers', None)
     with pytest.raises(BackendError, match='pip install torch transformers pillow'):
         Backend(Settings(model=str(folders['llava'])))

@@ -6,6 +6,7 @@ whole model folder (weights, tokenizer, image processor, chat template) that the
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -361,25 +362,66 @@ def _gemma3_parts() -> tuple[Any, Any]:
     return processor, model
 
 
-def qwen_parts() -> tuple[Any, Any]:
-    """A processor, without its video half, which needs torchvision, and a Qwen2.5-VL."""
-    from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
+_VIDEO_FAMILIES: dict[str, tuple[list[str], dict[str, Any], dict[str, Any]]] = {
+    'Qwen2_5_VL': (
+        ['<|vision_start|>', '<|vision_end|>', '<|image_pad|>', '<|video_pad|>'],
+        {'image_processor_type': 'Qwen2VLImageProcessor', 'patch_size': 14, 'merge_size': 2}, {}),
+    'Qwen3VL': (
+        ['<|vision_start|>', '<|vision_end|>', '<|image_pad|>', '<|video_pad|>'],
+        {'image_processor_type': 'Qwen2VLImageProcessorFast', 'patch_size': 14, 'merge_size': 2},
+        {}),
+    'SmolVLM': (
+        ['<image>', '<fake_token_around_image>', '<global-img>', '<end_of_utterance>'],
+        {'image_processor_type': 'SmolVLMImageProcessor', 'size': {'longest_edge': 64},
+         'max_image_size': {'longest_edge': 32}}, {'image_seq_len': 4}),
+    'InternVL': (
+        ['<IMG_CONTEXT>', '<img>', '</img>', '<video>'],
+        {'image_processor_type': 'GotOcr2ImageProcessorFast', 'size': {'height': 32, 'width': 32}},
+        {'image_seq_length': 16}),
+    'LlavaOnevision': (
+        ['<image>', '<video>'],
+        {'image_processor_type': 'LlavaOnevisionImageProcessor',
+         'size': {'height': 32, 'width': 32}},
+        {'num_image_tokens': 64, 'vision_feature_select_strategy': 'full'})}
+"""Processors that take videos, too: special tokens, and what their files say."""
+_VIDEO_PROCESSORS = {'Qwen2_5_VL': 'Qwen2VLVideoProcessor'}
+VIDEO_FAMILIES = tuple(_VIDEO_FAMILIES)
 
-    class Processor(hf.Qwen2_5_VLProcessor):
-        @classmethod
-        def get_attributes(cls) -> list[str]:
-            return ['image_processor', 'tokenizer']
 
-        def check_argument_for_proper_class(self, *args: Any) -> None:
-            pass
+def write_video_processor(folder: Path, family: str) -> Any:
+    """Write the files of a processor that takes videos, too, as they lie on a hub.
 
-    special = ['<|vision_start|>', '<|vision_end|>', '<|image_pad|>', '<|video_pad|>']
-    tokenizer = _tokenizer(special)
-    processor = Processor(
-        image_processor=Qwen2VLImageProcessorPil(patch_size=14, merge_size=2), tokenizer=tokenizer,
-        video_processor=object(),
-        chat_template=_CHAT.replace('IMAGE', special[0] + special[2] + special[1]))
-    start, end, image, video = map(tokenizer.convert_tokens_to_ids, special)
+    Transformers cannot write them itself: without torchvision it makes no such processor.
+
+    Returns:
+        the tokenizer.
+    """
+    special, pictures, whole = _VIDEO_FAMILIES[family]
+    named = {'processor_class': f'{family}Processor'}
+    more: dict[str, Any] = {}
+    if family == 'InternVL':
+        more = {'additional_special_tokens': None, 'extra_special_tokens': dict(zip(
+            ('context_image_token', 'start_image_token', 'end_image_token', 'video_token'),
+            special, strict=True))}
+    tokenizer = _tokenizer(special, **more)
+    tokenizer.chat_template = _CHAT.replace(
+        'IMAGE', '<|vision_start|><|image_pad|><|vision_end|>' if 'Qwen' in family else special[0])
+    tokenizer.save_pretrained(folder)
+    kind = _VIDEO_PROCESSORS.get(family, f'{family}VideoProcessor')
+    model_type = getattr(hf, f'{family}Config').model_type
+    for name, content in (('preprocessor_config', {**pictures, **named}),
+                          ('processor_config', {**whole, **named}),
+                          ('video_preprocessor_config', {'video_processor_type': kind, **named}),
+                          ('config', {'model_type': model_type})):
+        (folder / f'{name}.json').write_text(json.dumps(content))
+    return tokenizer
+
+
+def make_tiny_qwen(folder: Path) -> Path:
+    """Save a random Qwen2.5-VL to a folder, with its processor as on a hub."""
+    tokenizer = write_video_processor(folder, 'Qwen2_5_VL')
+    start, end, image, video = map(tokenizer.convert_tokens_to_ids, _VIDEO_FAMILIES[
+        'Qwen2_5_VL'][0])
     config = hf.Qwen2_5_VLConfig(
         vision_config={'depth': 2, 'hidden_size': 32, 'intermediate_size': 64, 'num_heads': 2,
                        'patch_size': 14, 'spatial_merge_size': 2, 'temporal_patch_size': 2,
@@ -389,7 +431,8 @@ def qwen_parts() -> tuple[Any, Any]:
         vision_end_token_id=end)
     model = randomise(hf.Qwen2_5_VLForConditionalGeneration(config))
     model.generation_config.eos_token_id = tokenizer.eos_token_id
-    return processor, model
+    model.save_pretrained(folder)
+    return folder
 
 
 FOLDERS: dict[str, Callable[[], tuple[Any, Any]]] = {

@@ -10,17 +10,20 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import importlib.metadata
 import importlib.util
 import json
 import logging
 import math
 import re
+import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +65,8 @@ _SAMPLE, _SAMPLES = 2**20, 64
 _FAILURES = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError,
              NotImplementedError, AssertionError)
 """What libraries raise when a model or processor does not do."""
+_IMPORT_FAILURES = (ImportError, OSError, RuntimeError, AttributeError)
+"""What importing a library raises that is missing, or does not fit the others."""
 _FIRST_PIXELS = (480, 640, 3)
 _UNLIKELY = 1e-3
 """A model that wants to say yes or no gives them a larger probability than this together."""
@@ -151,6 +156,7 @@ def load(label: str, options: Settings, *, pixels: str = '', setting: str = 'mod
         identity += f'+{files_hash(folder(options.model))}'
     try:
         import torch
+        unfit = _hide_unfit_torchvision()
         import transformers
         from transformers.utils import logging as hf_logging
     except ImportError as error:
@@ -165,12 +171,10 @@ def load(label: str, options: Settings, *, pixels: str = '', setting: str = 'mod
     name = str(folder(options.model)) if local else options.model
     device = _device(label, options.device)
     arguments = _arguments(label, options, device)
-    pixels = pixels or ('' if _have('torchvision') else 'pil')
     bar = hf_logging.is_progress_bar_enabled()
     hf_logging.disable_progress_bar()
     try:
-        processor = transformers.AutoProcessor.from_pretrained(
-            name, **source, **({'backend': pixels} if pixels else {}))
+        processor = load_processor(name, pixels, **source)
         model = transformers.AutoModelForImageTextToText.from_pretrained(
             name, **source, **arguments)
         if 'device_map' not in arguments:
@@ -181,13 +185,33 @@ def load(label: str, options: Settings, *, pixels: str = '', setting: str = 'mod
                            'with accelerate)') from error
     except (OSError, ImportError, *_FAILURES) as error:
         raise BackendError(f'{label}: {options.model} could not be loaded '
-                           f'({_reason(error)}); {_remedy(options, setting, error)}') from error
+                           f'({_reason(error)}); {_remedy(options, setting, error, unfit)}'
+                           ) from error
     finally:
         if bar:
             hf_logging.enable_progress_bar()
     identity = identity or _hub_identity(options, model)
     identity = _with_arithmetic(identity, options, str(model.dtype).removeprefix('torch.'))
     return identity, model.eval(), processor
+
+
+def load_processor(name: str, pixels: str = '', **source: Any) -> Any:
+    """Load a model's processor, without the half of it that prepares videos where that fails.
+
+    Args:
+        name: folder, or hub name.
+        pixels: see ``load``.
+        **source: arguments of ``from_pretrained``.
+
+    Raises:
+        Exception: whatever transformers raises.
+    """
+    from transformers import AutoProcessor
+
+    if not pixels and _can_import('torchvision'):
+        return AutoProcessor.from_pretrained(name, **source)
+    with _without_videos():
+        return AutoProcessor.from_pretrained(name, **source, backend=pixels or 'pil')
 
 
 class LocalModel:
@@ -855,11 +879,12 @@ def _arguments(label: str, options: Settings, device: str) -> dict[str, Any]:
                              else 'auto' if gpu else torch.float32}
     if options.attention != 'auto':
         found['attn_implementation'] = options.attention
-    if options.attention == 'flash_attention_2' and not _have('flash_attn'):
+    if options.attention == 'flash_attention_2' and not _can_import('flash_attn'):
         raise BackendError(f'{label}: attention flash_attention_2 needs a library: pip install '
                            'flash-attn, or choose attention auto')
     if options.quantisation != 'none':
-        missing = [library for library in ('bitsandbytes', 'accelerate') if not _have(library)]
+        missing = [library for library in ('bitsandbytes', 'accelerate')
+                   if not _can_import(library)]
         if missing:
             raise BackendError(f'{label}: quantisation {options.quantisation} needs '
                                f'{" and ".join(missing)}: pip install bitsandbytes accelerate, or '
@@ -873,14 +898,89 @@ def _arguments(label: str, options: Settings, device: str) -> dict[str, Any]:
             BitsAndBytesConfig(load_in_8bit=True) if options.quantisation == '8bit'
             else BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype=compute,
                                     bnb_4bit_quant_type='nf4'))
-    if gpu and _have('accelerate'):
+    if gpu and _can_import('accelerate'):
         several = options.device == 'auto' and torch.cuda.device_count() > 1
         found['device_map'] = 'auto' if several else {'': device}
     return found
 
 
-def _have(library: str) -> bool:
-    return importlib.util.find_spec(library) is not None
+def _can_import(library: str) -> bool:
+    """Whether a library is there and can be imported; being installed is not enough."""
+    try:
+        importlib.import_module(library)
+    except _IMPORT_FAILURES:
+        return False
+    return True
+
+
+@functools.cache
+def _hide_unfit_torchvision() -> str:
+    """Let transformers do without a torchvision that cannot be imported.
+
+    A torchvision that was built for another torch fails when it is imported, and transformers,
+    which looks only whether it is installed, then fails for every model. It must be called before
+    transformers is imported.
+
+    Returns:
+        why torchvision cannot be imported; '' if it can, or is not installed.
+    """
+    if importlib.util.find_spec('torchvision') is None:
+        return ''
+    try:
+        importlib.import_module('torchvision')
+    except _IMPORT_FAILURES as error:
+        for name in [name for name in sys.modules if name.partition('.')[0] == 'torchvision']:
+            del sys.modules[name]
+        sys.modules['torchvision'] = None  # type: ignore[assignment]
+        _LOG.warning('the installed torchvision does not fit torch (%s) and is not used; '
+                     'install the two from one index', _reason(error))
+        return _reason(error)
+    return ''
+
+
+@contextlib.contextmanager
+def _without_videos() -> Iterator[None]:
+    """Let processors be loaded without what prepares videos, which needs torchvision.
+
+    Half of the processors of today take videos, too, and none of them is ever given one here.
+    """
+    from transformers import ProcessorMixin
+    from transformers.models.auto.video_processing_auto import AutoVideoProcessor
+
+    check = ProcessorMixin.check_argument_for_proper_class
+
+    def check_all_but_videos(processor: Any, name: str, value: Any) -> Any:
+        return None if isinstance(value, _NoVideos) else check(processor, name, value)
+
+    with (mock.patch.object(AutoVideoProcessor, 'from_pretrained', return_value=_NoVideos()),
+          mock.patch.object(ProcessorMixin, check.__name__, check_all_but_videos)):
+        yield
+
+
+class _NoVideos(dict[str, Any]):
+    """Stands where a processor keeps what prepares videos; empty where it is written as JSON."""
+
+    model_input_names: tuple[str, ...] = ()
+
+    def __getattr__(self, name: str) -> None:
+        """Any setting for videos (frames a second, ...): none, and none is used for a picture."""
+        if name.startswith('__'):
+            raise AttributeError(name)
+
+
+def _install(error: BaseException, unfit: str) -> str:
+    """The command that installs what an error lacks."""
+    python, text = sys.executable, str(error)
+    if 'torchvision' in text.lower() or 'backend is not available' in text:
+        torch = importlib.metadata.version('torch')
+        why = (f'the installed torchvision cannot be imported ({unfit}): ' if unfit else
+               'the processor of this model needs torchvision: ')
+        return (f'{why}{python} -m pip install --upgrade torchvision, from the index that torch '
+                f'{torch} came from')
+    named = re.search(r'pip install (?:-U )?([\w.-]*\w)', text)
+    library = named[1] if named else error.name if isinstance(error, ImportError) else ''
+    return (f'{python} -m pip install {library}' if library
+            else f'install what is missing with {python} -m pip install')
 
 
 def _reason(error: BaseException) -> str:
@@ -888,9 +988,10 @@ def _reason(error: BaseException) -> str:
     return f'{type(error).__name__}: {lines[0][:300]}'
 
 
-def _remedy(options: Settings, setting: str, error: BaseException) -> str:
-    if isinstance(error, ImportError):
-        return 'install what is missing with pip install'
+def _remedy(options: Settings, setting: str, error: BaseException, unfit: str) -> str:
+    """What the user can do; ``unfit``: why the installed torchvision is not used, '' if it is."""
+    if isinstance(error, ImportError) or 'torchvision' in str(error):
+        return _install(error, unfit)
     if is_folder(options.model):
         return (f'name as {setting} the folder of an image-text-to-text model, with its '
                 'processor, that the installed transformers knows')
