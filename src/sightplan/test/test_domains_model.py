@@ -185,3 +185,28 @@ def test_adl_agrees_with_unified_planning(state) -> None:
                 true = {atom for atom in ADL_MODEL.atoms if after.get_value(
                     problem.fluent(atom.predicate)(*map(problem.object, atom.args))).is_true()}
                 assert ADL_MODEL.apply(action, state) == true
+
+
+ADDING = """
+(define (domain adding) (:requirements :adl) (:types thing)
+  (:constants lid - thing)
+  (:predicates (on ?a - thing ?b - thing) (lit ?a - thing) (never ?a - thing) (done))
+  (:action move :parameters (?a ?b - thing)
+    :effect (and (on ?a ?b) (not (never ?b)) (when (= ?b lid) (lit ?a))
+                 (when (and (= ?a lid) (not (= ?a lid))) (never ?a))
+                 (forall (?c - thing) (when (not (= ?c ?a)) (on ?c lid))))))
+"""
+
+
+@pytest.mark.parametrize('name', ['blocksworld', 'household', 'sliding', 'tabletop', 'adding'])
+def test_atoms_that_can_be_added_are_found_without_actions(name: str) -> None:
+    if name == 'adding':
+        problem = Problem('p', name, {'x': 'thing', 'y': 'thing'}, frozenset(), (), ADDING)
+    else:
+        domain = load_domain(name)
+        problem = domain.split_problems(domain.splits[0])[0]
+    model = InstantiatedModel(problem)
+    found = model.added_atoms()
+    assert not {'actions', 'atoms'} & set(vars(model))
+    assert found == {atom for action in model.actions
+                     for atom, value, _ in model.ground(action).effects if value}

@@ -462,3 +462,50 @@ def test_an_empty_suite_says_what_it_lacks(root, tmp_path, capsys):
     assert cli.main(['suite', 'colours', 'check', '--data', str(tmp_path)]) == 2
     assert 'no function check' in capsys.readouterr().err
     assert read_suite(root / 'empty').kind == 'samples'
+
+
+# ------------------------------------------------------------ runs that say nothing, and why
+
+
+def sayings(stranger, tmp_path, text, *more):
+    """Arguments of a run whose model says one thing."""
+    (tmp_path / 'script.yaml').write_text(f'replies: [{text}]\nrepeat: last\n')
+    return ['run', '--suite', str(stranger), '--split', 'all_of_it', '--method', 'ask',
+            '--out', str(tmp_path / 'run'), *more]
+
+
+def test_a_run_of_which_nothing_can_be_read_fails_and_says_why(stranger, tmp_path, capsys):
+    command = sayings(stranger, tmp_path, 'a reddish blue', '--backend', 'scripted',
+                      '--backend-option', f'script={tmp_path}/script.yaml')
+    assert cli.main(command) == 1
+    out, err = capsys.readouterr()
+    assert 'not one of 4 replies could be read: 4 x no colour' in err
+    assert '4 x no colour' in out
+
+
+def test_a_run_of_which_nothing_is_scored_names_the_reason(stranger, tmp_path, capsys):
+    pytest.importorskip('openai')
+    from fake_openai import FakeServer, chat
+    with FakeServer(lambda body, number: chat(None)) as server:
+        assert cli.main(sayings(
+            stranger, tmp_path, '', '--backend', 'openai', '--backend-option', 'model=m',
+            '--backend-option', f'base_url={server.url}', '--backend-option', 'retries=0')) == 1
+    out, err = capsys.readouterr()
+    assert 'right 0 of 0' in err
+    assert err.count('not scored (BackendError: ') == 1, 'the same reason is named once'
+    assert 'not one sample could be scored: 4 x BackendError: ' in err
+    assert '4 x BackendError' in out and 'no content' in out
+    reasons = RunStore(tmp_path / 'run').folder / 'summary.json'
+    assert list(json.loads(reasons.read_text())['reasons']['errors'].values()) == [4]
+
+
+def test_a_sweep_of_which_nothing_can_be_read_fails(root, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'script.yaml').write_text('replies: [purple]\nrepeat: last\n')
+    sweep = parse_sweep({
+        'base': {'suite': 'colours', 'split': 'all_of_it', 'backend': 'scripted',
+                 'backend_options.script': str(tmp_path / 'script.yaml')},
+        'axes': {'method': ['oracle', 'ask']}}, 'hues', 'hues.yaml')
+    swept = run_sweep(sweep, tmp_path / 'hues', Options(1, engine=InsideEngine))
+    failure, = swept['failures']
+    assert failure['cell'].startswith('ask') and 'not one of 4 replies' in failure['error']

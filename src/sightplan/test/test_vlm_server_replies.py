@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
 from fake_openai import HANG, FakeServer, Reply, chat, error
 from sightplan import cli
 from sightplan.model import (
@@ -25,6 +26,7 @@ from sightplan.model import (
     Question,
     SpendingCapError,
 )
+from sightplan.runs import RunSettings, run, why_useless
 from sightplan.vlm.api import TextRequest, YesNoReply, YesNoRequest, make_backend
 from sightplan.vlm.choosing import ChoiceRequest
 
@@ -335,3 +337,21 @@ def test_what_is_on_its_way_is_waited_for_and_nothing_more_is_sent(make: Any) ->
         kept = partial(make, server, 30, BackendError, concurrency=4)
     assert kept[:5] == ['Yes', 'Yes', None, 'Yes', 'Yes'] and kept.count('Yes') < 9
     assert kept.count('Yes') == len(server.bodies) - 1
+
+
+# Runs.
+
+
+def test_episodes_of_which_no_answer_can_be_read_say_so(tmp_path: Path) -> None:
+    problems = tmp_path / 'problems'
+    problems.mkdir()
+    (problems / 'a.pddl').write_text(TWO_BLOCKS)
+    with FakeServer(lambda body, number: chat('Hm')) as server:
+        summary = run(RunSettings(
+            problems=str(problems), out=str(tmp_path / 'run'), backend='openai', method='ground',
+            backend_options={'model': 'm', 'base_url': server.url}),
+            world=MemoryWorld(), planner=SearchPlanner())
+    assert summary['scored'] == 1 and summary['replies'] == {
+        'read': 0, 'all': summary['questions']}
+    assert why_useless(summary) == (
+        f'not one of {summary["questions"]} replies could be read')

@@ -65,6 +65,7 @@ from sightplan.runs import (
     session,
     suite_reference,
     walk,
+    why_useless,
 )
 from sightplan_arm.config import ROBOT_HASH
 from sightplan_arm.gate import GateSettings
@@ -242,10 +243,10 @@ class ExperimentNode(Node):
                 if isinstance(outcome.error, StoppedError):
                     self._say(f'how to go on: see to the arm, start the same command again, and '
                               f're-arm it when asked: {self._how_to_rearm()}')
-            elif outcome.summary['scored'] or outcome.summary.get('without_truth'):
-                code = self._report(outcome.summary['out']) if self._settings.report else 0
+            elif useless := why_useless(outcome.summary):
+                self._say(useless)
             else:
-                self._say('not one episode could be scored')
+                code = self._report(outcome.summary['out']) if self._settings.report else 0
         except InputError as error:
             self._say(str(error))
             code = 2
@@ -300,6 +301,8 @@ class ExperimentNode(Node):
         if outcome.summary:
             result.episodes, result.errors = outcome.summary['episodes'], outcome.summary['errors']
             result.out = outcome.summary['out']
+        if outcome.error is None and (useless := why_useless(outcome.summary)):
+            outcome = Outcome(outcome.summary, InfrastructureError(useless))
         if outcome.error is None:
             handle.succeed()
             return result

@@ -29,6 +29,7 @@ from sightplan.model import (
     BusyError,
     CancelledError,
     DeadlineError,
+    InfrastructureError,
     InputError,
     SpendingCapError,
     Usage,
@@ -75,6 +76,7 @@ class Others:
         self.vlm_planner.create_service(ProposePlan, '~/plan', lambda request, response: response)
         self.carried: list[tuple[str, str, Usage | None]] = []
         self.spent = Usage(3, 40, 5, 0.25)
+        self.scores: dict[str, object] = {}
         for node in (self.grounder, self.vlm_planner):
             node.create_service(CarryOver, '~/carry_over', lambda request, response, n=node: (
                 self.carried.append((n.get_name(), request.out,
@@ -113,7 +115,8 @@ class Others:
         notes = json.loads(request.notes_json)
         self.finished.append(notes)
         summary = {**summarise([], None), **notes, 'out': 'there', 'episodes': len(self.goals),
-                   'scored': len(self.goals) - len(self.errors), 'success_rate': 1.0, 'sem': 0.0}
+                   'scored': len(self.goals) - len(self.errors), 'success_rate': 1.0, 'sem': 0.0,
+                   **self.scores}
         response.summary_json = json.dumps(summary)
         return response
 
@@ -463,6 +466,20 @@ def test_as_an_action(made: Callable, tmp_path: Path) -> None:
     assert [goal.privileged for goal in others.goals] == ['initial', 'initial']
     assert [f.done for f in seen] == [0, 1, 2]
     assert {f.total for f in seen} == {2}
+
+
+@pytest.mark.parametrize('autostart', [True, False])
+def test_a_run_of_which_nothing_can_be_read_fails(made: Callable, capsys, autostart) -> None:
+    others = Others()
+    others.scores = {'replies': {'read': 0, 'all': 9}}
+    with made(others, autostart=autostart) as (node, client):
+        if autostart:
+            assert ended(node) == 1
+            assert 'not one of 9 replies could be read' in capsys.readouterr().err
+            return
+        result = client.call(RunExperiment.Goal(
+            domain='blocksworld', split='simple', method='ground', episodes=1), LIMIT_S)
+    assert result.error_code == InfrastructureError.code and 'not one of 9' in result.error_msg
 
 
 @pytest.fixture

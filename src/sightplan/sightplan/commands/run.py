@@ -39,6 +39,10 @@ The same command with the same --out takes up a run that was broken off.
 """
 
 
+_MOST_REASONS = 5
+"""Most reasons for unscored samples that are named while a run goes on."""
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan run``."""
     from sightplan.agent import answerer_names, method_names
@@ -52,7 +56,7 @@ def add_parser(subparsers: Any) -> None:
         subparsers, 'run', run_episodes, 'run episodes in this process and score them',
         'Run a method on the problems of a split (or a folder) and score it against ground truth.',
         examples=_EXAMPLES, exits='0 done; 1 the run failed (broken off, or not one episode could '
-        'be scored); 2 bad usage', kept='finished episodes are kept')
+        'be scored, or not one reply be read); 2 bad usage', kept='finished episodes are kept')
 
     def add(group: Any, name: str, **extra: Any) -> None:
         info = about[name]
@@ -151,7 +155,7 @@ def settings_from(arguments: argparse.Namespace) -> Any:
 def run_episodes(arguments: argparse.Namespace) -> Result:
     """Run and show; returns the summary, and 1 if the run was broken off or nothing is scored."""
     from sightplan.report.rerun_log import RerunLog
-    from sightplan.runs import run
+    from sightplan.runs import run, why_useless
     from sightplan.runs.suite import sample_suite
     with stop_flag() as stop, ExitStack() as stack:
         settings = settings_from(arguments)
@@ -163,13 +167,16 @@ def run_episodes(arguments: argparse.Namespace) -> Result:
                    for target in (arguments.rerun,) if target]
         summary = run(settings, bar, cancelled=stop, recorders=viewers)
     show(summary)
+    useless = '' if summary['interrupted'] else why_useless(summary)
+    if useless:
+        note(f'sightplan run: {useless}')
     if summary['interrupted']:
         if summary['stopped_by']:
             note(f'sightplan run: {summary["stopped_by"]}')
         what = 'samples' if summary['episodes'] is None else 'episodes'
         note(f'sightplan run: broken off after {summary["items"]} of {summary["planned"]} {what}; '
              f'the same command with --out {summary["out"]} goes on from there')
-    return summary, FAILED if summary['interrupted'] or not summary['scored'] else DONE
+    return summary, FAILED if summary['interrupted'] or useless else DONE
 
 
 def show(summary: Mapping[str, Any]) -> None:
@@ -207,7 +214,8 @@ def rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     if episodes:
         lines += _episode_rows(summary)
     if summary['unread']:
-        lines.append(('unread', f'{summary["unread"]} replies (they count as wrong)'))
+        lines.append(('unread', f'{summary["unread"]} replies (they count as wrong)'
+                      + _reasons(summary, 'unread')))
     if summary['usage']:
         used = summary['usage']
         cost = '' if used['cost_usd'] is None else f', {used["cost_usd"]:.4f} USD'
@@ -215,13 +223,19 @@ def rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         lines.append(('usage', f'{used["requests"]} requests, {tokens}{cost}'))
     if summary['errors']:
         items = 'episodes' if episodes else 'samples'
-        lines.append(('errors', f'{summary["errors"]} {items} (not scored)'))
+        lines.append(('errors', f'{summary["errors"]} {items} (not scored)'
+                      + _reasons(summary, 'errors')))
     if summary['problems_skipped']:
         lines.append(('skipped problems', '\n'.join(summary['problems_skipped'])))
     stages = ', '.join(f'{stage} {seconds:.1f}'
                        for stage, seconds in summary.get('stage_seconds', {}).items())
     lines.append(('seconds', f'{summary["seconds"]:.1f}' + (f' ({stages})' if stages else '')))
     return lines
+
+
+def _reasons(summary: Mapping[str, Any], kind: str) -> str:
+    """The most frequent reasons, each on a line of its own."""
+    return ''.join(f'\n{count} x {why}' for why, count in summary['reasons'][kind].items())
 
 
 def measure_text(found: Mapping[str, Any]) -> str:
@@ -274,6 +288,7 @@ class ProgressBar(EpisodeBar):
         for text in skipped:
             self.say(f'skipped: {text}')
         self.say(f'results: {out}' + (f' ({len(done)} items are there already)' if done else ''))
+        self._said_why: set[str] = set()
         self._good = sum(map(_good, done))
         self._scored = sum(map(measures.scored, done))
         self.begin('items', total, len(done))
@@ -285,6 +300,8 @@ class ProgressBar(EpisodeBar):
         sample = line['kind'] == 'sample'
         text = f'{"right" if sample else "solved"} {self._good} of {self._scored}'
         self.update(self.done + 1, text)
+        if sample and not measures.scored(line):
+            self._say_why(line)
         if not self.plain:
             return
         if sample:  # one line for every twentieth of the run
@@ -296,6 +313,14 @@ class ProgressBar(EpisodeBar):
         self.say(f'[{self.done}/{self.total}] {line["id"]}: {verdict}, '
                  f'{line["steps"]} actions, {line["stop"]}, {line["seconds"]:.1f} s, '
                  f'ETA {self.time_left}')
+
+
+    def _say_why(self, line: Mapping[str, Any]) -> None:
+        """Name the reason for which a sample is not scored, once for each of the first ones."""
+        why = str(line['error'] or 'there is no ground truth')
+        if why not in self._said_why and len(self._said_why) < _MOST_REASONS:
+            self._said_why.add(why)
+            self.say(f'{line["id"]}: not scored ({why})')
 
 
 def _good(line: Mapping[str, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -155,16 +156,21 @@ class InstantiatedModel:
             self._known_facts.setdefault(atom.predicate, {})[atom.args] = None
         self._known_by: dict[tuple[str, int | None, str], tuple[tuple[str, ...], ...]] = {}
         self._of_type: dict[str, tuple[str, ...]] = {}
-        self.atoms: tuple[Atom, ...] = tuple(
-            Atom(predicate.name, args) for predicate in self._schema.predicates.values()
-            for args in self._tuples(predicate.parameters))
-        self.actions: tuple[Action, ...] = tuple(
-            Action(schema.name, args) for schema in self._schema.actions.values()
-            for args in self._tuples(schema.parameters))
-        self._known = frozenset(self.actions)
         self._grounded: dict[Action, GroundAction] = {}
         self._rules: dict[Action, _Rule] = {}
         self._conditions: frozenset[Atom] | None = None
+
+    @functools.cached_property
+    def atoms(self) -> tuple[Atom, ...]:
+        """All ground atoms; see the class. Made when they are first asked for."""
+        return tuple(Atom(predicate.name, args) for predicate in self._schema.predicates.values()
+                     for args in self._tuples(predicate.parameters))
+
+    @functools.cached_property
+    def actions(self) -> tuple[Action, ...]:
+        """All ground actions; see the class. Made when they are first asked for."""
+        return tuple(Action(schema.name, args) for schema in self._schema.actions.values()
+                     for args in self._tuples(schema.parameters))
 
     def check(self, action: Action) -> None:
         """Check that an action is one of ``actions``.
@@ -172,8 +178,6 @@ class InstantiatedModel:
         Raises:
             InputError: unknown name, wrong number of arguments, unknown object or wrong type.
         """
-        if action in self._known:
-            return
         schema = self._schema.actions.get(action.name)
         if schema is None:
             known = ', '.join(self._schema.actions)
@@ -253,6 +257,20 @@ class InstantiatedModel:
                     found.update(_atoms(condition))
             self._conditions = frozenset(found)
         return self._conditions
+
+    def added_atoms(self) -> State:
+        """The atoms that some action can make true; no action is instantiated for that."""
+        found: set[Atom] = set()
+        for schema in self._schema.actions.values():
+            for effect in schema.effects:
+                variables = {variable.name: variable
+                             for variable in (*schema.parameters, *effect.variables)}
+                used = [variables[term] for term in dict.fromkeys(
+                    (*effect.pattern.terms, *_terms(effect.condition))) if term in variables]
+                for binding in self._bindings(used, {}) if effect.value else ():
+                    if self._condition(effect.condition, binding, True) != AnyOf():
+                        found.add(effect.pattern.ground(binding))
+        return frozenset(found)
 
     def involved(self, action: Action) -> frozenset[Atom]:
         """The atoms that an action's conditions are about, or that it may set."""
@@ -388,6 +406,19 @@ def _conjuncts(condition: Condition) -> Iterator[Condition]:
             yield from _conjuncts(part)
     else:
         yield condition
+
+
+def _terms(condition: Condition) -> Iterator[str]:
+    """The variables and constants that a condition names."""
+    if isinstance(condition, Pattern):
+        yield from condition.terms
+    elif isinstance(condition, Same):
+        yield from (condition.left, condition.right)
+    elif isinstance(condition, (And, Or)):
+        for part in condition.parts:
+            yield from _terms(part)
+    else:
+        yield from _terms(condition.part)
 
 
 def _bind(parameters: Sequence[Parameter], names: Sequence[str]) -> dict[str, str]:

@@ -73,6 +73,7 @@ def _fast_downward() -> Solve:
             text = translated(request)
         except MemoryError:
             return OUT_OF_MEMORY
+        os.write(request['begun_fd'], b'.')
         search = request['search']
         if 'state' in request:
             _keep(request['translation_fd'], text)
@@ -101,6 +102,8 @@ def _unified_planning(engine: str) -> Solve:
     popen = pddl_planner.subprocess.Popen
 
     def solve(request: Request, plan_fd: int) -> int:
+        os.write(request['begun_fd'], b'.')  # nobody knows when an engine begins to search
+
         def in_our_group(*args: Any, start_new_session: bool = False, **kwargs: Any) -> Any:
             return popen(*args, **kwargs)  # so that it is killed with this process
 
@@ -199,8 +202,16 @@ def _child(solve: Solve, request: Request, plan_fd: int, log_fd: int, parent: in
         os._exit(code)
 
 
-def _serve(solve: Solve, request: Request, translations: Translations) -> dict[str, Any]:
-    """Solve one request in a child, watching standard input meanwhile."""
+def _serve(solve: Solve, request: Request, translations: Translations,
+           begun: Callable[[], None]) -> dict[str, Any]:
+    """Solve one request in a child, watching standard input meanwhile.
+
+    Args:
+        solve: what the child does.
+        request: what is asked for.
+        translations: those of earlier requests; one is added.
+        begun: called when the task is instantiated and its search begins.
+    """
     plan_fd = os.memfd_create('plan')
     key = request['domain'], request['problem']
     request['translation'] = translations.get(key) if 'state' in request else None
@@ -208,23 +219,35 @@ def _serve(solve: Solve, request: Request, translations: Translations) -> dict[s
         os.memfd_create('translation', os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         if 'state' in request and request['translation'] is None else -1)
     log_read, log_write = os.pipe()
+    begun_read, request['begun_fd'] = os.pipe()
     worker = os.getpid()
     child = os.fork()
     if child == 0:
         os.close(log_read)
+        os.close(begun_read)
         _child(solve, request, plan_fd, log_write, worker)
     os.close(log_write)
-    log = b''
+    os.close(request['begun_fd'])
+    log, watched, searched = b'', [0, log_read, begun_read], False
     while True:
-        ready, _, _ = select.select([0, log_read], [], [])
+        ready, _, _ = select.select(watched, [], [])
         if 0 in ready:
             _die()  # a new request cannot come now: this is the end of the input
+        if begun_read in ready:
+            watched.remove(begun_read)
+            searched = bool(os.read(begun_read, 1))
+            if searched:
+                begun()
+        if log_read not in ready:
+            continue
         data = os.read(log_read, 1 << 16)
         if not data:
             break
         log = (log + data)[-_LOG_BYTES:]
     os.close(log_read)
     _, status = os.waitpid(child, 0)
+    searched = searched or bool(os.read(begun_read, 1))
+    os.close(begun_read)
     with os.fdopen(plan_fd, 'rb') as file:
         file.seek(0)
         plan = file.read().decode()
@@ -237,7 +260,7 @@ def _serve(solve: Solve, request: Request, translations: Translations) -> dict[s
         if len(translations) > _TRANSLATIONS:
             translations.popitem(last=False)
     return {'code': os.waitstatus_to_exitcode(status), 'plan': plan,
-            'log': log.decode(errors='replace'), 'reused': reused}
+            'log': log.decode(errors='replace'), 'reused': reused, 'searched': searched}
 
 
 def _die() -> None:
@@ -277,7 +300,7 @@ def main() -> None:
         buffer += data
         if buffer.endswith(b'\n'):
             request, buffer = json.loads(buffer), b''
-            reply(**_serve(solve, request, translations))
+            reply(**_serve(solve, request, translations, lambda: reply(searching=True)))
 
 
 if __name__ == '__main__':

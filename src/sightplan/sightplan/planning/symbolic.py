@@ -61,6 +61,10 @@ _TIMERS = (-signal.SIGPROF, -signal.SIGALRM)
 _FAST_DOWNWARD = 'fast-downward'
 _BAD_SEARCH = 33  # exit code of Fast Downward for a search that it cannot read
 _UNREADABLE = 'cannot be used'
+_SLOW_TRANSLATION = 21  # exit code of Fast Downward: out of time before the search
+_NO_SEARCH = ('the time limit passed while the task was instantiated, before any search, which '
+              'says nothing about the plan that was asked for; raise planner_timeout_s, or give '
+              'the parameters of actions types')
 _START_TIMEOUT_S = 60.0
 _TINY_DOMAIN = """\
 (define (domain tiny) (:requirements :strips :typing) (:types thing)
@@ -187,7 +191,7 @@ class FastDownwardPlanner:
                         domain_pddl=task.domain_pddl, source='planning task')
         start = time.monotonic()
         if not self._lock.acquire(timeout=max(timeout_s, 0.0)):
-            return PlanningResult(PlanningStatus.TIMEOUT, seconds=time.monotonic() - start,
+            return PlanningResult(PlanningStatus.CRASHED, seconds=time.monotonic() - start,
                                   message=f'the planner was busy for {timeout_s:g} s')
         try:
             if task in self._cache:
@@ -257,6 +261,8 @@ class FastDownwardPlanner:
             worker.kill()
             with contextlib.suppress(PlannerError):
                 self._get_worker()  # a new one loads while the caller goes on
+            if not worker.searching:
+                return PlanningResult(PlanningStatus.CRASHED, message=_NO_SEARCH)
             return PlanningResult(PlanningStatus.TIMEOUT, message='killed at the time limit')
         except PlannerError as error:
             worker.kill()
@@ -282,8 +288,7 @@ def _model(domain_pddl: str, objects: tuple[tuple[str, str], ...]) -> Instantiat
 @functools.lru_cache(maxsize=64)
 def _changeable(model: InstantiatedModel) -> State:
     """The atoms that some action can make true."""
-    return frozenset(atom for action in model.actions
-                     for atom, value, _ in model.ground(action).effects if value)
+    return model.added_atoms()
 
 
 def _judge(reply: dict[str, Any], problem: Problem) -> PlanningResult:
@@ -295,12 +300,13 @@ def _judge(reply: dict[str, Any], problem: Problem) -> PlanningResult:
     if code == 12:
         return PlanningResult(PlanningStatus.UNSOLVABLE,
                               message='the search space was exhausted without a plan')
-    if code in (21, 23, *_TIMERS):
-        return PlanningResult(PlanningStatus.TIMEOUT, message=last_lines)
-
     def crashed(message: str) -> PlanningResult:
         return PlanningResult(PlanningStatus.CRASHED, message=message)
 
+    if code == _SLOW_TRANSLATION or (code in _TIMERS and not reply['searched']):
+        return crashed(_NO_SEARCH)
+    if code in (23, *_TIMERS):
+        return PlanningResult(PlanningStatus.TIMEOUT, message=last_lines)
     if code in (20, 22, 24):
         return crashed(f'out of memory\n{last_lines}')
     if code != 0:
@@ -335,6 +341,8 @@ class _Worker:
         except OSError as error:
             raise PlannerError(f'the planner could not be started: {error}') from error
         self._owner = os.getpid()
+        self.searching = False
+        """Whether the task that was asked about last is instantiated, and its search has begun."""
         self._ready = False
         self._buffer = b''
         self._finalizer = weakref.finalize(self, _kill_group, self._process, self._owner)
@@ -383,11 +391,16 @@ class _Worker:
             PlannerError: the worker died.
         """
         assert self._process.stdin is not None
+        self.searching = False
         try:
             self._process.stdin.write(json.dumps(request).encode() + b'\n')
         except OSError as error:
             raise PlannerError(f'the worker died: {error}') from error
-        return self._read(deadline)
+        reply = self._read(deadline)
+        if 'code' not in reply:  # the search begins
+            self.searching = True
+            reply = self._read(deadline)
+        return reply
 
     def _read(self, deadline: float) -> dict[str, Any]:
         assert self._process.stdout is not None

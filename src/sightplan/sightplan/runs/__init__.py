@@ -36,7 +36,15 @@ from sightplan.runs.suite import (
     suite_names,
     suite_reference,
 )
-from sightplan.runs.summary import canonical_summary, measures_of, suite_of_run, summarise
+from sightplan.runs.summary import (
+    canonical_summary,
+    measures_of,
+    replies_read,
+    suite_of_run,
+    summarise,
+    why_unscored,
+    why_useless,
+)
 from sightplan.runs.work import Item, Line, Plan, Progress, Work
 from sightplan.runs.worlds import make_world, world_identity, world_names
 
@@ -45,7 +53,8 @@ __all__ = [
     'RunSettings', 'Suite', 'Unread', 'Walked', 'Work', 'answering_prompt', 'asks_for_reasons',
     'canonical_summary', 'default_out', 'episode_scorer', 'identity', 'load_suite',
     'make_planner', 'make_work', 'make_world', 'measures_of', 'ordered', 'problems_sha256',
-    'read_suite', 'resolved_backend_options', 'run', 'select_problems', 'session', 'specify',
-    'suite_folders', 'suite_for', 'suite_names', 'suite_of', 'suite_of_run', 'suite_reference',
-    'summarise', 'walk', 'world_identity', 'world_names', 'write_summary',
+    'read_suite', 'replies_read', 'resolved_backend_options', 'run', 'select_problems', 'session',
+    'specify', 'suite_folders', 'suite_for', 'suite_names', 'suite_of', 'suite_of_run',
+    'suite_reference', 'summarise', 'walk', 'why_unscored', 'why_useless', 'world_identity',
+    'world_names', 'write_summary',
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,14 +14,16 @@ from sightplan.metrics.canonical import canonical
 from sightplan.metrics.episodes import EPISODE_MEASURES
 from sightplan.metrics.failures import without_truth
 from sightplan.metrics.measures import Measure, aggregates, scored, solved_of
-from sightplan.model import InputError, Usage
+from sightplan.model import InputError, ProposalStatus, Usage
 from sightplan.runs.suite import EPISODES, SAMPLES, Suite, load_suite
 
 _ABSENT = ('episodes', 'solved', 'success_rate', 'interval95', 'sem', 'predicate_accuracy',
            'questions')
 """Keys that every summary has, null where a suite has no such thing."""
 _SAMPLE = 'sample'
-_INCIDENTAL = ('seconds', 'seconds_per_episode', 'stage_seconds', 'usage')
+_INCIDENTAL = ('seconds', 'seconds_per_episode', 'stage_seconds', 'usage', 'reasons')
+_MOST_REASONS = 5
+"""Most reasons that a summary names: the most frequent ones."""
 
 
 def measures_of(suite: Suite | None, kind: str = EPISODES) -> tuple[Measure, ...]:
@@ -69,6 +72,8 @@ def summarise(lines: Sequence[Mapping[str, Any]], suite: Suite | None,
     Returns:
         plain JSON data: ``items`` (all lines), ``scored``, ``errors`` (ended in an error of the
         machinery: not scored), ``cancelled``, ``unread`` (replies that could not be read),
+        ``reasons`` (of ``errors`` and of ``unread``: the most frequent ones, each with its count),
+        ``replies`` (how many a model gave in scored lines, and how many were ``read``),
         ``measures`` (name to ``value``, ``interval95``, ``n``, ``clusters``), ``usage``,
         ``seconds``; ``episodes``, ``solved``, ``success_rate``, ``interval95`` (Wilson), ``sem``,
         ``predicate_accuracy`` and ``questions``, null where a suite has no such thing; of episodes
@@ -83,6 +88,10 @@ def summarise(lines: Sequence[Mapping[str, Any]], suite: Suite | None,
         'items': len(lines), **dict.fromkeys(_ABSENT), 'scored': len(known),
         'errors': len(lines) - len(known) - cancelled - without, 'cancelled': cancelled,
         'unread': sum(bool(line.get('unread')) for line in lines),
+        'reasons': {'errors': _most_frequent(why_unscored(line) for line in lines if not (
+            scored(line) or without_truth(line) or line.get('stop') == 'cancelled')),
+            'unread': _most_frequent(str(line['unread']) for line in lines if line.get('unread'))},
+        'replies': dict(zip(('read', 'all'), replies_read(lines), strict=True)),
         'measures': aggregates(lines, measures_of(suite, kind)), 'usage': _usage(lines),
         'seconds': sum(line['seconds'] for line in lines)}
     if kind == EPISODES:
@@ -93,6 +102,64 @@ def summarise(lines: Sequence[Mapping[str, Any]], suite: Suite | None,
                        interval95=list(found.interval))
     own = getattr(suite.module('scoring'), 'summarise', None) if suite is not None else None
     return {**summary, **(own(lines) if own is not None else {})}
+
+
+def replies_read(lines: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
+    """How many replies in scored lines could be read, and how many there are.
+
+    A sample has one; an episode has its answers to questions and its proposals.
+    """
+    read = every = 0
+    for line in lines:
+        if not scored(line):
+            continue
+        if line.get('kind') == _SAMPLE:
+            asked, unread = 1, int(bool(line.get('unread')))
+        else:
+            counts = [entry for table in line.get('predicates', {}).values()
+                      for entry in table.values()]
+            proposals = line.get('proposals', {})
+            asked = sum(entry['asked'] for entry in counts) + sum(proposals.values())
+            unread = (sum(entry['unparsed'] for entry in counts)
+                      + proposals.get(ProposalStatus.UNPARSED.value, 0))
+        read, every = read + asked - unread, every + asked
+    return read, every
+
+
+def why_useless(summary: Mapping[str, Any]) -> str:
+    """Why the scores of a run that is over say nothing; '' if they may say something.
+
+    Args:
+        summary: see ``summarise``.
+    """
+    what = 'sample' if summary['episodes'] is None else 'episode'
+    if not summary['scored']:
+        if summary.get('without_truth'):
+            return ''
+        return f'not one {what} could be scored' + _because(summary['reasons']['errors'])
+    replies = summary['replies']
+    if replies['all'] and not replies['read']:
+        return (f'not one of {replies["all"]} replies could be read'
+                + _because(summary['reasons']['unread']))
+    return ''
+
+
+def counted_reasons(reasons: Mapping[str, int]) -> str:
+    """Reasons with their counts, for people; '' for none."""
+    return '; '.join(f'{count} x {why}' for why, count in reasons.items())
+
+
+def why_unscored(line: Mapping[str, Any]) -> str:
+    """Why a line is not scored, for people."""
+    return str(line.get('error') or line.get('message') or 'no reason is known')
+
+
+def _because(reasons: Mapping[str, int]) -> str:
+    return f': {counted_reasons(reasons)}' if reasons else ''
+
+
+def _most_frequent(reasons: Iterable[str]) -> dict[str, int]:
+    return dict(Counter(reasons).most_common(_MOST_REASONS))
 
 
 def canonical_summary(lines: Sequence[Mapping[str, Any]], suite: Suite | None) -> dict[str, Any]:

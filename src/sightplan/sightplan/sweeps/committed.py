@@ -17,7 +17,7 @@ from sightplan.model import InputError, Usage
 from sightplan.model.json_text import load_json
 from sightplan.records import RunStore
 from sightplan.records.description import write_json
-from sightplan.runs import canonical_summary, ordered, specify
+from sightplan.runs import canonical_summary, ordered, replies_read, specify, why_unscored
 from sightplan.sweeps.cells import Cell, Sweep, slug
 
 METRICS = 'metrics.json'
@@ -33,6 +33,7 @@ class _Entry(NamedTuple):
     solved: bool | None
     error: str
     usage: Usage | None
+    replies: tuple[int, int]
 
 
 @dataclass
@@ -96,9 +97,8 @@ class Committed:
 
 
 def _entry(line: Mapping[str, Any]) -> _Entry:
-    error = line.get('error') or line.get('message') or 'no reason is known'
-    return _Entry(line['id'], measures.scored(line), measures.solved(line), str(error),
-                  Usage(**line['usage']) if line.get('usage') else None)
+    return _Entry(line['id'], measures.scored(line), measures.solved(line), why_unscored(line),
+                  Usage(**line['usage']) if line.get('usage') else None, replies_read([line]))
 
 
 def total(usages: Sequence[Usage | None]) -> Usage | None:
@@ -145,6 +145,19 @@ def unscored(runs: Sequence[Committed]) -> list[dict[str, Any]]:
     """Committed items that could not be scored: ``cell``, ``error`` and their ``episodes``."""
     return [{'cell': run.folder.name, 'episodes': items, 'error': error}
             for run in runs for error, items in by_error(run.errors).items()]
+
+
+def unread(runs: Sequence[Committed]) -> list[dict[str, Any]]:
+    """Runs of which not one reply could be read: ``cell`` and ``error``."""
+    found = []
+    for run in runs:
+        read, every = (sum(numbers) for numbers in zip(
+            *(entry.replies for entry in run.entries), strict=True)) if run.entries else (0, 0)
+        if every and not read:
+            found.append({'cell': run.folder.name, 'error': (
+                f'not one of {every} replies could be read (see "unread" in summary.json, and '
+                f'sightplan report)')})
+    return found
 
 
 def by_error(errors: dict[str, str]) -> dict[str, list[str]]:

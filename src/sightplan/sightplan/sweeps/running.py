@@ -39,6 +39,7 @@ from sightplan.sweeps.committed import (
     read_committed,
     status,
     total,
+    unread,
     unscored,
     write_index,
     write_metrics,
@@ -166,7 +167,7 @@ def run_sweep(sweep: Sweep, out: Path, options: Options | None = None,
             stages.close()
         runs = read_committed(sweep, out)
         found = counts(sweep, out, runs)
-        failures += unscored(runs)
+        failures += [*unscored(runs), *unread(runs)]
         failures += [item for item in damaged(sweep, out) if not any(
             item['cell'] == there.get('cell') and item['error'] in there['error']
             for there in failures)]
