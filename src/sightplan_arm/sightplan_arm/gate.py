@@ -35,19 +35,23 @@ measured_velocity  a joint was measured too fast                           latch
 measured_workspace a checked frame was measured outside the box            latches  latches
 measured_contact   two bodies were measured to overlap                     latches  latches
 tracking           the arm is not where the motion has it                  -        latches
-unexpected_motion  the arm moves although nothing is commanded             latches  -
+unexpected_motion  the arm moves, or has moved, with nothing commanded     latches  -
 stop_request       a person or a program asked for a stop                  latches  latches
 watcher            the watcher stopped the arm while the gate was silent   latches  latches
 ================== ======================================================= ======== ========
 
 *Refuses*: ``ArmStoppedError``, and nothing else changes. *Holds*: the arm brakes at once, the
 state becomes HOLDING. A skill under way counts as one motion: between two of its motions it is
-held, too. *Latches*: the arm brakes at once if it moves, the state becomes STOPPED. While it is
+held, too. *Latches*: the arm brakes at once, the state becomes STOPPED. An arm that stands is told
+to stay where it is measured, for it may stand only because something keeps it from going on, or
+because its drives are off: with that command its controller drops the motion. It is told so again
+with every stop, when it is re-armed, and when it is measured to stand elsewhere. While it is
 held or stopped, commands are refused with the cause that began it. A motion that is *guarded* ends
 where something is in its way, before ``tracking`` would latch: the arm goes back to where it was
 kept, and ``follow`` says so; all else holds as for any motion. Braking is the one motion that is
 let through in every state, for it only slows down; an arm that is measured to move on after it
-is braked again until it stands. The gripper keeps what it does: dropping a thing is worse than
+is braked again until it stands. Reported velocities are checked against the positions
+(``sightplan_arm.checked_arm``). The gripper keeps what it does: dropping a thing is worse than
 holding it.
 
 Bodies are all links, hand and fingers, what is held, the table, the sides of the workspace box,
@@ -77,6 +81,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sightplan.model import InputError, check_settings
+from sightplan_arm.checked_arm import CheckedArm
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.gate_status import (
     CAUSES,
@@ -114,6 +119,12 @@ OPENED_M = 0.003
 _GIVING_WAY = 0.2  # part of the greatest velocities and accelerations
 AGAIN_S = 0.05
 """An arm that does not brake is told again at most so often [s]."""
+
+HELD_AGAIN = 2
+"""An arm that is measured to stand elsewhere than it was told is told so often to stay there.
+
+It counts anew when the arm has stayed, or a stop is asked for. An arm that moves because it is
+told where it is measured, as with a wrong encoder, is so not led away step by step."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +211,8 @@ class Gate:
                  wall: Callable[[], float] | None = None) -> None:
         self.settings = settings or GateSettings()
         check_settings(self.settings)
-        self._arm, self._robot, self._kinematics = arm, robot, kinematics
+        self._arm = CheckedArm(arm, robot.arm.joints)
+        self._robot, self._kinematics = robot, kinematics
         self.limits = Limits(robot, kinematics, self.settings.max_points,
                              self.settings.max_duration_s)
         self._image_age_s, self._clock, self._wall = image_age_s, clock, wall or clock
@@ -215,6 +227,9 @@ class Gate:
         self._ids = itertools.count(1)
         self._braking = _NEVER
         self._braked_s = -math.inf  # when the arm was last told to brake, on the wall's clock
+        self._stays_at: Vector | None = None  # where the arm was told to stay; None: it was not
+        self._held_again = 0  # how often it was told anew, because it stood elsewhere
+        self._at_rest: Vector | None = None  # where the arm stood when nothing was commanded
         self._resting = False  # whether the arm has yet to come to rest after a stop
         self._stood_since_s: float | None = None  # stamp of the first measurement at rest
         self._unbraked = False  # whether the arm did not take the last command to brake
@@ -525,6 +540,8 @@ class Gate:
                 self._state = GateState.REARMED
                 self._message = f're-armed by {who} after: {self._message}'
                 self._cause, self._others_may, self._moved_since_s = '', False, None
+                self._held_again, self._at_rest = 0, None
+                self._brake(None)  # a controller may have missed what it was told before
         self._notifier.wake()
 
     def new_episode(self) -> None:
@@ -562,7 +579,7 @@ class Gate:
                     self._state, self._cause, self._message = state, '', ''
                     self._others_may = state is GateState.REARMED
                     self._epoch += 1
-                    self._shown = self._moved_since_s = None
+                    self._shown = self._moved_since_s = self._at_rest = None
                     self._braking = _NEVER
                     break
             if self._clock() > deadline:
@@ -607,6 +624,10 @@ class Gate:
                 self._look()
                 self._still_held()
         self._notifier.wake()
+
+    def distrusted(self) -> tuple[str, ...]:
+        """Names of the joints whose reported velocities do not fit their positions."""
+        return self._arm.distrusted()
 
     def checks(self) -> dict[str, bool]:
         """What is checked of motions, and whether it is."""
@@ -755,6 +776,7 @@ class Gate:
     def _send(self, command: Callable[[], None], motion: _Motion) -> None:
         """Send a command. The lock is held, and everything was checked under it."""
         self._motion, self._moved_since_s, self._braking = motion, None, _NEVER
+        self._at_rest = None
         self._clock_seen = (motion.start_s, self._clock())
         try:
             command()
@@ -881,15 +903,29 @@ class Gate:
                     ) > motion.guard_rad:
                 self._give_way(motion, state)
             return
-        # Nothing is commanded: the arm must stand, once it has had the time for it.
+        # Nothing is commanded: the arm must stand where it is, once it has had the time for it.
         fastest = float(np.abs(state.velocities).max())
-        if fastest <= settings.still_rad_s or self._brakes_at(state.stamp_s):
+        still, braking = fastest <= settings.still_rad_s, self._brakes_at(state.stamp_s)
+        if braking:
+            self._at_rest = None
+        elif self._at_rest is None and still:
+            self._at_rest = state.positions
+        away = (0.0 if self._at_rest is None
+                else float(np.abs(state.positions - self._at_rest).max()))
+        if braking or (still and away <= 2.0 * self._robot.safety.start_tolerance_rad):
             self._moved_since_s = None
         elif self._moved_since_s is None:
             self._moved_since_s = state.stamp_s
         elif state.stamp_s - self._moved_since_s > 0.25 * settings.settle_s:
-            raise ArmStoppedError('unexpected_motion', f'the arm moves with {fastest:.2f} rad/s '
-                                  'although nothing is commanded')
+            raise ArmStoppedError(
+                'unexpected_motion', (f'the arm is {away:.3f} rad from where it came to rest'
+                                      if still else f'the arm moves with {fastest:.2f} rad/s')
+                + ' although nothing is commanded' + self._misreported())
+
+    def _misreported(self) -> str:
+        """Which reported velocities are not believed, to be added to a message; '': all are."""
+        names = ', '.join(self._arm.distrusted())
+        return names and f' (the velocities that the driver reports of {names} do not fit)'
 
     def _give_way(self, motion: _Motion, state: JointState) -> None:
         """Have the arm stay where it is, for something is in its way. The lock is held."""
@@ -935,9 +971,8 @@ class Gate:
         state = GateState.STOPPED if error.latched else GateState.HOLDING
         if self._state is GateState.STOPPED or (
                 not error.latched and self._state is not GateState.ARMED):
-            measured = self._arm.state()
-            if error.latched and measured is not None:
-                self._brake_again(measured, 0.0)
+            if error.latched:
+                self._brake_once_more(error)
             return  # what stands is as strict
         self._resting, self._stood_since_s = True, None
         (log.error if error.latched else log.warning)('%s: %s', error.cause, error)
@@ -947,21 +982,62 @@ class Gate:
             if motion is not None:
                 motion.error = error
             self._brake(motion)
+        else:
+            self._brake_once_more(error)
         self._changed.notify_all()
 
-    def _see_to_rest(self, state: JointState) -> None:
-        """Brake an arm again that moves on. The lock is held.
+    def _brake_once_more(self, error: ArmStoppedError) -> None:
+        """Brake for another stop, or have an arm that stands stay there. The lock is held."""
+        state = self._arm.state()
+        if state is None:
+            return
+        if not self._stands(state):
+            self._brake_again(state, 0.0)
+        elif (error.cause != 'command_failed'  # for that would follow what is sent here
+              and self._clock() - self._braked_s >= AGAIN_S):
+            self._held_again = 0
+            self._brake(None)
 
-        Once it has stood for a while, a person may move it by hand.
+    def _see_to_rest(self, state: JointState) -> None:
+        """Brake an arm again that moves on, and have it stay where it stands. The lock is held.
+
+        Once it has stood for a while, a person may move it by hand: it then stays where it is
+        left.
         """
         if not self._stands(state):
             self._stood_since_s = None
             if self._resting:
                 self._brake_again(state, self.settings.tracking_delay_s)
-        elif self._stood_since_s is None or state.stamp_s < self._stood_since_s:
+            return
+        if self._stood_since_s is None or state.stamp_s < self._stood_since_s:
             self._stood_since_s = state.stamp_s
-        elif state.stamp_s - self._stood_since_s > self.settings.settle_s:
+        stood_s = state.stamp_s - self._stood_since_s
+        if stood_s >= self.settings.tracking_delay_s:
+            self._have_it_stay(state)
+        if stood_s > self.settings.settle_s:
             self._resting = False
+
+    def _have_it_stay(self, state: JointState) -> None:
+        """Tell an arm that stands elsewhere than it was told to stay there. The lock is held.
+
+        Else it would go on when nothing is in its way any more, or its drives are on again.
+        """
+        if not _finite(state) or self._brakes_at(state.stamp_s):
+            return
+        if self._stays_at is None:  # nobody took the command
+            if self._clock() - self._braked_s >= self.settings.settle_s:
+                self._brake(None)
+            return
+        away = float(np.abs(state.positions - self._stays_at).max())
+        if away <= 0.5 * self._robot.safety.start_tolerance_rad:
+            if self._stood_since_s is not None and (
+                    state.stamp_s - self._stood_since_s > self.settings.settle_s):
+                self._held_again = 0
+        elif self._held_again < HELD_AGAIN and self._clock() - self._braked_s >= AGAIN_S:
+            self._held_again += 1
+            log.warning('the arm stands %.3f rad from where it was told to stay: it is to stay '
+                        'where it is', away)
+            self._brake(None)
 
     def _brake_again(self, state: JointState, delay_s: float) -> None:
         """Brake an arm that still moves although it was told not to. The lock is held.
@@ -980,26 +1056,34 @@ class Gate:
                 and not self.settings.dry_run and not self._stands(state)):
             log.error('the arm moves although it is to stand: it is braked again')
             self._braking = _NEVER
-            self._brake(self._motion if over else None)
+            self._brake(None)  # from where it is, wherever the motion has it by now
 
     def _brake(self, motion: _Motion | None) -> None:
-        """Send the arm to rest, unless it stands. The lock is held."""
+        """Send the arm to rest; one that stands is told to stay there. The lock is held."""
         now_s = self._arm.now_s()
         here = self._moving_from(motion, now_s)
         if self.settings.dry_run or here is None or self._brakes_at(now_s):
             return
-        arm = self._robot.arm
-        trajectory = stopping(here[0], np.clip(here[1], -arm.max_velocity, arm.max_velocity),
-                              arm.stop_acceleration, arm.lower, arm.upper)
-        self._braked_s = self._clock()
-        self._braking = _Braking(now_s, now_s + trajectory.duration_s,
-                                 self._braked_s + self.settings.settle_s,
-                                 trajectory)
+        arm, (where, speed) = self._robot.arm, here
+        self._braked_s, self._braking = self._clock(), _NEVER
+        state = self._arm.state()
+        stays = state is not None and self._stands(state) and not speed.any()
+        if stays:  # also where a joint is outside its limits: it is not driven
+            trajectory = stopping(where, speed, arm.stop_acceleration)
+        else:
+            trajectory = stopping(where, np.clip(speed, -arm.max_velocity, arm.max_velocity),
+                                  arm.stop_acceleration, arm.lower, arm.upper)
+            self._braking = _Braking(now_s, now_s + trajectory.duration_s,
+                                     self._braked_s + self.settings.settle_s, trajectory)
         try:
             self._arm.command(trajectory)
             self._unbraked = False
+            self._stays_at = trajectory.positions[-1]
         except Exception as error:
-            self._braking = _NEVER
+            self._braking, self._stays_at = _NEVER, None
+            if self._motion is None and stays:
+                log.info('the arm, which stands, did not take the command to stay: %s', error)
+                return  # nothing is under way that this would have ended; see _have_it_stay
             failed = ArmStoppedError(
                 'command_failed', f'{self._message}; AND THE ARM DID NOT TAKE THE COMMAND TO '
                 f'BRAKE ({error}): use its own emergency stop', latched=True)
@@ -1011,29 +1095,44 @@ class Gate:
                 log.critical('%s', failed)
 
     def _moving_from(self, motion: _Motion | None, now_s: float) -> tuple[Vector, Vector] | None:
-        """Position and velocity (N,) from which to brake; None: the arm stands. Both are finite.
+        """Position and velocity (N,) from which to brake; None: nobody knows. Both are finite.
 
         An arm that follows a motion is braked from where it is told to be, so that nothing
-        jerks, and whatever is measured of it. Otherwise it is braked from the newest sound
-        measurement; velocities that it cannot have are taken for none, so that an arm at rest
-        whose sensor lies is held where it is and not thrown.
+        jerks, and whatever is measured of it. Otherwise, and where it stands although it is told
+        to move, it is braked from the newest sound measurement; velocities that it cannot have
+        are taken for none, so that an arm at rest whose sensor lies is held where it is and not
+        thrown.
         """
         state = self._arm.state()
         known = state is not None and _finite(state)
         if motion is not None and motion.trajectory is not None and motion.timed:
             commanded = sample(motion.trajectory, now_s - motion.start_s)[:2]
-            if state is None or not known or off_track(
+            if state is None or not known:
+                return commanded
+            if not self._is_kept(state, motion.trajectory, motion.start_s) and off_track(
                     state, motion.start_s, motion.trajectory, self.settings.tracking_delay_s,
                     ) <= self._robot.safety.tracking_tolerance_rad:
                 return commanded
-        if state is None or (known and self._stands(state)):
+        if state is None:
             return None
         if not known:
             state = self._sound
             return None if state is None else (state.positions, 0.0 * state.positions)
+        if self._stands(state):
+            fresh = self._arm.state_age_s() <= self._robot.safety.state_timeout_s
+            return (state.positions, 0.0 * state.positions) if fresh else None
+        speed = self._arm.moves_with(state)
         fastest = (1.0 + self.settings.velocity_slack) * self._robot.arm.max_velocity
-        believed = (np.abs(state.velocities) <= fastest).all()
-        return state.positions, state.velocities if believed else 0.0 * state.velocities
+        believed = (np.abs(speed) <= fastest).all()
+        return state.positions, speed if believed else 0.0 * speed
+
+    def _is_kept(self, state: JointState, trajectory: JointTrajectory, start_s: float) -> bool:
+        """Whether an arm stands that is to move, or elsewhere than it is to stand."""
+        where, speed, _ = sample(trajectory, state.stamp_s - start_s)
+        return self._stands(state) and bool(
+            (np.abs(speed) > self.settings.still_rad_s).any()
+            or (np.abs(state.positions - where)
+                > 0.5 * self._robot.safety.start_tolerance_rad).any())
 
     def _brakes_at(self, time_s: float) -> bool:
         """Whether the arm brakes at a time of its clock, which may have been set back since."""

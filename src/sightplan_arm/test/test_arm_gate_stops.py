@@ -80,13 +80,14 @@ def test_nothing_moves_after_a_latched_stop_until_it_is_released(panda, panda_ki
         for _ in range(3):
             arm.wait(0.1)
             gate.tick()
-        assert len(arm.sent) == sent
+        assert all(np.array_equal(one.trajectory.positions, [where] * 2)
+                   for one in arm.sent[sent:]), 'it was told to stay where it is, and no more'
         assert np.array_equal(arm.posture, where)
         assert arm.opening_m == opening
         assert gate.status().state is GateState.REARMED
     assert halfway > 0.5 * TRIALS
     braked = [s for s in arm.sent if not np.array_equal(s.trajectory.positions, go.positions)]
-    assert len(braked) == halfway
+    assert len(braked) >= TRIALS
     assert all(brakes(s.trajectory, panda) for s in braked)
 
 
