@@ -116,6 +116,9 @@ EMPTY_M = 0.0012
 OPENED_M = 0.003
 """Fingers that have opened by so much no longer hold what they held [m]."""
 
+WIDER, WIDER_M = 1.2, 0.005
+"""Fingers hold a thing that is wider than it was seen by no more than this part, and this [m]."""
+
 _GIVING_WAY = 0.2  # part of the greatest velocities and accelerations
 AGAIN_S = 0.05
 """An arm that does not brake is told again at most so often [s]."""
@@ -386,7 +389,7 @@ class Gate:
             what: it is, for the operator.
             takes: what the fingers close around and that will move with the hand, in the table's
                 frame; None: nothing. It counts as held until they have opened, unless they close
-                to nothing.
+                to nothing, or are stopped on the way and stand farther apart than it is wide.
 
         Returns:
             The distance reached [m]; in a dry run what was asked for.
@@ -412,10 +415,12 @@ class Gate:
             self._admit(epoch)
             held = None if takes is None else self._in_hand(takes)
             motion = _Motion(what, self._arm.now_s())
-            self._send(lambda: self._arm.grip(opening_m, force_n), motion)
             fingers = Fingers(motion.start_s, float(opening_m), gripper.settle_s)
-            if held is not None:  # whatever happens from here on
+            if held is not None:  # whatever happens from here on, also if the command fails
                 self._held, self._closing = (held, None), fingers
+            else:
+                self._end_of_closing()
+            self._send(lambda: self._arm.grip(opening_m, force_n), motion)
         self._notifier.wake()
         self._watch_over(motion, lambda: fingers.settled(self._arm))
         with self._lock:
@@ -441,30 +446,40 @@ class Gate:
         return dataclasses.replace(thing, pose=inverse(tip) @ thing.pose)
 
     def _still_held(self) -> Solid | None:
-        """What is in the hand, unless the fingers have opened since. The lock is held.
+        """What is in the hand, unless the fingers have opened since, or closed. The lock is held.
 
         How far they are apart around it is noted when they stand, also after the grip was broken
-        off: they still do what they were told.
+        off: they still do what they were told, if their drives are on.
         """
-        if self._held is None:
-            return None
+        if self._held is None or self.settings.dry_run:
+            return self._held and self._held[0]
         thing, opening_m = self._held
-        if self.settings.dry_run:
-            return thing
+        state = self._arm.state()
         if opening_m is None:
             assert self._closing is not None
             if not self._closing.settled(self._arm):
                 return thing
             opening_m = self._closing.opening_m
-            self._held, self._closing = (thing, opening_m), None
-            if opening_m < EMPTY_M:
+            self._held = thing, opening_m
+            if self._closing.broken_off and opening_m > self._widest_m(thing):
                 self._held = None
-                return None
-        state = self._arm.state()
-        if state is not None and state.opening_m > opening_m + OPENED_M:
+            self._closing = None
+        if opening_m < EMPTY_M or (state is not None and (
+                state.opening_m < EMPTY_M or state.opening_m > opening_m + OPENED_M)):
             self._held = None
-            return None
-        return thing
+        return self._held and self._held[0]
+
+    def _end_of_closing(self) -> None:
+        """Note how far fingers are apart that are told something else while they close."""
+        if self._still_held() is not None and self._closing is not None:
+            state, (thing, _) = self._arm.state(), self._held or (None, None)
+            if state is not None and thing is not None:
+                self._held, self._closing = (thing, state.opening_m), None
+
+    def _widest_m(self, thing: Solid) -> float:
+        """Fingers that are farther apart do not hold a thing, whose extents are estimates [m]."""
+        width_m = float(np.abs(thing.pose[1, :3]) @ thing.size_m)  # along y, as fingers open
+        return min(WIDER * width_m + WIDER_M, self._robot.gripper.open_m - OPENED_M)
 
     def _as_it_is(self, around: Around) -> Around:
         """What is around, with what is in the hand and how far the fingers are apart."""
@@ -968,6 +983,8 @@ class Gate:
     def _break(self, error: ArmStoppedError) -> None:
         """Hold or stop, and brake. The lock is held."""
         self._stops += error.latched
+        if self._closing is not None:
+            self._closing.broken_off = True
         state = GateState.STOPPED if error.latched else GateState.HOLDING
         if self._state is GateState.STOPPED or (
                 not error.latched and self._state is not GateState.ARMED):

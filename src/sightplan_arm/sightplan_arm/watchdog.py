@@ -57,7 +57,12 @@ def off_track(state: JointState, start_s: float, trajectory: JointTrajectory, de
 
 
 class Fingers:
-    """Whether fingers have come to rest, from their measurements."""
+    """Whether fingers have come to rest, from their measurements.
+
+    Attributes:
+        opening_m: how far they were apart when they were last looked at; NaN before.
+        broken_off: whether the arm was held or stopped meanwhile.
+    """
 
     _STILL_S = 0.1
     _STILL_M = 2e-4
@@ -67,7 +72,7 @@ class Fingers:
     def __init__(self, start_s: float, goal_m: float, settle_s: float) -> None:
         self._start_s, self._goal_m, self._settle_s = start_s, goal_m, settle_s
         self._seen: list[tuple[float, float]] = []
-        self.opening_m = math.nan
+        self.opening_m, self.broken_off = math.nan, False
 
     def settled(self, arm: Arm) -> bool:
         """Whether they stand: at the goal, or elsewhere on the way there; or time is over.

@@ -2,7 +2,9 @@
 
 The gate's own thread beats. When no beat has come for ``safety.heartbeat_timeout_s`` and the arm
 moves, or nobody knows whether it does, the arm is braked and then locked by its driver's own
-means. A gate that was only late, and is heard again before ``LATCH_S``, has to hold the arm itself
+means. So is an arm that stands although the gate last said that a motion is under way: something
+keeps it from going on, and it would do so when it is free. Reported velocities are checked
+against the positions (``sightplan_arm.checked_arm``). A gate that was only late, and is heard again before ``LATCH_S``, has to hold the arm itself
 (cause ``gate_late``), and the lock is opened; else the stop is latched until a person re-arms. An
 arm at rest is only looked at: a gate that ends at rest stops nothing.
 
@@ -24,6 +26,7 @@ from typing import Protocol
 
 import numpy as np
 
+from sightplan_arm.checked_arm import CheckedArm
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.gate_status import GateState
 from sightplan_arm.hardware import Arm, ArmStoppedError, JointState, JointTrajectory, Vector
@@ -58,6 +61,9 @@ It got the command late, if at all, and would be thrown back there."""
 
 LOCK_BY_S = 0.4
 """So long after the first braking the arm is locked, whether or not it stands [s]."""
+
+ELSEWHERE_RAD = 0.005
+"""A braked arm that stands farther from where it was to stop is told to stay where it stands."""
 
 AGAIN_S = 0.5
 """A lock that was not confirmed is asked for again after this time [s]."""
@@ -118,7 +124,8 @@ class Watcher:
                  keep: Callable[[str], None] = lambda message: None,
                  reach: Callable[[], str] = lambda: '',
                  clock: Callable[[], float] = time.monotonic) -> None:
-        self._robot, self._arm, self._driver = robot, arm, lock
+        self._robot, self._driver = robot, lock
+        self._arm = CheckedArm(arm, robot.arm.joints)
         self._keep, self._reach, self._clock = keep, reach, clock
         self._lock = threading.RLock()
         self._state, self._message = GateState.REARMED, ''
@@ -131,6 +138,7 @@ class Watcher:
         self._lock_asked_s = -math.inf
         self._braked_s: float | None = None  # when the arm was braked, while the gate is late
         self._gate_state: GateState | None = None
+        self._gate_moves = False  # whether a motion was under way when the gate last said so
         self._unkept = ''  # why the stop is not kept yet
         self._keep_asked_s = -math.inf
 
@@ -139,15 +147,20 @@ class Watcher:
         with self._lock:
             self._beat_s = max(self._clock() - age_s, self._beat_s)
 
-    def gate_is(self, state: GateState) -> None:
-        """Take what the gate says about itself."""
+    def gate_is(self, state: GateState, moving: bool = False) -> None:
+        """Take what the gate says about itself: its state, and whether a motion is under way."""
         with self._lock:
-            self._gate_state = state
+            self._gate_state, self._gate_moves = state, moving
+
+    def distrusted(self) -> tuple[str, ...]:
+        """Names of the joints whose reported velocities do not fit their positions."""
+        return self._arm.distrusted()
 
     def tick(self) -> None:
         """Look after the arm. Call it every 5 ms or so."""
         with self._lock:
             now_s = self._clock()
+            self._arm.state()  # each measurement is compared with those before it
             if self._state is GateState.STOPPED:
                 self._keep_still(now_s)
                 if self._unkept and now_s - self._keep_asked_s >= KEEP_AGAIN_S:
@@ -202,6 +215,7 @@ class Watcher:
                 log.warning('re-armed after: %s', self._message)
                 self._state, self._message, self._unkept = GateState.REARMED, '', ''
                 self._beat_s = -math.inf  # the gate is to be heard anew
+                self._gate_moves = False
 
     # Inside. The lock is held.
 
@@ -216,6 +230,8 @@ class Watcher:
         if self._moving():
             self._stop(now_s, 'nobody knows whether the arm stands: no joint states come either'
                        if state is None else 'the arm moved')
+        elif self._gate_moves:
+            self._stop(now_s, 'a motion was under way, although the arm stood')
         elif now_s - self._stood_since_s > SETTLE_S:
             self._state = GateState.REARMED
             self._message = 'the safety gate is gone; the arm stands'
@@ -263,9 +279,16 @@ class Watcher:
                 and now_s - self._lock_asked_s >= AGAIN_S):
             self._lock_asked_s = now_s
             self._driver.close()
-        if now_s >= self._still_by_s and state is not None and not _stands(state):
+        if now_s < self._still_by_s or state is None:
+            return
+        if not _stands(state):
             log.error('the arm moves although it is to stand: it is braked again')
             self._brake(now_s)
+        elif self._brake_told is not None and not self._driver.is_closed():
+            _, told = self._brake_told
+            if float(np.abs(state.positions - told.positions[-1]).max()) > ELSEWHERE_RAD:
+                log.error('the arm stands elsewhere than it was to stop: it is to stay there')
+                self._brake(now_s)
 
     def _unbegun(self, state: JointState, now_s: float) -> bool:
         """Whether the arm has not begun to brake."""
@@ -280,7 +303,7 @@ class Watcher:
         self._still_by_s, self._brake_told = now_s, None
         if state is None or not np.isfinite(state.positions).all():
             return  # nothing is known to brake from
-        speeds = np.nan_to_num(state.velocities, nan=0.0, posinf=0.0, neginf=0.0)
+        speeds = np.nan_to_num(self._arm.moves_with(state), nan=0.0, posinf=0.0, neginf=0.0)
         speeds = np.clip(speeds, -arm.max_velocity, arm.max_velocity)
         here = state.positions + self._arm.state_age_s() * speeds  # it has moved on since
         trajectory = stopping(here, speeds, arm.stop_acceleration, arm.lower, arm.upper)

@@ -167,6 +167,12 @@ class OpenGate:
         self.stop_at, self.stopped, self.epoch = '', False, 0
         self.in_the_way = Counter()
         self.limits = SimpleNamespace(check=lambda trajectory, around: None)
+        self._held = None
+
+    @property
+    def held(self):
+        """What the fingers have closed around; None: they have opened since, or are closed."""
+        return None if self.arm.opening < 0.0012 else self._held
 
     def new_episode(self):
         self.episodes += 1
@@ -201,8 +207,10 @@ class OpenGate:
     def grip(self, opening_m, force_n, what, takes=None):
         self._check(what)
         self.taken += [] if takes is None else [takes]
+        before = self.arm.opening
         if not self.dry_run:
             self.arm.grip(opening_m, force_n)
+        self._held = takes or (None if self.arm.opening > before + 0.003 else self._held)
         return self.arm.opening
 
     def _check(self, what):

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_doubles import FollowingArm, WallClock, way
-from sightplan.model import InputError
+from sightplan.model import InputError, WorldError
 from sightplan_arm.bodies import BACK_M, Bodies, _Motion
 from sightplan_arm.config import BodiesConfig, ObstacleConfig, PairConfig, ShapelessConfig
 from sightplan_arm.gate import Gate
@@ -674,6 +674,60 @@ def test_a_broken_off_grip_around_nothing_holds_nothing(bench):
     for _ in range(200):
         bench.arm.wait(0.01)
         bench.gate.tick()
+    assert bench.gate.held is None
+
+
+@pytest.mark.parametrize(('halted_m', 'holds'), [(0.08, False), (0.06, False), (0.03, True)])
+def test_fingers_that_a_stop_left_halfway_hold_nothing(bench, halted_m, holds):
+    """The drives go off with the stop."""
+    def stop():
+        bench.gate.stop()
+        bench.arm.grip(halted_m, 10.0)
+    bench.arm.after(0.05, stop)
+    with pytest.raises(ArmStoppedError):
+        bench.take()
+    for _ in range(200):
+        bench.arm.wait(0.01)
+        bench.gate.tick()
+    assert (bench.gate.held is not None) is holds
+    bench.gate.rearm('a person')
+    bench.gate.new_episode()
+    assert (bench.gate.held is not None) is holds
+
+
+def test_what_is_taken_by_a_command_that_fails_counts_as_held(bench):
+    """It failed after the fingers had taken it."""
+    take = bench.arm.grip
+
+    def grip(opening_m, force_n):
+        take(opening_m, force_n)
+        raise WorldError('the reply was lost')
+    bench.arm.grip = grip
+    with pytest.raises(ArmStoppedError):
+        bench.take()
+    for _ in range(200):
+        bench.arm.wait(0.01)
+        bench.gate.tick()
+    assert bench.gate.held is not None
+
+
+def test_what_slips_out_of_fingers_that_close_is_not_held(bench):
+    bench.take()
+    assert bench.gate.held is not None
+    bench.arm.between_m = bench.arm._goal_m = 0.0
+    bench.arm.wait(1.0)
+    assert bench.gate.held is None
+
+
+def test_fingers_that_open_before_a_broken_off_grip_has_ended_hold_nothing(bench):
+    """Around a part of a thing that is wider than the hand."""
+    tip = inverse(bench.robot.table.pose) @ bench.kinematics.fk(bench.arm.posture)
+    bench.arm.between_m = 0.03
+    bench.arm.after(0.3, bench.gate.hold)
+    with pytest.raises(ArmStoppedError):
+        bench.gate.grip(0.0, 10.0, 'grasp', Solid('a bowl', tip, np.array([0.15, 0.15, 0.05])))
+    bench.gate.new_episode()
+    bench.gate.grip(0.06, 10.0, 'open a little')
     assert bench.gate.held is None
 
 

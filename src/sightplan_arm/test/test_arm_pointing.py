@@ -276,6 +276,77 @@ def test_what_is_held_stays_in_the_hand_after_a_hold_and_can_be_put_back(phase, 
     assert np.abs(bench.table.posture - ROBOT.arm.park).max() < 1e-6
 
 
+def stopped_in(table, gate, command, acts):
+    """Have a stop come while the fingers carry out a command of a kind, if they still do."""
+    grip, wait, stops = table.grip, table.wait, []
+
+    def begin(opening_m, force_n):
+        if command == ('open' if opening_m else 'close') and not stops and (
+                command == 'close' or table.held is not None):
+            stops.append('to come')
+            if not acts:
+                return
+        grip(opening_m, force_n)
+
+    def pass_time(seconds):
+        wait(seconds)
+        if stops == ['to come']:
+            stops.append('came')
+            gate.stop()
+    table.grip, table.wait = begin, pass_time
+
+
+@pytest.mark.parametrize('acts', [True, False])
+@pytest.mark.parametrize('command', ['close', 'open'])
+@pytest.mark.parametrize('action', ['grasp', 'follow'])
+def test_after_a_stop_in_a_grip_or_a_release_what_is_held_is_said_to_be_held(
+        action, command, acts):
+    """Whether the fingers still did what they were told, or their drives were off."""
+    bench = Bench(box('red', 0.0, 0.0, BAR), tries=1)
+    gate = Gate(bench.table, ROBOT, KINEMATICS)
+    skills = make_skills(ROBOT, bench.table, bench.table, gate, KINEMATICS)
+    skills.reset()
+    stopped_in(bench.table, gate, command, acts)
+
+    def act():
+        if action == 'follow':
+            skills.follow(bench.trace((0.0, 0.0), (0.1, 0.1)))
+        else:
+            skills.grasp_at(bench.on('a'))
+            skills.put_back()
+    with pytest.raises(ArmStoppedError):
+        act()
+    bench.table.wait(ROBOT.gripper.settle_s)
+    gate.tick()
+    gate.rearm('a person')
+    skills.recover()
+    assert (bench.table.held is not None) is (acts is (command == 'close'))
+    assert (skills.held is not None) is (bench.table.held is not None)
+    assert (gate.held is not None) is (bench.table.held is not None)
+    if skills.held is not None:
+        assert skills.put_back().report.cause == 'done'
+        assert bench.table.held is None and bench.bottom() == pytest.approx(0.0, abs=0.006)
+    assert skills.put_back().report.cause == 'unknown'
+    gate.close()
+
+
+def test_what_a_person_takes_out_of_the_hand_of_a_stopped_arm_is_not_put_back():
+    bench = Bench(box('red', 0.0, 0.0, BAR), box('blue', 0.2, 0.1, BAR))
+    gate = Gate(bench.table, ROBOT, KINEMATICS)
+    skills = make_skills(ROBOT, bench.table, bench.table, gate, KINEMATICS)
+    skills.reset()
+    assert skills.grasp_at(bench.on('a')).report.cause == 'done'
+    gate.stop()
+    bench.table.grip(ROBOT.gripper.open_m, 1.0)
+    bench.table.wait(0.1)
+    gate.rearm('a person')
+    skills.recover()
+    assert skills.held is None
+    assert skills.put_back().report.cause == 'unknown'
+    assert skills.grasp_at(bench.on('b')).report.cause == 'done'
+    gate.close()
+
+
 def test_a_thin_thing_in_the_hand_is_not_taken_for_closed_fingers():
     bench = Bench(box('red', 0.0, 0.0, (0.1, 0.004, 0.05)))
     assert bench.grasp().cause == 'done'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -349,6 +350,62 @@ def test_it_is_not_ready_without_joint_states_controller_or_lock():
     clock.now += 1.0
     watcher.tick()
     assert watcher.status().state is GateState.HOLDING, 'an arm never measured is no moving one'
+
+
+@pytest.mark.parametrize('freed_after_s', [0.2, 1.5, 3.0, 5.0])
+@pytest.mark.parametrize('has_lock', [True, False])
+def test_a_blocked_arm_whose_gate_dies_stays_where_it_is_when_it_is_free(freed_after_s, has_lock):
+    scene = Scene()
+    scene.watcher.gate_is(GateState.ARMED, moving=True)
+    scene.begin()
+    if not has_lock:
+        scene.lock.deaf = True
+    scene.arm.stuck = True
+    scene.pass_(0.05)
+    where, scene.gate_lives = scene.arm.posture.copy(), False
+    scene.pass_(freed_after_s)
+    scene.arm.stuck = False
+    scene.pass_(1.0)
+    assert np.array_equal(scene.arm.posture, where)
+    assert scene.state is GateState.STOPPED
+    assert len(scene.kept) == 1
+
+
+def test_an_arm_that_is_blocked_while_it_brakes_is_told_to_stay_where_it_stands():
+    scene = Scene()
+    scene.lock.deaf = True
+    scene.begin()
+    scene.gate_lives = False
+    scene.arm.on_command = lambda trajectory: setattr(scene.arm, 'stuck', True)
+    scene.pass_(LIMIT_S + 2 * (BRAKING_S + AFTER_BRAKING_S) + 4 * STEP_S)
+    where, scene.arm.on_command = scene.arm.posture.copy(), lambda trajectory: None
+    scene.arm.stuck = False
+    scene.pass_(1.0)
+    assert np.array_equal(scene.arm.posture, where)
+
+
+def test_an_arm_whose_driver_reports_no_velocities_is_stopped_when_its_gate_dies():
+    scene = Scene()
+    measure = scene.arm._measure
+
+    def without_velocities():
+        measure()
+        scene.arm._measured = dataclasses.replace(scene.arm._measured, velocities=np.zeros(7))
+    scene.arm._measure = without_velocities
+    scene.pass_(0.05)
+    scene.arm.command(way(ROBOT, ROBOT.arm.ready, ROBOT.arm.park))
+    scene.pass_(0.4)
+    scene.gate_lives = False
+    scene.pass_(LIMIT_S + 4 * STEP_S)
+    brake = scene.arm.sent[1].trajectory
+    assert brakes(brake, ROBOT)
+    assert np.abs(brake.velocities[0]).max() > 0.3
+    scene.pass_(BRAKING_S + 4 * STEP_S)
+    where = scene.arm.posture.copy()
+    scene.pass_(1.0)
+    assert np.array_equal(scene.arm.posture, where)
+    assert scene.state is GateState.STOPPED
+    assert scene.watcher.distrusted()
 
 
 @pytest.mark.parametrize('moment_s', np.linspace(0.05, 1.2, 12))

@@ -338,6 +338,7 @@ class ArmSide:
                             f'{HOW_TO_REARM}')
         elif status is not None and status.state is GateState.HOLDING:
             diagnosis.warn(f'the arm holds ({status.cause}): {status.message}')
+        diagnosis.distrust(() if gate is None else gate.distrusted())
         for one in self._lacking:
             diagnosis.error(f'guarantee {one.name} does not hold: {one.said} (remedy: '
                             f'{one.remedy})')

@@ -128,6 +128,7 @@ class ArmWatcher(Node):
             diagnosis.error(f'{status.cause}: {status.message}')
         for missing in status.missing:
             diagnosis.warn(missing)
+        diagnosis.distrust(self._watcher.distrusted())
 
     def _hear(self, data: bytes, info: Mapping[str, int]) -> None:
         if self._pace is None:
@@ -136,7 +137,7 @@ class ArmWatcher(Node):
             self._pace.heard(self._settings.world, self._limit_s, self._watcher.beat)
 
     def _hear_state(self, status: msg.ArmStatus) -> None:
-        self._watcher.gate_is(GateState(status.state))
+        self._watcher.gate_is(GateState(status.state), status.moving)
 
     def _watch(self) -> None:
         ticks = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -46,6 +46,16 @@ class Diagnosis:
     def note(self, **values: Any) -> None:
         """Add values by name; numbers are rounded, and what is None or never came is a dash."""
         self.values.update({name: _shown(value) for name, value in values.items()})
+
+    def distrust(self, joints: Sequence[str]) -> None:
+        """Name the joints whose reported velocities do not fit their positions, if there are any.
+
+        Args:
+            joints: their names, as ``CheckedArm.distrusted`` gives them.
+        """
+        if joints:
+            self.warn(f'the velocities that the driver reports of {", ".join(joints)} do not fit '
+                      'the positions, which are relied on: see to the driver')
 
     def status(self, name: str) -> DiagnosticStatus:
         """As a message; ``name`` is the node's, with its namespace."""

@@ -40,7 +40,7 @@ class SimulatedHardware:
     of their own, and skills are the others' business. Pictures come 30 times a second, as a
     camera's do: until a new one is drawn, the last one comes again, with its old stamp; none comes
     when that process has died. The node's ``~/stop`` then brakes the arm, which follows no command
-    until its ``~/rearm``.
+    until its ``~/rearm``, nor do its fingers.
 
     To ``joint_commands`` (JointState) controllers of one's own publish where each joint is to be
     now, many times a second: this is then the robot behind the ``JointStateTopicSystem`` of
@@ -169,8 +169,7 @@ class SimulatedHardware:
                 np.array([[point.positions[k] for k in order] for point in points]),
                 np.array(speeds if len(speeds) == len(points) else []))
             with self._commanding:
-                if self._stopped:
-                    raise WorldError('the hardware was stopped, and nobody has re-armed it')
+                self._check_not_stopped()
                 self._world.arm.command(trajectory)
         except (WorldError, IndexError) as error:
             self._refuse(self._topics[0], error)
@@ -180,7 +179,9 @@ class SimulatedHardware:
         try:
             order = _order(message, list(gripper.joints))
             where = float(np.mean([message.points[-1].positions[k] for k in order]))
-            self._world.arm.grip(gripper.opening_at(where), gripper.force_n)
+            with self._commanding:
+                self._check_not_stopped()
+                self._world.arm.grip(gripper.opening_at(where), gripper.force_n)
         except (WorldError, IndexError) as error:
             self._refuse(self._topics[1], error)
 
@@ -212,6 +213,11 @@ class SimulatedHardware:
         except WorldError as error:
             self._node.get_logger().error(messages.text(
                 f'{names.JOINT_COMMANDS} are not followed: {error}'), throttle_duration_sec=1.0)
+
+    def _check_not_stopped(self) -> None:
+        """Raise WorldError while the hardware is stopped."""
+        if self._stopped:
+            raise WorldError('the hardware was stopped, and nobody has re-armed it')
 
     def _refuse(self, topic: str, error: Exception) -> None:
         self._node.get_logger().error(messages.text(

@@ -60,7 +60,12 @@ def patient_robot(folder: Path, name: str = 'panda', watched: bool = False,
 
 
 class Driver:
-    """Publishes joint states and pictures, and follows trajectories; knows no blocks."""
+    """Publishes joint states and pictures, and follows trajectories; knows no blocks.
+
+    Attributes:
+        followed: trajectories that lead elsewhere, or brake.
+        told_to_stay: those that do not lead away from where the arm is.
+    """
 
     def __init__(self, robot_file: str) -> None:
         self.robot = robot = load_robot(robot_file)
@@ -69,6 +74,7 @@ class Driver:
         self.opening = robot.gripper.open_m
         self.names = [*robot.arm.joints, *robot.gripper.joints]
         self.followed: list[JointTrajectory] = []
+        self.told_to_stay: list[JointTrajectory] = []
         self.gripped: list[float] = []
         self.frozen = self.blind = self.stopped = False
         self.number = 0
@@ -134,7 +140,8 @@ class Driver:
         with self._lock:
             if self.stopped:
                 return
-            self.followed.append(trajectory)
+            stays = np.abs(trajectory.positions - self.posture).max() < 1e-9
+            (self.told_to_stay if stays else self.followed).append(trajectory)
             self._motion = time.monotonic(), trajectory
 
     def _grip(self, message: JointTrajectoryMsg) -> None:

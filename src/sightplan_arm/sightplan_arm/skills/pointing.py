@@ -124,7 +124,6 @@ class PointingSkills(ArmUse):
     Attributes:
         settings: as given, but for fingers that would leave the workspace box.
         reports: of the actions since the last reset, in order.
-        held: what is in the hand; None if nothing is.
 
     Raises:
         InputError: a setting is out of bounds.
@@ -141,7 +140,19 @@ class PointingSkills(ArmUse):
         self._planner = GraspPlanner(robot, self._paths, gate.limits.check, lift_m=s.lift_m,
                                      carry_speed=s.carry_speed, room_m=s.clearance_m)
         self._camera = camera
-        self.held: Held | None = None
+        self._taken: Held | None = None
+
+    @property
+    def held(self) -> Held | None:
+        """What is in the hand; None if nothing is.
+
+        A thing is held from when the fingers close around it, also if the grip is broken off, for
+        as long as the gate finds them around it: what they let go while the arm was stopped is
+        not held any more.
+        """
+        if self._taken is not None and self._gate.held is None:
+            self._taken = None
+        return self._taken
 
     def reset(self) -> None:
         """Begin an episode: open the gate, and get out of the camera's view.
@@ -165,7 +176,7 @@ class PointingSkills(ArmUse):
 
     def forget(self) -> None:
         """What was held and reported is over: somebody else begins an episode."""
-        self.reports, self.held = [], None
+        self.reports, self._taken = [], None
 
     def grasp_at(self, where: Region | Mask, label: str = '', part: bool = False) -> SkillResult:
         """Take what is somewhere in the picture, and lift it.
@@ -255,7 +266,7 @@ class PointingSkills(ArmUse):
 
     def _take(self, thing: Thing, moves: Moves, watch: Stopwatch) -> tuple[str, str]:
         """Fetch, grasp, lift, and see what became of it."""
-        opening = self._close_around(moves, watch)
+        opening = self._close_around(moves, Held(thing, moves), watch)
         if opening is None:
             return causes.MISSED_GRASP, IN_THE_WAY
         if self._gate.status().dry_run:
@@ -263,7 +274,6 @@ class PointingSkills(ArmUse):
             return causes.DRY_RUN, 'dry run: the motions were planned, none was sent'
         if opening < _SOMETHING_M:
             return self._missed(moves, watch)
-        self.held = Held(thing, moves)
         self._follow(moves.lift, watch)
         if self._opening() >= _SOMETHING_M:
             if not self.settings.verify:
@@ -274,7 +284,7 @@ class PointingSkills(ArmUse):
                 return causes.DONE, ''
             self._follow(moves.put_back, watch)  # whatever it holds is not let go in the air
         self._open(watch)
-        self.held = None
+        self._taken = None
         self._park(watch)
         return causes.DROPPED, (f'the fingers closed to {1e3 * opening:.0f} mm, but the thing '
                                 'was not lifted')
@@ -286,14 +296,14 @@ class PointingSkills(ArmUse):
         if held.moves is None:
             with self._gate.skill(str(action)):
                 self._open(watch)
-                self.held = None
+                self._taken = None
             self._park(watch)
             return causes.DONE, ''
         with self._gate.skill(str(action)):
             self._follow(self._to_start_of(held.moves.put_back), watch)
             self._follow(held.moves.put_back, watch)
             self._open(watch)
-            self.held = None
+            self._taken = None
             self._follow(held.moves.escape, watch)
         return causes.DONE, ''
 
@@ -315,21 +325,20 @@ class PointingSkills(ArmUse):
             self._planner.carry, way=way, low_m=self.settings.carry_m), watch)
         dry = self._gate.status().dry_run
         with self._gate.skill(str(action), since=epoch):
-            opening = self._close_around(carry, watch)
+            opening = self._close_around(carry, Held(thing, None), watch)
             if opening is None:
                 return causes.MISSED_GRASP, IN_THE_WAY
             if not dry and opening < _SOMETHING_M:
                 return self._missed(carry, watch)
-            self.held = None if dry else Held(thing, None)
             for motion in carry.bring:
                 self._follow((motion,), watch)
                 if not dry and self._opening() < _SOMETHING_M:
                     self._open(watch)
-                    self.held = None
+                    self._taken = None
                     self._park(watch)
                     return causes.DROPPED, 'the fingers closed on the way: the thing is lost'
             self._open(watch)
-            self.held = None
+            self._taken = None
             self._follow(carry.leave, watch)
         if dry:
             return causes.DRY_RUN, 'dry run: the motions were planned, none was sent'
@@ -410,8 +419,13 @@ class PointingSkills(ArmUse):
                 cause = causes.NO_ROOM if isinstance(error, NoRoomError) else causes.UNREACHABLE
                 raise Refused(cause, str(error)) from error
 
-    def _close_around(self, moves: Moves | Carry, watch: Stopwatch) -> float | None:
+    def _close_around(self, moves: Moves | Carry, taken: Held, watch: Stopwatch) -> float | None:
         """Go to the thing and close the fingers.
+
+        Args:
+            moves: with which it is taken.
+            taken: what is held when they close.
+            watch: counts the time.
 
         Returns:
             how far they are apart then [m]; None: they came upon something on the way down, and
@@ -427,6 +441,7 @@ class PointingSkills(ArmUse):
                 return None
         with watch.phase('grasp'):
             self._arm.wait(0.0 if dry else self._settle_s)
+            self._taken = None if dry else taken
             opening = self._gate.grip(0.0, self._force_n(moves.grasp), 'grasp',
                                       self._between(moves))
             self._arm.wait(0.0 if dry else self._settle_s)

@@ -122,8 +122,6 @@ class TabletopSkills(PointingSkills):
     Attributes:
         settings: as given, but for fingers that would leave the workspace box.
         reports: of the actions since the last reset, in order.
-        held: what is in the hand; None if nothing is.
-        carried: how it is held; None if nothing is.
 
     Raises:
         InputError: a setting is out of bounds.
@@ -133,7 +131,7 @@ class TabletopSkills(PointingSkills):
                  kinematics: Kinematics, settings: TabletopSettings | None = None) -> None:
         self.tabletop = settings or TabletopSettings()
         check_settings(self.tabletop)
-        self.carried: Carried | None = None
+        self._carried: Carried | None = None
         super().__init__(robot, arm, camera, gate, kinematics, self.tabletop)
         s = self.tabletop
         self._places = PlacePlanner(robot, self._paths, gate.limits.check,
@@ -146,6 +144,11 @@ class TabletopSkills(PointingSkills):
 
     # --- the protocol Skills ------------------------------------------------------------------
 
+    @property
+    def carried(self) -> Carried | None:
+        """How the thing in the hand is held; None if nothing is, or the grip was broken off."""
+        return None if self.held is None else self._carried
+
     def reset(self, problem: Problem | None = None) -> None:
         """Begin an episode: see ``PointingSkills.reset``; the problem is not looked at."""
         super().reset()
@@ -153,7 +156,7 @@ class TabletopSkills(PointingSkills):
     def forget(self) -> None:
         """What was held and reported is over: somebody else begins an episode."""
         super().forget()
-        self.carried = None
+        self._carried = None
 
     def expect(self, belief: Belief) -> None:
         """Nothing: what is done follows from places in the picture, not from symbols."""
@@ -245,9 +248,9 @@ class TabletopSkills(PointingSkills):
 
     def _take(self, thing: Thing, moves: Moves, watch: Stopwatch) -> tuple[str, str]:
         """Fetch, grasp, lift, carry out of view, and see what became of it."""
-        self.carried = None
+        self._carried = None
         around = self._paths.pose(moves.fetch[-1].trajectory.positions[-1])
-        opening = self._close_around(moves, watch)
+        opening = self._close_around(moves, Held(thing, moves), watch)
         if opening is None:
             return causes.MISSED_GRASP, IN_THE_WAY
         if self._gate.status().dry_run:
@@ -255,7 +258,7 @@ class TabletopSkills(PointingSkills):
             return causes.DRY_RUN, 'dry run: the motions were planned, none was sent'
         if opening < _SOMETHING_M:
             return self._missed(moves, watch)
-        self.held, self.carried = Held(thing, moves), carried(thing, around, opening)
+        self._carried = carried(thing, around, opening)
         for motion in moves.lift:
             self._follow((motion,), watch)
             if self._opening() < _SOMETHING_M:
@@ -272,7 +275,7 @@ class TabletopSkills(PointingSkills):
         return super()._force_n(grasp) * (s.thin_force if grasp.width_m <= s.thin_m else 1.0)
 
     def _lost(self, message: str, watch: Stopwatch) -> tuple[str, str]:
-        self.held = self.carried = None
+        self._taken = self._carried = None
         self._open(watch)
         self._park(watch)
         return causes.DROPPED, message
@@ -368,7 +371,7 @@ class TabletopSkills(PointingSkills):
                             'let the thing go')
             self._arm.wait(0.0 if dry else self._settle_s)
         if not dry:
-            self.held = self.carried = None
+            self._taken = self._carried = None
         self._follow(moves.leave if not touched else self._places.leave_from(
             moves, self._arm_state().positions), watch)
         if dry:
