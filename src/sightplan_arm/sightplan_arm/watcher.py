@@ -4,9 +4,10 @@ The gate's own thread beats. When no beat has come for ``safety.heartbeat_timeou
 moves, or nobody knows whether it does, the arm is braked and then locked by its driver's own
 means. So is an arm that stands although the gate last said that a motion is under way: something
 keeps it from going on, and it would do so when it is free. Reported velocities are checked
-against the positions (``sightplan_arm.checked_arm``). A gate that was only late, and is heard again before ``LATCH_S``, has to hold the arm itself
-(cause ``gate_late``), and the lock is opened; else the stop is latched until a person re-arms. An
-arm at rest is only looked at: a gate that ends at rest stops nothing.
+against the positions (``sightplan_arm.checked_arm``). A gate that was only late, and is heard
+again before ``LATCH_S``, has to hold the arm itself (cause ``gate_late``), and the lock is opened;
+else the stop is latched until a person re-arms. An arm at rest is only looked at: a gate that ends
+at rest stops nothing.
 
 States, as in the message ArmStatus: ``ARMED``, the gate is alive; ``HOLDING``, it is silent, and
 the arm stands so far or was braked; ``STOPPED``, latched; ``REARMED``, there is no gate to watch:

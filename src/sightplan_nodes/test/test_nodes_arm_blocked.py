@@ -15,7 +15,6 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from sensor_msgs.msg import JointState as JointStateMsg
-from test_nodes_arm_ros import control  # noqa: F401
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMsg
 from trajectory_msgs.msg import JointTrajectoryPoint
 
@@ -30,6 +29,7 @@ from sightplan_nodes.simulated_hardware import SimulatedHardware
 from sightplan_sim.arm.controller import TrajectoryController
 from sightplan_sim.arm.settings import HardwareSettings
 from sightplan_sim.arm.simulator import SimulatedArm
+from test_nodes_arm_ros import control  # noqa: F401
 
 ROBOT = load_robot('panda')
 BY_ACTION = dataclasses.replace(ROBOT, arm=dataclasses.replace(ROBOT.arm, interface=ACTION))
@@ -39,7 +39,7 @@ FREED_AFTER_S = np.random.default_rng(2).permutation(np.geomspace(0.2, 10.0, 20)
 CASES = [(TOPIC, *case) for case in zip(PHASES, FREED_AFTER_S, strict=True)]
 CASES += [(by, *case[1:]) for by in (GOALS, SET_POINTS) for case in CASES[1:20:3]]
 STEP_S = 0.02
-NEAR_RAD = 2e-3
+NEAR_RAD = 1e-4
 
 
 class HardwareArm(RosArm):

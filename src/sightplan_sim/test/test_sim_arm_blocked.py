@@ -1,4 +1,4 @@
-"""A simulated arm that was stopped while something kept it in place stays there when it is free."""
+"""A simulated arm that was blocked when it was stopped stays there when it is free again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sightplan_sim.arm.simulator import SimulatedArm
 ROBOT = load_robot('panda')
 PHASES = np.linspace(0.05, 0.85, 20)
 FREED_AFTER_S = np.random.default_rng(2).permutation(np.geomspace(0.2, 10.0, 20))
-NEAR_RAD = 1e-3
+NEAR_RAD = 1e-4
 """So near to where it stood a joint settles, for its weight bends its motor a little."""
 
 
