@@ -142,14 +142,42 @@ def test_what_nobody_could_read_is_not_believed_wrongly():
     line, episode = recorded(change=says('unparsed', 'clear r'))
     assert explain(episode, line).truth.differences == ()
 
+def believing(episode, believed):
+    """The episode with other beliefs: ``believed`` of the state that was true in each."""
+    return dataclasses.replace(episode, events=tuple(
+        dataclasses.replace(event, belief=believed(event.belief.state))
+        if isinstance(event, BeliefUpdated) else event for event in episode.events))
+
+
 def test_a_belief_that_takes_no_side_is_not_wrong():
     line, episode = recorded()
     for p, step in ((0.45, None), (0.35, 0)):
-        events = tuple(dataclasses.replace(event, belief=Belief(
-            frozenset(), dict.fromkeys(event.belief.state, p)))
-            if isinstance(event, BeliefUpdated) else event for event in episode.events)
-        made = explain(dataclasses.replace(episode, events=events), line)
+        made = explain(believing(episode, lambda state, p=p: Belief(
+            state, dict.fromkeys(state, p))), line)
         assert made.truth.step == step and ('agreed' in made.truth.first) is (step is None)
+
+
+def test_a_wrong_state_that_was_planned_from_is_told_where_the_belief_was_unsure():
+    line, episode = recorded()
+    truth = explain(believing(episode, lambda state: Belief(
+        frozenset(sorted(state)[1:]), dict.fromkeys(state, 0.5))), line).truth
+    assert truth.step == 0 and len(truth.differences) == 1
+    assert 'the state from which its plan was made first differed' in truth.first
+    assert 'agreed' not in truth.first
+
+
+@pytest.mark.parametrize(('before', 'after', 'words'), [
+    (0.001, 0.001, 'was not as expected, and left the belief at 0.00'),
+    (0.2, 0.9, 'was not as expected, and moved the belief from 0.20 to 0.90')])
+def test_a_belief_that_did_not_move_is_not_said_to_have_moved(before, after, words):
+    made, _ = explained(says('no', 'clear r', calls=(1,)))
+    found = next(step for step in made.steps if step.status == 'withheld')
+    batches = tuple(dataclasses.replace(batch, rows=tuple(
+        dataclasses.replace(row, before=before, after=after) for row in batch.rows))
+        for batch in found.batches)
+    alone = dataclasses.replace(made, steps=(dataclasses.replace(found, batches=batches),))
+    text = decide(alone, None).steps[0].deciding.text
+    assert text.endswith(words)
 
 
 def test_the_answer_that_held_an_action_back_decided():

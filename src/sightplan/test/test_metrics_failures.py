@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from doubles import (
     two_blocks,
 )
 from sightplan.agent import make_policy, run_episode
+from sightplan.domains import InstantiatedModel
 from sightplan.metrics import (
     RULES,
     Cause,
@@ -28,11 +30,15 @@ from sightplan.metrics import (
     summarise_episodes,
     without_truth,
 )
+from sightplan.metrics.judgements import Judgements
 from sightplan.model import (
     Action,
+    Answer,
+    Asked,
     AskPurpose,
     Atom,
     BackendError,
+    Belief,
     FeedbackStatus,
     Observation,
     PlanningResult,
@@ -256,6 +262,29 @@ def test_a_state_that_was_misjudged_costs_the_budget():
                    planner=ScriptedPlanner(solved(G2)))
     evidence = failed(line, 'state_misjudged', 0, 'clear g', stop='budget')
     assert evidence['answers'][0]['purpose'] == 'enumeration'
+
+
+def test_a_belief_that_no_answer_was_wrong_about_misjudged_the_state():
+    """A joint belief may take for true what was never answered wrongly."""
+    world = MemoryWorld()
+    judgements, model = Judgements(two_blocks()), InstantiatedModel(two_blocks())
+    seen = Observation(np.zeros((1, 1, 3), np.uint8))
+    truth = frozenset(map(Atom.parse, START))
+    judgements.believe(Belief(truth | {Atom.parse('clear g')}))
+    question = world.domain.question(Atom.parse('clear g'))
+    asked = Asked(seen, (question,), (Answer(question.atom, NO),), (True,),
+                  AskPurpose.PRECONDITION, G2)
+    judgements.take(asked, question, asked.answers[0], False, 0)
+    judgements.believe(Belief(truth))  # the answer corrects it, after the plan was made
+    entry = {'misled': [], 'image_id': seen.image_id, 'stamp_ns': 0}
+    judgements.step(0, G2, FeedbackStatus.WITHHELD, truth, entry)
+    assert not model.applicable(G2, truth) and entry['applicable'] is False
+    assert [(one['purpose'], one['atom'], one['answer'], one['truth'])
+            for one in entry['misled']] == [('belief', 'clear g', 'yes', False)]
+    line = episode(planner=ScriptedPlanner(solved(G2)), max_actions=1,
+                   change=says(YES, 'clear g', calls=[0]))
+    line['actions'][0]['misled'], line['wrong'] = entry['misled'], []
+    assert failure_of(line).cause is Cause.STATE_MISJUDGED
 
 
 def test_effects_that_a_misjudged_state_made_impossible():

@@ -62,6 +62,7 @@ class Judgements:
         self._earlier: dict[Atom, Judged] = {}
         self._checked: dict[Atom, Judged] = {}
         self._believed: State | None = None
+        self._planned_from: State | None = None
         self.texts: dict[str, str] = {}
 
     def believe(self, belief: Belief) -> None:
@@ -82,6 +83,8 @@ class Judgements:
             self._earlier[atom] = self._last[atom]
         self._last[atom] = judged
         if event.purpose is AskPurpose.PRECONDITION:
+            if not self._checked:  # answers to the check are believed after the plan was made
+                self._planned_from = self._believed
             self._checked[atom] = judged
         return judged
 
@@ -117,9 +120,14 @@ class Judgements:
             return
         unmet = [literal for literal in needed if not literal.holds_in(state)]
         if status is FeedbackStatus.WITHHELD:
-            sources = [(self._earlier if literal.atom in checked else self._last).get(literal.atom)
-                       for literal in unmet]
-            entry['misled'] = [source for source in sources if source and is_wrong(source)]
+            believed = self._planned_from if checked else self._believed
+            for literal in unmet:
+                source = (self._earlier if literal.atom in checked else self._last).get(
+                    literal.atom)
+                if source and is_wrong(source):
+                    entry['misled'].append(source)
+                elif believed is not None and literal.holds_in(believed):
+                    entry['misled'].append(_believed(literal, number, entry))
         else:
             entry['misled'] = [
                 judged for literal in unmet
@@ -175,10 +183,7 @@ class Judgements:
             return None
         if last and is_wrong(last):
             return last
-        return {'purpose': BELIEF, 'atom': str(literal.atom),
-                'answer': (Verdict.YES if literal.positive else Verdict.NO).value,
-                'truth': not literal.positive, 'step': number,
-                'image_id': entry['image_id'], 'stamp_ns': entry['stamp_ns']}
+        return _believed(literal, number, entry)
 
     def _instantiate(self) -> InstantiatedModel | None:
         if self._model is None and self._problem.domain_pddl:
@@ -187,3 +192,11 @@ class Judgements:
             except DomainError:
                 return None
         return self._model
+
+
+def _believed(literal: Literal, number: int, entry: dict[str, Any]) -> Judged:
+    """A literal that does not hold and was believed without an answer, as a wrong answer."""
+    return {'purpose': BELIEF, 'atom': str(literal.atom),
+            'answer': (Verdict.YES if literal.positive else Verdict.NO).value,
+            'truth': not literal.positive, 'step': number,
+            'image_id': entry['image_id'], 'stamp_ns': entry['stamp_ns']}

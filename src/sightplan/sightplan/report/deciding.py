@@ -92,10 +92,14 @@ def _deciding(step: StepExplained, number: int, test: Tester | None, most: int) 
         if row.moved < _LEAST_CHANGE and not row.surprising:
             return Deciding('belief', f'no answer changed the belief in what matters by '
                             f'{_LEAST_CHANGE:.2f} or more')
-        return Deciding('belief', f'{_said(row)} moved the belief most '
-                        f'({_number(row.before)} to {_number(row.after)})'
-                        + (', and was not as expected' if row.surprising else ''),
-                        batch.number, row.place)
+        if row.moved < _LEAST_CHANGE:
+            text = f'was not as expected, and left the belief at {_number(row.after)}'
+        elif row.surprising:
+            text = (f'was not as expected, and moved the belief from {_number(row.before)} to '
+                    f'{_number(row.after)}')
+        else:
+            text = f'moved the belief most ({_number(row.before)} to {_number(row.after)})'
+        return Deciding('belief', f'{_said(row)} {text}', batch.number, row.place)
     tested: tuple[Tested, ...] = ()
     for batch, row in found[:_MOST_TESTED_ON]:
         if len(tested) >= _MOST_TESTED and (len(tested) >= most or any(map(_differs, tested))):

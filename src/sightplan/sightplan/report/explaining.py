@@ -140,6 +140,7 @@ class _Reader:
         self._now_ns = 0
         self._batch = 0
         self._differs: tuple[int | None, tuple[Change, ...]] | None = None
+        self._misplanned: tuple[int | None, tuple[Change, ...]] | None = None
         self._decisions = self._compared = 0
         self._answered: dict[Atom, None] = {}  # with yes or no
         self._wrong: list[tuple[int | None, Atom, str, str]] = []
@@ -293,6 +294,7 @@ class _Reader:
                 after = [event.belief if one is None else one for one in after]
             elif isinstance(event, Planned):
                 plans.append(event)
+                self._compare_state(number)
         needed = self._preconditions(action)
         for planned in plans:
             if planned.result.status is PlanningStatus.SOLVED:
@@ -456,24 +458,38 @@ class _Reader:
 
     def _compare(self, number: int | None) -> None:
         """Note the first belief, at a decision, in which something is wrong."""
-        truth = self._episode.truth
-        if truth is None or self._belief is None:
+        if self._episode.truth is None or self._belief is None:
             return
-        atoms = dict.fromkeys((*self._belief.probabilities, *sorted(self._belief.state),
-                               *self._answered))
-        wrong, known = [], False
-        for atom in () if self._own_names else atoms:
-            true = truth.holds(atom, self._now_ns)
-            value = _value(self._belief, atom)
-            known |= true is not None
-            if true is not None and value is not None and (
-                    abs(value - _HALF) > _UNSURE and (value > _HALF) is not true):
-                wrong.append(Change(str(atom), value, float(true)))
+        pairs = self._beside_truth(self._belief)
         self._decisions += 1
-        self._compared += known
-        if wrong and self._differs is None:
-            wrong.sort(key=lambda change: -abs((change.before or 0.0) - (change.after or 0.0)))
-            self._differs = number, tuple(wrong)
+        self._compared += bool(pairs)
+        wrong = [Change(str(atom), value, float(true)) for atom, value, true in pairs
+                 if value is not None and abs(value - _HALF) > _UNSURE
+                 and (value > _HALF) is not true]
+        if self._differs is None:
+            self._differs = _worst_first(number, wrong)
+
+    def _compare_state(self, number: int | None) -> None:
+        """Note the first state that was planned from and in which something is wrong.
+
+        A state takes a side where the belief is unsure, and what is asked before an action may
+        correct the belief after its plan was made.
+        """
+        if self._misplanned is None and self._belief is not None:
+            state = self._belief.state
+            self._misplanned = _worst_first(number, [
+                Change(str(atom), float(atom in state) if value is None else value, float(true))
+                for atom, value, true in self._beside_truth(self._belief)
+                if (atom in state) is not true])
+
+    def _beside_truth(self, belief: Belief) -> list[tuple[Atom, float | None, bool]]:
+        """Atoms, what is believed of each, and whether it holds now, as far as that is known."""
+        truth = self._episode.truth
+        if truth is None or self._own_names:
+            return []
+        atoms = dict.fromkeys((*belief.probabilities, *sorted(belief.state), *self._answered))
+        return [(atom, _value(belief, atom), true) for atom in atoms
+                if (true := truth.holds(atom, self._now_ns)) is not None]
 
     def _check(self, number: int | None, event: Asked) -> None:
         """Note which answers were wrong about what was seen; those about a picture are none."""
@@ -510,20 +526,31 @@ class _Reader:
         if self._episode.truth is None:
             return _truth_of_line(self._line) if self._live else None
         found = _truth_of_line(self._line)
-        if self._differs is None:
+        differs = self._differs or self._misplanned
+        if differs is None:
             return replace(found, first=self._agreement())
-        number, wrong = self._differs
+        number, wrong = differs
         atoms = {change.atom for change in wrong}
         answers = dict.fromkeys(
             ('the end' if step is None else f'step {step}', question, answer)
             for step, atom, question, answer in self._wrong
             if str(atom) in atoms and (number is None or (step is not None and step <= number)))
         where = 'at the end' if number is None else f'when action {number} was decided'
+        what = 'belief and truth first differed' if self._differs else (
+            'whenever an action was decided the belief was right or unsure, but the state from '
+            'which its plan was made first differed from the truth')
         return replace(found, step=number, differences=wrong[:_MOST_CHANGES], first=(
-            f'belief and truth first differed {where}: {len(wrong)} atom'
+            f'{what} {where}: {len(wrong)} atom'
             f'{"s" if len(wrong) != 1 else ""} '
             f'{"were" if len(wrong) != 1 else "was"} believed wrongly'),
             answers=tuple(answers)[-_MOST_CHANGES:])
+
+
+def _worst_first(number: int | None, wrong: list[Change],
+                 ) -> tuple[int | None, tuple[Change, ...]] | None:
+    """Wrong beliefs at a decision, those that are farthest from the truth first; None: none."""
+    wrong.sort(key=lambda change: -abs((change.before or 0.0) - (change.after or 0.0)))
+    return (number, tuple(wrong)) if wrong else None
 
 
 def _with_tree(steps: Sequence[StepExplained], tree: Sequence[NodeChange],
