@@ -10,8 +10,14 @@ from typing import Any
 
 from sightplan.model import Atom, InputError, Question
 from sightplan.model.sample import Sample, SampleReply
-from sightplan.report.conditions import suite_rule
-from sightplan.runs import RunSettings, load_suite, problems_sha256, select_problems
+from sightplan.runs import (
+    RunSettings,
+    load_suite,
+    problems_sha256,
+    select_problems,
+    suite_for,
+)
+from sightplan.runs.rules import of_suite
 from sightplan.runs.samples import score_reply
 
 SPLITS = ('simple', 'medium', 'hard')
@@ -123,8 +129,10 @@ def identity(**fields: Any) -> dict[str, Any]:
     found.update(fields)
     method = found['method'] if isinstance(found['method'], str) else found['method']['name']
     splits = SPLITS if found['split'] == 'all' else (found['split'] or '-',)
-    for rule, other in (('max_actions', 20), ('stop_at_goal', False), ('privileged', 'none')):
-        values = (suite_rule(rule, found['domain'], method, split) for split in splits)
+    for rule, other in (('max_actions', 20), ('stop_at_goal', False), ('privileged', 'none'),
+                        ('goal', 'told')):
+        values = (of_suite(rule, suite_for(found['domain'], split), found['domain'], method, split)
+                  for split in splits)
         found.setdefault(rule, {split: other if value is None else value
                                 for split, value in zip(splits, values, strict=True)})
     found.setdefault('problems', {'count': 25, 'sha256': shipped(found['domain'], found['split'])})

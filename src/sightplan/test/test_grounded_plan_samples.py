@@ -25,7 +25,7 @@ from grounded_plan_cases import (
 from sightplan import cli
 from sightplan.model import InputError, Usage
 from sightplan.model.sample import SampleReply
-from sightplan.records import RunStore
+from sightplan.report.results import gather
 from sightplan.report.tables.model import Table
 from sightplan.runs import OpenRun, RunSettings, load_suite
 from sightplan.runs.samples import load_samples, random_reply, score_reply, truth_reply
@@ -237,14 +237,10 @@ def test_the_criterion_is_part_of_a_runs_identity(tmp_path):
 
 
 def test_the_report_has_table_1_beside_ours(tmp_path):
-    runs = []
     for name, options in (('iou', {}), ('point', {'grasp_criterion': 'point_in_box'})):
         run(tmp_path / name, **options)
-        store = RunStore(tmp_path / name)
-        runs.append(type('Run', (), {
-            'method': 'ask', 'backend': name, 'lines': store.lines(),
-            'identity': store.run_info()['identity']}))
-    tables = {table.name: table for table in report.tables(runs)}
+    tables = {table.name: table for table in report.tables(
+        gather([tmp_path / 'iou', tmp_path / 'point']).runs)}
     assert set(tables) == {'plans', 'measures', 'causes'} and report.tables([]) == []
     assert all(isinstance(table, Table) and table.note for table in tables.values())
     rows = tables['plans'].rows
@@ -259,6 +255,17 @@ def test_the_report_has_table_1_beside_ours(tmp_path):
     unread = [row for row in tables['causes'].rows if row['cause'] == 'unread']
     assert [row['count'] for row in unread] == [6, 6]
     assert unread[0]['long/explicit_count'] == 3 and unread[0]['short/explicit_count'] == 0
+
+
+def test_horizons_that_were_run_one_by_one_are_one_row(tmp_path):
+    for split in ('short', 'medium', 'long'):
+        run(tmp_path / split, split)
+    results = gather(tmp_path)
+    (group,) = results.groups
+    assert group.splits == ('long', 'medium', 'short') and not group.variant
+    ours = [row for table in report.tables(results.runs) if table.name == 'plans'
+            for row in table.rows if row['source'] == 'here']
+    assert [(row['short/explicit_n'], row['long/explicit_n']) for row in ours] == [(3, 3)]
 
 
 # --------------------------------------------------------------------------------------- verbs

@@ -10,28 +10,30 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sightplan.model import InputError
 from sightplan.runs import (
     RunSettings,
+    Suite,
     asks_for_reasons,
     problems_sha256,
     select_problems,
-    suite_for,
 )
+from sightplan.runs.rules import RULES, of_suite
 
 Fields = tuple[tuple[str, Any], ...]
 """Names and hashable values, sorted by name."""
 
-RULES = ('max_actions', 'stop_at_goal', 'privileged')
-"""What a suite rules for each split."""
-
-_ELSEWHERE = ('domain', 'split', 'seed', 'model', 'failure_probability', 'problems', 'method',
-              'prompt', 'backend', *RULES)
+_ELSEWHERE = ('domain', 'split', 'seed', 'model', 'failure_probability', 'problems', 'samples',
+              'method', 'prompt', 'backend', *RULES)
+_CONTENT_OF_SPLIT = ('sha256', 'words_sha256', 'pictures', 'ties', 'granted', 'blank')
+"""Fields of the identity of samples that not all splits of a suite have, or not alike."""
 _CHOOSE_A_MODEL = ('name', 'seed', 'table', 'model', 'base_url', 'revision', 'model_dir', 'domain',
                    'script', 'path')
+_UNCHOSEN = {name: getattr(RunSettings(), name) for name in RULES}
+"""The settings with which a run does what its suite rules."""
 _NOT_OF_ALL = ('answers', 'planner', 'backend')
 """Methods that ask nothing, plan nothing or have no model lack these."""
 
@@ -39,17 +41,24 @@ _BY_DOMAIN = ('domain_sha256', 'domain_settings_sha256', 'questions_sha256', 'pr
               'backend')
 
 
-def condition_of(identity: Mapping[str, Any]) -> Fields:
+def condition_of(identity: Mapping[str, Any], suite: Suite | None = None,
+                 settings: Mapping[str, Any] | None = None) -> Fields:
     """All fields that are neither the method's own nor the model's, nor seeds and problems.
 
     What the suite rules for the method is left out, so that methods with different rules are
-    still alike.
+    still alike, and so that the splits of one run are: a suite may rule otherwise for each split.
+
+    Args:
+        identity: of a run.
+        suite: that the run belongs to, None for none.
+        settings: that the run was started with, as far as they are known.
     """
     found: dict[str, Any] = {}
     domain, method = identity['domain'], identity['method']['name']
     for name, value in identity.items():
         if name not in _ELSEWHERE and value is not None:
             found |= _flat(name, value)
+    found |= _settings_of_samples(identity)
     backend = identity.get('backend')
     if backend:
         reasons = _reasons(method, domain)
@@ -61,13 +70,49 @@ def condition_of(identity: Mapping[str, Any]) -> Fields:
     for name in RULES:
         if name == 'privileged':  # a column of its own
             continue
-        values = identity.get(name, {})
-        other = {split: value for split, value in values.items()
-                 if value != suite_rule(name, domain, method, split)}
-        alike = len(other) == len(values) and len(set(map(str, other.values()))) == 1
-        if other:
-            found[name] = hashable(next(iter(other.values())) if alike else other)
+        value = _unlike_suite(name, identity, suite, settings or {})
+        if value is not None:
+            found[name] = value
     return _sorted(found)
+
+
+def _unlike_suite(name: str, identity: Mapping[str, Any], suite: Suite | None,
+                  settings: Mapping[str, Any]) -> Any:
+    """How a run departs from a rule of its suite, None if it does not.
+
+    A value that a person chose for the whole run is one departure, although it may be what the
+    suite rules for some of the splits.
+    """
+    domain, method = identity['domain'], identity['method']['name']
+    values: Mapping[str, Any] = identity.get(name, {})
+    other = {split: value for split, value in values.items()
+             if value != of_suite(name, suite, domain, method, split)}
+    if settings.get(name, _UNCHOSEN[name]) != _UNCHOSEN[name] and suite is not None:
+        every = suite.domains[domain].splits if domain in suite.domains else ()
+        other = dict(values) if any(of_suite(name, suite, domain, method, split) != value
+                                    for split in every for value in values.values()) else other
+    if not other:
+        return None
+    alike = len(other) == len(values) and len(set(map(str, other.values()))) == 1
+    return hashable(next(iter(other.values())) if alike else other)
+
+
+def _settings_of_samples(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """How a suite's samples were shown; what its splits hold is told apart split by split."""
+    found: dict[str, Any] = {}
+    for split, part in samples_by_split(identity).items():
+        for name, value in part.items():
+            # "boards_3d" says its view itself.
+            if name not in _CONTENT_OF_SPLIT and str(value) not in split.split('_'):
+                found.setdefault(f'samples.{name}', []).append(hashable(value))
+    return {name: values[0] if len(set(map(str, values))) == 1 else hashable(values)
+            for name, values in found.items()}
+
+
+def samples_by_split(identity: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """What a run of samples depends on in each of its splits; empty for a run of episodes."""
+    return {split: part for split, part in (identity.get('samples') or {}).items()
+            if isinstance(part, dict)}
 
 
 def settings_of(identity: Mapping[str, Any]) -> Fields:
@@ -77,23 +122,26 @@ def settings_of(identity: Mapping[str, Any]) -> Fields:
     return _sorted(_flat('', own) | _flat('prompt', identity.get('prompt') or {}))
 
 
-def suite_rule(rule: str, domain: str, method: str, split: str) -> Any:
-    """What the suite of a split rules for a method, None where there is none.
+def content_of(identity: Mapping[str, Any], split: str) -> str | None:
+    """What tells the items of a split from others of the same name.
 
-    Args:
-        rule: one of ``RULES``.
-        domain: for example ``blocksworld``.
-        method: for example ``ground``.
-        split: for example ``simple``.
+    Returns:
+        of samples what the split holds and how it is shown, as JSON; of episodes a hash of the
+        problems, '' for the ones that are shipped. None: not known.
     """
-    suite = suite_for(domain, split)
-    if suite is None:
-        return None
-    if rule == 'max_actions':
-        return suite.budget(domain, method, split)
-    if rule == 'stop_at_goal':
-        return suite.stops_at_goal(domain, method)
-    return suite.privileged(domain, split).value
+    parts = samples_by_split(identity)
+    return str(hashable(parts.get(split))) if parts else problems_of(identity)
+
+
+def contents_of(identities: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """What the splits of runs of samples hold, by field, each as one text over all splits."""
+    found: dict[str, dict[str, None]] = {}
+    for identity in identities:
+        for split, part in sorted(samples_by_split(identity).items()):
+            for name in _CONTENT_OF_SPLIT:
+                if name in part:
+                    found.setdefault(f'samples.{name}', {})[f'{split} {part[name]}'] = None
+    return {name: ', '.join(texts) for name, texts in found.items()}
 
 
 def problems_of(identity: Mapping[str, Any]) -> str | None:

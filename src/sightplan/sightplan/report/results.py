@@ -20,7 +20,7 @@ from sightplan.model.json_text import load_json
 from sightplan.records import RunStore
 from sightplan.records.answers_log import NAME as ANSWERS
 from sightplan.report import conditions
-from sightplan.report.conditions import RULES, Fields
+from sightplan.report.conditions import Fields
 from sightplan.report.grouping import grouped
 from sightplan.report.lines import (
     EPISODE,
@@ -32,6 +32,8 @@ from sightplan.report.lines import (
     wrong_field,
 )
 from sightplan.runs import Suite, load_suite, suite_for, suite_names, suite_of_run, summarise
+from sightplan.runs.rules import RULES, covers
+from sightplan.runs.settings import TOLD
 
 EPISODES, INDEX = 'episodes.jsonl', '*.sweep.json'
 _SKIPPED = ('bags', 'calibrations', 'failures')
@@ -137,8 +139,9 @@ class RunResults(Named):
 
     @property
     def rules(self) -> Mapping[str, Mapping[str, Any]]:
-        """Budgets and the like, each by split."""
-        return {name: self.identity.get(name, {}) for name in RULES}
+        """Budgets and the like, each by split; a goal of which nothing is recorded was told."""
+        return {name: self.identity.get(name, dict.fromkeys(self.splits, TOLD)
+                                        if name == 'goal' else {}) for name in RULES}
 
     @cached_property
     def problems(self) -> str | None:
@@ -148,7 +151,8 @@ class RunResults(Named):
     @cached_property
     def condition(self) -> Fields:
         """What was neither the method's nor the model's, see ``conditions.condition_of``."""
-        return conditions.condition_of(self.identity)
+        return conditions.condition_of({**self.identity, **self.rules}, self.ruling_suite,
+                                       self._settings)
 
     @cached_property
     def settings(self) -> Fields:
@@ -167,6 +171,25 @@ class RunResults(Named):
             return suite_of_run(self.info)
         except InputError:
             return None
+
+    @cached_property
+    def ruling_suite(self) -> Suite | None:
+        """The suite whose rules and published numbers its episodes stand beside; None for none.
+
+        Episodes that no run planned name no suite: theirs is the one that has their split.
+        """
+        return self.suite if 'suite' in self.identity else suite_for(self.domain, self.splits[0])
+
+    @property
+    def _settings(self) -> Mapping[str, Any]:
+        """The settings that the run was started with last; empty if they are not known."""
+        found: Mapping[str, Any] = (self.sessions[-1].get('settings') or {}
+                                    if self.sessions else {})
+        return found
+
+    def content(self, split: str) -> str | None:
+        """What tells the items of a split from others of its name."""
+        return conditions.content_of(self.identity, split)
 
     def answers(self) -> Iterator[dict[str, Any]]:
         """The logged answers of the episodes, if the run has a log; damaged lines are left out."""
@@ -194,7 +217,8 @@ def _run_of(folder: Path, info: Mapping[str, Any], lines: Sequence[Line],
     if not identity.get('method'):
         identity = {**identity, 'domain': first['domain'], 'method': {'name': first['method']},
                     'failure_probability': first['failure_probability'],
-                    **{rule: {split_of(line): line[rule] for line in lines} for rule in RULES}}
+                    **{rule: {split_of(line): line.get(rule, TOLD) for line in lines}
+                       for rule in RULES}}
     method, backend = identity['method'], identity.get('backend')
     said = (line['model'] for line in lines if line['model'])
     model = str(identity.get('model') or next(said, ''))
@@ -309,7 +333,8 @@ class Group(Named):
         It depends on nothing but the group's own runs. Seeds, and rules that are the suite's, are
         not in it; problems only where they are not the shipped ones.
         """
-        own = {'not known' if run.problems is None else run.problems for run in self.runs} - {''}
+        own = {'not known' if run.problems is None else run.problems
+               for run in self.runs if run.kind == EPISODE} - {''}
         more = (('problems', ', '.join(sorted(own))),) if own else ()
         return tuple(sorted((*self.runs[0].condition, *more), key=lambda item: item[0]))
 
@@ -341,6 +366,11 @@ class Group(Named):
     def suite(self) -> Suite | None:
         """The suite of its runs, None for none."""
         return self.runs[0].suite
+
+    def suite_with(self, split: str) -> Suite | None:
+        """The suite that its runs belong to, if that is one of episodes with a split."""
+        suite = self.runs[0].ruling_suite
+        return suite if covers(suite, self.domain, split) else None
 
 
 def total(planned: Iterable[int | None]) -> int | None:
@@ -398,31 +428,35 @@ def _distinguished(runs: Sequence[RunResults]) -> list[Group]:
               for members in _apart_by_problems(found)]
     texts = conditions.disambiguate_labels([(group.named, {
         'model': group.exact_model, **dict(group.settings), **dict(group.condition),
-        'calibration': ', '.join(sorted({run.calibration for run in group.runs
-                                         if run.calibrated})) or None}) for group in groups])
+        **conditions.contents_of(run.identity for run in group.runs), 'calibration': ', '.join(
+            sorted({run.calibration for run in group.runs if run.calibrated})) or None})
+        for group in groups])
     return [replace(group, variant=text) for group, text in zip(groups, texts, strict=True)]
 
 
 def _apart_by_problems(runs: Sequence[RunResults]) -> list[list[RunResults]]:
-    """Runs apart by problems and calibration, which may differ from split to split.
+    """Runs apart by problems or samples, and calibration, which may differ from split to split.
 
     Where a split has several of them, the runs of one folder belong together, else those with the
     same ones.
     """
-    def own(run: RunResults) -> tuple[str, str]:
-        return str(run.problems), run.calibration
+    def own(run: RunResults, split: str) -> tuple[str, str]:
+        return str(run.content(split)), run.calibration
 
     def several(among: Sequence[RunResults]) -> bool:
-        found = grouped(((split, own(run)) for run in among for split in run.splits),
+        found = grouped(((split, own(run, split)) for run in among for split in run.splits),
                         lambda pair: pair[0])
         return any(len(set(pairs)) > 1 for pairs in found.values())
+
+    def alike(run: RunResults) -> frozenset[tuple[str, str]]:
+        return frozenset(own(run, split) for split in run.splits)
 
     if not several(runs):
         return [list(runs)]
     parts = [part for beside in grouped(runs, lambda run: run.folder.parent).values()
-             for part in (grouped(beside, own).values() if several(beside) else [beside])]
+             for part in (grouped(beside, alike).values() if several(beside) else [beside])]
     together = grouped(parts, lambda part: frozenset(
-        (split, own(run)) for run in part for split in run.splits))
+        (split, own(run, split)) for run in part for split in run.splits))
     return [[run for part in found for run in part] for found in together.values()]
 
 

@@ -24,13 +24,7 @@ from sightplan.model import Problem, identity_values, user_path
 from sightplan.records import provenance
 from sightplan.runs import rules
 from sightplan.runs.method_check import check_method
-from sightplan.runs.settings import (
-    PICTURED,
-    TOLD,
-    RunSettings,
-    answering_prompt,
-    resolved_backend_options,
-)
+from sightplan.runs.settings import RunSettings, answering_prompt, resolved_backend_options
 from sightplan.runs.suite import EPISODES, Suite
 from sightplan.runs.worlds import world_identity
 from sightplan.vlm.api import backend_settings, detecting_content
@@ -74,14 +68,7 @@ def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
         'prompt': {'name': prompt, 'sha256': domain.prompt_hash(prompt)} if prompt else None,
         'answers': settings.answers if needs_grounder(settings.method) else None,
         'seed': settings.seed,
-        'max_actions': {split or '-': rules.budget(settings, suite, domain.name, split)
-                        for split in splits},
-        'stop_at_goal': {split or '-': rules.stops_at_goal(settings, suite, domain.name, split)
-                         for split in splits},
-        'privileged': {split or '-': rules.privileged(settings, suite, domain.name, split).value
-                       for split in splits},
-        'goal': {split or '-': PICTURED if rules.pictured_goal(settings, suite, domain.name, split)
-                 else TOLD for split in splits},
+        **rules.of_run(settings, suite, domain.name, splits),
         'failure_probability': settings.failure_probability,
         'planner': ({'search': settings.planner_search} if needs_planner(settings.method)
                     else None),

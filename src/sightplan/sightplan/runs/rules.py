@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeGuard
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeGuard
 
 from sightplan.domains import Domain
 from sightplan.model import InputError, Privileged
-from sightplan.runs.settings import ALL_SPLITS, PICTURED, RunSettings
+from sightplan.runs.settings import ALL_SPLITS, PICTURED, TOLD, RunSettings
 from sightplan.runs.suite import EPISODES, SAMPLES, Suite, load_suite, suite_for
 
 _DEFAULT_MAX_ACTIONS = 20
@@ -40,7 +41,7 @@ def budget(settings: RunSettings, suite: Suite | None, domain: str, split: str) 
     """Actions per episode: as set, else the suite's for method and split, else 20."""
     if settings.max_actions:
         return settings.max_actions
-    return (suite.budget(domain, settings.method, split) if _covers(suite, domain, split)
+    return (suite.budget(domain, settings.method, split) if covers(suite, domain, split)
             else _DEFAULT_MAX_ACTIONS)
 
 
@@ -48,7 +49,7 @@ def stops_at_goal(settings: RunSettings, suite: Suite | None, domain: str, split
     """Whether episodes end at the goal: as set, else as the suite grants it, else not."""
     if settings.stop_at_goal != 'suite':
         return settings.stop_at_goal == 'yes'
-    return _covers(suite, domain, split) and suite.stops_at_goal(domain, settings.method)
+    return covers(suite, domain, split) and suite.stops_at_goal(domain, settings.method)
 
 
 def privileged(settings: RunSettings, suite: Suite | None, domain: str, split: str,
@@ -56,16 +57,58 @@ def privileged(settings: RunSettings, suite: Suite | None, domain: str, split: s
     """When facts about what is out of view are provided: as set, else as the suite grants it."""
     if settings.privileged != 'suite':
         return Privileged(settings.privileged)
-    return suite.privileged(domain, split) if _covers(suite, domain, split) else Privileged.NONE
+    return suite.privileged(domain, split) if covers(suite, domain, split) else Privileged.NONE
 
 
 def pictured_goal(settings: RunSettings, suite: Suite | None, domain: str, split: str) -> bool:
     """Whether the goal is shown as a picture: as set, else as the suite shows it, else not."""
     if settings.goal != 'suite':
         return settings.goal == PICTURED
-    return _covers(suite, domain, split) and suite.pictures_goal(domain, split)
+    return covers(suite, domain, split) and suite.pictures_goal(domain, split)
 
 
-def _covers(suite: Suite | None, domain: str, split: str) -> TypeGuard[Suite]:
+RULES: Mapping[str, Callable[[RunSettings, Suite | None, str, str], Any]] = {
+    'max_actions': budget,
+    'stop_at_goal': stops_at_goal,
+    'privileged': lambda *place: privileged(*place).value,
+    'goal': lambda *place: PICTURED if pictured_goal(*place) else TOLD,
+}
+"""Every rule of an episode that a suite may make, by its name in the identity of a run.
+
+Each is called with the settings of the run, its suite, domain and split, and gives JSON data.
+"""
+
+
+def of_run(settings: RunSettings, suite: Suite | None, domain: str, splits: Iterable[str],
+           ) -> dict[str, dict[str, Any]]:
+    """All rules of a run, by name and split, as its identity has them.
+
+    Args:
+        settings: of the run.
+        suite: that the run belongs to, None for none.
+        domain: name of the domain.
+        splits: of the run's episodes; '' for problems of one's own, which is written "-".
+    """
+    return {name: {split or '-': rule(settings, suite, domain, split) for split in splits}
+            for name, rule in RULES.items()}
+
+
+def of_suite(name: str, suite: Suite | None, domain: str, method: str, split: str) -> Any:
+    """What a suite rules for the episodes of a method, None if it says nothing about the split.
+
+    Args:
+        name: one of ``RULES``.
+        suite: None for none.
+        domain: for example ``blocksworld``.
+        method: for example ``ground``.
+        split: for example ``simple``.
+    """
+    if not covers(suite, domain, split):
+        return None
+    return RULES[name](RunSettings(domain=domain, method=method), suite, domain, split)
+
+
+def covers(suite: Suite | None, domain: str, split: str) -> TypeGuard[Suite]:
+    """Whether a suite has a split of a domain, so that it rules its episodes."""
     return (suite is not None and domain in suite.domains
             and split in suite.domains[domain].splits)

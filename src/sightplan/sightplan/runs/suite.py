@@ -351,16 +351,18 @@ class Suite(Record):
         return _numbers(self.folder).get((wanted, measure, frozenset(where.items())))
 
     def published_splits(self, domain: str) -> frozenset[str]:
-        """Those splits of a domain of which the paper has numbers."""
+        """Those splits of a domain of which the paper has numbers; none of another domain."""
+        table = _published(self.folder)
+        return frozenset() if table is None or domain not in self.domains else frozenset(
+            str(row.where.get('split')) for row in table.rows
+            if row.where.get('domain') == domain).intersection(self.domains[domain].splits)
+
+    @property
+    def published_methods(self) -> frozenset[str]:
+        """The methods, and means over methods, that the paper has numbers of."""
         table = _published(self.folder)
         return frozenset() if table is None else frozenset(
-            str(row.where.get('split')) for row in table.rows
-            if row.where.get('domain') == domain).intersection(self.rules(domain).splits)
-
-    def publishes(self, method: str) -> bool:
-        """Whether the paper has a number of a method."""
-        table = _published(self.folder)
-        return table is not None and any(row.where.get('method') == method for row in table.rows)
+            str(row.where['method']) for row in table.rows if 'method' in row.where)
 
     @property
     def published_models(self) -> tuple[str, ...]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from sightplan.metrics import measures
 from sightplan.metrics.intervals import Fraction
-from sightplan.report.conditions import RULES, kind_fits, suite_rule
+from sightplan.report.conditions import kind_fits
 from sightplan.report.results import Group, Line, Results
-from sightplan.runs import Suite, load_suite, suite_for, suite_names
+from sightplan.runs.rules import RULES, of_suite
 
 ALL = 'all'
 """In place of a split: all of them; likewise of a domain."""
@@ -54,7 +54,7 @@ def published(group: Group, split: str, measure: str = 'solved',
 
     All None where there is none, or where ``unlike_published`` says why it is another thing.
     """
-    suite = suite_for(group.domain, split)
+    suite = group.suite_with(split)
     found = suite.published(
         group.model, measure, domain=group.domain, method=group.method, split=split,
         failure_probability=group.failure_probability) if suite and group.model else None
@@ -65,7 +65,8 @@ def published(group: Group, split: str, measure: str = 'solved',
 
 def unlike_published(group: Group, split: str) -> str:
     """In what episodes of a split differ from what their suite rules; '' for nothing."""
-    if suite_for(group.domain, split) is None:
+    suite = group.suite_with(split)
+    if suite is None:
         return 'no split of a suite'
     found = []
     for run in (run for run in group.runs if split in run.splits):
@@ -75,7 +76,7 @@ def unlike_published(group: Group, split: str) -> str:
             found.append('not the shipped problems')
         for rule in RULES:
             value, wanted = (run.rules[rule].get(split),
-                             suite_rule(rule, group.domain, group.method, split))
+                             of_suite(rule, suite, group.domain, group.method, split))
             if value != wanted:
                 said = 'not known' if value is None else value
                 found.append(f'{rule} {said} instead of {wanted}')
@@ -83,8 +84,3 @@ def unlike_published(group: Group, split: str) -> str:
         found.append('rates of answers that were asked for otherwise')
     return ', '.join(dict.fromkeys(found))
 
-
-def suite_of(domain: str) -> Suite | None:
-    """The suite that has a domain, None if there is none."""
-    return next((suite for suite in map(load_suite, suite_names()) if domain in suite.domains),
-                None)

@@ -24,12 +24,12 @@ from sightplan.report.tables.common import (
     group_cells,
     groups_by_split,
     published,
-    suite_of,
     unlike_published,
     unscored,
 )
 from sightplan.report.tables.model import Table, group_columns, make
-from sightplan.runs.suite import Published
+from sightplan.runs.rules import of_suite
+from sightplan.runs.suite import Published, Suite
 
 _PERFECT = 'perfect'
 _ALIKE = ('domain', 'method', 'backend', 'failure_probability', 'privileged', 'calibrated')
@@ -69,6 +69,7 @@ class _Row:
         condition: see ``Group.condition``.
         named: what sweeps call the variant.
         as_published: whether all episodes are what the suite rules.
+        suite: that the episodes of all places belong to; None for none, and for several.
     """
 
     cells: Mapping[str, Any]
@@ -80,11 +81,17 @@ class _Row:
     condition: Fields
     named: frozenset[str]
     as_published: bool
+    suite: Suite | None
 
     @property
     def domain(self) -> str:
         """That of the episodes, or the first of several."""
         return self.places[0][0]
+
+    @property
+    def published_methods(self) -> frozenset[str]:
+        """The methods that its suite's paper has numbers of."""
+        return frozenset() if self.suite is None else self.suite.published_methods
 
     @property
     def perfect(self) -> bool:
@@ -95,6 +102,14 @@ class _Row:
     def names(self) -> tuple[str, ...]:
         """Names of the models, each once."""
         return tuple(dict.fromkeys(model for _, model in self.rates if model))
+
+    @property
+    def all_published_splits(self) -> bool:
+        """Whether its mean is over just those splits of each domain that the paper averages."""
+        by_domain = grouped(self.places, lambda place: place[0])
+        return self.suite is not None and all(
+            {split for _, split in places} == self.suite.published_splits(domain)
+            for domain, places in by_domain.items())
 
     def whole(self) -> dict[_Pair, list[_Rate]]:
         """The rates of all places, of each method and model with scored episodes of all."""
@@ -126,8 +141,15 @@ def _rows(results: Results) -> list[_Row]:
             first.method, sum(unscored(group.lines) for group in groups), first.settings,
             first.condition, frozenset(name for group in groups for name in group.named),
             not any(unlike_published(group, split) for group in groups
-                    for split in group.splits)))
+                    for split in group.splits),
+            _suite_of(groups)))
     return _distinguished(rows)
+
+
+def _suite_of(groups: Iterable[Group]) -> Suite | None:
+    """The suite of groups, None for none and for several."""
+    found = {suite.name: suite for group in groups if (suite := group.runs[0].ruling_suite)}
+    return next(iter(found.values())) if len(found) == 1 else None
 
 
 def _model_names(groups: Sequence[Group]) -> list[str]:
@@ -187,15 +209,19 @@ def _merged(members: Sequence[_Row], places: tuple[_Place, ...], **cells: Any) -
         settings=tuple(field for field in first.settings
                        if all(field in row.settings for row in members)),
         named=first.named if len({row.named for row in members}) == 1 else frozenset(),
-        as_published=all(row.as_published for row in members))
+        as_published=all(row.as_published for row in members),
+        suite=first.suite if all(row.suite == first.suite for row in members) else None)
 
 
 def _class_rows(rows: Sequence[_Row]) -> list[_Row]:
-    """Averages over the methods of a class, of those that the suite publishes."""
+    """Averages over the methods of a class, of those that the suite publishes.
+
+    The paper's own average stands beside one that has all of its methods.
+    """
     found = []
     for name, (belongs, words) in _CLASSES.items():
-        mine = [row for row in rows if (suite := suite_of(row.domain))
-                and suite.publishes(row.method) and _is(belongs, row.method)]
+        mine = [row for row in rows
+                if row.method in row.published_methods and _is(belongs, row.method)]
         for members in _families(
                 mine, lambda row: row.method,
                 lambda row: (*(row.cells[key] for key in _ALIKE if key != 'method'),
@@ -203,10 +229,11 @@ def _class_rows(rows: Sequence[_Row]) -> list[_Row]:
                 lambda row: (_settings(row), row.named)):
             common = tuple(place for place in members[0].places
                            if all(place in row.places for row in members))
+            row = _merged(members, common, method=f'mean of {len(members)} {words}')
             if common:
-                found.append(replace(
-                    _merged(members, common, method=f'mean of {len(members)} {words}'),
-                    method=name))
+                found.append(replace(row, method=name, as_published=row.as_published and all(
+                    method in {member.method for member in members}
+                    for method in members[0].published_methods if _is(belongs, method))))
     return _distinguished(found)
 
 
@@ -246,7 +273,7 @@ def _combined_rows(rows: Sequence[_Row]) -> list[_Row]:
 def _privileged(row: _Row) -> object:
     """When facts about what is hidden are provided, None if the suite grants just that."""
     level = row.cells['privileged']
-    return None if all(conditions.suite_rule('privileged', domain, row.method, split) == level
+    return None if all(of_suite('privileged', row.suite, domain, row.method, split) == level
                        for domain, split in row.places) else level
 
 
@@ -274,9 +301,7 @@ def _success_cells(row: _Row) -> dict[str, Any]:
               'mean_within_sem': mean_sem([fraction.sem or 0.0 for fraction in fractions])
               if fractions else None,
               'mean_splits': ', '.join(dict.fromkeys(split for _, split in row.places))}
-    suite = suite_of(row.domain)
-    if suite and (domain == ALL or {split for _, split in row.places} ==
-                  suite.published_splits(domain)):
+    if row.all_published_splits:
         theirs = [[rate.paper for rate in rates if rate.paper is not None]
                   for rates in whole.values()]
         if all(len(known) == len(row.places) for known in theirs):
@@ -302,11 +327,10 @@ def _cells_of_split(split: str, rates: Sequence[_Rate]) -> dict[str, Any]:
 
 def _of_five(row: _Row, domain: str, split: str) -> Published | None:
     """The paper's mean over its five models, of a split or of all, of a domain or of all."""
-    suite = suite_of(row.domain)
-    return suite.published(
+    return row.suite.published(
         _FIVE, 'solved', domain=domain, method=row.method, split=split,
         failure_probability=row.cells['failure_probability'],
-    ) if suite and row.as_published else None
+    ) if row.suite and row.as_published else None
 
 
 def figure5(results: Results) -> Table:

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.metrics.measures import aggregate
+from sightplan.report.conditions import samples_by_split
 from sightplan.report.grouping import grouped
+from sightplan.report.results import Results
 from sightplan.report.tables.model import Table, make
 from sightplan.runs.suite import Suite, load_suite
 from sightplan.suites.grounded_plan.records import HORIZONS, KINDS
@@ -43,11 +45,13 @@ def tables(runs: Iterable[Any]) -> list[Table]:
 
 def _lines(runs: Iterable[Any]) -> Iterator[tuple[Who, Line]]:
     """Lines that are scored, with whose they are."""
-    for run in runs:
+    pairs = [(group, run) for group in Results(tuple(runs)).groups for run in group.runs]
+    for group, run in pairs:
         options = ', '.join(f'{name} {value}' for name, value in sorted(
             run.identity['method'].items()) if name != 'name')
-        data = sorted({part['sha256'] for part in run.identity['samples'].values()
-                       if isinstance(part, dict)})
+        # The splits of one run, or of several, are one row: each has data of its own.
+        data = sorted({part['sha256'] for member in group.runs
+                       for part in samples_by_split(member.identity).values()})
         for line in run.lines:
             if line['measures'].get('tsr') is not None:
                 yield (run.method, options, run.backend, line['model'], ' '.join(data),

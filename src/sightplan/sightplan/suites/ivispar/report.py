@@ -173,9 +173,9 @@ def _apart(group: Group, split: str, view: str) -> dict[str, Any]:
                 if not name.startswith(('world.view', 'samples.', 'goal'))}}
     if found.get('backend.view') in (view, _AUTO):
         del found['backend.view']
-    identity = group.runs[0].identity
-    found['goal'] = identity.get('goal', {}).get(split)
-    own = identity.get('samples', {}).get(split, {})
+    run = next((run for run in group.runs if split in run.splits), group.runs[0])
+    found['goal'] = run.rules['goal'].get(split)
+    own = run.identity.get('samples', {}).get(split, {})
     return found | {('boards' if name == 'sha256' else name): value
                     for name, value in own.items() if name not in ('view', 'seed')}
 
