@@ -291,6 +291,9 @@ def test_the_report_has_tables_6_and_7_beside_ours(tmp_path):
         run(tmp_path / name, **options)
         runs.append(type('Run', (), {'method': 'ask', 'backend': name,
                                      'lines': RunStore(tmp_path / name).lines()}))
+    served = [{**line, 'model': 'allenai/Molmo-7B-D-0924@localhost:8000/v1'}
+              for line in runs[0].lines]
+    runs.append(type('Run', (), {'method': 'ask', 'backend': 'served', 'lines': served}))
     tables = {table.name: table for table in report.tables(runs)}
     assert set(tables) == {'by_subclass', 'by_part', 'traces'}
     assert all(isinstance(table, Table) and table.note for table in tables.values())
@@ -299,6 +302,7 @@ def test_the_report_has_tables_6_and_7_beside_ours(tmp_path):
     points = rows['points', 's1', 'object']
     assert points['output'] == 'points' and points['paper'] == 0.6 and points['n'] == 9
     assert rows['points', 's1', 'all']['paper'] == 0.533
+    assert rows['served', 's1', 'all']['paper'] == 0.533
     assert rows['points', 's2', 'contact']['paper'] == 0.167
     boxes = rows['boxes', 's1', 'object']
     assert boxes['output'] == 'box' and boxes['paper'] is None and boxes['iou_released'] > 0

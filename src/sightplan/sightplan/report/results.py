@@ -222,6 +222,10 @@ def _run_of(folder: Path, info: Mapping[str, Any], lines: Sequence[Line],
     method, backend = identity['method'], identity.get('backend')
     said = (line['model'] for line in lines if line['model'])
     model = str(identity.get('model') or next(said, ''))
+    try:
+        suite = suite_of_run(info)
+    except InputError:
+        suite = None
     levels = {split: str(level) for split, level in identity.get('privileged', {}).items()}
     several = len(set(levels.values())) > 1
     if planned is None:
@@ -230,7 +234,8 @@ def _run_of(folder: Path, info: Mapping[str, Any], lines: Sequence[Line],
     return RunResults(
         identity['domain'], method['name'],
         # A backend's own setting called "name" hides its name in the identity.
-        (settings.get('backend') or backend['name']) if backend else '', short_model(model),
+        (settings.get('backend') or backend['name']) if backend else '',
+        short_model(model, suite),
         float(identity.get('failure_probability', 0.0)),
         ', '.join(f'{split} {level}' for split, level in levels.items()) if several else
         next(iter(levels.values()), ''),
@@ -260,30 +265,41 @@ def episode_key(run: RunResults, line: Line) -> tuple[Any, ...]:
             conditions.hashable(backend_seed))
 
 
-def short_model(model: str) -> str:
-    """What a model is called in tables: as in a suite's paper if that has it, else shortened.
+def short_model(model: str, suite: Suite | None = None) -> str:
+    """What a model is called in tables: as in the paper of its suite, else shortened.
 
     A table of error rates is called like the model it was taken from: the backend tells them
-    apart.
+    apart. What the suite's own paper does not name is called as in another suite's.
 
     Args:
         model: as results have it, for example ``Qwen/Qwen2.5-VL-7B-Instruct@cc594 bfloat16``,
             ``gpt-4.1@api.openai.com/v1``, ``noisy_oracle(InternVL3-8B/plain, seed 0)`` or
             ``noisy_reader(gpt-4o 3d, seed 0)``.
+        suite: that the run belongs to, None for none.
     """
-    table = re.match(r'noisy_oracle\((.*?)(?:/(plain|cot|as asked))?(?:\+[0-9.e-]+)?[ ,)]', model)
-    table = table or re.match(r'noisy_reader\(([^ ,)]+)', model)
-    name = table.group(1) if table else model
-    name = name.split('@')[0].strip()
-    if not table:
-        name = name.split(' ')[0]
-    if name.startswith('embedded_model/') or name == 'embedded_model':
+    table = _OF_TABLES.match(model)
+    if table:
+        name = next(filter(None, table.groups()))
+    elif model.startswith(('embedded_model/', 'embedded_model@')):
         return 'embedded'
-    if name.startswith('scripted('):
+    elif model.startswith('scripted('):
         return 'scripted'
-    name = name.rstrip('/').rsplit('/', 1)[-1]
-    known = (load_suite(suite).model_name(name) for suite in suite_names())
-    return next(filter(None, known), name)
+    else:
+        name = model.partition('@')[0].strip()
+    others = (load_suite(other) for other in suite_names())
+    for one in (*((suite,) if suite else ()), *others):
+        if known := one.model_name(name):
+            return known
+    name = name.rstrip('/').rpartition('/')[2]
+    return name if '@' in model or table else re.split('[ (]', name)[0]
+
+
+_OF_TABLES = re.compile(
+    # "NAME/plain hard, ...", "NAME/as asked, ..."; a table of one's own: "NAME@HASH, ..."
+    r'noisy_oracle\(([^/@,]*?)(?:/(?:plain|cot|as asked)|@\w+|(?= \w+,)|,|\))'
+    r'|noisy_reader\((.*?) (?:2d|3d|text|auto)?(?:,|\))'
+    r'|noisy_locator\(([^/,]+)/|noisy_critic\(([^,]+),')
+"""Models that stand for the published rates of another one, whose name the first group holds."""
 
 
 # ----------------------------------------------------------------------------- groups of runs

@@ -15,6 +15,7 @@ import hashlib
 import importlib
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -344,11 +345,8 @@ class Suite(Record):
             where: for example ``domain='blocksworld', method='ground', split='simple',
                 failure_probability=0.0``: what the number is of, all of it.
         """
-        table = _published(self.folder)
-        if table is None:
-            return None
-        wanted = table.aliases.get(model.lower(), model.lower())
-        return _numbers(self.folder).get((wanted, measure, frozenset(where.items())))
+        name = self.model_name(model)
+        return _numbers(self.folder).get((name, measure, frozenset(where.items())))
 
     def published_splits(self, domain: str) -> frozenset[str]:
         """Those splits of a domain of which the paper has numbers; none of another domain."""
@@ -367,19 +365,34 @@ class Suite(Record):
     @property
     def published_models(self) -> tuple[str, ...]:
         """The models that the paper has numbers of, as it calls them, in the order of the file."""
-        return tuple(_names(self.folder).values())
+        table = _published(self.folder)
+        return () if table is None else tuple(dict.fromkeys(row.model for row in table.rows))
 
     def model_name(self, model: str) -> str | None:
         """What the paper calls a model, None if it has no number of it.
 
         Args:
-            model: that name in any case, or one of ``aliases`` in published.json.
+            model: the paper's name, or one of ``aliases`` in published.json, such as that of a
+                repository: in any case, with spaces, underscores or hyphens between its words,
+                with or without the folder or the organisation that it lies in.
         """
-        table = _published(self.folder)
-        if table is None:
-            return None
-        wanted = table.aliases.get(model.lower(), model.lower())
-        return _names(self.folder).get(wanted)
+        names = _names(self.folder)
+        return names.get(_model_key(model)) or names.get(
+            _model_key(model.rstrip('/').rpartition('/')[2]))
+
+    def model_with_other_weights(self, model: str) -> str | None:
+        """The published model that another one is named after, None if there is none.
+
+        Quantised and fine-tuned weights are called like the model that they were made of, with
+        more words behind: ``Qwen2.5-VL-72B-Instruct-AWQ``, ``InternVL3-8B FP8``. The paper's
+        numbers say nothing about them.
+
+        Args:
+            model: a name of which the paper has no number.
+        """
+        words = _model_key(model.rstrip('/').rpartition('/')[2]).split('-')
+        return next(filter(None, (self.model_name('-'.join(words[:count]))
+                                  for count in range(len(words) - 1, 0, -1))), None)
 
 
 def suite_folders() -> dict[str, Path]:
@@ -511,17 +524,28 @@ def _published(folder: Path) -> PublishedFile | None:
 
 
 @functools.cache
-def _numbers(folder: Path) -> dict[tuple[str, str, frozenset[Any]], Published]:
-    """Rows by model (lower case), measure and what they are of; of equal ones the first counts."""
+def _numbers(folder: Path) -> dict[tuple[str | None, str, frozenset[Any]], Published]:
+    """Rows by model, measure and what they are of; of equal ones the first counts."""
     table = _published(folder)
-    found: dict[tuple[str, str, frozenset[Any]], Published] = {}
+    found: dict[tuple[str | None, str, frozenset[Any]], Published] = {}
     for row in () if table is None else table.rows:
-        found.setdefault((row.model.lower(), row.measure, frozenset(row.where.items())), row)
+        found.setdefault((row.model, row.measure, frozenset(row.where.items())), row)
     return found
 
 
 @functools.cache
 def _names(folder: Path) -> dict[str, str]:
-    """Names of models in lower case, as they are written."""
+    """The paper's names of models by the keys (``_model_key``) of all that they are called."""
     table = _published(folder)
-    return {} if table is None else {row.model.lower(): row.model for row in table.rows}
+    if table is None:
+        return {}
+    found = {_model_key(row.model): row.model for row in table.rows}
+    aliases = {alias: found[_model_key(name)] for alias, name in table.aliases.items()
+               if _model_key(name) in found}
+    return {**{_model_key(alias.rpartition('/')[2]): name for alias, name in aliases.items()},
+            **{_model_key(alias): name for alias, name in aliases.items()}, **found}
+
+
+def _model_key(name: str) -> str:
+    """The name of a model without what tells no models apart: case, and signs between words."""
+    return re.sub(r'[\s_-]+', '-', name.strip().lower())

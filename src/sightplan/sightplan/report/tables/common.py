@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -52,13 +53,14 @@ def published(group: Group, split: str, measure: str = 'solved',
               ) -> tuple[float | None, float | None, str | None]:
     """The paper's number for a group's model, its standard error and where it stands.
 
-    All None where there is none, or where ``unlike_published`` says why it is another thing.
+    All None where there is none, or where ``unlike_published`` or ``unlike_model`` says why it is
+    another thing.
     """
     suite = group.suite_with(split)
     found = suite.published(
         group.model, measure, domain=group.domain, method=group.method, split=split,
         failure_probability=group.failure_probability) if suite and group.model else None
-    if found is None or unlike_published(group, split):
+    if found is None or unlike_published(group, split) or unlike_model(group, split):
         return None, None, None
     return found.value, found.sem, found.source
 
@@ -84,3 +86,14 @@ def unlike_published(group: Group, split: str) -> str:
         found.append('rates of answers that were asked for otherwise')
     return ', '.join(dict.fromkeys(found))
 
+
+
+def unlike_model(group: Group, split: str) -> str:
+    """In what a group's model differs from the published one that it is called like; '' if not."""
+    suite = group.suite_with(split)
+    if suite is None or not group.model:
+        return ''
+    if bits := re.search(r'@.* (8bit|4bit)\b', group.exact_model):
+        return f'weights quantised to {bits[1]}'
+    named = None if suite.model_name(group.model) else suite.model_with_other_weights(group.model)
+    return f'{group.model} is another model than {named}' if named else ''

@@ -24,6 +24,7 @@ from sightplan.report.tables.common import (
     group_cells,
     groups_by_split,
     published,
+    unlike_model,
     unlike_published,
     unscored,
 )
@@ -383,7 +384,9 @@ def _model_cells(group: Group, split: str) -> dict[str, Any]:
         'paper_accuracy': right, 'paper_accuracy_sem': right_sem,
         'accuracy_errors': errors_apart(accuracy['overall'], accuracy['sem'], right, right_sem),
         'paper_source': source, 'exact_model': group.exact_model or None,
-        'paper_apart': (unlike_published(group, split) or None) if group.model else None}
+        'paper_apart': ', '.join(filter(None, (
+            unlike_published(group, split), unlike_model(group, split)))) or None
+        if group.model else None}
 
 
 def model_table(results: Results) -> Table:

@@ -154,6 +154,7 @@ def rate(arguments: argparse.Namespace) -> Result:
 
 def show_agreement(arguments: argparse.Namespace) -> Result:
     """Say what ratings say, beside the paper's."""
+    from sightplan.report.results import short_model
     from sightplan.runs.suite import load_suite
     from sightplan.suites.point_it_out import agreement
     found = agreement.summarise(agreement.read_ratings(map(user_path, arguments.ratings)),
@@ -163,7 +164,8 @@ def show_agreement(arguments: argparse.Namespace) -> Result:
     for model, means in found['models'].items():
         cells: list[object] = [model]
         for kind in ('people', 'judge'):
-            theirs = suite.published(model, f'rating_{kind}', split='s3', output='trace')
+            theirs = suite.published(short_model(model, suite), f'rating_{kind}', split='s3',
+                                     output='trace')
             means[kind]['published'] = None if theirs is None else theirs.value
             cells += [_number(means[kind]['mean']), means[kind]['traces'],
                       _number(means[kind]['published'])]
