@@ -190,3 +190,16 @@ def test_runs_that_differ_in_more_are_told_apart(results: Results) -> None:
                  if table.name == 'boards')
     assert {row['variant'] for row in table.rows if row['source'] == 'here'} == {
         'width 64', 'width 1200'}
+
+
+@pytest.mark.parametrize('rule', [{'max_actions': {'geoms': 99}}, {'goal': {'geoms': 'told'}},
+                                  {'stop_at_goal': {'geoms': False}}])
+def test_the_papers_numbers_stand_beside_episodes_by_its_rules_only(results: Results,
+                                                                    rule: Any) -> None:
+    report = SUITE.module('report')
+    ruled = tuple(run for run in results.runs if run.method == 'random')
+    assert [row for row in report.tables(ruled)[0].rows if row['source'] != 'here']
+    others = tuple(dataclasses.replace(run, identity={**run.identity, **rule}) for run in ruled)
+    rows = report.tables(others)[0].rows
+    assert rows and not [row for row in rows if row['source'] != 'here']
+    assert not [figure for figure in report.figures(others) if 'Sonnet' in figure.svg]

@@ -293,7 +293,8 @@ def test_scores_of_a_model_beside_the_papers(tmp_path):
     last = {'clear': counts(8, 10, 5, unparsed=1), 'on': counts(10, 10, 2)}
     lines = [line(number, number < 4, split='hard', **asked(last if number > 7 else answers))
              for number in range(10)]
-    write_run(tmp_path, lines, split='hard', max_actions={'hard': 20})
+    write_run(tmp_path, lines, split='hard', max_actions={'hard': 20},
+              method={'name': 'ground', 'on_unparsed': 'stop'})
     (row,) = rows(tmp_path, 'models')
     assert (row['model'], row['split'], row['success'], row['success_n']) == (
         'GPT-4.1', 'hard', .4, 10)
@@ -303,7 +304,10 @@ def test_scores_of_a_model_beside_the_papers(tmp_path):
     assert row['success_errors'] == pytest.approx(-.08 / math.hypot(math.sqrt(.024), .1))
     assert row['accuracy'] == pytest.approx(188 / 198)
     assert (row['accuracy_n'], row['accuracy_unparsed']) == (198, 2)
-    assert row['paper_accuracy'] == .98
+    # The paper counts the unreadable ones as wrong.
+    assert row['counted_accuracy'] == pytest.approx(188 / 200)
+    assert (row['counted_accuracy_n'], row['paper_accuracy']) == (200, .98)
+    assert row['accuracy_errors'] == pytest.approx((.94 - .98) / sem(.94, 200))
     assert row['paper_source'] == 'tables 6 and 16'
     assert (row['action_accuracy'], row['executable'], row['actions_n']) == (1.0, 1.0, 20)
     (clear,) = rows(tmp_path, 'predicates', predicate='clear')
@@ -311,11 +315,42 @@ def test_scores_of_a_model_beside_the_papers(tmp_path):
     assert (clear['yes_accuracy'], clear['yes_n'], clear['no_n']) == (1.0, 50, 50)
     assert clear['no_accuracy'] == pytest.approx(38 / 50)
     assert (clear['paper'], clear['unparsed']) == (.95, 2)
+    assert clear['counted'] == pytest.approx(.88)
+    assert clear['errors'] == pytest.approx((.88 - .95) / math.hypot(sem(.88, 100), .01))
     (wide,) = rows(tmp_path, 'predicates_blocksworld')
     assert (wide['clear_hard'], wide['clear_hard_n'], wide['on_hard']) == (
-        clear['accuracy'], 98, 1.0)
+        clear['counted'], 100, 1.0)
     (wide,) = rows(tmp_path, 'model_table')
     assert (wide['hard_success'], wide['hard_paper_success']) == (.4, .48)
+    assert (wide['hard_counted_accuracy'], wide['hard_paper_accuracy']) == (.94, .98)
+
+
+def test_unreadable_answers_are_wrong_beside_the_papers_accuracy(tmp_path):
+    # What the published rates of Phi-4 after reasoning give: 9 of 10 answers cannot be read.
+    answers = asked({'on': counts(7, 100, unparsed=90)})
+    write_run(tmp_path, [line(0, False, method='ground_cot', **answers)], method='ground_cot',
+              model='noisy_oracle(Phi-4-multimodal-instruct/cot, seed 0)')
+    (row,) = rows(tmp_path, 'models')
+    assert (row['accuracy'], row['counted_accuracy'], row['paper_accuracy']) == (.7, .07, .08)
+    assert abs(row['accuracy_errors']) < 1
+    # The paper ends an episode at such an answer: its success is defined otherwise.
+    assert row['paper_success'] == 0.0 and row['success_errors'] is None
+    assert row['paper_differs'].startswith('success: episodes go on after an unreadable reply (90')
+    (wide,) = rows(tmp_path, 'model_table')
+    assert (wide['simple_counted_accuracy'], wide['simple_paper_accuracy']) == (.07, .08)
+    (on,) = rows(tmp_path, 'predicates')
+    (place,) = rows(tmp_path, 'predicates_blocksworld')
+    assert on['counted'] == place['on_simple'] == .07
+
+
+def test_answers_that_no_prompt_of_the_paper_allows_have_no_distance_to_it(tmp_path):
+    write_run(tmp_path, [line(0, **asked({'on': counts(6, 10, unknown=3)}))])
+    (row,) = rows(tmp_path, 'models')
+    assert (row['counted_accuracy'], row['accuracy_errors']) == (.6, None)
+    assert row['paper_differs'].startswith('accuracy: 3 answers are "unknown"')
+    assert row['success_errors'] is not None or row['success'] == row['paper_success']
+    (on,) = rows(tmp_path, 'predicates')
+    assert on['paper'] is not None and on['errors'] is None
 
 
 def test_what_was_never_asked_is_not_zero(tmp_path):

@@ -67,25 +67,32 @@ def published(group: Group, split: str, measure: str = 'solved',
 
 def unlike_published(group: Group, split: str) -> str:
     """In what episodes of a split differ from what their suite rules; '' for nothing."""
-    suite = group.suite_with(split)
-    if suite is None:
+    if group.suite_with(split) is None:
         return 'no split of a suite'
-    found = []
+    found: list[str] = []
     for run in (run for run in group.runs if split in run.splits):
         if run.problems is None:
             found.append('problems not known')
         elif run.problems:
             found.append('not the shipped problems')
+    found += unlike_rules(group, split)
+    if not kind_fits(group.exact_model, group.method, group.domain):
+        found.append('rates of answers that were asked for otherwise')
+    return ', '.join(dict.fromkeys(found))
+
+
+
+def unlike_rules(group: Group, split: str) -> list[str]:
+    """The rules of the episodes of a split that are not those of their suite, with both values."""
+    suite, found = group.suite_with(split), []
+    for run in (run for run in group.runs if split in run.splits):
         for rule in RULES:
             value, wanted = (run.rules[rule].get(split),
                              of_suite(rule, suite, group.domain, group.method, split))
             if value != wanted:
                 said = 'not known' if value is None else value
                 found.append(f'{rule} {said} instead of {wanted}')
-    if not kind_fits(group.exact_model, group.method, group.domain):
-        found.append('rates of answers that were asked for otherwise')
-    return ', '.join(dict.fromkeys(found))
-
+    return found
 
 
 def unlike_model(group: Group, split: str) -> str:

@@ -364,10 +364,12 @@ def _model_cells(group: Group, split: str) -> dict[str, Any]:
     lines, summary = group.by_split[split], group.summaries[split]
     fraction, accuracy = solved_of(lines), summary['predicate_accuracy']
     counts = summary['predicates'].get(AskPurpose.ENUMERATION.value, {}).values()
-    asked, unread, unknown = (sum(c[key] for c in counts)
-                              for key in ('asked', 'unparsed', 'unknown'))
+    asked, unread, unknown, answered_right = (sum(c[key] for c in counts) for key in (
+        'asked', 'unparsed', 'unknown', 'right'))
+    counted = Fraction(answered_right, asked)
     theirs, their_sem, source = published(group, split)
     right, right_sem, _ = published(group, split, 'predicate_accuracy')
+    goes_on, abstains = _goes_on(group, summary), _abstains(unknown)
     actions = summary['actions']
     return {
         'split': split, **fraction_cells('success', fraction), 'unscored': unscored(lines),
@@ -380,13 +382,35 @@ def _model_cells(group: Group, split: str) -> dict[str, Any]:
         'actions_n': actions['executed'] + actions['rejected'] + actions['invalid']
         if fraction.n else None,
         'paper_success': theirs, 'paper_success_sem': their_sem,
-        'success_errors': errors_apart(fraction.rate, fraction.sem, theirs, their_sem),
+        'success_errors': None if goes_on else errors_apart(
+            fraction.rate, fraction.sem, theirs, their_sem),
+        'counted_accuracy': counted.rate, 'counted_accuracy_sem': counted.sem,
+        'counted_accuracy_n': asked or None,
         'paper_accuracy': right, 'paper_accuracy_sem': right_sem,
-        'accuracy_errors': errors_apart(accuracy['overall'], accuracy['sem'], right, right_sem),
+        'accuracy_errors': None if abstains else errors_apart(
+            counted.rate, counted.sem, right, right_sem),
         'paper_source': source, 'exact_model': group.exact_model or None,
+        'paper_differs': ', '.join(filter(None, (
+            goes_on if theirs is not None else '', abstains if right is not None else '')))
+        or None,
         'paper_apart': ', '.join(filter(None, (
             unlike_published(group, split), unlike_model(group, split)))) or None
         if group.model else None}
+
+
+def _goes_on(group: Group, summary: Mapping[str, Any]) -> str:
+    """How success differs from the paper's where replies could not be read; '' for not at all."""
+    unread = summary['unparsed'] + summary['proposals'].get('unparsed', 0)
+    if not unread or dict(group.settings).get('on_unparsed') == 'stop':
+        return ''
+    return (f'success: episodes go on after an unreadable reply ({unread} of them), and end '
+            'there in the paper (on_unparsed=stop)')
+
+
+def _abstains(unknown: int) -> str:
+    """How accuracy differs from the paper's where a model may abstain; '' for not at all."""
+    return (f'accuracy: {unknown} answers are "unknown", which counts as wrong here, and which '
+            'no prompt of the paper allows') if unknown else ''
 
 
 def model_table(results: Results) -> Table:
@@ -412,13 +436,16 @@ def _predicate_cells(group: Group, split: str, predicate: str, counts: Mapping[s
                      ) -> dict[str, Any]:
     fraction = Fraction(counts['right'],
                         counts['asked'] - counts['unparsed'] - counts['unknown'])
+    counted = Fraction(counts['right'], counts['asked'])
     theirs, their_sem, source = published(group, split, f'predicate_accuracy.{predicate}')
     return {'predicate': predicate, **fraction_cells('accuracy', fraction),
             'unparsed': counts['unparsed'], 'unknown': counts['unknown'],
             'yes_accuracy': counts['yes_accuracy'],
             'yes_n': counts['yes_asked'], 'no_accuracy': counts['no_accuracy'],
-            'no_n': counts['no_asked'], 'paper': theirs, 'paper_sem': their_sem,
-            'errors': errors_apart(fraction.rate, fraction.sem, theirs, their_sem),
+            'no_n': counts['no_asked'], 'counted': counted.rate, 'counted_sem': counted.sem,
+            'counted_n': counted.n or None, 'paper': theirs, 'paper_sem': their_sem,
+            'errors': None if counts['unknown'] else errors_apart(
+                counted.rate, counted.sem, theirs, their_sem),
             'paper_source': source}
 
 
@@ -433,7 +460,7 @@ def predicate_tables(results: Results) -> list[Table]:
             place = f'{row["predicate"]}_{row["split"]}'
             cells = {key: row[key] for key in keys}
             wide.setdefault(tuple(cells.values()), cells).update({
-                place: row['accuracy'], f'{place}_n': row['accuracy_n'],
+                place: row['counted'], f'{place}_n': row['counted_n'],
                 f'{place}_paper': row['paper']})
         table = make('predicates_of', wide.values(),
                      predicate=sorted({row['predicate'] for row in own}),

@@ -26,7 +26,7 @@ from sightplan.report.panels import (
 )
 from sightplan.report.plots import Curve, Dot, curves
 from sightplan.report.results import Group, Results
-from sightplan.report.tables.common import group_cells
+from sightplan.report.tables.common import group_cells, unlike_rules
 from sightplan.report.tables.model import Table, make
 from sightplan.runs.suite import load_suite
 from sightplan.suites.ivispar import measures as formulas
@@ -63,6 +63,7 @@ class Row:
         view: ``3d``, ``2d`` or ``text``.
         samples: whether the items are boards; else they are episodes.
         lines: the items.
+        ruled: whether budget, end at the goal and the way the goal is given are the suite's.
     """
 
     cells: Mapping[str, Any]
@@ -71,6 +72,7 @@ class Row:
     view: str
     samples: bool
     lines: tuple[Line, ...] = field(repr=False)
+    ruled: bool = True
 
     def value(self, name: str, resamples: int = 1000) -> Aggregate:
         """One of the suite's measures."""
@@ -79,9 +81,9 @@ class Row:
 
     @property
     def like_the_papers(self) -> bool:
-        """Whether its episodes are of geoms whose number and length c1 are known."""
+        """Whether its episodes are of geoms as ruled, or of one's own of known number and c1."""
         if self.samples or self.split != _OWN:
-            return not self.samples and self.split == _GEOMS
+            return not self.samples and self.split == _GEOMS and self.ruled
         known = [line for line in self.lines if line['details']]
         return bool(known) and all(
             line['optimal_length'] is not None and 'pieces' in line['details']
@@ -147,7 +149,8 @@ def _rows(runs: Iterable[Any]) -> list[Row]:
         variants = disambiguate_labels([(group.named, _apart(group, split, view))
                                         for group, split, view, _ in same])
         rows += [Row({**group_cells(group), 'model': _model(group), 'variant': variant or None},
-                     group.exact_model, split, view, kind == SAMPLE, lines)
+                     group.exact_model, split, view, kind == SAMPLE, lines,
+                     kind == SAMPLE or not unlike_rules(group, split))
                  for variant, (group, split, view, lines) in zip(variants, same, strict=True)]
     rows = _joined(rows)
     last = max((at for at, row in enumerate(rows) if row.cells['method'] == _HUMAN), default=-1)
