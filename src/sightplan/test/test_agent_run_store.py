@@ -271,7 +271,8 @@ def test_a_summary_says_what_was_run_by_which_commit(tmp_path):
                                   'packages': {'torch': '2'}, 'settings': {'out': 'x'}})
             written = store.write_summary({'episodes': 1, 'problems': 3})
     assert written == json.loads((tmp_path / 'summary.json').read_text()) == {
-        'episodes': 1, 'problems': 3, 'method': IDENTITY['method'], 'model': 'm@1', 'seed': 0,
+        'episodes': 1, 'problems': 3, 'repeated_lines': [], 'method': IDENTITY['method'],
+        'model': 'm@1', 'seed': 0,
         'questions_sha256': 'q', 'problems_sha256': 'p', 'other_commits': ['old'],
         'provenance': {'started': 'now', 'commit': 'new', 'dirty': False,
                        'packages': {'torch': '2'}}}

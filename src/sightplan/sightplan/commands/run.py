@@ -225,6 +225,9 @@ def rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         items = 'episodes' if episodes else 'samples'
         lines.append(('errors', f'{summary["errors"]} {items} (not scored)'
                       + _reasons(summary, 'errors')))
+    if summary['repeated_lines']:
+        lines.append(('repeated lines', f'{len(summary["repeated_lines"])} left out: '
+                      + ', '.join(summary['repeated_lines'][:5])))
     if summary['problems_skipped']:
         lines.append(('skipped problems', '\n'.join(summary['problems_skipped'])))
     stages = ', '.join(f'{stage} {seconds:.1f}'

@@ -6,6 +6,8 @@
 ``episodes.jsonl``
     one line per finished episode, written with one call, flushed and synced before the next
     begins. A line cut off by a crash is dropped when the run is resumed, and its episode repeated.
+    Of several lines of one episode, as files that were put together by hand have them, the first
+    counts; readers name the others.
     A run is open in one process, or in several that work for one command: these lock the file for
     each line, and see before they write whether another one was faster.
 ``summary.json``
@@ -16,9 +18,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from sightplan.metrics import measures
 from sightplan.metrics.failures import without_truth
@@ -26,8 +28,33 @@ from sightplan.model import InputError, user_path
 from sightplan.model.journal import Journal, Line
 from sightplan.records.description import Description, plain, write_json
 
+L = TypeVar('L', bound=Mapping[str, Any])
+
 _ORIGIN = ('method', 'backend', 'model', 'domain', 'split', 'seed', 'domain_sha256',
            'domain_settings_sha256', 'questions_sha256', 'privileged')
+
+
+def without_repeats(lines: Iterable[L]) -> tuple[list[L], list[str]]:
+    """Lines of results without those whose item has a line already: the first one counts.
+
+    Returns:
+        the lines that count, in order, and the id of each line that does not.
+    """
+    found: dict[str, L] = {}
+    repeated = []
+    for line in lines:
+        if line['id'] in found:
+            repeated.append(line['id'])
+        else:
+            found[line['id']] = line
+    return list(found.values()), repeated
+
+
+def repeats_text(path: Path, repeated: Sequence[str], most: int = 5) -> str:
+    """The warning about lines that ``without_repeats`` left out of a file."""
+    more = len(repeated) - most
+    return (f'{path}: {len(repeated)} repeated line{"s are" if len(repeated) > 1 else " is"} left '
+            f'out, of {", ".join(repeated[:most])}' + (f' and {more} more' if more > 0 else ''))
 
 
 class RunStore:
@@ -35,6 +62,11 @@ class RunStore:
 
     Only one process may have it open to write, or those that work for one command. Use as a
     context manager, or call ``close``.
+
+    Attributes:
+        folder: the directory.
+        repeated: ids of the lines that ``lines`` left out last, since an earlier line of the
+            file has the same.
     """
 
     def __init__(self, folder: Path | str) -> None:
@@ -46,6 +78,7 @@ class RunStore:
         self.folder = user_path(folder).resolve()
         self._journal = Journal(self.folder / 'episodes.jsonl')
         self._description = Description(self.folder / 'run.json', 'run')
+        self.repeated: list[str] = []
         self._done: set[str] = set()
         self._shared = False
         self._depth = 0
@@ -156,12 +189,18 @@ class RunStore:
         return len(self._done)
 
     def lines(self) -> list[dict[str, Any]]:
-        """All committed episodes, in order; a truncated last line is left out.
+        """All committed episodes, in order, each once; a truncated last line is left out.
 
         Raises:
             InputError: a line in the middle is not readable; names file and line.
         """
-        return [_checked(line) for line in self._journal.read()]
+        lines, self.repeated = without_repeats(map(_checked, self._journal.read()))
+        return lines
+
+    @property
+    def warnings(self) -> list[str]:
+        """What ``lines`` left out last, each a sentence that names the file."""
+        return [repeats_text(self._journal.path, self.repeated)] if self.repeated else []
 
     def done(self) -> set[str]:
         """Ids of the committed episodes."""
@@ -200,14 +239,16 @@ class RunStore:
     def write_summary(self, summary: Mapping[str, Any]) -> dict[str, Any]:
         """Replace ``summary.json`` atomically; says what was run, too (see ``origin``).
 
+        It names the repeated lines that the last call of ``lines`` left out (``repeated_lines``).
+
         Returns:
             what was written.
 
         Raises:
             InputError: ``run.json`` is missing or damaged.
         """
-        whole = {**summary, **{key: value for key, value in self.origin().items()
-                               if key not in summary}}
+        origin = {key: value for key, value in self.origin().items() if key not in summary}
+        whole = {**summary, 'repeated_lines': self.repeated, **origin}
         write_json(self.folder / 'summary.json', whole)
         return whole
 

@@ -65,7 +65,8 @@ def summary_of(lines: Sequence[Mapping[str, Any]], suite: Suite | None,
     """The summary of some lines of a suite, with the fields of ``sightplan run``."""
     return {**summarise(lines, suite), 'out': out, 'planned': len(lines),
             'problems': len({(line['domain'], line['split'], line['problem']) for line in lines}),
-            'problems_skipped': [], 'interrupted': False, 'stopped_by': '', 'spent': None}
+            'problems_skipped': [], 'repeated_lines': [], 'interrupted': False, 'stopped_by': '',
+            'spent': None}
 
 
 def score_again(sources: Sources, scored: Callable[[Source, Mapping[str, Any]], None] =

@@ -115,7 +115,10 @@ def read_columns(paths: Iterable[Path], note: Callable[[str], None] = lambda tex
     named = list(paths)
     columns = []
     for folder in run_folders(named):
-        every = RunStore(folder).lines()
+        store = RunStore(folder)
+        every = store.lines()
+        for text in store.warnings:
+            note(text)
         lines = [line for line in every if line.get('kind') != SAMPLE]
         for number, line in enumerate(every, 1):
             wrong = wrong_field(SampleLine if line.get('kind') == SAMPLE else EpisodeLine, line)

@@ -19,6 +19,7 @@ from sightplan.model import InputError, user_path
 from sightplan.model.json_text import load_json
 from sightplan.records import RunStore
 from sightplan.records.answers_log import NAME as ANSWERS
+from sightplan.records.run_store import repeats_text, without_repeats
 from sightplan.report import conditions
 from sightplan.report.conditions import Fields
 from sightplan.report.grouping import grouped
@@ -631,8 +632,8 @@ class _Reader:
         except OSError as error:
             self.warnings.append(f'{path}: cannot be read ({error.strerror}); left out')
             return []
-        found: dict[str, Line] = {}
-        bad, repeated = [], []
+        good: list[Line] = []
+        bad = []
         for number, piece in enumerate(pieces, start=1):
             if not piece.strip():
                 continue
@@ -641,20 +642,17 @@ class _Reader:
                 break
             if wrong:
                 bad.append(f'{number} ({wrong})')
-            elif line['id'] in found:
-                repeated.append(line['id'])
             else:
-                found[line['id']] = line
+                good.append(line)
         if bad:
             self.warnings.append(f'{path}: {len(bad)} damaged line'
                                  f'{"s are" if len(bad) > 1 else " is"} left out, number '
                                  f'{_some(bad)}; a resumed run repeats the episodes once the '
                                  f'lines are removed')
+        found, repeated = without_repeats(good)
         if repeated:
-            self.warnings.append(f'{path}: {len(repeated)} repeated line'
-                                 f'{"s are" if len(repeated) > 1 else " is"} left out, of '
-                                 f'{_some(repeated)}')
-        return list(found.values())
+            self.warnings.append(repeats_text(path, repeated))
+        return found
 
 
 def _is_name(text: str) -> bool:

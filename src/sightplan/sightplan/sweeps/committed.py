@@ -82,9 +82,13 @@ class Committed:
             return
         whole = raw[:raw.rfind(b'\n') + 1]
         self._file = info.st_ino, known + len(whole)
+        there = {entry.id for entry in self.entries}
         for line in whole.splitlines():
             with suppress(ValueError, KeyError, TypeError):
-                self.entries.append(_entry(load_json(line)))
+                entry = _entry(load_json(line))
+                if entry.id not in there:  # of repeated lines the first counts, as everywhere
+                    there.add(entry.id)
+                    self.entries.append(entry)
 
     def _read_spent(self) -> None:
         """What a backend with caps says, which knows also what no line says."""
