@@ -280,7 +280,7 @@ def short_model(model: str, suite: Suite | None = None) -> str:
     """
     table = _OF_TABLES.match(model)
     if table:
-        name = next(filter(None, table.groups()))
+        name = str(next(filter(None, table.groups())))
     elif model.startswith(('embedded_model/', 'embedded_model@')):
         return 'embedded'
     elif model.startswith('scripted('):

@@ -15,6 +15,7 @@ from sightplan.report.labels import disambiguated, word
 from sightplan.report.results import Group, Line, Results, episode_key, split_of
 from sightplan.report.tables.common import ALL, group_cells
 from sightplan.report.tables.model import Table, make
+from sightplan.runs.rules import RULES
 
 _Key = tuple[Any, ...]
 _Lines = dict[_Key, Line]
@@ -93,7 +94,7 @@ def _same_rules(first: Group, second: Group) -> list[str]:
     def rules(group: Group, name: str) -> dict[str, Any]:
         return {split: value for run in group.runs for split, value in run.rules[name].items()}
 
-    return [name for name in conditions.RULES if all(
+    return [name for name in RULES if all(
         value == rules(second, name).get(split, value)
         for split, value in rules(first, name).items())]
 
