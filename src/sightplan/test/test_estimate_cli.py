@@ -61,12 +61,32 @@ def test_true_answers_give_the_true_state(folder, capsys):
     code, [found], err = run(capsys, '--problem', 'p.pddl', '--domain', 'blocksworld',
                              '--answers', 'a.jsonl', '--json')
     assert (code, err) == (0, '')
-    assert set(found) == {'state', 'marginals', 'log_evidence', 'seconds'}
+    assert set(found) == {'state', 'marginals', 'log_evidence', 'complete', 'seconds'}
     assert atoms(found['state']) == TRUE
     assert found['state'] == sorted(found['state'])
     assert set(found['marginals']) == {a['atom'] for a in answers()}
     assert all((p > 0.5) is (Atom.parse(atom) in TRUE) for atom, p in found['marginals'].items())
     assert found['log_evidence'] < 0 < found['seconds']
+
+
+def test_where_little_is_known_blocks_that_look_alike_are_equally_likely(folder, capsys):
+    """Five blocks: from 512 of their states the probabilities would differ."""
+    write(folder / 'a.jsonl', [])
+    path = load_domain('blocksworld').split_problems('medium')[0].source
+    code, [found], err = run(capsys, '--problem', path, '--answers', 'a.jsonl', '--json')
+    assert (code, err, found['complete']) == (0, '', True)
+    on = {atom: p for atom, p in found['marginals'].items()
+          if atom.startswith('on ') and len(set(atom[3:].split(','))) == 2}
+    assert len(on) == 20 and max(on.values()) == pytest.approx(min(on.values()), abs=1e-9)
+
+
+def test_that_not_all_likely_states_were_listed_is_said(folder, capsys, monkeypatch):
+    monkeypatch.setattr('sightplan.grounding.estimator.MOST_LISTED', 2)
+    write(folder / 'a.jsonl', [])
+    arguments = ('--problem', 'p.pddl', '--domain', 'blocksworld', '--answers', 'a.jsonl')
+    code, [found], err = run(capsys, *arguments, '--json')
+    assert code == 0 and not found['complete'] and 'are approximate; more answers' in err
+    assert 'are approximate' in run(capsys, *arguments)[2]
 
 
 @pytest.mark.parametrize('wrong', ['on g,r', 'incolumn r,c3', 'clear r', 'on r,r'])
@@ -152,7 +172,7 @@ def test_cases_in_order_with_ids_and_all_forms_of_problems(folder, capsys):
     code, found, _ = run(capsys, '--domain', 'blocksworld', '--cases', cases, '--problem',
                          'p.pddl', '--json')
     assert code == 0 and [line['id'] for line in found] == ['b', 7, None, 'list']
-    assert all(set(line) == {'id', 'state', 'marginals', 'log_evidence', 'seconds'}
+    assert all(set(line) == {'id', 'state', 'marginals', 'log_evidence', 'complete', 'seconds'}
                for line in found)
     assert [atoms(line['state']) == TRUE for line in found] == [True, False, True, True]
     assert found[0]['marginals'] == found[3]['marginals']

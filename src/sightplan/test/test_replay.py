@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from replay_doubles import recorded_run, without_truth
 from sightplan.grounding import BackendGrounder
+from sightplan.labelling import read_labels
 from sightplan.metrics import wilson
 from sightplan.model import (
     Asked,
@@ -368,6 +369,23 @@ class Said(dict):
 
     def truth(self, image_id, atom):
         return self.get((image_id, atom))
+
+    def of(self, image_id, atom):
+        return {'ann': self[image_id, atom]} if (image_id, atom) in self else {}
+
+
+@pytest.mark.parametrize('said', [['unclear'], ['yes', 'no'], ['unclear', 'unclear', 'yes']])
+def test_labels_that_decide_nothing_leave_no_truth(sources, tmp_path, said):
+    source = sources[0]
+    batch = next(batches(source))
+    look, (first, second, *_) = batch.event.observation, [q.atom for q in batch.event.questions]
+    (tmp_path / 'labels.jsonl').write_text(''.join(json.dumps({
+        'image': look.image_id, 'atom': str(first), 'label': label, 'who': f'person {number}'})
+        + '\n' for number, label in enumerate(said)))
+    truth = Truth(read_labels(tmp_path / 'labels.jsonl'))
+    assert Truth().holds(source, look, first) is not None
+    assert truth.holds(source, look, first) is None and truth.labelled == 0
+    assert truth.holds(source, look, second) is Truth().holds(source, look, second)
 
 
 def test_labels_stand_for_truth_and_win_over_it(sources):

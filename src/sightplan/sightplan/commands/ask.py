@@ -134,7 +134,7 @@ def as_json(picture: str | Path, seen: Seen) -> dict[str, Any]:
                      'belief': seen.estimate.marginals[question.atom]}
                     for question, answer in zip(seen.questions, seen.answers, strict=True)],
         'state': [str(atom) for atom in sorted(seen.estimate.state)],
-        'log_evidence': seen.estimate.log_evidence}
+        'log_evidence': seen.estimate.log_evidence, 'complete': seen.estimate.complete}
 
 
 def show(seen: Seen, shown: Sequence[tuple[Question, Answer]]) -> None:
@@ -149,3 +149,5 @@ def show(seen: Seen, shown: Sequence[tuple[Question, Answer]]) -> None:
         print(f'{len(seen.questions) - len(shown)} more answers are no, with a belief of at most '
               f'{_FAINT} (--all shows them)')
     print('most probable state: ' + ', '.join(map(str, sorted(believed))))
+    if seen.estimate.caveat:
+        print(seen.estimate.caveat)

@@ -43,9 +43,10 @@ repeated.
 cases: JSON lines {"id": 1, "problem": "p.pddl", "answers": {"on r,g": "yes", "clear r": null}};
 problem is a path, from the folder of the cases or the working directory, or PDDL text; it may be
 left out with --problem.
-output: {"state": [true atoms], "marginals": {atom: P}, "log_evidence": nats, "seconds": s}, with
-the id for cases, a line each. A case, or a line of answers, that cannot be used is named on
-standard error and left out.
+output: {"state": [true atoms], "marginals": {atom: P}, "log_evidence": nats, "complete": whether
+all likely states were listed, so that the probabilities are exact, "seconds": s}, with the id for
+cases, a line each. A case, or a line of answers, that cannot be used is named on standard error
+and left out.
 
 Of a problem only the objects count: its initial state is no evidence. A domain file that speaks of
 the same things as an installed domain gets that domain's constraints; another one those of a
@@ -102,6 +103,8 @@ def _one(arguments: argparse.Namespace) -> Result:
     estimate = setting.estimate(text, source, answers, skip)
     if not arguments.json:
         _show(estimate)
+    if estimate.caveat:
+        note(f'sightplan estimate: {estimate.caveat}')
     if skipped:
         note(f'sightplan estimate: {len(skipped)} answers cannot be used')
     return as_json(estimate), FAILED if skipped else DONE
@@ -144,6 +147,8 @@ def _cases(arguments: argparse.Namespace) -> Result:
                 place = '' if str(error).startswith(where) else f'{where}: '
                 note(f'sightplan estimate: {place}{error}')
                 continue
+            if estimate.caveat:
+                note(f'sightplan estimate: {where}: {estimate.caveat}')
             if arguments.json:
                 emit({'id': case.id, **as_json(estimate)})
             else:
@@ -258,7 +263,7 @@ class Setting:
             InputError: a file or an argument cannot be used.
         """
         from sightplan.domains import domain_names
-        from sightplan.grounding.estimator import EstimatorSettings
+        from sightplan.grounding.estimator import MOST_LISTED, EstimatorSettings
         from sightplan.grounding.observation_model import read_observation_model
         name = arguments.domain
         if name is None and arguments.domain_file is None:
@@ -272,8 +277,9 @@ class Setting:
         if arguments.calibration is not None:
             model = read_observation_model(arguments.calibration)
             model.check(model.model, domain, model.prompt or '')
-        settings = EstimatorSettings(**{name: getattr(arguments, name) for name in ('k', 'seed')
-                                        if getattr(arguments, name) is not None})
+        settings = EstimatorSettings(limit=MOST_LISTED, **{
+            name: getattr(arguments, name) for name in ('k', 'seed')
+            if getattr(arguments, name) is not None})
         check_settings(settings, 'estimator')
         return cls(domain, constraints, model, settings)
 
@@ -385,7 +391,8 @@ def as_json(estimate: Estimate) -> dict[str, Any]:
     """An estimate as plain JSON data, atoms sorted by name."""
     return {'state': [str(atom) for atom in sorted(estimate.state)],
             'marginals': {str(atom): p for atom, p in sorted(estimate.marginals.items())},
-            'log_evidence': estimate.log_evidence, 'seconds': estimate.seconds}
+            'log_evidence': estimate.log_evidence, 'complete': estimate.complete,
+            'seconds': estimate.seconds}
 
 
 def _show(estimate: Estimate) -> None:

@@ -72,6 +72,11 @@ class Evidence:
     p_no: float | None = None
 
 
+MOST_LISTED = 100_000
+"""Most states that may be listed per group; estimates about one scene list as many, since they
+have the time: all states of ten blocks and columns of which nothing is known take some seconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class EstimatorSettings:
     """Settings of an Estimator."""
@@ -79,7 +84,8 @@ class EstimatorSettings:
     k: int = param(64, 'Joint states kept', low=1, high=4096)
     window: float = param(10.0, 'States are listed down to this far below the best one [nats]',
                           low=0.5, high=100.0)
-    limit: int = param(512, 'Most states listed per group', low=2, high=100_000)
+    limit: int = param(512, 'Most states listed per group', low=2,
+                       high=MOST_LISTED)
     seed: int = param(0, 'Seed of the tie-breaking', low=0)
     correlated: bool = param(True, 'Whether errors about a common thing in one picture are taken '
                              'to hang together as the domain says (else to be independent)')
@@ -107,6 +113,13 @@ class Estimate:
     solutions: tuple[tuple[State, float], ...]
     complete: bool
     seconds: float
+
+    @property
+    def caveat(self) -> str:
+        """What to know of the probabilities where not all likely states were listed; else ''."""
+        return '' if self.complete else (
+            'too many states are likely to list them all: the probabilities come from a part of '
+            'them and are approximate; more answers make them exact')
 
 
 Reasons = tuple[Sequence[Sequence[Literal]], float]

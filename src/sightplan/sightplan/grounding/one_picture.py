@@ -20,7 +20,13 @@ from numpy.typing import NDArray
 
 from sightplan.domains import Domain, load_domain
 from sightplan.grounding.backend_grounder import BackendGrounder
-from sightplan.grounding.estimator import Estimate, Estimator, Evidence
+from sightplan.grounding.estimator import (
+    MOST_LISTED,
+    Estimate,
+    Estimator,
+    EstimatorSettings,
+    Evidence,
+)
 from sightplan.grounding.observation_model import read_observation_model
 from sightplan.grounding.priors import known_rates
 from sightplan.model import (
@@ -113,7 +119,8 @@ def ask(picture: str | Path | NDArray[np.uint8], domain: str | Domain | None = N
         model.check(grounder.model, loaded, prompt_id)
     else:
         model = known_rates(loaded, grounder.model, prompt_id)
-    estimator = Estimator(loaded, scene, observation_model=model)
+    estimator = Estimator(loaded, scene, observation_model=model,
+                          settings=EstimatorSettings(limit=MOST_LISTED))
     questions = tuple(loaded.question(atom) for atom in loaded.worth_asking(scene))
     observation = Observation(image)
     answers = grounder.ground(observation, questions, prompt=words)

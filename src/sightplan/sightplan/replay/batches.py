@@ -100,10 +100,11 @@ def with_batches(source: Source, change: Callable[[Batch], Asked | None]) -> Sou
 
 
 class Truth:
-    """What is true: what a person labelled, else what the bag says.
+    """What is true: what people labelled, else what the bag says.
 
     Args:
-        labels: they win over the bag.
+        labels: they win over the bag, also where they decide nothing: an atom that people found
+            unclear, or about which as many said yes as no, has no truth.
 
     Attributes:
         labelled: distinct pairs of image and atom that were looked up and are labelled.
@@ -123,9 +124,11 @@ class Truth:
         known = None if recorded is None else recorded.holds(atom, seen.stamp_ns)
         if self._labels is None or not seen.image_id:
             return known
+        if not self._labels.of(seen.image_id, atom):
+            return known
         label = self._labels.truth(seen.image_id, atom)
         if label is None:
-            return known
+            return None
         place = (source.key, seen.image_id, atom)
         if place not in self._seen:
             self._seen.add(place)
