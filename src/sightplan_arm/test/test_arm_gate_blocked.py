@@ -103,6 +103,16 @@ def test_every_stop_has_the_arm_stay_where_it_is_measured(blocked, end):
     assert len(arm.sent) == count + 1
 
 
+def test_a_controller_that_refuses_to_stay_is_not_told_so_for_ever(blocked):
+    """What it says of a refused goal comes back as a stop, ``command_failed``."""
+    blocked.arm.on_command = lambda trajectory: blocked.arm.after(
+        0.1, lambda: blocked.gate.stop('command_failed', 'the controller refused a goal'))
+    blocked.gate.stop()
+    blocked.pass_time(5.0)
+    assert len(blocked.arm.sent) == 1
+    assert blocked.gate.status().cause == 'stop_request'
+
+
 def test_a_stop_before_any_measurement_has_the_arm_stay_as_soon_as_one_comes(
         panda, panda_kinematics):
     clock = WallClock()

@@ -283,6 +283,7 @@ class ArmSide:
             with self._acts:
                 if not self._acts.wait_for(lambda: not self._acting, CLOSE_S):
                     return
+            self._show_newest(gate)  # else the watcher would take a motion to be under way
         self._closing.set()
         self._errands.close(0.1)
         if self._watchdog.is_alive():
@@ -732,6 +733,7 @@ class ArmSide:
                 'cause': '' if status is None else status.cause,
                 'message': '' if status is None else status.message,
                 'confirm': self.gate_settings.confirm,
+                'velocities_distrusted': [] if gate is None else list(gate.distrusted()),
                 'may_be_armed': not self._of_concern(guarantees),
                 'guarantees': [one.to_json() for one in guarantees],
                 'text': '\n'.join(map(str, guarantees))}

@@ -24,6 +24,7 @@ from sightplan_arm.hardware import ArmStoppedError
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.trajectories import joint_line, timed
 from sightplan_nodes.arm_side import ArmSide
+from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.ros_arm import ACTION, RosArm
 from sightplan_nodes.simulated_hardware import SimulatedHardware
 from sightplan_sim.arm.controller import TrajectoryController
@@ -191,6 +192,12 @@ def test_an_arm_whose_driver_reports_no_velocities_is_stopped_and_stays(make, re
     arm.kept_at = None
     pass_time(arm, gate, 0.6)
     assert np.abs(arm.sim.state().positions - where).max() < NEAR_RAD
+    side = SimpleNamespace(_gate=gate, robot=ROBOT, _hardware='', _assessed=(), _lacking=())
+    diagnosis = Diagnosis()
+    ArmSide.diagnose(side, diagnosis)
+    named = [words for words in diagnosis.words if 'do not fit the positions' in words]
+    assert len(named) == (not np.isnan(reported(np.zeros(7))).any()), 'what is missing is found'
+    assert all('panda_joint' in words for words in named)
 
 
 def test_a_stop_of_the_hardware_itself_has_a_blocked_arm_stay(make) -> None:

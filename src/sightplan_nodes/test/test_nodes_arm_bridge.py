@@ -496,6 +496,21 @@ def test_where_stops_are_kept(tmp_path, monkeypatch) -> None:
         ArmBridge(parameter_overrides=parameters(latch_file=str(tmp_path / 'file' / 'x')))
 
 
+def test_a_node_that_closes_in_mid_motion_says_that_the_arm_stands(bench) -> None:
+    """Else the watcher would stop an arm that a gate has left in order."""
+    with bench() as b:
+        b.client.load()
+        b.skills.move_s = LONG_S
+        thread, _ = b.client.later()
+        eventually(b.moving, 'the motion')
+        eventually(lambda: b.client.statuses[-1].moving)
+        b.skills.gate._notifier.wake = lambda: None  # whose thread is late
+        b.bridge.close()
+        thread.join(LIMIT_S)
+        eventually(lambda: not b.client.statuses[-1].moving)
+        assert b.client.statuses[-1].state == msg.ArmStatus.HOLDING
+
+
 def test_nothing_moves_once_the_node_closes(bench) -> None:
     """Also a skill that is between two motions when that happens."""
     with bench() as b:
