@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from sightplan.vlm.backends._openai_pictures import QUESTION
+
 
 @dataclass
 class Reply:
@@ -64,6 +66,8 @@ class FakeServer:
         headers: their headers, names in lower case.
         most_at_once: most requests that were under way at a time.
         before_reply: called in the server's thread of each request before it replies.
+        checks: requests by which a run finds out whether pictures arrive; they are in no other
+            list, and ``reply_to_check`` replies to them.
     """
 
     def __init__(self, behaviour: Behaviour | None = None) -> None:
@@ -71,6 +75,9 @@ class FakeServer:
         self.bodies: list[dict[str, Any]] = []
         self.raw: list[bytes] = []
         self.headers: list[dict[str, str]] = []
+        self.checks: list[dict[str, Any]] = []
+        self.reply_to_check: Behaviour = lambda body, number: chat('Red', usage=(
+            10 + 100 * (len(body['messages'][-1]['content']) - 1), 1))
         self.models: list[str] = ['one', 'two']
         self.most_at_once = self._at_once = 0
         self.before_reply: Callable[[int], None] = lambda number: None
@@ -125,6 +132,11 @@ class FakeServer:
     def _post(self, handler: BaseHTTPRequestHandler) -> None:
         raw = handler.rfile.read(int(handler.headers['content-length']))
         body = json.loads(raw)
+        content = body['messages'][-1]['content']
+        if isinstance(content, list) and content[-1].get('text') == QUESTION:
+            self.checks.append(body)
+            self._send(handler, self.reply_to_check(body, len(self.checks) - 1))
+            return
         with self._lock:
             number = len(self.bodies)
             self.raw.append(raw)

@@ -1202,6 +1202,7 @@ def test_a_cap_stops_a_run_cleanly_and_a_higher_one_resumes_it(
         each, per_episode = 0.001, len(server.bodies)
         assert probe['scored'] == 1 and per_episode > 4
         server.bodies.clear()
+        server.checks.clear()
         cap = each * (2 * per_episode + 3)
         summary = go(cap)
         sent = len(server.bodies)
@@ -1210,16 +1211,19 @@ def test_a_cap_stops_a_run_cleanly_and_a_higher_one_resumes_it(
         assert sent == 2 * per_episode + 3
         store = RunStore(tmp_path / 'run')
         assert json.loads((tmp_path / 'run' / 'summary.json').read_text()) == summary
-        assert store.run_info()['spent']['cost_usd'] == pytest.approx(cap)
+        check = len(server.checks)  # whether pictures arrive: once in a session
+        assert check == 2
+        assert store.run_info()['spent']['cost_usd'] == pytest.approx(cap + 122e-6)
         assert store.run_info()['spent'] == summary['spent']
-        assert summary['spent']['requests'] == sent
-        assert summary['usage']['requests'] == 2 * per_episode
+        assert summary['spent']['requests'] == sent + check
+        assert summary['usage']['requests'] == 2 * per_episode + check
         again = go(cap)  # nothing more may be sent
         assert len(server.bodies) == sent and again['interrupted'] and again['episodes'] == 2
+        assert len(server.checks) == check
         done = go(100.0)
         assert not done['interrupted'] and done['stopped_by'] == '' and done['episodes'] == 4
         assert len(server.bodies) == 4 * per_episode + 3
-        assert store.run_info()['spent']['requests'] == 4 * per_episode + 3
+        assert store.run_info()['spent']['requests'] == 4 * per_episode + 3 + 2 * check
 
 
 def test_the_command_says_why_it_stopped(tmp_path: Path, problems: Path, capfd: Any,
@@ -1238,7 +1242,8 @@ def test_the_command_says_why_it_stopped(tmp_path: Path, problems: Path, capfd: 
     for file in (tmp_path / 'run').rglob('*'):
         assert not file.is_file() or KEY not in file.read_text()
     assert KEY not in out + err
-    assert (tmp_path / 'run' / 'replies.jsonl').read_text().count('"yes_no"') == 0
+    # What was answered before the cap was reached is recorded: 122 tokens went into the check.
+    assert (tmp_path / 'run' / 'replies.jsonl').read_text().count('"yes_no"') == 4
 
 
 def test_only_what_changes_results_is_a_runs_identity(tmp_path: Path, problems: Path) -> None:

@@ -26,6 +26,7 @@ from sightplan.model import (
     Question,
     SpendingCapError,
 )
+from sightplan.records import RunStore
 from sightplan.runs import RunSettings, run, why_useless
 from sightplan.vlm.api import TextRequest, YesNoReply, YesNoRequest, make_backend
 from sightplan.vlm.choosing import ChoiceRequest
@@ -355,3 +356,82 @@ def test_episodes_of_which_no_answer_can_be_read_say_so(tmp_path: Path) -> None:
         'read': 0, 'all': summary['questions']}
     assert why_useless(summary) == (
         f'not one of {summary["questions"]} replies could be read')
+
+
+# Pictures that do not arrive.
+
+
+def blind_server(body: dict[str, Any], number: int) -> Reply:
+    """A model that reads text alone, behind a server that drops pictures."""
+    return chat('Red', usage=(12, 1))
+
+
+def checked(make: Any, server: FakeServer, **values: Any) -> Any:
+    backend = make(server, **values)
+    backend.check_pictures()
+    return backend
+
+
+def test_a_server_that_drops_pictures_is_found_out_and_refused(make: Any) -> None:
+    with FakeServer() as server:
+        server.reply_to_check = blind_server
+        backend = checked(make, server, price_in=1.0, price_out=1.0)
+        assert not server.checks, 'nothing is sent before there is a picture'
+        assert backend.generate(TextRequest('', ('Hello',))).text == 'Yes'
+        for _ in range(2):
+            with pytest.raises(BackendError, match='pictures do not reach the model.*12 tokens'):
+                backend.answer(questions())
+        assert backend.pictures_lost.startswith('m@')
+        assert backend.generate(TextRequest('', ('Hello',))).text == 'Yes'
+    assert len(server.checks) == 4 and len(server.bodies) == 2
+    assert backend.usage.requests == 6 and backend.usage.prompt_tokens == 4 * 12 + 200
+
+
+@pytest.mark.parametrize(('name', 'requests'), [
+    ('counts', 2), ('does not count pictures', 4), ('does not tell', 4), ('no usage', 2),
+    ('refuses pictures', 2), ('refuses texts', 2), ('replies with nothing', 2)])
+def test_no_server_is_refused_by_mistake(
+        make: Any, name: str, requests: int, caplog: pytest.LogCaptureFixture) -> None:
+    colours = ('Red', 'Green.', 'BLUE')
+
+    def reply(body: dict[str, Any], number: int) -> Reply:
+        seen = len(body['messages'][-1]['content']) > 1
+        said = colours[number - 1] if seen else 'None'
+        if name.startswith('refuses') and seen is (name == 'refuses pictures'):
+            return error(400, 'no such input')
+        if name == 'replies with nothing':
+            return chat(None, usage=(20 + 64 * seen, 1))
+        return {'counts': chat(said, usage=(20 + 64 * seen, 1)),
+                'does not count pictures': chat(said, usage=(20, 1)),
+                'does not tell': chat(f'Colour {number}', usage=(20, 1)),
+                'no usage': chat('Red', usage=None)}.get(name, chat(said))
+    with FakeServer() as server:
+        server.reply_to_check = reply
+        backend = checked(make, server, retries=0)
+        assert backend.answer(questions(2))[1].text == 'Yes'
+        assert backend.pictures_lost == ''
+        assert backend.answer(questions(2))[1].text == 'Yes'
+    assert len(server.checks) == requests
+    assert ('could not be checked' in caplog.text) is (
+        name not in ('counts', 'does not count pictures', 'replies with nothing'))
+
+
+def test_the_check_counts_towards_a_cap(make: Any) -> None:
+    with FakeServer() as server:
+        server.reply_to_check = lambda body, number: chat('Red', usage=(600, 1))
+        backend = checked(make, server, max_tokens_total=500)
+        for _ in range(2):
+            with pytest.raises(SpendingCapError):
+                backend.answer(questions())
+    assert len(server.checks) == 1 and not server.bodies
+
+
+def test_a_run_ends_at_once_where_pictures_do_not_arrive(tmp_path: Path, capsys: Any) -> None:
+    with FakeServer() as server:
+        server.reply_to_check = blind_server
+        with pytest.raises(BackendError, match='pictures do not reach the model'):
+            run(RunSettings(
+                split='simple', episodes=3, out=str(tmp_path / 'run'), backend='openai',
+                method='ground', backend_options={'model': 'm', 'base_url': server.url}),
+                world=MemoryWorld(), planner=SearchPlanner())
+    assert not server.bodies and RunStore(tmp_path / 'run').lines() == []

@@ -27,6 +27,7 @@ from sightplan.vlm.api import (
     backend_class,
     backend_settings,
     make_backend,
+    picture_check,
     resolved_options,
 )
 from sightplan.vlm.recording import recorded
@@ -234,6 +235,8 @@ class BackendNode(LifecycleNode):
             backend = make_backend(name, options, self._truth_for(name))
             served = getattr(backend, 'domain', '')
             self.subscribe(backend)
+            if (check := picture_check(backend)) is not None:
+                check.check_pictures()
             if self.settings.record:
                 # Each node has a file of its own; replay takes the folder with all of them.
                 backend = recorded(

@@ -128,6 +128,18 @@ def test_the_agent_knows_the_model_before_the_first_question(made: Callable) -> 
         assert not client.backend.requests
 
 
+@pytest.mark.parametrize('record', [False, True])
+def test_a_model_that_may_lose_pictures_finds_that_out(
+        made: Callable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, record: bool) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(ScriptedBackend, 'pictures_lost', '', raising=False)
+    monkeypatch.setattr(ScriptedBackend, 'check_pictures', lambda self: asked.append(True),
+                        raising=False)
+    with made(**({'record': str(tmp_path)} if record else {})) as client:
+        assert client.ground('r').error_code == 0
+    assert asked == [True]
+
+
 def test_answers_in_order_with_everything_said(made: Callable) -> None:
     with made() as client:
         reply = client.ground('r', 'g')

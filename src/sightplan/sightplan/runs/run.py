@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 from sightplan.agent import Policy
-from sightplan.model import InputError, Recorder, SymbolicPlanner, Usage, World
+from sightplan.model import BackendError, InputError, Recorder, SymbolicPlanner, Usage, World
 from sightplan.records import RunStore
 from sightplan.runs.driver import WALKED, Walked, walk
 from sightplan.runs.episodes import EpisodePlan, EpisodeWork
@@ -21,7 +21,7 @@ from sightplan.runs.settings import RunSettings
 from sightplan.runs.suite import Suite, sample_suite
 from sightplan.runs.summary import summarise
 from sightplan.runs.work import Item, Line, Plan, Progress, Silent, Work
-from sightplan.vlm.api import Backend
+from sightplan.vlm.api import Backend, picture_check
 
 
 def run(settings: RunSettings, progress: Progress | None = None, *,
@@ -159,6 +159,9 @@ class OpenRun:
                 retry_errors=settings.retry_errors, command=command, fence=fence)
             self.store.note('problems_skipped', self.work.plan.skipped)
             self._spending = _Spending(self.store, backend)
+            self._checked = picture_check(backend)
+            if self._checked is not None:
+                self._checked.check_pictures()
             self.work.begin(self.store)
             self._stack = stack.pop_all()
 
@@ -194,12 +197,19 @@ class OpenRun:
 
     def make(self, batch: Sequence[Item],
              cancelled: Callable[[], bool] = lambda: False) -> Sequence[Line]:
-        """The lines of a batch, not committed; see ``Work.make``. Notes what it cost."""
+        """The lines of a batch, not committed; see ``Work.make``. Notes what it cost.
+
+        Raises:
+            BackendError: the pictures of the batch did not reach the model, nor would others.
+        """
         self._spending.begin()
         try:
-            return self.work.make(batch, cancelled)
+            lines = self.work.make(batch, cancelled)
         finally:
             self._spending.note()
+        if self._checked is not None and self._checked.pictures_lost:
+            raise BackendError(self._checked.pictures_lost)
+        return lines
 
     def commit(self, line: Line) -> bool:
         """Put a line on disk; False if another process of the same command was faster.

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,6 +159,25 @@ class Backend(Protocol):
         """
 
 
+@runtime_checkable
+class PictureCheck(Protocol):
+    """A backend that may lose pictures on their way to the model, and can find that out."""
+
+    @property
+    def pictures_lost(self) -> str:
+        """Why pictures do not reach the model, with the remedy; '' if they may, as far as known.
+
+        Then every request with a picture raises a BackendError.
+        """
+
+    def check_pictures(self) -> None:
+        """Find out whether pictures reach the model, before the next picture is sent.
+
+        What that costs counts as other requests do. Where it cannot be found out, a warning says
+        so.
+        """
+
+
 class Locator(Protocol):
     """A backend that can point."""
 
@@ -180,6 +199,11 @@ class Locator(Protocol):
             DeadlineError: not within the time limit.
             SpendingCapError: a limit on tokens or cost is reached.
         """
+
+
+def picture_check(backend: object) -> PictureCheck | None:
+    """A backend as one that may lose pictures and can find that out; None if it is none."""
+    return backend if isinstance(backend, PictureCheck) else None
 
 
 def can_locate(backend: object) -> bool:

@@ -153,7 +153,7 @@ class Size:
                 else:
                     images += 1
         fields = {**body, **body.get('extra_body', {})}
-        limits = [_count(fields, name) or 0 for name in TOKEN_FIELDS]
+        limits = [count(fields, name) or 0 for name in TOKEN_FIELDS]
         return cls(text, images, max(limits))
 
 
@@ -229,7 +229,7 @@ class Meter:
         """
         self._requests += 1
         usage = reply.get('usage')
-        counts = [_count(usage, name) for name in ('prompt_tokens', 'completion_tokens')]
+        counts = [count(usage, name) for name in ('prompt_tokens', 'completion_tokens')]
         if counts[0] is None or counts[1] is None:
             if self._prices.capped:
                 raise SpendingCapError(
@@ -238,7 +238,7 @@ class Meter:
                     'use a server that counts')
             return
         details = usage.get('prompt_tokens_details') if isinstance(usage, dict) else None
-        cached = min(_count(details, 'cached_tokens') or 0, counts[0])
+        cached = min(count(details, 'cached_tokens') or 0, counts[0])
         self._prompt += counts[0]
         self._cached += cached
         self._completion += counts[1]
@@ -569,7 +569,8 @@ def _tokens(usage: Usage) -> int:
     return usage.prompt_tokens + usage.completion_tokens
 
 
-def _count(usage: object, name: str) -> int | None:
+def count(usage: object, name: str) -> int | None:
+    """A number of tokens that a reply says it took; None if it does not say."""
     value = usage.get(name) if isinstance(usage, dict) else None
     good = isinstance(value, int) and not isinstance(value, bool) and value >= 0
     return value if good else None

@@ -28,6 +28,9 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sightplan.model import (
     BackendError,
     DeadlineError,
@@ -52,6 +55,7 @@ from sightplan.vlm.backends._openai_logprobs import (
     likely_at_answer,
     read_tokens,
 )
+from sightplan.vlm.backends._openai_pictures import QUESTION, Said, find_out
 from sightplan.vlm.backends._openai_server import DEFAULT_VARIABLE, TOKEN_FIELDS
 from sightplan.vlm.choosing import (
     LETTERS,
@@ -105,6 +109,8 @@ _PAID_RETRIES = 2
 """Most further tries of a request whose reply was paid for, but holds no answer."""
 _LEAST_TOKENS = 16
 """Limit of a reply that all servers take that refuse smaller ones (OpenAI's is the largest)."""
+_CHECK_S = 120.0
+"""Limit of each request by which is found out whether pictures reach the model [s]."""
 _TOO_FEW = re.compile(r'below_min|minimum|greater than|>=|\bleast\b')
 """Words with which servers refuse a limit of tokens that is too small."""
 
@@ -256,12 +262,14 @@ class _Message:
         likely: the likely tokens where the answer stands, with their probabilities; None if the
             server does not offer them, or the place is not known.
         failure: why this is no answer, with the remedy; '' if it is one.
+        prompt_tokens: of the request, by the server's count; None where it does not count.
     """
 
     text: str
     truncated: bool = False
     likely: Likely | None = None
     failure: str = ''
+    prompt_tokens: int | None = None
 
 
 class Backend:
@@ -307,7 +315,8 @@ class Backend:
         self._without = 0
         self._refused: set[str] = set()
         self._images: dict[str, dict[str, Any]] = {}
-        self._lock = threading.Lock()
+        self._lock, self._checking = threading.Lock(), threading.Lock()
+        self._to_check, self._lost = False, ''
         self._loop = EventLoop('openai-backend')
 
     @property
@@ -323,6 +332,15 @@ class Backend:
     def carry_over(self, spent: Usage) -> None:
         """Count what earlier sessions of the run spent towards the caps."""
         self._server.meter.carry_over(spent)
+
+    @property
+    def pictures_lost(self) -> str:
+        """Why pictures do not reach the model; contract in ``vlm.api.PictureCheck``."""
+        return self._lost
+
+    def check_pictures(self) -> None:
+        """Before the next picture is sent, find out; contract in ``vlm.api.PictureCheck``."""
+        self._to_check = True
 
     def close(self) -> None:
         """Break off what is under way, and close the connections."""
@@ -516,8 +534,10 @@ class Backend:
                         _openai_server.Kind.NO_ANSWER, why), attempt, deadline)
                     attempt += 1
                     continue
-                return _Message('', failure=why) if why else self._read(
+                message = _Message('', failure=why) if why else self._read(
                     reply, dialect, wanted.scored, wanted.reasoning)
+                return dataclasses.replace(message, prompt_tokens=_openai_server.count(
+                    reply.get('usage'), 'prompt_tokens'))
             if reply.code in _FILTERED:
                 return _Message(WITHHELD)
             if dialect == self._dialect:  # else another request has found out more
@@ -705,8 +725,46 @@ class Backend:
         return choice.get('finish_reason') == 'stop' and (
             _in_thoughts(text) or _OPEN not in after_thoughts(text))
 
+    def _check_pictures(self) -> None:
+        """Find out whether pictures reach the model, where that is wanted.
+
+        Raises:
+            BackendError: they do not.
+            SpendingCapError: a cap is reached.
+        """
+        with self._checking:
+            if self._to_check:
+                found = find_out(self._colour_of)
+                self._to_check = False
+                self._lost = found.lost and f'{self.model}: {found.lost}'
+                if found.unchecked:
+                    _LOG.warning('%s: it could not be checked whether pictures reach the model: '
+                                 '%s', self.model, found.unchecked)
+        if self._lost:
+            raise BackendError(self._lost)
+
+    def _colour_of(self, picture: NDArray[np.uint8] | None) -> Said:
+        """What the model says about a picture of one colour, or about none."""
+        shown = [] if picture is None else [self._image(picture)]
+        body = {'messages': [{'role': 'user', 'content': [
+            *shown, {'type': 'text', 'text': QUESTION}]}]}
+        try:
+            found = self._call(functools.partial(self._reply_to, body, _Wanted(_LEAST_TOKENS)),
+                               _CHECK_S, 'a check of pictures')
+        except (BackendError, DeadlineError) as error:
+            _LOG.info('%s: %s', self.model, error)
+            return Said(None)
+        return Said(found.prompt_tokens, '' if found.text in (REFUSED, WITHHELD) else found.text)
+
     def _parts(self, parts: Sequence[Part]) -> list[dict[str, Any]]:
-        """Texts and images as the protocol wants them; the same image is encoded once."""
+        """Texts and images as the protocol wants them; the same image is encoded once.
+
+        Raises:
+            BackendError: there is an image, and it was found out that images are dropped.
+            SpendingCapError: a cap is reached while that is found out.
+        """
+        if (self._to_check or self._lost) and not all(isinstance(part, str) for part in parts):
+            self._check_pictures()
         return [{'type': 'text', 'text': part} if isinstance(part, str) else self._image(part)
                 for part in parts]
 
