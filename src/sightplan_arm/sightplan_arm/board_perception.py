@@ -2,7 +2,7 @@
 
 Nothing here knows what a picture should show. What stands on the board is found as pieces of a
 height map; each must be a plinth; and which geom is on which is what fits all of them best: shapes
-by their heights, colours by their hue.
+by their heights, colours by their hue. What fits worse than right pictures do is named no piece.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from sightplan.domains.sliding.boards import cell_names
+from sightplan.domains.sliding.boards import SHAPES, cell_names
 from sightplan.model import Atom, State
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.hardware import Rgbd, Vector
-from sightplan_arm.plinths import GEOM_M, HEIGHT_M, WIDTH_M, PlinthPiece, cell_at
+from sightplan_arm.plinths import GEOM_M, HEIGHT_M, PAINTS, WIDTH_M, PlinthPiece, cell_at
 from sightplan_arm.skills.surface import CELL_M, Mask, Surface, see_surface
 
 _BESIDE_M = 0.06  # so far around the board pieces are looked for
@@ -33,6 +33,15 @@ _LEAST_GEOM_PX = 12
 _FAR_M = 0.012  # a height that is off by more is off by this
 _HEIGHT_UNIT_M, _HUE_UNIT = 0.001, 0.08  # what counts as one
 _SHIFTS_M = (-0.003, 0.0, 0.003)
+_HUES = {piece.colour: piece.hue for piece in (PlinthPiece('', 'cube', paint) for paint in PAINTS)}
+_OTHER_HEIGHT_M, _FAR_HEIGHT_M = 0.0006, 0.0032
+"""A piece is not named where another shape fits better by more than the first, or its own is off
+by more than the second: at most 0.43 and 2.7 mm in right pictures (910 and 2,518 pieces)."""
+_FAR_HUE, _OPEN_HUE = 0.04, 0.03
+"""Nor where its hue is off by more than the first, or another paint's by less than the second
+more: at most 0.006 and at least 0.065 in right pictures (2,518 pieces)."""
+_LEAST_PAINT = 0.35
+"""Least saturation of a geom; a right picture has 0.57, in a light that is not white."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,18 +52,21 @@ class SeenBoard:
         size: of the board [cells a side].
         places_m: (2,) where each piece stands that is seen, by name, in the table's frame.
         cells: the number of the cell in which it stands; None: in none.
-        warnings: what is missing, or is there and is no piece.
+        warnings: what is missing, is there and is no piece, or does not look like the piece that
+            it would have to be.
+        unnamed: numbers of cells in which something stands that was not named.
     """
 
     size: int
     places_m: Mapping[str, Vector]
     cells: Mapping[str, int | None]
     warnings: tuple[str, ...]
+    unnamed: frozenset[int | None] = frozenset()
 
     def facts(self) -> State:
         """The atoms of ``at`` and ``empty`` that hold in what is seen."""
         names = cell_names(self.size)
-        taken = set(self.cells.values())
+        taken = {*self.cells.values(), *self.unnamed}
         return frozenset(
             [Atom('at', (piece, names[cell])) for piece, cell in self.cells.items()
              if cell is not None]
@@ -69,7 +81,8 @@ class _Plinth:
         place_m: (2,) its middle.
         heights_m: (N,) what is seen of its upper side, plinth and geom.
         x, y: (N,) where, from its middle.
-        hue: of the geom, in [0, 1); None where nothing is seen of it.
+        hue: of the geom beside the grey of the plinth, in [0, 1); None where nothing is seen of
+            it, or no colour.
     """
 
     place_m: Vector
@@ -104,16 +117,24 @@ def see_board(rgbd: Rgbd, robot: RobotConfig, pieces: Sequence[PlinthPiece],
             warnings.append(f'what stands at x {x:.2f}, y {y:.2f} m of the table is no piece')
         else:
             plinths.append(found)
-    places = {}
+    places, named = {}, []
     if plinths:
         costs = np.array([[_cost(piece, plinth) for plinth in plinths] for piece in pieces])
-        places = {pieces[row].name: plinths[column].place_m
-                  for row, column in zip(*linear_sum_assignment(costs), strict=True)}
-    warnings += [f'{piece.name} is not seen' for piece in pieces if piece.name not in places]
+        for row, column in zip(*linear_sum_assignment(costs), strict=True):
+            unlike = _unlike(pieces[row], plinths[column])
+            if unlike:
+                x, y = plinths[column].place_m
+                warnings.append(f'{pieces[row].name} is not surely seen: at x {x:.2f}, y {y:.2f} '
+                                f'm of the table, where it would have to be, {unlike}')
+            else:
+                places[pieces[row].name] = plinths[column].place_m
+            named.append(pieces[row].name)
+    warnings += [f'{piece.name} is not seen' for piece in pieces if piece.name not in named]
     if len(plinths) > len(pieces):
         warnings.append(f'{len(plinths)} pieces are seen, but there should be {len(pieces)}')
-    return SeenBoard(size, places, {name: cell_at(place, size, spacing)
-                                    for name, place in places.items()}, tuple(warnings))
+    cells = {name: cell_at(place, size, spacing) for name, place in places.items()}
+    unnamed = {cell_at(plinth.place_m, size, spacing) for plinth in plinths} - {*cells.values()}
+    return SeenBoard(size, places, cells, tuple(warnings), frozenset(unnamed))
 
 
 def _plinth(surface: Surface, pixels: Mask) -> _Plinth | None:
@@ -135,25 +156,63 @@ def _plinth(surface: Surface, pixels: Mask) -> _Plinth | None:
     low_ones = heights[heights < HEIGHT_M + _GEOM_M]  # the highest points of a cell: noise raises
     heights -= float(np.median(low_ones)) - HEIGHT_M if len(low_ones) else 0.0
     geom = points[:, 2] > HEIGHT_M + _GEOM_M
-    hue = _hue(surface.rgb[pixels][geom]) if int(geom.sum()) >= _LEAST_GEOM_PX else None
+    grey = np.median(surface.rgb[pixels][np.abs(points[:, 2] - HEIGHT_M) < _TOP_M], axis=0)
+    hue = _hue(surface.rgb[pixels][geom], grey) if int(geom.sum()) >= _LEAST_GEOM_PX else None
     return _Plinth(place, heights, x[near], y[near], hue)
 
 
-def _hue(rgb: NDArray[np.uint8]) -> float:
-    """Mean hue in [0, 1) of pixels (N, 3); vivid ones count more."""
-    hsv = cv2.cvtColor(np.ascontiguousarray(rgb, np.float32)[None] / np.float32(255),
-                       cv2.COLOR_RGB2HSV)[0].astype(np.float64)
+def _hue(rgb: NDArray[np.uint8], grey: Vector) -> float | None:
+    """Mean hue in [0, 1) of pixels (N, 3); vivid ones count more. None: they have no colour.
+
+    Args:
+        rgb: the pixels.
+        grey: (3,) what a grey surface beside them looks like: so the light has less of a say.
+    """
+    white = np.clip(float(grey.mean()) / np.maximum(grey, 1.0), 0.5, 2.0)
+    lit = np.clip(rgb * white / 255.0, 0.0, 1.0).astype(np.float32)
+    hsv = cv2.cvtColor(np.ascontiguousarray(lit)[None], cv2.COLOR_RGB2HSV)[0].astype(np.float64)
     angles = np.radians(hsv[:, 0])
-    x, y = (float((hsv[:, 1] * part).sum()) for part in (np.cos(angles), np.sin(angles)))
-    return math.atan2(y, x) / (2 * math.pi) % 1.0
+    x, y = (float((hsv[:, 1] * part).mean()) for part in (np.cos(angles), np.sin(angles)))
+    return None if math.hypot(x, y) < _LEAST_PAINT else math.atan2(y, x) / (2 * math.pi) % 1.0
 
 
 def _cost(piece: PlinthPiece, plinth: _Plinth) -> float:
     """How badly a plinth would fit a piece: errors of heights and hue, squared."""
     if plinth.hue is None:
         return 2.0 * (_FAR_M / _HEIGHT_UNIT_M) ** 2
-    off = min(float(np.minimum(np.abs(
+    return ((_height_off_m(piece, plinth) / _HEIGHT_UNIT_M) ** 2
+            + (_turn(piece.hue, plinth.hue) / _HUE_UNIT) ** 2)
+
+
+def _height_off_m(piece: PlinthPiece, plinth: _Plinth) -> float:
+    """Mean error of the heights that a piece would have."""
+    return min(float(np.minimum(np.abs(
         piece.height_m(plinth.x + dx, plinth.y + dy) - plinth.heights_m), _FAR_M).mean())
         for dx, dy in itertools.product(_SHIFTS_M, repeat=2))
-    turn = abs((piece.hue - plinth.hue + 0.5) % 1.0 - 0.5)
-    return (off / _HEIGHT_UNIT_M) ** 2 + (turn / _HUE_UNIT) ** 2
+
+
+def _turn(one: float, other: float) -> float:
+    """Distance of two hues, in [0, 0.5]."""
+    return abs((one - other + 0.5) % 1.0 - 0.5)
+
+
+def _unlike(piece: PlinthPiece, plinth: _Plinth) -> str:
+    """What speaks against a piece where it fits best; '' if nothing does."""
+    if plinth.hue is None:
+        return 'no colour is seen (is the picture in colour, and bright enough?)'
+    turns = {colour: _turn(hue, plinth.hue) for colour, hue in _HUES.items()}
+    likely = sorted(turns, key=lambda colour: turns[colour])[:2]
+    if likely[0] != piece.colour:
+        return f'something {likely[0]} is seen'
+    if turns[likely[1]] - turns[likely[0]] < _OPEN_HUE:
+        return f'something is seen that may be {likely[0]} or {likely[1]}'
+    if turns[piece.colour] > _FAR_HUE:
+        return (f'something is seen whose colour is no {piece.colour} (check the light, and the '
+                "order of the picture's colours)")
+    offs = {kind: _height_off_m(PlinthPiece('', kind, piece.colour), plinth) for kind in SHAPES}
+    nearest = min(offs, key=lambda kind: offs[kind])
+    if offs[piece.kind] - offs[nearest] > _OTHER_HEIGHT_M:
+        return f'a {nearest} is seen'
+    if offs[piece.kind] > _FAR_HEIGHT_M:
+        return f'something is seen that does not look like a {piece.kind}'
+    return ''

@@ -56,6 +56,24 @@ _LEANS = [(lean, 0.0, 0.0) for lean in (-0.8, -0.5, 0.5, 0.8)] + [
     (0.0, lean, 0.0) for lean in (-0.8, -0.5, 0.5, 0.8)]  # where fits of tipped cubes start [rad]
 _EDGE_PX = 3.0  # by which the outline of a cube may be off
 _ODD_M = 0.0015  # by which faces may be off beyond the noise of depth, before a second thought
+_OPEN_COLOUR, _FAR_HUE_DEG = 2.5, 15.0
+"""A colour is doubted where another way to colour the cubes costs less than the first more (in 60
+right pictures at least 4), or where the hue is off by more than the second (of 504 right cubes at
+most 10.4, at the usual strength of the look 5.8)."""
+_TABLE_M = np.array([(-0.50, -0.12), (0.50, 0.25)])
+"""Corners of the part of the table that is compared with where the camera's pose has it."""
+_NEAR_TABLE_M = 0.025  # a point that is nearer than this to z = 0 may be the table
+_LEAST_TABLE = 0.2  # of the pixels that should show the table, unless things stand before it
+_LEAST_TABLE_PX = 300
+_TABLE_OFF_M, _TABLE_TILT_RAD = 0.020, math.radians(3.0)
+"""By which the table's plane may be off; calibrations are good to 5 mm and half a degree."""
+_PAD_Y_M, _PAD_BIN_M, _LEAST_BIN_PX = 0.043, 0.004, 8
+_PADS_RANGE, _PADS_STEP_M = 1.3, 0.003  # how far pads are sought, in spacings, and how finely
+_ON_PAD, _BESIDE_PAD = 0.39, (0.455, 0.90)  # from a column's middle, in spacings
+_LEAST_KNOWN = 0.4  # of the bins on pads and beside them
+_PADS_EXPLAIN, _PADS_CONTRAST = 0.6, 8.0
+"""Pads are seen where they explain this part of the variance of brightness along the row, and
+differ from what is beside them by so many grey values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +108,8 @@ class SceneWarning:
     Attributes:
         kind: ``tipped``, ``not_a_cube``, ``cut_off``, ``twice``, ``missing``,
             ``between_columns``, ``out_of_row``, ``gap``, ``crossed``, ``unknown_block``,
-            ``foreign`` or ``no_depth``.
+            ``foreign``, ``no_depth``, ``misaligned`` (the camera does not hang where its pose has
+            it) or ``ambiguous`` (a colour may be another).
         text: in plain words.
         blocks: names of those concerned.
         column: index of the column concerned; None if none is.
@@ -155,6 +174,10 @@ def see_table(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str],
         block_m: side of a block.
         column_x_m: x of each column, left to right.
 
+    The camera's pose is checked against the table: its plane, and the pads of the columns where
+    there are some. Along a table without pads a shift cannot be told, nor can a picture and depth
+    that are both mirrored on any.
+
     Raises:
         InputError: a colour is unknown or that of two blocks, or picture, depth, calibration
             and pose do not fit together.
@@ -170,11 +193,132 @@ def see_table(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str],
     others += [SceneWarning('foreign', f'something that is no block ({count} pixels) is above the '
                             f'table at {_place(where)}') for where, count in foreign]
     known = float(np.mean(np.nan_to_num(rgbd.depth_m) > 0))
+    askew = ''
     if known < _LEAST_DEPTH:
         others.append(SceneWarning('no_depth', f'depth is known in {100 * known:.0f} % of the '
                                    'picture only: check the depth camera and its alignment'))
+    else:
+        askew = misaligned(rgbd, camera_pose_table, column_x_m)
+    first = (SceneWarning('misaligned', askew),) if askew else ()
     return Arrangement(arrangement.stacks, arrangement.cubes,
-                       (*arrangement.warnings, *others))
+                       (*first, *arrangement.warnings, *others))
+
+
+def misaligned(rgbd: Rgbd, camera_pose_table: Vector, column_x_m: Sequence[float]) -> str:
+    """How the table contradicts the camera's pose, and the remedy; '' if it does not.
+
+    The plane of what should be the table is fitted; and where the columns have pads, darker or
+    lighter than what is beside them, these must be under the columns.
+
+    Args:
+        rgbd: the picture; depth in line with the colours.
+        camera_pose_table: (4, 4) of the optical frame in the table's frame.
+        column_x_m: x of each column, left to right.
+
+    Raises:
+        InputError: picture, depth, calibration and pose do not fit together.
+    """
+    view = _checked_view(rgbd, camera_pose_table)
+    depth = np.nan_to_num(np.asarray(rgbd.depth_m, np.float32), nan=0.0, posinf=0.0, neginf=0.0)
+    x, y, z = (depth * ray + np.float32(eye)
+               for ray, eye in zip(view.rays, view.eye_m, strict=True))
+    remedy = ('calibrate the camera (sightplan arm calibrate), and check camera.pose, table.pose '
+              "and camera.depth_scale_m in the robot's file")
+    said = _off_plane(view, depth, (x, y, z)) or _off_pads(
+        rgbd.rgb, depth, (x, y, z), column_x_m)
+    return said and f'{said}: the camera does not hang where its pose has it; {remedy}'
+
+
+def _off_plane(view: _View, depth: NDArray[np.float32], points: Sequence[NDArray[np.float32]],
+               ) -> str:
+    """How the plane of the table is off; '' if it is not, or little of the table is in view."""
+    x, y, z = points
+    down = np.minimum(view.rays[2], np.float32(-1e-3))
+    there = (view.rays[2] < -1e-3) & (depth > 0)
+    for ray, eye, low, high in zip(view.rays, view.eye_m, *_TABLE_M, strict=False):
+        at = eye - ray / down * view.eye_m[2]
+        there &= (at > low) & (at < high)
+    count = int(there.sum())
+    if count < _LEAST_TABLE_PX or view.eye_m[2] <= 0:
+        return ''
+    near = there & (np.abs(z) < _NEAR_TABLE_M)
+    if near.sum() < max(_LEAST_TABLE_PX, _LEAST_TABLE * count):
+        return (f'only {100 * near.sum() / count:.0f} % of the pixels that should show the table '
+                f'do, within {1e3 * _NEAR_TABLE_M:.0f} mm')
+    system = np.column_stack([np.ones(int(near.sum())), x[near], y[near]]).astype(np.float64)
+    heights = z[near].astype(np.float64)
+    for _ in range(3):
+        plane = np.linalg.lstsq(system, heights, rcond=None)[0]
+        off = np.abs(heights - system @ plane)
+        kept = off < max(0.002, 3.0 * float(np.median(off)))
+        system, heights = system[kept], heights[kept]
+    tilt = math.atan(math.hypot(plane[1], plane[2]))
+    if abs(plane[0]) > _TABLE_OFF_M or tilt > _TABLE_TILT_RAD:
+        return (f'the table is seen {1e3 * abs(plane[0]):.0f} mm too '
+                f'{"high" if plane[0] > 0 else "low"} and tilted by {math.degrees(tilt):.1f} '
+                'degrees')
+    return ''
+
+
+def _off_pads(rgb: NDArray[np.uint8], depth: NDArray[np.float32],
+              points: Sequence[NDArray[np.float32]], column_x_m: Sequence[float]) -> str:
+    """How the pads of the columns are off; '' if they are not, or none are seen.
+
+    Brightness along the row, where nothing covers the table, is explained by pads of some shift
+    along x: the shift that explains it best is theirs.
+    """
+    columns = np.asarray(column_x_m, dtype=np.float64)
+    if len(columns) < 2:
+        return ''
+    pitch = float(np.diff(columns).min())
+    places, brightness = _row_profile(rgb, depth, points, float(
+        np.abs(columns).max() + (_PADS_RANGE + 1.0) * pitch))
+    known = np.isfinite(brightness)
+    best, nominal, shift = 0.0, 0.0, 0.0
+    steps = round(_PADS_RANGE * pitch / _PADS_STEP_M)
+    for step in range(-steps, steps + 1):
+        away = np.abs(places[:, None] - columns - step * _PADS_STEP_M).min(axis=1) / pitch
+        pad, beside = away < _ON_PAD, (away > _BESIDE_PAD[0]) & (away < _BESIDE_PAD[1])
+        if (known & pad).sum() < _LEAST_KNOWN * pad.sum() or (
+                known & beside & (away < 0.5)).sum() < _LEAST_KNOWN * (
+                    beside & (away < 0.5)).sum():
+            if step == 0:
+                return ''
+            continue
+        on, off = brightness[known & pad], brightness[known & beside]
+        whole = np.concatenate([on, off])
+        explained = 1.0 - (on.var() * len(on) + off.var() * len(off)) / max(
+            1e-9, whole.var() * len(whole))
+        if step == 0:
+            nominal = explained
+        if explained > best and abs(on.mean() - off.mean()) > _PADS_CONTRAST:
+            best, shift = explained, step * _PADS_STEP_M
+    if best < _PADS_EXPLAIN or best < 2.0 * nominal or abs(shift) < pitch / 4:
+        return ''
+    return (f'the pads of the columns are seen {1e3 * abs(shift):.0f} mm to the '
+            f'{"right" if shift > 0 else "left"} of where they should be')
+
+
+def _row_profile(rgb: NDArray[np.uint8], depth: NDArray[np.float32],
+                 points: Sequence[NDArray[np.float32]], reach_m: float) -> tuple[Vector, Vector]:
+    """(N,) places along x [m] and (N,) median brightness of the bare table there; NaN: unknown."""
+    x, y, z = points
+    hsv = cv2.cvtColor(rgb.astype(np.float32), cv2.COLOR_RGB2HSV)
+    raised = (depth > 0) & (z > _RAISED_M) & (np.abs(y) < 0.2)
+    solid = _grown((raised | (hsv[:, :, 1] > _VIVID) & (hsv[:, :, 2] > 12)).astype(np.uint8), 9)
+    bare = ((depth > 0) & (np.abs(z) < _RAISED_M) & (np.abs(y) < _PAD_Y_M)
+            & (np.abs(x) < reach_m) & (solid == 0))
+    count = math.ceil(2 * reach_m / _PAD_BIN_M)
+    number = np.minimum(((x[bare] + reach_m) / _PAD_BIN_M).astype(np.int64), count - 1)
+    grey = cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)[bare].astype(np.float64)
+    order = np.argsort(number, kind='stable')
+    starts = np.searchsorted(number[order], np.arange(count + 1))
+    found = np.full(count, np.nan)
+    for place, (start, end) in enumerate(itertools.pairwise(starts)):
+        if end - start >= _LEAST_BIN_PX:
+            found[place] = np.median(grey[order[start:end]])
+    places = (np.arange(count, dtype=np.float64) + 0.5) * _PAD_BIN_M - reach_m
+    return np.asarray(places), np.asarray(found)
 
 
 def arrange(cubes: Sequence[Cube], column_x_m: Sequence[float], block_m: float,
@@ -602,39 +746,60 @@ def _merge(pieces: Sequence[Mask], fits: Mapping[int, _Fit | None], window: _Win
     return list(masks.values())
 
 
-def _colours_of(fits: Sequence[_Fit], wanted: Collection[str]) -> list[str]:
+def _colours_of(fits: Sequence[_Fit], wanted: Collection[str]) -> tuple[list[str], list[str]]:
     """The colour of each cube: all at once, since no two blocks have the same.
 
     Of all ways the one with the least squared distances of hues; what is not wanted or would be
     there twice must be much nearer to be taken.
+
+    Returns:
+        The colours; and for each cube another one that it may well have, '' if none.
     """
     costs = [[(float(_turn(fit.patch.hue_deg - hue)) / 12.0) ** 2 + (colour not in wanted) * 2.0
               for colour, hue in _HUE_DEG.items()] for fit in fits]
     order = sorted(range(len(fits)), key=lambda i: -fits[i].patch.pixels)
-    best: tuple[float, dict[int, int]] = (math.inf, {})
 
-    def assign(at: int, cost: float, chosen: dict[int, int]) -> None:
-        nonlocal best
-        if cost >= best[0]:
-            return
-        if at == len(order):
-            best = cost, dict(chosen)
-            return
-        i = order[at]
-        for colour in sorted(range(len(COLOURS)), key=lambda colour: costs[i][colour])[:3]:
-            twice = 4.0 * (colour in chosen.values())
-            assign(at + 1, cost + costs[i][colour] + twice, {**chosen, i: colour})
+    def best_of(without: Mapping[int, int]) -> tuple[float, dict[int, int]]:
+        """The cheapest way in which some cubes do not have a colour."""
+        best: tuple[float, dict[int, int]] = (math.inf, {})
 
-    assign(0, 0.0, {})
-    return [COLOURS[best[1][i]] for i in range(len(fits))]
+        def assign(at: int, cost: float, chosen: dict[int, int]) -> None:
+            nonlocal best
+            if cost >= best[0]:
+                return
+            if at == len(order):
+                best = cost, dict(chosen)
+                return
+            i = order[at]
+            for colour in sorted(range(len(COLOURS)), key=lambda colour: costs[i][colour])[:3]:
+                if without.get(i) != colour:
+                    twice = 4.0 * (colour in chosen.values())
+                    assign(at + 1, cost + costs[i][colour] + twice, {**chosen, i: colour})
+
+        assign(0, 0.0, {})
+        return best
+
+    least, chosen = best_of({})
+    others = []
+    for i in range(len(fits)):
+        cost, other = best_of({i: chosen[i]})
+        off = abs(float(_turn(fits[i].patch.hue_deg - _HUE_DEG[COLOURS[chosen[i]]])))
+        open_ = cost - least < _OPEN_COLOUR or off > _FAR_HUE_DEG
+        others.append(COLOURS[other[i]] if open_ and other else '')
+    return [COLOURS[chosen[i]] for i in range(len(fits))], others
 
 
 def _cubes(fits: Sequence[_Fit], names: Mapping[str, str]) -> list[Cube]:
     cubes = []
-    for fit, colour in zip(fits, _colours_of(fits, names), strict=True):
+    for fit, colour, other in zip(fits, *_colours_of(fits, names), strict=True):
         name = names.get(colour, f'the {colour} block')
+        doubts = _doubts(name, fit)
+        if other:
+            doubts = (SceneWarning('ambiguous', f'{name} at {_place(fit.cube.centre_m)} may be '
+                                   f'{colour} or {other}: check the light and the balance of '
+                                   'white', (name,)), *doubts)
         cubes.append(Cube(name, colour, fit.cube.centre_m, fit.cube.yaw_rad(), fit.patch.pixels,
-                          fit.residual_m, fit.edge_px, _doubts(name, fit)))
+                          fit.residual_m, fit.edge_px, doubts))
     return sorted(cubes, key=lambda cube: (cube.name, -cube.pixels))
 
 

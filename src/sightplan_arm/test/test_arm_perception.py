@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from box_pictures import BLOCK_M, MATRIX, Box, camera_pose, picture
 from sightplan.domains import load_domain
 from sightplan.model import InputError, ProblemError
+from sightplan_arm.geometry import rotation_from_vector
 from sightplan_arm.perception import (
     COLOUR_OF_KEY,
     COLOURS,
@@ -152,6 +154,83 @@ def test_cubes_are_the_blocks_of_the_problem_only():
     assert sorted(found) == ['o', 'r']
     assert found['o'].colour == 'orange'
     assert found['o'].pixels > 1000
+
+
+def with_pads(rgbd, pose):
+    """The picture with a dark pad under each column, as far as nothing covers it."""
+    rows, columns = np.indices(rgbd.depth_m.shape)
+    rays = np.stack([columns, rows, np.ones_like(rows)], -1) @ np.linalg.inv(MATRIX).T
+    x, y, z = np.moveaxis(rgbd.depth_m[..., None] * (rays @ pose[:3, :3].T) + pose[:3, 3], -1, 0)
+    away = np.abs(x[..., None] - COLUMNS_M[:4]).min(axis=-1)
+    pad = (np.abs(z) < 0.004) & (away < 0.038) & (np.abs(y) < 0.046)
+    rgb = rgbd.rgb.copy()
+    rgb[pad] = (70, 72, 70)
+    return dataclasses.replace(rgbd, rgb=rgb)
+
+
+def moved(pose, shift_m=(0, 0, 0), turn_deg=(0, 0, 0)):
+    found = pose.copy()
+    found[:3, :3] = rotation_from_vector(np.radians(turn_deg)) @ pose[:3, :3]
+    found[:3, 3] += shift_m
+    return found
+
+
+FOUR = [block('red', 0, 0, 8), block('green', 1, 0, -5), block('blue', 1, 1, 4)]
+
+
+@pytest.mark.parametrize(('shift_m', 'turn_deg', 'words'), [
+    ((0.09, 0, 0), (0, 0, 0), r'(87|9\d) mm to the right'),
+    ((-0.09, 0, 0), (0, 0, 0), r'(87|9\d) mm to the left'),
+    ((0, 0, 0.09), (0, 0, 0), 'pixels that'),
+    ((0, 0, 0), (0, 0, 5), 'mm to the left'), ((0, 0, 0), (0, 0, -5), 'mm to the right'),
+    ((0, 0, 0), (5, 0, 0), 'too high|pixels that'), ((0, 0, 0), (-5, 0, 0), 'too low|pixels that'),
+    ((0, 0, 0), (0, 5, 0), 'tilted'), ((0, 0, 0.022), (0, 0, 0), '22 mm too high')])
+def test_a_camera_that_hangs_elsewhere_is_said(shift_m, turn_deg, words):
+    """Before, every block was a column off, and nothing said so."""
+    rgbd = with_pads(picture(FOUR, noise_m=0.001), camera_pose())
+    columns, names = COLUMNS_M[:4], {key: NAMES[key] for key in 'rgb'}
+    assert not see_table(rgbd, camera_pose(), names, BLOCK_M, columns).warnings
+    seen = see_table(rgbd, moved(camera_pose(), shift_m, turn_deg), names, BLOCK_M, columns)
+    assert kinds(seen).count('misaligned') == 1
+    first = seen.warnings[0]
+    assert first.kind == 'misaligned' and not first.blocks
+    assert re.search(words, str(first)) and 'sightplan arm calibrate' in str(first)
+
+
+@pytest.mark.parametrize('pads', [False, True])
+@pytest.mark.parametrize('seed', range(6))
+def test_a_camera_as_good_as_calibrations_are_is_let_pass(pads, seed):
+    rng = np.random.default_rng(seed)
+    rgbd = picture(FOUR, noise_m=0.002, dropouts=0.05, seed=seed)
+    if pads:
+        rgbd = with_pads(rgbd, camera_pose())
+    pose = moved(camera_pose(), rng.uniform(-0.003, 0.003, 3), rng.uniform(-0.35, 0.35, 3))
+    assert not see_table(rgbd, pose, {key: NAMES[key] for key in 'rgb'}, BLOCK_M,
+                         COLUMNS_M[:4]).warnings
+
+
+def test_depth_in_a_wrong_unit_is_said():
+    rgbd = picture(FOUR)
+    for factor in (0.25, 4.0):
+        scaled = dataclasses.replace(rgbd, depth_m=rgbd.depth_m * np.float32(factor))
+        seen = see_table(scaled, camera_pose(), {key: NAMES[key] for key in 'rgb'}, BLOCK_M,
+                         COLUMNS_M)
+        assert 'misaligned' in kinds(seen)
+        assert 'camera.depth_scale_m' in str(seen.warnings[0])
+
+
+@pytest.mark.parametrize(('there', 'wanted', 'gains'), [
+    ('orange', 'yellow', (0.75, 1.0, 1.0)), ('yellow', 'orange', (1.0, 0.8, 1.0)),
+    ('purple', 'red', (1.0, 1.0, 0.5)), ('purple', 'red', (1.0, 1.0, 0.45))])
+def test_a_colour_that_the_light_leaves_open_is_said(there, wanted, gains):
+    """One block alone, in a light that is far from white."""
+    rgbd = picture([block(there, 1)], noise_m=0.001)
+    lit = dataclasses.replace(rgbd, rgb=(rgbd.rgb * gains).astype(np.uint8))
+    seen = see_table(lit, camera_pose(), {'x': wanted}, BLOCK_M, COLUMNS_M)
+    assert kinds(seen) in (['ambiguous'], ['ambiguous', 'missing', 'unknown_block'])
+    right = see_table(picture([block(wanted, 1)]), camera_pose(), {'x': wanted}, BLOCK_M,
+                      COLUMNS_M)
+    assert not right.warnings
 
 
 def cube(name, x, z, y=0.0, pixels=3000):

@@ -131,6 +131,65 @@ def test_what_is_missing_or_no_piece_is_said(world):
     assert world.last_outcome() == 'no_op' and world.skill_reports[-1].cause == 'unclear'
 
 
+def altered(rgbd, how):
+    """A picture as a broken or wrongly set camera gives it; the depth is right."""
+    rgb = {'black': lambda rgb: np.zeros_like(rgb), 'dark': lambda rgb: rgb // 20,
+           'grey': lambda rgb: np.repeat(rgb.mean(axis=2, keepdims=True), 3, 2).astype(np.uint8),
+           'bgr': lambda rgb: rgb[:, :, ::-1],
+           'rolled': lambda rgb: np.roll(rgb, 1, axis=2),
+           'warm': lambda rgb: (rgb * (1.0, 0.85, 0.65)).astype(np.uint8)}[how](rgbd.rgb)
+    return dataclasses.replace(rgbd, rgb=np.ascontiguousarray(rgb))
+
+
+SIX = Board(4, ('red_cube', 'blue_cube', 'yellow_cone', 'orange_sphere', 'green_prism',
+                'purple_cylinder'), ('cube', 'cube', 'cone', 'sphere', 'prism', 'cylinder'))
+
+
+@pytest.mark.parametrize(('how', 'sure'), [
+    ('black', 0), ('grey', 0), ('bgr', 4), ('rolled', 4), ('warm', 6), ('dark', 6)])
+def test_a_picture_with_wrong_colours_is_warned_of(world, how, sure):
+    """Before, pieces were named whatever they looked like, and the wrong one was moved."""
+    world.reset(episode(SIX, (0, 3, 5, 10, 12, 15)))
+    seen = see_board(altered(world.camera.observe(), how), world.robot, world._episode.plinths, 4)
+    assert bool(seen.warnings) is not (sure == 6)
+    assert len(seen.places_m) <= sure
+    stands = {atom.args for atom in world.state() if atom.predicate == 'at'}
+    if sure == 6 or how in ('black', 'grey'):
+        assert {atom.args for atom in seen.facts() if atom.predicate == 'at'} <= stands
+    assert {a.args for a in seen.facts() if a.predicate == 'empty'} == {
+        a.args for a in world.state() if a.predicate == 'empty'}
+
+
+def test_a_piece_that_is_not_there_is_not_seen_in_another(world):
+    world.reset(episode(SIX, (0, 3, 5, 10, 12, 15)))
+    plinths, rgbd = world._episode.plinths, world.camera.observe()
+    for kind, colour, words in (('cube', 'green', 'something red is seen'),
+                                ('cone', 'red', 'a cube is seen'),
+                                ('pyramid', 'red', 'a cube is seen')):
+        told = [dataclasses.replace(plinths[0], name=f'{colour}_{kind}', kind=kind, colour=colour),
+                *plinths[1:]]
+        seen = see_board(rgbd, world.robot, told, 4)
+        assert any(words in text for text in seen.warnings), seen.warnings
+        assert told[0].name not in seen.places_m
+
+
+@pytest.mark.parametrize('how', ['black', 'grey', 'bgr'])
+def test_nothing_moves_by_a_picture_with_wrong_colours(world, how):
+    world.reset(episode(SIX, (0, 3, 5, 10, 12, 15)))
+    observe = world.skills._camera.observe
+    world.skills._camera.observe = lambda *args: altered(observe(*args), how)
+    try:
+        before = world.state()
+        result = move(world, 'red_cube', 'up')
+        assert world.skill_reports[-1].cause == 'unclear', result.message
+        assert 'surely' in result.message
+        assert (world.last_outcome(), world.state()) == ('no_op', before)
+        with pytest.raises(WorldError, match='the board is not ready.*surely'):
+            world.skills.reset(world._episode.spec.problem)
+    finally:
+        del world.skills._camera.observe
+
+
 # --- episodes ------------------------------------------------------------------------------------
 
 def test_an_episode(world):
