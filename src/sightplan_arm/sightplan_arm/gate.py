@@ -1144,12 +1144,16 @@ class Gate:
         return state.positions, speed if believed else 0.0 * speed
 
     def _is_kept(self, state: JointState, trajectory: JointTrajectory, start_s: float) -> bool:
-        """Whether an arm stands that is to move, or elsewhere than it is to stand."""
-        where, speed, _ = sample(trajectory, state.stamp_s - start_s)
-        return self._stands(state) and bool(
-            (np.abs(speed) > self.settings.still_rad_s).any()
-            or (np.abs(state.positions - where)
-                > 0.5 * self._robot.safety.start_tolerance_rad).any())
+        """Whether an arm stands that has been told to move, or elsewhere than it is to be."""
+        if not self._stands(state):
+            return False
+        passed_s = state.stamp_s - start_s
+        where, speed, _ = sample(trajectory, passed_s)
+        before = sample(trajectory, passed_s - self.settings.tracking_delay_s)[1]
+        slowest = min(float(np.abs(speed).max()), float(np.abs(before).max()))
+        return slowest > self.settings.still_rad_s or float(
+            np.abs(state.positions - where).max()) > (
+                0.5 * self._robot.safety.start_tolerance_rad)
 
     def _brakes_at(self, time_s: float) -> bool:
         """Whether the arm brakes at a time of its clock, which may have been set back since."""

@@ -8,6 +8,7 @@ import pytest
 from arm_doubles import FollowingArm, WallClock, way
 from sightplan_arm.gate import HELD_AGAIN, Gate, GateSettings, GateState
 from sightplan_arm.hardware import ArmStoppedError, JointState
+from sightplan_arm.trajectories import sample
 
 PHASES = np.linspace(0.02, 0.85, 20)  # later too little of the motion is left
 FREED_AFTER_S = np.geomspace(0.2, 10.0, 20)
@@ -254,12 +255,15 @@ def test_an_arm_that_others_move_is_braked_with_the_velocity_that_its_positions_
 
 
 @pytest.mark.parametrize('end', ['stop', 'hold'])
-def test_a_motion_of_an_arm_without_velocities_is_braked(still, end):
-    still.arm.after(0.3, getattr(still.gate, end))
+@pytest.mark.parametrize('after_s', [0.04, 0.06, 0.08, 0.1, 0.12, 0.16, 0.2, 0.3, 0.5, 0.8])
+def test_a_motion_of_an_arm_without_velocities_is_braked(still, end, after_s):
+    still.arm.after(after_s, getattr(still.gate, end))
     with pytest.raises(ArmStoppedError):
         still.gate.follow(still.go, 'a way')
     brake = still.arm.sent[1].trajectory
-    assert np.abs(brake.velocities[0]).max() > 0.1
+    told = sample(still.go, still.arm.sent[1].time_s - still.arm.sent[0].time_s)[1]
+    assert np.abs(told).max() > 0.04
+    assert brake.velocities[0] == pytest.approx(told)
     where = still.arm.posture.copy()
     still.pass_time(2.0)
     assert np.array_equal(still.arm.posture, where)
