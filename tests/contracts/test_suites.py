@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from sightplan import cli
 from sightplan.agent import answerer_class, answerer_names, make_answerer
-from sightplan.model import Form, Observation, Region, Usage
+from sightplan.model import Action, Form, Observation, Region, Usage
 from sightplan.model.sample import Picture, SampleReply
 from sightplan.records import RunStore
 from sightplan.runs import OpenRun, RunSettings, Suite, load_suite, run, sample_work, suite_names
@@ -63,7 +63,7 @@ INVALID = (
     '🤖', '<answer></answer>', '<answer>', '</answer>', '<answer>maybe</answer>', '<think>',
     '</think>', '<think>hm</think>', '<explanation>', '{', '}', '{}', '[]', '[[', '"', "'", '`',
     '```json', '```', 'null', 'None', 'nan', 'NaN', '1e999', '-0', 'maybe', 'perhaps', 'unknown',
-    'not sure', 'nothing', 'nobody', 'yesterday', 'nope', 'north', 'know', "I can't see",
+    'not sure', 'nothing', 'nobody', 'yesterday', 'north', 'know', "I can't see",
     'As a model', '<|endoftext|>', '%s', '{0}', '\\', '\\x', '$(reboot)', 'x' * 5000,
     '[' * 2000, '<answer>' * 50, '((((', 'move(')
 """Pieces of replies; none is an answer, nor are any of them together, to any question."""
@@ -405,6 +405,29 @@ def test_scoring_again_equals_live(name: str, data: Callable[[str], Path], tmp_p
     assert code == 0 and found['missing'] == [lines[0]['id']] and lines[0]['id'] in err
 
 
+@every_samples_suite
+@pytest.mark.parametrize('method', ['ask', 'random', 'oracle'])
+def test_a_runs_own_lines_score_as_they_did_live(
+        name: str, method: str, data: Callable[[str], Path], tmp_path: Path, capsys: Any) -> None:
+    summary, lines = execute(name, method, tmp_path / 'run', data(name))
+    own = tmp_path / 'run' / 'episodes.jsonl'
+    code, found, _ = command(capsys, name, 'score', '--data', data(name), '--predictions', own)
+    assert code == 0 and found['missing'] == []
+    assert found['measures'] == summary['measures']
+    assert (_count(found), found['unread']) == (summary['items'], summary['unread'])
+    assert found['measures'][load_suite(name).primary(SAMPLES).name]['n'] == len(lines)
+
+
+@every_suite
+def test_lines_of_another_suites_run_are_refused(name: str, data: Callable[[str], Path],
+                                                 tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / 'episodes.jsonl'
+    path.write_text(json.dumps({'id': 'x', 'suite': 'another', 'kind': 'sample', 'answer': None,
+                                'measures': {}, 'details': {}}) + '\n')
+    code, _, err = command(capsys, name, 'score', '--data', data(name), '--predictions', path)
+    assert code in (1, 2) and f'{path}:1' in err and 'another suite' in err
+
+
 def _count(found: Mapping[str, Any]) -> int:
     """How many items were scored: a suite's own command may list them."""
     items: int | list[Any] = found['items']
@@ -566,6 +589,63 @@ def test_episodes_scoring_again_equals_live(name: str, data: Callable[[str], Pat
         assert code == 0 and found['items'] == summary['items']
         for measure in ('solved', 'steps', 'optimality'):
             assert found['measures'][measure] == summary['measures'][measure], (method, measure)
+
+
+@pytest.mark.parametrize(('name', 'domain'), [
+    (name, domain) for name in OF_EPISODES for domain in load_suite(name).domains])
+@pytest.mark.parametrize(('method', 'failures'), [
+    ('oracle', 0.0), ('random', 0.0), ('idle', 0.0), ('oracle', 0.5)])
+def test_a_runs_own_episodes_score_as_they_did_live(
+        name: str, domain: str, method: str, failures: float, data: Callable[[str], Path],
+        tmp_path: Path, capsys: Any) -> None:
+    folder = sorted(path for path in (data(name) / domain).iterdir() if path.is_dir())[0]
+    summary = run(RunSettings(suite=name, domain=domain, method=method, problems=str(folder),
+                              failure_probability=failures, max_actions=7, stop_at_goal='yes',
+                              out=str(tmp_path / 'run')))
+    own = tmp_path / 'run' / 'episodes.jsonl'
+    code, found, _ = command(capsys, name, 'score', '--data', data(name), '--predictions', own)
+    assert code == 0 and found['items'] == summary['items'] > 0
+    assert found['measures'] == summary['measures']
+
+
+@every_episodes_suite
+def test_actions_are_carried_out_within_the_suites_rules(
+        name: str, data: Callable[[str], Path], tmp_path: Path, capsys: Any) -> None:
+    """What comes after the budget never counts, nor what comes after a goal that ends episodes."""
+    suite = load_suite(name)
+    domain = next(iter(suite.domains))
+    split = suite.domains[domain].splits[0]
+    budget, stops = suite.budget(domain, '', split), suite.stops_at_goal(domain, '')
+    folder = data(name) / domain / split
+    run(RunSettings(suite=name, domain=domain, method='oracle', problems=str(folder),
+                    out=str(tmp_path / 'run')))
+    line = RunStore(tmp_path / 'run').lines()[0]
+    right, path = line['answer'], tmp_path / 'predictions.jsonl'
+    problems = suite.module('episodes').problems(data(name))
+    own, problem = problems[f'{domain}/{split}/{line["problem"]}']
+    idle = [str(action) for action in own.model(problem).actions
+            if not own.model(problem).applicable(action, problem.init)][:1] * budget
+
+    def solved(answer: list[str], **more: Any) -> float:
+        path.write_text(json.dumps({'id': f'{domain}/{split}/{line["problem"]}',
+                                    'answer': answer, **more}))
+        code, found, err = command(capsys, name, 'score', '--data', data(name),
+                                   '--predictions', path)
+        assert code == 0, err
+        assert found['measures']['steps']['value'] <= more.get('max_actions', budget)
+        return float(found['measures']['solved']['value'])
+    assert solved([*idle[:budget - len(right)], *right]) == 1.0
+    assert solved([*idle, *right]) == 0.0
+    assert solved([*idle, *right], max_actions=2 * budget) == 1.0
+    assert solved(right, max_actions=len(right) - 1) == 0.0
+    model = own.model(problem)
+    end = functools.reduce(lambda state, text: model.apply(Action.parse(text), state), right,
+                           problem.init)
+    away = next(str(action) for action in model.actions if model.applicable(action, end)
+                and not problem.goal_met(model.apply(action, end)))
+    assert solved([*right, away]) == float(stops)
+    assert solved([*right, away], stop_at_goal=True) == 1.0
+    assert solved([*right, away], stop_at_goal=False) == 0.0
 
 
 @every_episodes_suite

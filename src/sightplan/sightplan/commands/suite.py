@@ -98,8 +98,9 @@ def _add_verbs(parser: argparse.ArgumentParser, name: str) -> None:
     _add_data(verb)
     verb.add_argument('--predictions', type=Path, required=True, metavar='FILE',
                       help='JSON lines: {"id": ..., "answer": the text of the reply}; of '
-                      'episodes the answer is the list of the actions; the README of a suite '
-                      'says what else it takes')
+                      'episodes the answer is the list of the actions, carried out by the rules '
+                      "of the suite; or a run's episodes.jsonl; the README of a suite says what "
+                      'else it takes')
     if own is not None:
         getattr(own, 'add_score_options', lambda parser: None)(verb)
         own.add_parsers(verbs)

@@ -1,25 +1,33 @@
 """Scoring a file of predictions: answers that came from elsewhere, without model and world.
 
 One JSON object a line: ``{"id": ..., "answer": ...}``. Of a sample the answer is the text of the
-reply, optionally with ``p_yes`` and ``p_no``; of an episode it is the list of its actions.
+reply, optionally with ``p_yes`` and ``p_no``; of an episode it is the list of its actions, which
+are carried out by the suite's rules: within the budget of actions, and to the goal where the
+suite ends an episode there.
+
+Or the file is a run's ``episodes.jsonl``. Then its lines score as they did in the run: answers are
+those that were read then, and steps are followed with what became of them.
 """
 
 from __future__ import annotations
 
+import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import pydantic
 
-from sightplan.domains import Domain
+from sightplan.domains import Domain, InstantiatedModel
 from sightplan.metrics.episodes import episode_measures
 from sightplan.metrics.measures import aggregates
 from sightplan.metrics.scorer import Details
-from sightplan.model import Action, FeedbackStatus, InputError, Problem
+from sightplan.model import Action, FeedbackStatus, InputError, Problem, State
 from sightplan.model.json_text import load_json
 from sightplan.model.reading import Record, validated
 from sightplan.model.sample import SampleReply
+from sightplan.runs.rules import DEFAULT_MAX_ACTIONS
 from sightplan.runs.samples import load_samples, score_reply
 from sightplan.runs.settings import ALL_SPLITS
 from sightplan.runs.suite import EPISODES, SAMPLES, Suite
@@ -37,10 +45,17 @@ class SamplePrediction(Record):
 
 
 class EpisodePrediction(Record):
-    """The actions of an episode, such as ``["moveblock(r, c2)"]``; null: none."""
+    """The actions of an episode, such as ``["moveblock(r, c2)"]``; null: none.
+
+    ``method`` says whose they are, where the suite has other rules for it; ``max_actions`` and
+    ``stop_at_goal`` stand in place of the suite's rules.
+    """
 
     id: str
     answer: list[str] | None
+    method: str = ''
+    max_actions: Annotated[int, pydantic.Field(ge=1)] | None = None
+    stop_at_goal: bool | None = None
 
 
 def score_predictions(suite: Suite, data: Path, predictions: Path) -> dict[str, Any]:
@@ -51,7 +66,7 @@ def score_predictions(suite: Suite, data: Path, predictions: Path) -> dict[str, 
     Args:
         suite: that they belong to.
         data: folder of its data.
-        predictions: file of them.
+        predictions: file of them, or of a run's lines.
 
     Returns:
         ``measures`` (name to ``value``, ``interval95``, ``n``, ``clusters``) over the
@@ -62,9 +77,12 @@ def score_predictions(suite: Suite, data: Path, predictions: Path) -> dict[str, 
     Raises:
         InputError: a file cannot be used; names file, line, field and remedy.
     """
-    kind = _kind(suite, data, predictions)
-    lines, missing = (_score_samples(suite, data, predictions) if kind == SAMPLES
-                      else _score_episodes(suite, data, predictions))
+    if is_run(predictions):
+        kind, lines, missing = _score_run(suite, data, predictions)
+    else:
+        kind = _kind(suite, data, predictions)
+        lines, missing = (_score_samples(suite, data, predictions) if kind == SAMPLES
+                          else _score_episodes(suite, data, predictions))
     own = getattr(suite.module('scoring'), 'summarise', None) if kind == SAMPLES else None
     return {'measures': aggregates(lines, suite.measures(kind)), 'items': len(lines),
             'unread': sum(bool(line['unread']) for line in lines), 'missing': missing,
@@ -112,15 +130,36 @@ def _score_episodes(suite: Suite, data: Path, predictions: Path,
     measures = getattr(scoring, 'measures', episode_measures)
     lines = []
     for name, prediction in found.items():
-        line = carry_out(*problems[name], prediction.answer or (),
-                         getattr(scoring, 'details', None))
+        domain, problem = problems[name]
+        line = carry_out(domain, problem, prediction.answer or (),
+                         getattr(scoring, 'details', None),
+                         *_rules(suite, domain.name, name, prediction))
         lines.append({'id': name, 'cluster': name, 'unread': line['unread'],
                       'measures': measures(line, line['solved'])})
     return lines, [name for name in problems if name not in found]
 
 
+def _rules(suite: Suite, domain: str, name: str, prediction: EpisodePrediction,
+           ) -> tuple[int, bool]:
+    """Budget of actions of an episode, and whether it ends at its goal.
+
+    Where the id of a problem names no split, the budget is that of all splits if they have one,
+    else that of runs of a folder of problems.
+    """
+    rules = suite.rules(domain)
+    split = next((part for part in name.split('/')[:-1] if part in rules.splits), '')
+    budgets = {suite.budget(domain, prediction.method, one)
+               for one in ((split,) if split else rules.splits)}
+    most = prediction.max_actions or (budgets.pop() if len(budgets) == 1 else
+                                      DEFAULT_MAX_ACTIONS)
+    stops = (suite.stops_at_goal(domain, prediction.method) if prediction.stop_at_goal is None
+             else prediction.stop_at_goal)
+    return most, stops
+
+
 def carry_out(domain: Domain, problem: Problem, actions: Sequence[str],
-              details: Details | None = None) -> dict[str, Any]:
+              details: Details | None = None, max_actions: int | None = None,
+              stop_at_goal: bool = False) -> dict[str, Any]:
     """Carry out actions in the PDDL model, from the problem's initial state.
 
     What is not applicable is refused, and nothing changes, as in the worlds.
@@ -130,6 +169,8 @@ def carry_out(domain: Domain, problem: Problem, actions: Sequence[str],
         problem: where it begins.
         actions: as text.
         details: what a suite keeps of the way, see ``EpisodeScorer``.
+        max_actions: so many are carried out at most; None: all.
+        stop_at_goal: whether none is carried out once the goal holds.
 
     Returns:
         what ``episode_measures`` counts in, with ``solved`` and ``unread`` ('' or what is no
@@ -138,7 +179,9 @@ def carry_out(domain: Domain, problem: Problem, actions: Sequence[str],
     model, state = domain.model(problem), problem.init
     unread, path = '' if actions else 'no action', [state]
     taken: list[dict[str, Any]] = []
-    for text in actions:
+    for text in actions[:max_actions]:
+        if stop_at_goal and problem.goal_met(state):
+            break
         try:
             action = Action.parse(text)
             model.check(action)
@@ -160,14 +203,171 @@ def carry_out(domain: Domain, problem: Problem, actions: Sequence[str],
     return line
 
 
+# ------------------------------------------------------------------------------- lines of a run
+
+
+_RUN_FIELDS = ('id', 'kind', 'answer', 'measures', 'details')
+
+
+def is_run(path: Path) -> bool:
+    """Whether a file holds a run's lines, as its first line that is JSON tells.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    for _, text in _lines(path):
+        try:
+            return is_run_line(load_json(text))
+        except (ValueError, RecursionError):
+            continue
+    return False
+
+
+def is_run_line(line: object) -> bool:
+    """Whether plain data are a line of a run's ``episodes.jsonl``."""
+    return isinstance(line, dict) and all(field in line for field in _RUN_FIELDS)
+
+
+def _score_run(suite: Suite, data: Path, path: Path,
+               ) -> tuple[str, list[dict[str, Any]], list[str]]:
+    """Kind, lines and missing items of a run's file."""
+    found: dict[str, tuple[str, dict[str, Any]]] = {}
+    for where, text in _lines(path):
+        line = _json(where, text)
+        if not is_run_line(line):
+            raise InputError(f'{where}: is no line of a run as the first one is; put lines of '
+                             'runs and predictions into files of their own')
+        if line.get('suite') not in ('', None, suite.name):
+            raise InputError(f'{where}: suite = {line["suite"]!r}: is a line of another suite; '
+                             f'score it by "sightplan suite {line["suite"]} score"')
+        if line['id'] in found:
+            raise InputError(f'{where}: id = {line["id"]!r} is there twice; keep one of them')
+        found[line['id']] = where, line
+    kinds = {line['kind'] for _, line in found.values()}
+    if len(kinds) > 1:
+        raise InputError(f'{path}: holds episodes and samples; give each a file of its own')
+    if kinds == {'sample'}:
+        return SAMPLES, *_run_samples(suite, data, found)
+    return EPISODES, *_run_episodes(suite, data, found)
+
+
+def _run_samples(suite: Suite, data: Path, found: Mapping[str, tuple[str, dict[str, Any]]],
+                 ) -> tuple[list[dict[str, Any]], list[str]]:
+    parts = {sample.id: (sample, part)
+             for part in load_samples(suite, ALL_SPLITS, {'data': str(data)})
+             for sample in part.items}
+    lines = []
+    for name, (where, line) in found.items():
+        if name not in parts:
+            raise InputError(_unknown(where, name, data, parts))
+        sample, part = parts[name]
+        if line.get('error'):
+            lines.append({**line, 'measures': dict.fromkeys(line['measures']), 'unread': ''})
+            continue
+        sample = dataclasses.replace(sample, details=line['details'])
+        reply = SampleReply(line.get('reply') or '', line.get('p_yes'), line.get('p_no'),
+                            unread=line.get('unread') or '',
+                            probability=line.get('probability'))
+        scored = suite.module('scoring').score(sample, line['answer'], part.truth(name), reply)
+        lines.append({**line, 'measures': dict(scored.measures), 'cause': scored.cause})
+    return lines, [name for name in parts if name not in found]
+
+
+def _run_episodes(suite: Suite, data: Path, found: Mapping[str, tuple[str, dict[str, Any]]],
+                  ) -> tuple[list[dict[str, Any]], list[str]]:
+    problems: Mapping[str, tuple[Domain, Problem]] = suite.module('episodes').problems(data)
+    scoring = suite.module('scoring')
+    measures = getattr(scoring, 'measures', episode_measures)
+    lines, left = [], dict.fromkeys(problems)
+    for where, line in found.values():
+        name = _problem_of(line, problems)
+        if name is None:
+            raise InputError(_unknown(where, line['id'], data, problems))
+        left.pop(name, None)
+        solved: bool | None = None
+        if not line.get('error') and line['measures'].get('solved') is not None:
+            line, solved = _followed(*problems[name], line, getattr(scoring, 'details', None),
+                                     where)
+        lines.append({**line, 'unread': '', 'measures': dict(measures(line, solved))})
+    return lines, list(left)
+
+
+def _problem_of(line: Mapping[str, Any], problems: Mapping[str, tuple[Domain, Problem]],
+                ) -> str | None:
+    """The problem of a run's line, by its name; None if there is none, or several."""
+    names = [name for name, (domain, problem) in problems.items()
+             if (domain.name, problem.name) == (line['domain'], line['problem'])]
+    if len(names) > 1 and line['split']:
+        names = [name for name in names if line['split'] in name.split('/')]
+    if len(names) > 1:
+        names = [name for name in names
+                 if problems[name][1].optimal_length == line['optimal_length']]
+    return names[0] if len(names) == 1 else None
+
+
+def _followed(domain: Domain, problem: Problem, line: dict[str, Any], details: Details | None,
+              where: str) -> tuple[dict[str, Any], bool]:
+    """A line of a run whose steps are followed again, and whether it is solved.
+
+    Steps that are refused, withheld or invalid change nothing. Where a step was carried out and
+    did something else than its action says, nobody can follow it: then the line says itself
+    whether it was solved.
+
+    Raises:
+        InputError: an action was carried out that the problem does not allow.
+    """
+    steps: list[dict[str, Any]] = list(line['actions'])
+    model, state = domain.model(problem), problem.init
+    path, told = [state], False
+    for number, step in enumerate(steps):
+        if number == line['max_actions'] or (line['stop_at_goal'] and not told
+                                             and problem.goal_met(state)):
+            steps = steps[:number]
+            break
+        if step['status'] == FeedbackStatus.EXECUTED.value and not told:
+            told = step.get('outcome') not in ('', 'success', 'no_op')
+            if not told and step.get('outcome') != 'no_op':
+                state = _after(model, step['action'], state, f'{where}: actions[{number}]')
+        path.append(state)
+    counted = Counter(step['status'] for step in steps)
+    line = {**line, 'actions': steps, 'steps': len(steps),
+            **{status.value: counted[status.value] for status in FeedbackStatus},
+            'actions_right': sum(step['right'] for step in steps)}
+    if told:
+        return line, bool(line['measures']['solved'])
+    if details is not None:
+        line['details'] = {**line['details'], **details(problem, path, line)}
+    return line, problem.goal_met(state)
+
+
+def _after(model: InstantiatedModel, text: str, state: State, where: str) -> State:
+    """The state after an action that was carried out."""
+    try:
+        action = Action.parse(text)
+        model.check(action)
+    except (ValueError, InputError) as error:
+        raise InputError(f'{where}: {error}; give the data that the run was made with') from error
+    if not model.applicable(action, state):
+        raise InputError(f'{where}: {text} was carried out in the run, and cannot be in the '
+                         'problem of this name; give the data that the run was made with')
+    return model.apply(action, state)
+
+
+# ----------------------------------------------------------------------------------- the file
+
+
+def _unknown(where: str, name: str, data: Path, known: Mapping[str, Any]) -> str:
+    return (f'{where}: id = {name!r} is none of {data}; use its ids, such as '
+            f'{next(iter(known))!r}')
+
+
 def _read(kind: Any, path: Path, known: Mapping[str, Any], data: Path) -> dict[str, Any]:
     """Predictions by id, in the order of the file."""
     found: dict[str, Any] = {}
     for where, line in _lines(path):
         prediction = validated(kind, _json(where, line), where)
         if prediction.id not in known:
-            raise InputError(f'{where}: id = {prediction.id!r} is none of {data}; use its ids, '
-                             f'such as {next(iter(known))!r}')
+            raise InputError(_unknown(where, prediction.id, data, known))
         if prediction.id in found:
             raise InputError(f'{where}: id = {prediction.id!r} is there twice; keep one of them')
         found[prediction.id] = prediction

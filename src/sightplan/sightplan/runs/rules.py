@@ -10,7 +10,8 @@ from sightplan.model import InputError, Privileged
 from sightplan.runs.settings import ALL_SPLITS, PICTURED, TOLD, RunSettings
 from sightplan.runs.suite import EPISODES, SAMPLES, Suite, load_suite, suite_for
 
-_DEFAULT_MAX_ACTIONS = 20
+DEFAULT_MAX_ACTIONS = 20
+"""Of an episode that no suite has a rule for."""
 
 
 def suite_of(settings: RunSettings, domain: Domain) -> Suite | None:
@@ -42,7 +43,7 @@ def budget(settings: RunSettings, suite: Suite | None, domain: str, split: str) 
     if settings.max_actions:
         return settings.max_actions
     return (suite.budget(domain, settings.method, split) if covers(suite, domain, split)
-            else _DEFAULT_MAX_ACTIONS)
+            else DEFAULT_MAX_ACTIONS)
 
 
 def stops_at_goal(settings: RunSettings, suite: Suite | None, domain: str, split: str) -> bool:

@@ -35,10 +35,10 @@ def add_score_options(verb: argparse.ArgumentParser) -> None:
 def _add_plan_options(verb: argparse.ArgumentParser) -> None:
     from sightplan.suites.grounded_plan.coordinates import Coords
     from sightplan.suites.grounded_plan.scoring import CRITERIA
-    verb.add_argument('--grasp-criterion', choices=CRITERIA, default=CRITERIA[0],
+    verb.add_argument('--grasp-criterion', choices=CRITERIA, default='',
                       help='when the box of a grasp, an opening or a closing fits: intersection '
                       'over union of at least .5, or its middle (or a point) in the true box '
-                      '(default: %(default)s)')
+                      f'(default: that of the run whose lines these are, else {CRITERIA[0]})')
     verb.add_argument('--coords', choices=tuple(map(str, Coords)), default='',
                       help='convention of lines that say none (default: of actions that of their '
                       'record, of texts of replies permille_xyxy)')
@@ -131,7 +131,8 @@ def _overlay(image: Any, item: Item, prediction: Prediction, arguments: argparse
     except Unread as unread:
         return drawing.draw_plans(image, item.task.instruction, item.task.blocks, (), (),
                                   f'cannot be read: {unread}')
-    found = scoring.score_plan(item.task.blocks, steps, arguments.grasp_criterion)
+    found = scoring.score_plan(item.task.blocks, steps, arguments.grasp_criterion
+                               or prediction.criterion or scoring.IOU)
     units, _ = reading.units_of(steps)
     right = {number for one in found.matched if one is not None for number in units[one].steps}
     verdict = 'right' if found.tsr else f'wrong ({", ".join(dict.fromkeys(found.causes))})'

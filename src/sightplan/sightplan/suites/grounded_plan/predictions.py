@@ -3,7 +3,8 @@
 A line is ``{"id": ..., "coords": "pixel_xyxy", "actions": [{"action": "grasp", "target": "red
 cup", "bbox": [x1, y1, x2, y2]}, {"action": "place", "target": "tray", "point": [x, y]}]}``, or has
 the text of a reply in ``answer`` instead of ``actions``. Fields may have other names, see
-``fields``.
+``fields``. Lines of a run's ``episodes.jsonl`` are taken with the steps that were read then, and
+with the run's ``grasp_criterion``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from sightplan.metrics.measures import aggregates
 from sightplan.model import InputError
+from sightplan.runs.predictions import is_run_line
 from sightplan.runs.suite import Unread
 from sightplan.suites.grounded_plan import scoring
 from sightplan.suites.grounded_plan.coordinates import Coords, box_region
@@ -23,6 +25,7 @@ from sightplan.suites.grounded_plan.reading import Step, read_steps, read_text
 from sightplan.suites.grounded_plan.records import Dataset, Item, entries_of
 from sightplan.suites.grounded_plan.samples import Settings, details_of
 
+SUITE = 'grounded_plan'
 SKIP, ZERO = 'skip', 'zero'
 """What becomes of tasks without a prediction."""
 
@@ -36,12 +39,18 @@ class Prediction:
         content: actions, or the text of a reply; None: nothing was said.
         coords: convention of its numbers, '' where it says none.
         model: whose it is, '' where that is not said.
+        criterion: when a box fits, '' where that is not said; lines of a run say it.
+        unread: of a line of a run, why its reply could not be read.
+        error: of a line of a run, why there is no reply; then it is not scored.
     """
 
     id: str
     content: Any
     coords: str = ''
     model: str = ''
+    criterion: str = ''
+    unread: str = ''
+    error: str = ''
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,13 @@ def read_predictions(path: Path, table: FieldTable | None = None) -> PredictionF
     skipped, unknown = [], dict[str, str]()
     called = {other for ours in names.values() for other in ours}
     for where, content, wrong in entries_of(path):
+        if not wrong and is_run_line(content):
+            wrong = _wrong_run(content)
+            if wrong:
+                skipped.append({'file': where, 'reason': wrong})
+            else:
+                _add(found, where, _of_run(content))
+            continue
         entry = content if isinstance(content, dict) else {}
         line = renamed(entry, names)
         for field in entry.keys() - called:
@@ -81,14 +97,37 @@ def read_predictions(path: Path, table: FieldTable | None = None) -> PredictionF
         if reason := wrong or _wrong(entry, line, names):
             skipped.append({'file': where, 'reason': reason})
             continue
-        name = line['id']
-        if str(name) in found:
-            raise InputError(f'{where}: id = {name!r} is there twice, first at '
-                             f'{found[str(name)][0]}; keep one of them')
-        found[str(name)] = where, Prediction(
-            str(name), line.get('actions', line.get('answer')), str(line.get('coords', '')),
-            str(line.get('model', '')))
+        _add(found, where, Prediction(
+            str(line['id']), line.get('actions', line.get('answer')), str(line.get('coords', '')),
+            str(line.get('model', ''))))
     return PredictionFile(tuple(found.values()), tuple(skipped), unknown)
+
+
+def _add(found: dict[str, tuple[str, Prediction]], where: str, one: Prediction) -> None:
+    if one.id in found:
+        raise InputError(f'{where}: id = {one.id!r} is there twice, first at '
+                         f'{found[one.id][0]}; keep one of them')
+    found[one.id] = where, one
+
+
+def _wrong_run(line: Mapping[str, Any]) -> str:
+    """Why a line of a run cannot be used; '' if it can."""
+    if line.get('suite') != SUITE:
+        return f'suite = {line.get("suite")!r}: is a line of another suite'
+    try:
+        Coords(line['details']['coords'])
+        _of_run(line)
+    except (AttributeError, InputError, KeyError, TypeError, ValueError) as error:
+        return f'is no line of a run as this version writes it ({type(error).__name__}: {error})'
+    return ''
+
+
+def _of_run(line: Mapping[str, Any]) -> Prediction:
+    answer = line['answer']
+    return Prediction(
+        str(line['id']), None if answer is None else tuple(map(Step.from_json, answer)),
+        line['details']['coords'], line.get('model', ''), line['details']['grasp_criterion'],
+        '' if answer is not None else line.get('unread') or 'no plan', line.get('error') or '')
 
 
 def _wrong(entry: Mapping[str, Any], line: Mapping[str, Any],
@@ -121,6 +160,10 @@ def steps_of(prediction: Prediction, item: Item, coords: str = '',
     Raises:
         Unread: it holds no plan, or its convention is unknown.
     """
+    if prediction.unread:
+        raise Unread(prediction.unread)
+    if isinstance(prediction.content, tuple):
+        return list(prediction.content)
     text = isinstance(prediction.content, str)
     said = prediction.coords or coords or (Settings().coords if text else str(item.coords))
     try:
@@ -134,14 +177,15 @@ def steps_of(prediction: Prediction, item: Item, coords: str = '',
     return read_steps(prediction.content, declared, item.size, table)
 
 
-def score_file(data: Dataset, path: Path, criterion: str = scoring.IOU, coords: str = '',
+def score_file(data: Dataset, path: Path, criterion: str = '', coords: str = '',
                missing: str = SKIP) -> dict[str, Any]:
     """Score a file of predictions.
 
     Args:
         data: the tasks; no picture of theirs is opened.
         path: of the file.
-        criterion: when a box fits, one of ``scoring.CRITERIA``.
+        criterion: when a box fits, one of ``scoring.CRITERIA``; '': of lines of a run that of
+            the run, else ``iou``.
         coords: see ``steps_of``.
         missing: SKIP: tasks without a prediction are not scored; ZERO: they count 0.
 
@@ -152,10 +196,15 @@ def score_file(data: Dataset, path: Path, criterion: str = scoring.IOU, coords: 
         of usable tasks without a prediction) and what ``scoring.summarise`` tells.
 
     Raises:
-        InputError: see ``read_predictions``.
+        InputError: see ``read_predictions``; or lines of runs have several criteria.
     """
     table = field_table(data.folder)
     read = read_predictions(path, table)
+    said = {one.criterion or scoring.IOU for _, one in read.predictions}
+    if not criterion and len(said) > 1:
+        raise InputError(f'{path}: its lines are of runs with grasp_criterion '
+                         f'{" and ".join(sorted(said))}; choose one (--grasp-criterion)')
+    criterion = criterion or next(iter(said), scoring.IOU)
     known = {item.id: item for item in data.items}
     unusable = {one['id']: f'{one["file"]}: {one["reason"]}' for one in data.skipped
                 if 'id' in one}
@@ -168,6 +217,9 @@ def score_file(data: Dataset, path: Path, criterion: str = scoring.IOU, coords: 
                 f'its record cannot be used ({unusable[prediction.id]})'
                 if prediction.id in unusable else
                 f'id = {prediction.id!r}: no record of {data.where} has this id')})
+        elif prediction.error:
+            skipped.append({'file': where, 'id': prediction.id,
+                            'reason': f'there is no reply ({prediction.error})'})
         else:
             lines.append(_line(item, prediction, criterion, coords, table))
     answered = {line['id'] for line in lines}
