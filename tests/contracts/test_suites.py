@@ -10,7 +10,9 @@ import contextlib
 import dataclasses
 import fcntl
 import functools
+import itertools
 import json
+import math
 import os
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,11 +25,18 @@ from hypothesis import strategies as st
 
 from sightplan import cli
 from sightplan.agent import answerer_class, answerer_names, make_answerer
+from sightplan.metrics.measures import aggregates
 from sightplan.model import Action, Form, Observation, Region, Usage
 from sightplan.model.sample import Picture, SampleReply
 from sightplan.records import RunStore
 from sightplan.runs import OpenRun, RunSettings, Suite, load_suite, run, sample_work, suite_names
-from sightplan.runs.samples import Samples, load_samples, read_reply, score_reply
+from sightplan.runs.samples import (
+    Samples,
+    load_samples,
+    read_reply,
+    score_reply,
+    truth_reply,
+)
 from sightplan.runs.suite import ALL_SAMPLES, EPISODES, SAMPLES, Unread
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
 from sightplan.vlm.detecting import Detection, DetectReply, DetectRequest
@@ -490,6 +499,135 @@ def test_any_reply_is_read_or_unread(name: str, data: Callable[[str], Path], tex
     assert json.loads(json.dumps(found)) == found
 
 
+WHOLE = [[0.0, 0.0], [1.0, 1.0]]
+_HOLLOW = ('', '[]', '{}', 'nothing', 'NaN', '[NaN]', 'Yes, no', 'yes or no', 'Solution: nothing',
+           '[{"form": "box", "points": [[NaN, NaN], [NaN, Infinity]]}]',
+           json.dumps([{'form': 'box', 'points': WHOLE}]),
+           json.dumps([{'form': 'point', 'points': [[x / 30, y / 30]]}
+                       for x in range(30) for y in range(30)]),
+           json.dumps([{'form': 'point', 'points': [[0.5, 0.5]]}] * 999),
+           json.dumps([{'form': 'trace', 'points': [[x / 9, x % 2] for x in range(10)]}]),
+           *(json.dumps({'coords': 'unit_xyxy', 'actions': [
+               {'action': action, 'target': 'it', 'bbox': box, 'point': point}
+               for _ in range(40) for action in ('open', 'grasp', 'place', 'close')]})
+             for box, point in (([0.0, 0.0, 1.0, 1.0], [0.5, 0.5]), ([None], 3),
+                                ([math.nan] * 4, [math.inf] * 2))))
+"""Replies that say nothing, the whole picture, all of it in small parts, and no numbers."""
+
+
+def hollow(suite: Suite, sample: Any) -> dict[str, str]:
+    """Replies that know nothing of a sample: each says nothing, everything, or one thing often."""
+    replies = {f'text {number}': text for number, text in enumerate(_HOLLOW)}
+    names = [option for choice in sample.choices for option in choice.options]
+    for joint in (' ', ', ', ' or ', ' and ', '/', '\n'):
+        replies[f'all options by {joint!r}'] = f'Answer: {joint.join(dict.fromkeys(names))}'
+    if hasattr(suite.module('reading'), 'guess'):
+        drawn = [str(suite.module('reading').guess(sample, random.Random(seed)))
+                 for seed in range(60)]
+        replies |= {'many guesses': '\n'.join(drawn), 'one guess often': '\n'.join(drawn[:1] * 60)}
+    if 'cells' in sample.details or suite.name == 'ivispar':
+        cells = [f'{column}{row}' for column in 'abcd' for row in range(1, 5)]
+        kinds = list(itertools.product(('green', 'red', 'blue', 'yellow'),
+                                       ('cube', 'sphere', 'pyramid', 'cylinder')))
+        listed = [f'{cell} {colour} {shape}' for cell in cells for colour, shape in kinds]
+        by_piece = sorted(listed, key=lambda one: one.split()[1:])
+        replies |= {'every piece on every cell': f'Solution: {", ".join(listed)}',
+                    'the same, by piece': f'Solution: {", ".join(by_piece)}',
+                    'one item often': f'Solution: {", ".join(listed[:1] * 500)}'}
+    if suite.name == 'patheval':
+        from sightplan.paths.descriptors import KEYS
+        replies |= {'every descriptor': f'Answer: {"; ".join(KEYS)}',
+                    'both for every descriptor': 'Answer:\n' + '\n'.join(
+                        f'{key}: {" or ".join(dict.fromkeys(names))}' for key in KEYS)}
+    if sample.question is not None:
+        replies |= {'always yes': 'Yes', 'always no': 'No'}
+    return replies
+
+
+ASKED_OTHERWISE = {
+    'point_it_out': ({'form': 'box'},), 'grounded_plan': ({'grasp_criterion': 'point_in_box'},),
+    'patheval': ({'variant': 'random'}, {'variant': 'perception'}, {'variant': 'level1'})}
+"""Options of suites that change what is asked, or how it is scored."""
+
+
+@pytest.mark.parametrize(('name', 'options'), [
+    (name, options) for name in OF_SAMPLES for options in ({}, *ASKED_OTHERWISE.get(name, ()))])
+def test_no_measure_rewards_answers_that_know_nothing(
+        name: str, options: dict[str, str], data: Callable[[str], Path]) -> None:
+    """Nothing, everything, duplicates, no numbers, the whole picture, both options.
+
+    A measure may be high for one of them only if it names another one that is then low.
+    """
+    suite = load_suite(name)
+    measures = {measure.name: measure for measure in suite.measures(SAMPLES)}
+    parts = load_samples(suite, 'all', {'data': str(data(name)), **options})
+    samples = [(sample, part.truth(sample.id)) for part in parts for sample in part.items]
+    samples = random.Random(0).sample(samples, min(len(samples), 24))
+    replies = {sample.id: hollow(suite, sample) for sample, _ in samples}
+    best = {key: found['value'] for key, found in aggregates(
+        [_scored(suite, *one) for one in samples], list(measures.values())).items()}
+    for label in dict.fromkeys(itertools.chain.from_iterable(replies.values())):
+        asked = [(sample, truth, text) for sample, truth in samples
+                 if (text := replies[sample.id].get(label)) is not None]
+        lines = [_scored(suite, sample, truth, text) for sample, truth, text in asked]
+        assert all(value is None or math.isfinite(value)
+                   for line in lines for value in line['measures'].values()), label
+        found = {key: one['value'] for key, one in aggregates(
+            lines, list(measures.values())).items()}
+
+        def good(key: str, found: Any = found) -> bool:
+            """Whether a value is nearer to the best one than what guessing gives."""
+            value, measure = found[key], measures[key]
+            if value is None or best[key] is None:
+                return False
+            return (value > 0.7 * best[key] if measure.higher_is_better
+                    else value < best[key] + 0.05)
+        for key, measure in measures.items():
+            if measure.higher_is_better or measure.bounded_by:
+                assert not good(key) or (measure.bounded_by and not good(measure.bounded_by)), (
+                    label, key, found[key], best[key])
+
+
+def _scored(suite: Suite, sample: Any, truth: Any, text: str | None = None) -> dict[str, Any]:
+    """A line of one reply; without one of the true reply."""
+    reply = truth_reply(suite, sample, truth) if text is None else SampleReply(text)
+    if text in ('Yes', 'No'):
+        reply = SampleReply(text, float(text == 'Yes'), float(text == 'No'))
+    return {'id': sample.id, 'kind': 'sample', 'cluster': sample.cluster, 'split': sample.split,
+            'domain': sample.domain, 'details': sample.details,
+            **score_reply(suite, sample, truth, reply)}
+
+
+@every_suite
+def test_what_a_measure_is_bounded_by_is_a_measure(name: str) -> None:
+    suite = load_suite(name)
+    for kind in suite.kinds:
+        measures = {measure.name: measure for measure in suite.measures(kind)}
+        assert all(measure.bounded_by in ('', *measures) and measure.bounded_by != key
+                   for key, measure in measures.items())
+
+
+@every_suite
+def test_numbers_that_are_none_are_refused_or_score_nothing(
+        name: str, data: Callable[[str], Path], tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / 'predictions.jsonl'
+    suite = load_suite(name)
+    kind = suite.kinds[-1]
+    known = (next(iter(suite.module('episodes').problems(data(name)))) if kind == EPISODES
+             else load_samples(suite, 'all', {'data': str(data(name))})[0].items[0].id)
+    for line in ('"answer": NaN', '"answer": [NaN]', '"answer": "NaN", "p_yes": NaN, "p_no": NaN',
+                 '"answer": ["NaN"]', '"answer": "Yes", "p_yes": Infinity, "p_no": 0',
+                 '"answer": "Yes", "p_yes": -1, "p_no": 2', '"actions": [NaN]',
+                 '"points": [[NaN, NaN]], "coordinates": "unit_xy"'):
+        path.write_text(f'{{"id": {json.dumps(known)}, {line}}}\n')
+        code, found, err = command(capsys, name, 'score', '--data', data(name),
+                                   '--predictions', path)
+        assert code in (0, 1, 2) and (code != 2 or f'{path}:1' in err), (line, err)
+        if code == 0:
+            primary = found['measures'][suite.primary(kind).name]['value']
+            assert primary in (None, 0.0), line
+
+
 _loaded: dict[str, Samples] = {}
 
 
@@ -646,6 +784,30 @@ def test_actions_are_carried_out_within_the_suites_rules(
     assert solved([*right, away]) == float(stops)
     assert solved([*right, away], stop_at_goal=True) == 1.0
     assert solved([*right, away], stop_at_goal=False) == 0.0
+
+
+@every_episodes_suite
+def test_no_measure_of_episodes_rewards_actions_that_know_nothing(
+        name: str, data: Callable[[str], Path], tmp_path: Path, capsys: Any) -> None:
+    """No action, every one there is, one of them often, and texts that are none."""
+    suite = load_suite(name)
+    problems = suite.module('episodes').problems(data(name))
+    every = {key: [str(action) for action in domain.model(problem).actions]
+             for key, (domain, problem) in problems.items()}
+    path = tmp_path / 'predictions.jsonl'
+    for answers in ({key: [] for key in every}, every,
+                    {key: actions[:1] * 500 for key, actions in every.items()},
+                    {key: ['NaN'] for key in every}, dict.fromkeys(every)):
+        path.write_text(''.join(json.dumps({'id': key, 'answer': answer}) + '\n'
+                                for key, answer in answers.items()))
+        code, found, err = command(capsys, name, 'score', '--data', data(name),
+                                   '--predictions', path)
+        assert code == 0, err
+        for measure in suite.measures(EPISODES):
+            value = found['measures'][measure.name]['value']
+            assert value is None or math.isfinite(value), measure.name
+            if measure.kind == 'fraction' and measure.higher_is_better:
+                assert value in (None, 0.0), (measure.name, value)
 
 
 @every_episodes_suite

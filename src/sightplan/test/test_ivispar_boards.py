@@ -14,6 +14,7 @@ import yaml
 
 from sightplan import cli
 from sightplan.domains import load_domain
+from sightplan.domains.sliding.boards import cell_names
 from sightplan.model import Answer, Atom, InputError, Verdict
 from sightplan.model.sample import Picture, SampleReply
 from sightplan.records import RunStore
@@ -22,6 +23,7 @@ from sightplan.runs.rules import suite_of
 from sightplan.runs.samples import load_samples, score_reply
 from sightplan.runs.suite import EPISODES, SAMPLES
 from sightplan.suites.ivispar import reading
+from sightplan.suites.ivispar.samples import vocabulary_of
 from sightplan.sweeps.cells import parse_sweep
 from sightplan.sweeps.graphs import check_graph
 from test_ivispar_episodes import write
@@ -119,6 +121,25 @@ def test_a_reply_is_counted_as_the_paper_counts(folder: Path, text: str,
              if value and name not in ('accuracy', 'pieces')}
     assert known == counts and found['cause'] == cause
     assert found['measures']['accuracy'] == counts.get('correct', 0) / 2
+
+
+@pytest.mark.parametrize('by_piece', [False, True])
+def test_a_list_of_every_piece_on_every_cell_is_worth_little(folder: Path, by_piece: bool) -> None:
+    """Of more items than there are cells only so many can be right, however they are ordered."""
+    sample = item(folder)
+    known = vocabulary_of(sample)
+    listed = [f'{cell} {colour} {shape}' for cell in cell_names(known.size)
+              for colour in known.colours for shape in known.shapes]
+    assert len(listed) == known.size ** 2 * 16
+    if by_piece:
+        listed.sort(key=lambda one: one.split()[1:], reverse=True)
+    found = scored(sample, f'Solution: {", ".join(listed)}')['measures']
+    assert found['accuracy'] <= 0.5 and found['whole'] == 0.0
+    assert found['hallucinated'] >= len(listed) - known.size ** 2
+    right = 'a1 red cube, a2 blue sphere'
+    assert scored(sample, f'Solution: {right}, {", ".join(listed)}')['measures']['accuracy'] == 1.0
+    wrong = [one for one in listed if one not in right]
+    assert scored(sample, f'Solution: {", ".join(wrong)}, {right}')['measures']['accuracy'] == 0.0
 
 
 def answers(sample: Any, chance: Any = None, yes: Any = ()) -> list[Answer]:
@@ -243,7 +264,7 @@ def test_a_list_of_suites_has_both(capsys: Any) -> None:
     assert cli.main(['suite', 'list', '--json']) == 0
     listed = json.loads(capsys.readouterr().out.splitlines()[-1])['suites']
     own = next(one for one in listed if one['name'] == 'ivispar')
-    assert own['kind'] == 'both' and own['primaries'] == ['solved', 'accuracy']
+    assert own['kind'] == 'both' and own['primaries'] == ['solved', 'whole']
     assert own['splits'] == ['geoms', 'tiles', 'boards_3d', 'boards_2d']
     assert {'deviation', 'accuracy', 'hallucinated'} <= set(own['measures'])
 

@@ -175,8 +175,11 @@ def score(suite: Suite, arguments: argparse.Namespace) -> Result:
     """Score a file of predictions."""
     from sightplan.runs.predictions import score_predictions
     found = score_predictions(suite, user_path(arguments.data), user_path(arguments.predictions))
+    bounds = {measure.name: measure.bounded_by for kind in suite.kinds
+              for measure in suite.measures(kind)}
     for name, measure in found['measures'].items():
-        print(f'{name:24} {measure_text(measure)}')
+        beside = f' (read it beside {bounds[name]})' if bounds.get(name) else ''
+        print(f'{name:24} {measure_text(measure)}{beside}')
     print(f'{"unread":24} {found["unread"]} of {found["items"]} answers')
     if found['missing']:
         print(f'sightplan suite: {len(found["missing"])} items have no answer and are not '

@@ -46,6 +46,9 @@ class Measure:
         higher_is_better: None if neither is better (a count of questions).
         statistic: of a statistic: see ``Statistic``.
         primary: whether it is what a suite is compared by; exactly one measure of a suite is.
+        bounded_by: name of another measure of the suite, which is bad where an answer that says
+            everything, or always the same, gets a good value of this one; read both together. ''
+            where no such answer does.
     """
 
     name: str
@@ -54,6 +57,7 @@ class Measure:
     higher_is_better: bool | None = True
     statistic: Statistic | None = None
     primary: bool = False
+    bounded_by: str = ''
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,15 +81,23 @@ def perfect_answer(board: Sequence[Placed]) -> str:
 # --------------------------------------------------------------------------------------- matching
 
 
-def compare(items: Items, board: Sequence[Placed]) -> Inference:
+def compare(items: Items, board: Sequence[Placed], cells: int | None = None) -> Inference:
     """Match items with the true board, and count.
+
+    No board has more pieces than cells: of a longer list only as many items can be right, the
+    first ones, and all others are hallucinated.
 
     An answer without "Solution:" costs one format error for each piece, and nothing counts as
     missed: this is inferred from the totals of the paper's table 5.
+
+    Args:
+        items: of the answer.
+        board: what is true.
+        cells: of the board; None: any number of items.
     """
     if not items.marked:
         return Inference(format={'E8': len(board)} if board else {})
-    pairs = _matched(items.placed, board)
+    pairs = _matched(items.placed[:cells], board)
     unequal = Counter(name for item, true in pairs for name in ('cell', 'colour', 'shape')
                       if getattr(item, name) != getattr(true, name))
     return Inference(

@@ -4,10 +4,14 @@ Of an episode see ``measures`` for the formulas and ``classes`` for moves. *Comp
 is what episodes are compared by. The paper's second number, step deviation, is ``deviation``: the
 distance to the goal after as many actions as a shortest solution has, over all episodes.
 
-Of board inference (samples) see ``inference``; ``accuracy``, the fraction of all pieces that are
-right, is what it is compared by. On the paper's boards that is ``correct`` / 6.5. Where a model
-ends its replies in an episode with ``description:`` and a list, that list is scored in the same
-way against the board as it was then (``described_...``); replies without one are not scored in it.
+Of board inference (samples) see ``inference``; ``whole``, the fraction of boards without any
+error, is what it is compared by. The paper's ``accuracy`` is the fraction of all pieces that are
+right, on its boards ``correct`` / 6.5. It does not count what is listed and not there, so that it
+is bounded by the number of cells alone: of a longer list only so many items can be right.
+
+Where a model ends its replies in an episode with ``description:`` and a list, that list is scored
+in the same way against the board as it was then (``described_...``); replies without one are not
+scored in it.
 """
 
 from __future__ import annotations
@@ -53,6 +57,7 @@ from sightplan.suites.ivispar.inference import (
     read_description,
 )
 from sightplan.suites.ivispar.reading import items_of
+from sightplan.suites.ivispar.samples import vocabulary_of
 
 _ABOUT = {'EM': 'legal moves that bring the goal nearer',
           'IM': 'legal moves that take the goal further away',
@@ -85,19 +90,23 @@ MEASURES = (
     Measure('progress', 'part of the way to the goal that was covered at the end [per cent]',
             MEAN),
     Measure('solved_optimally', 'goal reached by a shortest solution'),
-    *(Measure(kind, f'number of {_ABOUT[kind]}', MEAN, kind == EFFECTIVE)
-      for kind in CLASSES),
+    *(Measure(kind, f'number of {_ABOUT[kind]}', MEAN, kind == EFFECTIVE,
+              bounded_by='IM' if kind == EFFECTIVE else '') for kind in CLASSES),
     Measure(f'{_DESCRIBED}_accuracy', 'fraction of pieces that are right in lists after '
-            '"description:"', MEAN),
+            '"description:"', MEAN, bounded_by=f'{_DESCRIBED}_hallucinated'),
     *(Measure(f'{_DESCRIBED}_{name}', f'number of {about}, in a list after "description:"', MEAN,
-              name == 'correct') for name, about in COUNTED.items()),
+              name == 'correct',
+              bounded_by=f'{_DESCRIBED}_hallucinated' if name == 'correct' else '')
+      for name, about in COUNTED.items()),
 )
 
 SAMPLE_MEASURES = (
+    Measure('whole', 'fraction of boards without any error', primary=True),
     Measure('accuracy', "fraction of all pieces that are right (correct / 6.5 on the paper's "
-            'boards)', STATISTIC, statistic=_fraction('correct', 'pieces'), primary=True),
-    Measure('whole', 'fraction of boards without any error'),
-    *(Measure(name, f'number of {about}, of a board', MEAN, name == 'correct')
+            'boards), whatever else is listed', STATISTIC,
+            statistic=_fraction('correct', 'pieces'), bounded_by='whole'),
+    *(Measure(name, f'number of {about}, of a board', MEAN, name == 'correct',
+              bounded_by='whole' if name == 'correct' else '')
       for name, about in COUNTED.items()),
     Measure('unread', 'fraction of replies without "Solution:"', MEAN, higher_is_better=False),
 )
@@ -142,7 +151,8 @@ def _described(board: Board, path: Sequence[tuple[int, ...]], replies: Iterable[
         there = pieces_on(board.size, board.pieces, path[min(step, len(path) - 1)])
         if rest != text and there:
             yield {'step': step, 'pieces': len(there), **counts_of(compare(
-                read_description(listed, _vocabulary(board.size, there)), there))}
+                read_description(listed, _vocabulary(board.size, there)), there,
+                board.size ** 2))}
 
 
 def _vocabulary(size: int, there: Sequence[Placed]) -> Vocabulary:
@@ -211,7 +221,7 @@ def score(item: Sample, answer: Mapping[str, Any] | None, truth: Sequence[Sequen
         reply: as it came.
     """
     board = [Placed(*entry) for entry in truth]
-    found = compare(items_of(answer), board)
+    found = compare(items_of(answer), board, vocabulary_of(item).size ** 2)
     counts = counts_of(found)
     whole = counts['correct'] == len(board) == sum(counts.values())
     cause = UNREAD if answer is None else None if whole else INCOMPLETE

@@ -41,7 +41,8 @@ _DROPPED = '_dropped'
 _SCORE = {'score': 'iou_normalised of boxes, on_mask of points, done of traces'}
 
 MEASURES = (
-    *(Measure(f'{name}{ending}', f'{about}{words}', MEAN, primary=(name + ending) == 'score')
+    *(Measure(f'{name}{ending}', f'{about}{words}', MEAN, primary=(name + ending) == 'score',
+              bounded_by=name if ending else '')
       for name, about in {**_SCORE, **_BOXES, **_POINTS}.items()
       for ending, words in (('', ''), (_DROPPED, '; unread replies left out'))),
     Measure('done', 'fraction of traces that do the task in the simulator'),

@@ -54,14 +54,17 @@ def _calibration_error(columns: Columns, weights: Floats) -> Floats:
 
 
 MEASURES = (
-    Measure('accuracy', 'fraction of right answers', MEAN, primary=True),
+    Measure('accuracy', 'fraction of right answers', MEAN, primary=True,
+            bounded_by='balanced_accuracy'),
     Measure('balanced_accuracy', 'mean of the accuracies on atoms that hold and that do not',
             STATISTIC, statistic=_balanced),
-    Measure('sensitivity', 'accuracy on atoms that hold', MEAN),
-    Measure('specificity', 'accuracy on atoms that do not hold', MEAN),
+    Measure('sensitivity', 'accuracy on atoms that hold', MEAN, bounded_by='specificity'),
+    Measure('specificity', 'accuracy on atoms that do not hold', MEAN,
+            bounded_by='sensitivity'),
     Measure('brier', 'mean squared error of P(yes)', MEAN, higher_is_better=False),
     Measure('calibration_error', f'expected calibration error of P(yes), {BINS} bins', STATISTIC,
-            higher_is_better=False, statistic=_calibration_error),
+            higher_is_better=False, statistic=_calibration_error,
+            bounded_by='balanced_accuracy'),
     Measure('unread', 'fraction of replies that are neither yes nor no', MEAN,
             higher_is_better=False),
 )
