@@ -330,7 +330,25 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
                   if count and name in self._scene.names}
         hulls = {name: predicates.hull_px(view, self._scene.box(name)) for name in pixels}
         found = predicates.visible(pixels, hulls, self.settings.visible_fraction)
+        found -= self._covered(view, ids, found)
         return found | {robot.held} if robot.held else found
+
+    def _covered(self, view: View[Camera], ids: NDArray[np.int32], found: frozenset[str],
+                 ) -> frozenset[str]:
+        """What of some things shows no pixel behind the gripper and what it holds.
+
+        Args:
+            view: of the segmentation.
+            ids: (H, W) of it without the hand.
+            found: names of the things.
+        """
+        # The hand is drawn in the lower half.
+        high = {self._painter.names[number] for number in np.unique(ids[:len(ids) // 2])}
+        low = found - high
+        if not low:
+            return frozenset()
+        shown = {self._painter.names[number] for number in np.unique(self._painter.segment(view))}
+        return low - shown
 
     def _picture(self, episode: _Episode) -> Observation:
         robot = episode.robot
