@@ -791,7 +791,7 @@ class Gate:
     def _send(self, command: Callable[[], None], motion: _Motion) -> None:
         """Send a command. The lock is held, and everything was checked under it."""
         self._motion, self._moved_since_s, self._braking = motion, None, _NEVER
-        self._at_rest = None
+        self._at_rest = self._stays_at = None
         self._clock_seen = (motion.start_s, self._clock())
         try:
             command()
@@ -991,7 +991,7 @@ class Gate:
             if error.latched:
                 self._brake_once_more(error)
             return  # what stands is as strict
-        self._resting, self._stood_since_s = True, None
+        self._resting, self._stood_since_s, self._held_again = True, None, 0
         (log.error if error.latched else log.warning)('%s: %s', error.cause, error)
         self._state, self._cause, self._message = state, error.cause, str(error)
         motion = self._motion

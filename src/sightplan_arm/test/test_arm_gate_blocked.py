@@ -12,6 +12,8 @@ from sightplan_arm.trajectories import sample
 
 PHASES = np.linspace(0.02, 0.85, 20)  # later too little of the motion is left
 FREED_AFTER_S = np.geomspace(0.2, 10.0, 20)
+CASES = [(*case, 'tracking') for case in zip(PHASES, FREED_AFTER_S, strict=True)]
+CASES += [(*case[:2], end) for case in CASES[::2] for end in ('stop', 'hold')]
 PERIOD_S = 0.02
 
 
@@ -50,9 +52,7 @@ def blocked(panda, panda_kinematics):
     return Blocked(panda, panda_kinematics)
 
 
-@pytest.mark.parametrize('end', ['tracking', 'stop', 'hold'])
-@pytest.mark.parametrize(('phase', 'freed_after_s'),
-                         [*zip(PHASES, FREED_AFTER_S, strict=True)])
+@pytest.mark.parametrize(('phase', 'freed_after_s', 'end'), CASES)
 def test_a_blocked_arm_that_was_stopped_stays_where_it_is_when_it_is_freed(
         blocked, phase, freed_after_s, end):
     blocked.stopped_at(phase, end)
@@ -152,6 +152,24 @@ def test_old_measurements_are_not_gone_back_to(blocked):
     assert not blocked.arm.sent
     blocked.arm.silent = False
     blocked.pass_time(1.5)
+    assert np.array_equal(blocked.arm.sent[-1].trajectory.positions, [blocked.arm.posture] * 2)
+
+
+def test_an_arm_that_was_told_to_stay_and_moved_since_is_told_so_again(blocked):
+    """Although it stands where it was told to stay before, and nothing was known meanwhile."""
+    blocked.gate.hold()
+    blocked.gate.new_episode()
+    arm = blocked.robot.arm
+    blocked.gate.follow(blocked.go, 'there')
+    blocked.gate.follow(way(blocked.robot, arm.ready, arm.park), 'back')
+    blocked.arm.silent = True
+    blocked.pass_time(1.0)
+    sent = len(blocked.arm.sent)
+    blocked.gate.hold()
+    assert len(blocked.arm.sent) == sent
+    blocked.arm.silent = False
+    blocked.pass_time(1.5)
+    assert len(blocked.arm.sent) == sent + 1
     assert np.array_equal(blocked.arm.sent[-1].trajectory.positions, [blocked.arm.posture] * 2)
 
 
