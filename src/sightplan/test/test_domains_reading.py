@@ -273,7 +273,7 @@ def test_round_trip(init, goal, positive) -> None:
 
 
 BAD_DOMAINS = {
-    'numbers': ('(:functions (cost))', ':functions is not supported'),
+    'numbers': ('(:functions (cost))', 'functions (numbers) are not supported'),
     'durations': ('(:durative-action x)', 'not supported'),
     'derived': ('(:derived (q ?a) (p ?a))', 'not supported'),
     'type circle': ('(:types a - b b - a)', 'own ancestor'),

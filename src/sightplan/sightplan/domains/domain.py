@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import hashlib
 import itertools
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -24,7 +25,7 @@ from sightplan.domains.problem_files import (
 )
 from sightplan.domains.prompts import Prompts
 from sightplan.domains.schema import OBJECT, Schema, read_schema
-from sightplan.domains.wording import Wording, check_names, read_record
+from sightplan.domains.wording import BY_NAME, Names, Wording, check_names, read_record
 from sightplan.model import (
     BARE,
     Atom,
@@ -44,6 +45,7 @@ GROUP = 'sightplan.domains'
 
 _ROOT = Path(__file__).resolve().parent
 _MARKER = 'domain.pddl'
+_DOMAIN_TITLE = re.compile(rb'\(\s*define\s*\(\s*domain\s', re.IGNORECASE)
 
 
 class _Asked(Record):
@@ -59,12 +61,12 @@ class _Settings(Record):
     splits: tuple[str, ...] = ()
     world: str = ''
     instances: bool = False
-    views: tuple[str, ...] = ()
+    views: Names = ()
     closure: Closure = Closure()
-    known: tuple[str, ...] = ()
-    goal: tuple[str, ...] = ()
+    known: Names = ()
+    goal: Names = ()
     errors_together: Annotated[float, pydantic.Field(ge=0.0, le=1.0)] = 0.0
-    asked: dict[str, _Asked] = pydantic.Field(default={})
+    asked: Annotated[dict[str, _Asked], BY_NAME] = pydantic.Field(default={})
     also_called: tuple[str, ...] = ()
 
     def check(self, path: Path, schema: Schema) -> None:
@@ -222,12 +224,15 @@ class Domain:
         return list(self._cache[split])
 
     def problem_files(self, folder: Path) -> list[Path]:
-        """The problem files of a folder, by name: PDDL, and the domain's own form."""
+        """The problem files of a folder, by name: PDDL, and the domain's own form.
+
+        Left out are hidden files (copies of a Mac leave some) and domain files.
+        """
         own = self._formats
         return sorted(
-            path for path in folder.iterdir()
-            if (path.suffix.lower() == '.pddl' and 'domain' not in path.stem.lower())
-            or (own is not None and path.suffix.lower() == own.SUFFIX))
+            path for path in folder.iterdir() if not path.name.startswith('.') and (
+                (path.suffix.lower() == '.pddl' and not _holds_domain(path))
+                or (own is not None and path.suffix.lower() == own.SUFFIX)))
 
     def read_problem(self, path: Path) -> Problem:
         """Read a problem file; its name is the file's stem.
@@ -384,6 +389,16 @@ _found: dict[str, plugins.Folder] = {}
 """By reference: what is installed is searched for once."""
 
 
+def _holds_domain(path: Path) -> bool:
+    """Whether a file is called a domain file, and is one."""
+    if 'domain' not in path.stem.lower():
+        return False
+    try:
+        return _DOMAIN_TITLE.search(path.read_bytes()) is not None
+    except OSError:
+        return False  # it is named when it is read as a problem
+
+
 def read_folder(domain: Domain, folder: Path) -> tuple[list[Problem], list[ProblemError]]:
     """Read all problem files of a folder; bad ones never stop the others.
 
@@ -411,8 +426,8 @@ def read_folder(domain: Domain, folder: Path) -> tuple[list[Problem], list[Probl
         errors.append(ProblemError(str(error)))
     paths = domain.problem_files(folder)
     if not paths:
-        raise InputError(f'{folder}: no problem files (their names end in .pddl and do not '
-                         f'contain "domain"{domain.own_suffix("; or end in {}")})')
+        raise InputError(f'{folder}: no problem files (their names end in .pddl'
+                         f'{domain.own_suffix(" or in {}")}; domain files are none)')
     for path in paths:
         try:
             problem = domain.read_problem(path)

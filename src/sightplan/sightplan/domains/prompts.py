@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 from sightplan.domains.schema import Schema
 from sightplan.domains.wording import (
+    BY_NAME,
+    Names,
     Wording,
     check_names,
     check_templates,
@@ -40,7 +42,7 @@ from sightplan.model import (
 from sightplan.model.reading import Record
 
 _TEMPLATES = Path(__file__).resolve().parent / 'templates'
-_PLACEHOLDER = re.compile(r'\{([a-z_]+)\}')
+_PLACEHOLDER = re.compile(r'\{([a-z_][a-z0-9_]*)\}')
 
 
 class MemoryOf(enum.Enum):
@@ -165,7 +167,7 @@ def _check_placeholders(text: str, known: Collection[str]) -> None:
 
 _Free = Annotated[str, pydantic.StringConstraints(strip_whitespace=True)]
 _Text = Annotated[_Free, _known()]
-_Word = Annotated[str, pydantic.StringConstraints(pattern=r'^[a-z_]+$')]
+_Word = Annotated[str, pydantic.StringConstraints(pattern=r'^[a-z_][a-z0-9_]*$')]
 
 
 class ActionWords(Record):
@@ -201,7 +203,7 @@ class FactsInWords(Record):
         only_true: whether those that do not hold are left out.
     """
 
-    predicates: tuple[str, ...] | None = None
+    predicates: Names | None = None
     only_true: bool = False
 
     def covers(self, atom: Atom, holds: bool) -> bool:
@@ -214,9 +216,9 @@ class _Words(Record):
     """``prompts.yaml`` of a domain."""
 
     environment: _Text
-    actions: dict[str, ActionWords]
-    facts: dict[str, str] = pydantic.Field(default={})
-    negated_facts: dict[str, str] = pydantic.Field(default={})
+    actions: Annotated[dict[str, ActionWords], BY_NAME]
+    facts: Annotated[dict[str, str], BY_NAME] = pydantic.Field(default={})
+    negated_facts: Annotated[dict[str, str], BY_NAME] = pydantic.Field(default={})
     privileged_facts: FactsInWords = FactsInWords()
 
     def check(self, path: Path, schema: Schema) -> None:

@@ -185,10 +185,11 @@ class _Reader:
         self._predicates: dict[str, Predicate] = {}
         self._constants: dict[str, str] = {}
         actions: list[Group] = []
-        seen: set[str] = set()
         sections: dict[str, Callable[[Group], None]] = {
             ':types': self._read_types, ':constants': self._read_constants,
-            ':predicates': self._read_predicates, ':requirements': lambda _: None}
+            ':predicates': self._read_predicates, ':requirements': lambda _: None,
+            ':functions': self._read_functions}
+        found: dict[str, Group] = {}
         for item in root.items[2:]:
             if not isinstance(item, Group):
                 self._fail(item, f'"{item}" outside of any section', 'remove it')
@@ -197,12 +198,14 @@ class _Reader:
             elif item.head not in sections:
                 self._fail(item, f'section {item.head or item} is not supported',
                            'only types, constants, predicates and plain actions are')
-            elif item.head in seen:
+            elif item.head in found:
                 self._fail(item, f'a second section {item.head}', 'merge the two')
             else:
-                seen.add(item.head)
-                sections[item.head](item)
-        if ':predicates' not in seen:
+                found[item.head] = item
+        for head, read in sections.items():  # what others name comes first, wherever it stands
+            if head in found:
+                read(found[head])
+        if ':predicates' not in found:
             self._fail(root, 'there is no section :predicates', 'add it')
         schemas: dict[str, ActionSchema] = {}
         for group in actions:
@@ -241,6 +244,11 @@ class _Reader:
                 self._fail(word, f'constant "{word}" is declared twice', 'keep one')
             check_name(self._source, word)
             self._constants[word.text] = self._known_type(kind)
+
+    def _read_functions(self, group: Group) -> None:
+        if group.tail:
+            self._fail(group.tail[0], 'functions (numbers) are not supported',
+                       'remove them; an empty section may stay')
 
     def _read_predicates(self, group: Group) -> None:
         for item in group.tail:

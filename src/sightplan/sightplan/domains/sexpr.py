@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -62,7 +62,7 @@ class Source:
     """
 
     def __init__(self, text: str, name: str, error: type[SightplanError]) -> None:
-        self.text = text
+        self.text = text.replace('\r\n', '\n').replace('\r', '\n')
         self.name = name
         self.error = error
 
@@ -127,7 +127,7 @@ class Source:
         """A typed list, ``a b - block c - column``, as (name, type) pairs in order."""
         pairs: list[tuple[Word, Word]] = []
         waiting: list[Word] = []
-        words = iter(items)
+        words = iter(_unglued(items))
         for item in words:
             if isinstance(item, Word) and item.text == '-':
                 kind = next(words, None)
@@ -142,6 +142,16 @@ class Source:
                 waiting.extend(self.words((item,)))
         pairs.extend((name, Word(default, name.line)) for name in waiting)
         return pairs
+
+
+def _unglued(items: Sequence[Node]) -> Iterator[Node]:
+    """The items of a typed list, with "-type" as two words; no name begins with a hyphen."""
+    for item in items:
+        if isinstance(item, Word) and item.text.startswith('-') and item.text != '-':
+            yield Word('-', item.line)
+            yield Word(item.text[1:], item.line)
+        else:
+            yield item
 
 
 def check_name(source: Source, word: Word) -> str:

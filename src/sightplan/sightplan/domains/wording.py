@@ -9,7 +9,7 @@ import string
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import pydantic
 import yaml
@@ -64,6 +64,23 @@ def checked(kind: type[R], data: object, path: Path) -> R:
         raise DomainError(str(error)) from error
 
 
+def _folded(value: Any) -> Any:
+    """Names in lower case, as PDDL has them: those of a list, or the keys of a mapping."""
+    if isinstance(value, tuple):
+        return tuple(name.lower() for name in value)
+    found = {name.lower(): content for name, content in value.items()}
+    if len(found) < len(value):
+        raise ValueError('names one thing twice (names of PDDL fold case; keep one)')
+    return found
+
+
+BY_NAME = pydantic.AfterValidator(_folded)
+"""Lets a mapping have names of PDDL for keys, in any case."""
+
+Names = Annotated[tuple[str, ...], BY_NAME]
+"""Names of PDDL, in any case."""
+
+
 def check_names(path: Path, key: str, names: Iterable[str], known: Iterable[str]) -> None:
     """Check names in a file.
 
@@ -84,16 +101,16 @@ class _Names(Record):
 
 
 class _Questions(Record):
-    predicates: dict[str, str]
-    objects: dict[str, _Names] = pydantic.Field(default={})
+    predicates: Annotated[dict[str, str], BY_NAME]
+    objects: Annotated[dict[str, _Names], BY_NAME] = pydantic.Field(default={})
 
 
 class _Goal(Record):
     sentence: str
     separator: str
     last_separator: str
-    facts: dict[str, str] = pydantic.Field(default={})
-    negated_facts: dict[str, str] = pydantic.Field(default={})
+    facts: Annotated[dict[str, str], BY_NAME] = pydantic.Field(default={})
+    negated_facts: Annotated[dict[str, str], BY_NAME] = pydantic.Field(default={})
 
 
 _IN_SENTENCE = {'0': 'the object', 'facts': 'its facts'}

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from sightplan.domains.instantiation import InstantiatedModel
-from sightplan.domains.problem_files import Closure, parse, write
+from sightplan.domains.planner_files import planner_files
+from sightplan.domains.problem_files import Closure, parse
 from sightplan.domains.schema import read_schema
 from sightplan.model import (
     Action,
@@ -203,9 +204,9 @@ class FastDownwardPlanner:
             start += time.monotonic() - waited
             search = task.search or self.settings.search
             if search in _WITH_AXIOMS and self.settings.engine == _FAST_DOWNWARD:
-                result = self._search_again(worker, task, problem, start + timeout_s, search)
+                result = self._search_again(worker, problem, start + timeout_s, search)
             else:
-                result = self._search(worker, task, problem, start + timeout_s, search)
+                result = self._search(worker, problem, start + timeout_s, search)
             result = dataclasses.replace(result, seconds=time.monotonic() - start)
             if result.status in (PlanningStatus.SOLVED, PlanningStatus.UNSOLVABLE):
                 self._cache[task] = result
@@ -225,13 +226,12 @@ class FastDownwardPlanner:
             self._worker = _Worker(self.settings)
         return self._worker
 
-    def _search_again(self, worker: _Worker, task: PlanningTask, problem: Problem,
-                      deadline: float, search: str) -> PlanningResult:
+    def _search_again(self, worker: _Worker, problem: Problem, deadline: float, search: str,
+                      ) -> PlanningResult:
         """Search for a short plan from one of many states; if none is found in time, for any."""
-        schema = read_schema(task.domain_pddl)
-        template = write(schema, problem, problem.init | _changeable(_model_of(problem)))
+        template = planner_files(problem, problem.init | _changeable(_model_of(problem)))
         result = self._ask(worker, problem, deadline, {
-            'domain': task.domain_pddl, 'problem': template,
+            **dataclasses.asdict(template),
             'state': [f'{atom.predicate}({", ".join(atom.args)})'
                       for atom in problem.init],
             'search': SEARCHES[search], 'search_with_axioms': _WITH_AXIOMS[search],
@@ -240,16 +240,16 @@ class FastDownwardPlanner:
         if (result.status in (PlanningStatus.SOLVED, PlanningStatus.UNSOLVABLE)
                 or not worker.alive()):
             return result
-        other = self._search(worker, task, problem, deadline, _FALLBACK)
+        other = self._search(worker, problem, deadline, _FALLBACK)
         if other.status is PlanningStatus.SOLVED:
             other = dataclasses.replace(
                 other, message=f'perhaps not the shortest plan: {result.message}')
         return other
 
-    def _search(self, worker: _Worker, task: PlanningTask, problem: Problem, deadline: float,
-                search: str) -> PlanningResult:
+    def _search(self, worker: _Worker, problem: Problem, deadline: float, search: str,
+                ) -> PlanningResult:
         return self._ask(worker, problem, deadline, {
-            'domain': task.domain_pddl, 'problem': task.problem_pddl,
+            **dataclasses.asdict(planner_files(problem)),
             'search': SEARCHES.get(search, search)})
 
     def _ask(self, worker: _Worker, problem: Problem, deadline: float, request: dict[str, Any],
