@@ -7,6 +7,7 @@ from the run alone: other runs of a report change what groups are called, not wh
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -287,8 +288,8 @@ def short_model(model: str, suite: Suite | None = None) -> str:
         return 'scripted'
     else:
         name = model.partition('@')[0].strip()
-    others = (load_suite(other) for other in suite_names())
-    for one in (*((suite,) if suite else ()), *others):
+    own = [] if suite is None else [suite]
+    for one in itertools.chain(own, map(load_suite, suite_names())):
         if known := one.model_name(name):
             return known
     name = name.rstrip('/').rpartition('/')[2]
