@@ -15,6 +15,7 @@ from sightplan.paths.descriptors import KEYS
 from sightplan.paths.maps import GOAL, START, ObstacleMap, map_text
 from sightplan.paths.path_files import PathRun, write_path_runs
 from sightplan.suites.patheval import official, samples, segments
+from sightplan.suites.patheval.items import FromFile
 
 BLOCK = ((-10.0, -10.0), (10.0, -10.0), (10.0, 10.0), (-10.0, 10.0))
 NEAR = (START, (-30.0, 12.0), (-5.0, 12.0), (11.0, 30.0), GOAL)
@@ -141,6 +142,58 @@ def test_a_bad_record_is_named(edit: Any, said: str, records: Path, tmp_path: Pa
     reason = found.skipped[0]
     assert reason['file'].endswith('all.json') and 'record 1' in reason['reason']
     assert re.search(said, reason['reason'])
+
+
+def both_views(records: Path, folder: Path) -> Path:
+    """The same records in both views, as the benchmark's folder has them."""
+    rows = json.loads((records / official.RECORDS).read_text())[:3]
+    for view in ('2D', '3D'):
+        for number, row in enumerate(rows):
+            picture = folder / 'combined_images' / f'{number}_{view}.png'
+            picture.parent.mkdir(parents=True, exist_ok=True)
+            picture.write_bytes((records / row['image']).read_bytes())
+        write(folder / f'test_dataset_{view}_formatted.json', json.dumps([
+            {**row, 'id': number, 'image': f'combined_images/{number}_{view}.png'}
+            for number, row in enumerate(rows)]))
+    return folder
+
+
+@pytest.mark.parametrize('view', ['2d', '3d'])
+def test_two_views_in_one_folder_stay_apart(view: str, records: Path, tmp_path: Path) -> None:
+    folder = both_views(records, tmp_path)
+    found = samples.samples('test', {'data': str(folder), 'view': view})
+    assert [one.id for one in found.items] == ['0', '1', '2']
+    for one in found.items:
+        assert one.details['view'] == view
+    used = official.read_records(folder, view)  # type: ignore[arg-type]
+    assert all(isinstance(item.pictured, FromFile) and f'_{view.upper()}.png' in item.pictured.name
+               for item in used.items)
+    other = '3d' if view == '2d' else '2d'
+    assert len(found.skipped) == 3 and all(
+        f'is a picture of view {other}' in text for text in found.skipped)
+
+
+def test_pictures_of_the_other_view_are_refused_by_their_names(records: Path,
+                                                               tmp_path: Path) -> None:
+    folder = both_views(records, tmp_path)
+    (folder / 'test_dataset_3D_formatted.json').unlink()
+    with pytest.raises(InputError, match='picture of view 2d.*choose view=2d'):
+        samples.samples('test', {'data': str(folder), 'view': '3d'})
+    rows = json.loads((folder / 'test_dataset_2D_formatted.json').read_text())
+    for row in rows:  # then the name of the file of records says it
+        plain = folder / row['image'].replace('_2D', '')
+        (folder / row['image']).rename(plain)
+        row['image'] = str(plain.relative_to(folder))
+    write(folder / 'test_dataset_2D_formatted.json', json.dumps(rows))
+    with pytest.raises(InputError, match='picture of view 2d'):
+        samples.samples('test', {'data': str(folder), 'view': '3d'})
+    assert len(samples.samples('test', {'data': str(folder)}).items) == 3
+
+
+def test_a_folder_with_both_views_is_checked_as_a_whole(records: Path, tmp_path: Path,
+                                                       capsys: Any) -> None:
+    code, found, _ = command(capsys, 'check', '--data', both_views(records, tmp_path))
+    assert code == 0 and found['counts']['records'] == 6 and found['skipped'] == []
 
 
 def test_records_that_cannot_be_used_are_never_replaced(environment: Path) -> None:

@@ -353,6 +353,57 @@ def test_two_runs_must_be_told_apart(tmp_path, capsys):
     assert code == 0 and found['predictions'] == 1 and json.loads(out.read_text())['model'] == 'b'
 
 
+def two_models(folder, tags=(1, 2)):
+    """Files with an answer of each of two models, as the release writes them."""
+    for tag in tags:
+        save(folder / f's1/both/{tag}/info.npy', numpy_1(np.array([
+            {'ans': [tag / 10, 0.1, 0.5, 0.6], 'vlm_name': 'gemini-2.5-pro'},
+            {'ans': [tag / 10, 0.2, 0.5, 0.6], 'vlm_name': 'gpt-4o'}], object)))
+
+
+def test_answers_of_two_models_in_one_file_stay_apart(tmp_path, capsys):
+    two_models(tmp_path)
+    out = tmp_path / 'p.jsonl'
+    code, _, err = run_import(tmp_path, out, capsys)
+    assert code == 2 and not out.exists()
+    assert 'gemini-2.5-pro, gpt-4o' in err and '--model NAME' in err
+    for model, y in (('gemini-2.5-pro', .1), ('gpt-4o', .2)):
+        code, found, _ = run_import(tmp_path, out, capsys, '--model', model)
+        lines = [json.loads(line) for line in out.read_text().splitlines()]
+        assert code == 0 and found['predictions'] == 2
+        assert [(line['model'], line['boxes']) for line in lines] == [
+            (model, [[tag / 10, y, 0.5, 0.6]]) for tag in (1, 2)]
+    code, _, err = run_import(tmp_path, out, capsys, '--model', 'o3')
+    assert code == 2 and "'o3'" in err and 'gemini-2.5-pro, gpt-4o' in err
+
+
+def test_two_models_in_two_files_are_no_single_file_of_predictions(tmp_path, capsys):
+    for tag, model in ((1, 'a'), (2, 'b')):
+        save(tmp_path / f's1/run/{tag}/info.npy', numpy_1(np.array(
+            [{'ans': [0.1, 0.2], 'vlm_name': model}], object)))
+    code, _, err = run_import(tmp_path, tmp_path / 'p.jsonl', capsys)
+    assert code == 2 and 'several models: a, b' in err
+
+
+def test_an_answer_bears_the_name_of_its_model_not_of_its_run(tmp_path):
+    save(tmp_path / 's1/third try/1/info.npy', numpy_1(np.array(
+        [{'ans': [0.1, 0.2], 'vlm_name': 'gpt-4o'}], object)))
+    save(tmp_path / 's3/third try/1/info.npy', numpy_1(entries([[0.25, 0.5], [0.5, 0.5]])))
+    found, _ = info_files.import_results(tmp_path)
+    assert [(one.id, one.model) for one in found] == [('s1s2/0', 'gpt-4o'), ('s3/0', 'third try')]
+    found, skipped = info_files.import_results(tmp_path, model='gpt-4o')
+    assert [one.id for one in found] == ['s1s2/0']
+    assert 'names no model' in skipped[0]['reason']
+
+
+@pytest.mark.parametrize('names', [('a', 'a'), ('a', None), (None, None), ('a', b'b'), ('a', '')])
+def test_several_answers_of_which_nobody_knows_whose_they_are_are_skipped(tmp_path, names):
+    save(tmp_path / 's1/run/1/info.npy', numpy_1(np.array(
+        [{'ans': [0.1, 0.2], 'vlm_name': name} for name in names], object)))
+    found, skipped = info_files.import_results(tmp_path)
+    assert found == [] and 'does not tell them apart' in skipped[0]['reason']
+
+
 def test_a_box_of_a_trace_is_refused(tmp_path):
     save(tmp_path / 's3/run/1/info.npy', LIST)
     assert info_files.import_results(tmp_path)[0] == []

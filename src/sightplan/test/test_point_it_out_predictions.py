@@ -190,10 +190,10 @@ VALUES = [None, True, 0, -1, 0.5, 1e999, 10**400, float('nan'), '', 'x', [], {},
           [-5, 5], [64, 48], '\ud800']
 
 
-def damaged(rng, entry):
+def damaged(rng, entry, model=True):
     """A line with fields that are gone, foreign or wrong, and often with wrong bytes."""
     for _ in range(rng.randint(1, 3)):
-        field = rng.choice([*entry, 'points', 'trace', 'resized', 'model'])
+        field = rng.choice([*entry, 'points', 'trace', 'resized', *(['model'] if model else [])])
         if rng.random() < 0.2:
             entry.pop(field, None)
         else:
@@ -213,9 +213,10 @@ def test_a_thousand_damaged_lines_are_named_unread_or_scored_as_they_say(tmp_pat
     for _ in range(rounds):
         lines, ids = [], set()
         for number in range(1000):
-            text = damaged(rng, line(id=f's1s2/{number}'))
+            # Several models in a file are an error of the file, like an id twice.
+            text = damaged(rng, line(id=f's1s2/{number}'), model=False)
             found = re.search(rb'"id": ?("[^"]*")', text)
-            if found is None or found[1] not in ids:  # an id twice is an error of the file
+            if found is None or found[1] not in ids:
                 ids.add(found and found[1])
                 lines.append(text)
         found = scored(data, tmp_path, b'\n'.join(lines))
@@ -250,3 +251,20 @@ def test_damaged_files_never_crash(data, tmp_path, count):
 def test_a_file_of_nonsense_is_an_error(score, content):
     code, found, err = score(text=content)
     assert code == 1 and found['items'] == [] and 'p.jsonl' in err
+
+
+def test_answers_of_several_models_are_not_averaged(tmp_path):
+    data = read_official(write_data(tmp_path / 'data', [place(), place()], [], [
+        'images_s1s2/a.png']))
+    path = tmp_path / 'p.jsonl'
+    answer = {'points': [[0.3, 0.4]], 'coordinates': 'unit_xy'}
+    for models, refused in ((('a', 'b'), True), (('a', 'a'), False), (('a', ''), False),
+                            (('a', 'a + b'), False)):
+        path.write_text(''.join(json.dumps({
+            'id': f's1s2/{number}', 'model': model, **answer}) + '\n'
+            for number, model in enumerate(models)))
+        if refused:
+            with pytest.raises(InputError, match='several models: a, b'):
+                score_file(data, path)
+        else:
+            assert len(score_file(data, path)['items']) == 2

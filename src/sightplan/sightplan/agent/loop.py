@@ -210,7 +210,8 @@ class _Session:
             told: SeenThings = tell_apart(observation, looks, self._limits.ground_s,
                                           instruction, tries)
         self.record(ToldApart(observation, told.instances, looks, told.goal, told.unread,
-                              self.timings_s['ground'] - before, self._grounder.model,
+                              self.timings_s['ground'] - before,
+                              told.model or self._grounder.model,
                               used_between(spent, _usage(self._grounder))))
         return told
 

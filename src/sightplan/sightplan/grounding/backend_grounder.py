@@ -41,6 +41,7 @@ from sightplan.vlm.api import (
     TextRequest,
     YesNoReply,
     YesNoRequest,
+    model_of,
 )
 from sightplan.vlm.detecting import DetectRequest, detector
 
@@ -141,18 +142,20 @@ class BackendGrounder(BackendUser):
             depth_m = None
         if depth_m is not None:
             depth_m = np.nan_to_num(depth_m, nan=0.0, posinf=0.0, neginf=0.0)
+        who = model_of(self._backend, 'detector')
         try:
             seen = instances_of(able.detect(DetectRequest(
                 observation.image, depth_m, attempt, timeout_s)) for attempt in range(looks))
         except UnresolvedError as error:
-            return SeenThings(unread=str(error))
+            return SeenThings(unread=str(error), model=who)
         if not instruction:
-            return SeenThings(seen)
+            return SeenThings(seen, model=who)
+        who = ' + '.join(dict.fromkeys((who, self._backend.model)))
         try:
             return SeenThings(seen, propose_goal(self._backend, observation.image, seen,
-                                                 instruction, tries, timeout_s))
+                                                 instruction, tries, timeout_s), model=who)
         except (UnreadError, UnresolvedError) as error:
-            return SeenThings(seen, unread=str(error))
+            return SeenThings(seen, unread=str(error), model=who)
 
     def _read(self, observation: Observation, questions: Sequence[Question],
               timeout_s: float | None, prompt: GroundingPrompt) -> list[Answer]:

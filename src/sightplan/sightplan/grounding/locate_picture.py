@@ -47,6 +47,7 @@ from sightplan.vlm.api import (
     backend_class,
     locator,
     make_backend,
+    model_of,
     resolved_options,
 )
 from sightplan.vlm.backends._depth_files import read_depth
@@ -111,7 +112,7 @@ class BackendLocator(BackendUser):
     @property
     def model(self) -> str:
         """Exact name and version of the model that points; a backend may have one for that."""
-        return str(getattr(self._backend, 'locator_model', '') or self._locator.model)
+        return model_of(self._backend, 'locator')
 
     def locate(self, image: NDArray[np.uint8], targets: Sequence[Target],
                settings: PointerSettings | None = None, *,

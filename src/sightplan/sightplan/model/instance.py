@@ -55,8 +55,10 @@ class SeenThings:
         instances: the things.
         goal: its reply about what an instruction wants of them, if it was asked; else ''.
         unread: why nothing can be told of the picture, or of the instruction; '' if it can.
+        model: exact name of the model that found the things; '' if it is not known.
     """
 
     instances: tuple[Instance, ...] = ()
     goal: str = ''
     unread: str = ''
+    model: str = ''

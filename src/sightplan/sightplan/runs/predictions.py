@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -87,6 +87,23 @@ def score_predictions(suite: Suite, data: Path, predictions: Path) -> dict[str, 
     return {'measures': aggregates(lines, suite.measures(kind)), 'items': len(lines),
             'unread': sum(bool(line['unread']) for line in lines), 'missing': missing,
             **(own(lines) if own is not None else {})}
+
+
+def check_one_model(models: Iterable[str], path: Path) -> None:
+    """Check that the answers of a file are of one model, so that their mean is about something.
+
+    Args:
+        models: whose each answer is, '' where that is not said.
+        path: of the file.
+
+    Raises:
+        InputError: they are of several models; names them.
+    """
+    named = sorted({model for model in models if model})
+    # Replies in which several models had a part name all: "planner + locator".
+    if named and not set.intersection(*(set(model.split(' + ')) for model in named)):
+        raise InputError(f'{path}: holds answers of several models: {", ".join(named)}; score '
+                         'those of each by themselves, from a file of its own')
 
 
 def _kind(suite: Suite, data: Path, predictions: Path) -> str:

@@ -66,6 +66,7 @@ from sightplan.vlm.api import (
     backend_content,
     backend_settings,
     make_backend,
+    model_of,
 )
 from sightplan.vlm.backends._marks import numbered
 from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest, choose, compare
@@ -75,6 +76,8 @@ _LOG = logging.getLogger(__name__)
 _GREY = np.full((480, 480, 3), 128, np.uint8)
 """What a blind method shows to a backend that replies to pictures only."""
 _ONCE = PointerSettings(max_askings=1)
+_SAMPLE, _CLUSTER = 'sample', 'cluster'
+"""What a model was asked about: a sample, or all samples of a cluster (their picture)."""
 
 
 class SampleWork:
@@ -154,7 +157,7 @@ class SampleWork:
         self._truth.batch = asked
         if self._chosen is not None:
             self._chosen.use(first.domain)
-        self._desk.start(first)
+        self._desk.start(first, self._current_model)
         before = self.backend.usage if self.backend is not None else None
         started, error = time.monotonic(), ''
         try:
@@ -193,25 +196,29 @@ class SampleWork:
             measure.name for measure in self._suite.measures(SAMPLES)),
                   'cause': None, 'answer': None, 'unread': ''} if reply.error
                  else score_reply(self._suite, sample, truth, reply))
-        backend = self._chosen.current if self._chosen is not None else self.backend
         return {
             'id': sample.id, 'suite': self._suite.name, 'kind': 'sample',
             'cluster': sample.cluster,
             'domain': load_domain(sample.domain).name if sample.domain else '',
             'split': sample.split,
-            'method': self._settings.method, 'model': self._model_of(sample, backend),
+            'method': self._settings.method, 'model': self._model_of(sample),
             'seed': self._settings.seed, **found, 'error': reply.error or None,
             'usage': None if spent is None else dataclasses.asdict(spent), 'seconds': seconds,
             'reply': reply.text, 'p_yes': reply.p_yes, 'p_no': reply.p_no,
             'probability': reply.probability, 'truth': truth, 'details': sample.details}
 
-    @staticmethod
-    def _model_of(sample: Sample, backend: Backend | None) -> str:
-        """Exact name of what replied; a backend may choose by a model of its own."""
-        if backend is None:
-            return ''
-        chooser = getattr(backend, 'chooser_model', '') if sample.choices else ''
-        return chooser or backend.model
+    @property
+    def _current_model(self) -> str:
+        """Exact name of the run's model for the domain of the batch; '' where none is needed."""
+        backend = self._chosen.current if self._chosen is not None else self.backend
+        return '' if backend is None else backend.model
+
+    def _model_of(self, sample: Sample) -> str:
+        """Exact name of what replied to a sample: of all models, where several had a part in it.
+
+        A sample that no model was asked about bears the name of the run's model.
+        """
+        return self._desk.answered_by(sample) or self._current_model
 
     def before(self, line: Line) -> None:
         """Nothing else is kept of a sample."""
@@ -282,12 +289,36 @@ class _Desk:
         self._plan, self._backend, self._stack = plan, backend, stack
         self._planner: SymbolicPlanner | None = None
         self._others: dict[str, Backend] = {}
+        self._answered: dict[tuple[str, str], dict[str, None]] = {}
+        self._current_model = ''
         self._grounder = None if backend is None else BackendGrounder(backend)
 
-    def start(self, sample: Sample) -> None:
-        """A batch begins: a backend that keeps a history forgets the one before."""
+    def start(self, sample: Sample, model: str) -> None:
+        """A batch begins: a backend that keeps a history forgets the one before.
+
+        Args:
+            sample: the first of the batch.
+            model: exact name of the run's model for its domain, '' where none is needed.
+        """
+        self._answered.clear()
+        self._current_model = model
         if self._grounder is not None:
             self._grounder.start_episode(sample.cluster, sample.split)
+
+    def answered_by(self, sample: Sample) -> str:
+        """Exact names of the models that were asked about a sample of the batch, or its picture.
+
+        A backend may locate, choose or tell things apart by a model of its own for that.
+        """
+        return ' + '.join({**self._answered.get((_CLUSTER, sample.cluster), {}),
+                           **self._answered.get((_SAMPLE, sample.id), {})})
+
+    def _note(self, sample: Sample, model: str, of: str = _SAMPLE) -> None:
+        """Keep the name of a model that is asked about a sample, or about all of its cluster."""
+        if self._backend is not None and model == self._backend.model:
+            model = self._current_model
+        key = of, sample.cluster if of == _CLUSTER else sample.id
+        self._answered.setdefault(key, {})[model] = None
 
     def guess(self, sample: Sample) -> SampleReply:
         return random_reply(self._plan.suite, sample, self._plan.settings.seed)
@@ -350,7 +381,9 @@ class _Desk:
         picture = next((part for part in sample.parts if isinstance(part, Picture)), None)
         if picture is None and backend.needs_truth:
             raise self._never_blind()
-        found = BackendLocator(name, backend).locate(
+        pointing = BackendLocator(name, backend)
+        self._note(sample, pointing.model)
+        found = pointing.locate(
             _GREY if picture is None else picture.load(), [target], settings,
             depth_m=picture.load_depth() if picture and picture.load_depth else None,
             camera=picture.camera if picture else None, start=sample.start,
@@ -360,6 +393,7 @@ class _Desk:
 
     def propose_goal(self, sample: Sample, seen: Sequence[Instance], tries: int) -> str:
         """Contract in ``agent.answerer.Desk``."""
+        self._note(sample, self._current_model)
         return propose_goal(self._model(), _picture(sample).load(), seen,
                             str(sample.details['instruction']), tries,
                             self._plan.settings.propose_timeout_s)
@@ -368,7 +402,9 @@ class _Desk:
         """Contract in ``agent.answerer.Desk``."""
         picture = _picture(sample)
         settings = self._plan.settings
-        backend, image = detector(*self._other(other)), picture.load()
+        name, finds = self._other(other)
+        backend, image = detector(name, finds), picture.load()
+        self._note(sample, model_of(finds, 'detector'), _CLUSTER)
         depth_m = picture.load_depth() if picture.load_depth else None
         return instances_of(backend.detect(DetectRequest(
             image, depth_m, attempt, settings.propose_timeout_s)) for attempt in range(looks))
@@ -396,6 +432,8 @@ class _Desk:
     def _ask_questions(self, samples: Sequence[Sample], name: str) -> list[SampleReply]:
         """Yes/no questions about one picture, or about none."""
         backend, timeout_s = self._model(), self._plan.settings.grounder_timeout_s
+        for sample in samples:
+            self._note(sample, self._current_model)
         prompt = load_domain(samples[0].domain).grounding_prompt(name)
         picture = next((part for part in samples[0].parts if isinstance(part, Picture)), None)
         questions = [sample.question for sample in samples if sample.question is not None]
@@ -432,6 +470,7 @@ class _Desk:
         if picture is None and self._model().needs_truth:
             raise self._never_blind()
         assert self._grounder is not None
+        self._note(sample, self._current_model)
         answers = self._grounder.ground(
             Observation(_GREY if picture is None else picture.load()), sample.questions,
             self._plan.settings.grounder_timeout_s,
@@ -469,6 +508,7 @@ class _Desk:
 
     def _choice(self, sample: Sample, number: int) -> ChoiceRequest:
         choice, backend = sample.choices[number], self._model()
+        self._note(sample, model_of(backend, 'chooser'))
         if backend.needs_truth and not any(isinstance(part, Picture) for part in sample.parts):
             raise self._never_blind()
         parts = tuple(part if isinstance(part, str) else part.load() for part in sample.parts
@@ -478,6 +518,7 @@ class _Desk:
 
     def _ask_text(self, sample: Sample, name: str) -> SampleReply:
         prompt = suite_prompt(self._plan.suite, name)
+        self._note(sample, self._current_model)
         parts = (prompt.before, *(part if isinstance(part, str) else part.load()
                                   for part in sample.parts), prompt.after)
         return SampleReply(self._model().generate(TextRequest(

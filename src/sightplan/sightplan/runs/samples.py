@@ -35,11 +35,11 @@ from sightplan.runs.method_check import check_writes
 from sightplan.runs.settings import ALL_SPLITS, RunSettings
 from sightplan.runs.suite import ALL_SAMPLES, SAMPLES, Scored, Suite, Unread
 from sightplan.vlm.api import (
-    backend_content,
     backend_reads_prompt,
     backend_settings,
     choosing_content,
     detecting_content,
+    locating_content,
     resolved_options,
 )
 from sightplan.vlm.choosing import PreferenceSource
@@ -278,7 +278,7 @@ class SamplePlan:
             identity['prompt'] = {'name': cls.prompt, 'sha256': {
                 domain.name: domain.prompt_hash(cls.prompt) for domain in asked}}
             if any(sample.target is not None for sample in self.items):
-                identity['pointing'] = backend_content(settings.backend, options)
+                identity['pointing'] = locating_content(settings.backend, options)
             if any(sample.choices for sample in self.items):
                 identity['choosing'] = choosing_content(settings.backend, options)
             own = getattr(cls, 'instruction_prompt', '')

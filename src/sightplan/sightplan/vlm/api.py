@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -328,6 +328,22 @@ def backend_reads_prompt(name: str) -> bool:
     return bool(getattr(backend_class(name), 'reads_prompt', True))
 
 
+def model_of(backend: Backend, part: Literal['locator', 'chooser', 'detector']) -> str:
+    """Exact name of the model by which a backend does a part of its work.
+
+    Args:
+        backend: that does it.
+        part: ``locator`` (it points), ``chooser`` (it compares) or ``detector`` (it finds all
+            things in a picture). A backend that has a model of its own for it tells its name as
+            ``locator_model`` and so on; else it is the backend's ``model``.
+
+    Raises:
+        InputError: the backend cannot do it.
+        BackendError: its model for that is missing or unfit.
+    """
+    return str(getattr(backend, f'{part}_model', '') or backend.model)
+
+
 def backend_content(name: str, values: Mapping[str, Any]) -> str:
     """Hash of what a backend's options refer to, as far as that is known before it is made.
 
@@ -367,6 +383,15 @@ def detecting_content(name: str, values: Mapping[str, Any]) -> str:
         InputError: an unknown backend or field, or a bad value.
     """
     return _part_content(name, values, 'detecting_content')
+
+
+def locating_content(name: str, values: Mapping[str, Any]) -> str:
+    """Hash of what a backend points by; likewise, ``locating_content(settings)``.
+
+    Raises:
+        InputError: an unknown backend or field, or a bad value.
+    """
+    return _part_content(name, values, 'locating_content')
 
 
 def _part_content(name: str, values: Mapping[str, Any], function: str) -> str:

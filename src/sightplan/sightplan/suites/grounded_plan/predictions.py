@@ -16,7 +16,7 @@ from typing import Any
 
 from sightplan.metrics.measures import aggregates
 from sightplan.model import InputError
-from sightplan.runs.predictions import is_run_line
+from sightplan.runs.predictions import check_one_model, is_run_line
 from sightplan.runs.suite import Unread
 from sightplan.suites.grounded_plan import scoring
 from sightplan.suites.grounded_plan.coordinates import Coords, box_region
@@ -196,10 +196,12 @@ def score_file(data: Dataset, path: Path, criterion: str = '', coords: str = '',
         of usable tasks without a prediction) and what ``scoring.summarise`` tells.
 
     Raises:
-        InputError: see ``read_predictions``; or lines of runs have several criteria.
+        InputError: see ``read_predictions``; or the predictions are of several models, or lines of
+            runs have several criteria.
     """
     table = field_table(data.folder)
     read = read_predictions(path, table)
+    check_one_model((one.model for _, one in read.predictions), path)
     said = {one.criterion or scoring.IOU for _, one in read.predictions}
     if not criterion and len(said) > 1:
         raise InputError(f'{path}: its lines are of runs with grasp_criterion '

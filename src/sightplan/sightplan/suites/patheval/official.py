@@ -4,7 +4,9 @@
   are in text files of the same name without ``Obstacles``, see ``paths.path_files``.
 * ``*.json`` with lists of records: ``id``, ``image`` (a file: the first path on the left, the
   second on the right), ``conversations`` (the task and a question from ``human``, ``Path 1`` or
-  ``Path 2`` from ``gpt``) and ``metrics`` (descriptors of ``Path 1`` and ``Path 2``). Ours have
+  ``Path 2`` from ``gpt``) and ``metrics`` (descriptors of ``Path 1`` and ``Path 2``). Where the
+  name of the picture, or else that of the file, has the word 2d or 3d (``7_2D.png``,
+  ``3d/7.png``), it shows that view, and is left out where the other one is wanted. Ours have
   ``scenario``, its number, and ``map`` besides; other keys are left alone.
 * ``segments.json``: pairs of segments (ours).
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -211,16 +214,19 @@ def write_environment(out: Path, item: ObstacleMap, runs: Sequence[PathRun]) -> 
 # ------------------------------------------------------------------------------------- records
 
 
-def read_records(folder: Path, view: View = '2d') -> Records:
+def read_records(folder: Path, view: View | None = '2d') -> Records:
     """Read the records of a folder.
 
     Args:
         folder: searched at whatever depth.
-        view: that its pictures are taken to show.
+        view: that its pictures are taken to show where their names say none; None: of records of
+            both views, as for counting them.
+
+    Returns:
+        the records of the view; those whose pictures are named after the other one are skipped.
 
     Raises:
-        InputError: there is no such folder, two records have the same id, or pictures are in a
-            folder named after the other view.
+        InputError: there is no such folder, or two records of one view have the same id.
     """
     _check_folder(folder)
     reader, digest = _Reader(folder, view), hashlib.sha256()
@@ -239,13 +245,13 @@ def _record_files(folder: Path) -> list[Path]:
 class _Reader:
     """Reads files of records."""
 
-    def __init__(self, folder: Path, view: View) -> None:
+    def __init__(self, folder: Path, view: View | None) -> None:
         self._folder, self._view = folder, view
         self.items: list[Item] = []
         self.skipped: list[Skipped] = []
         self.pictures: set[Path] = set()
         self.seen = 0
-        self._ids: set[str] = set()
+        self._ids: set[tuple[str, str]] = set()
         self._numbers = {_plain(one.text): number for number, one in scenarios().items()}
 
     def read(self, path: Path) -> None:
@@ -263,14 +269,16 @@ class _Reader:
         for number, entry in enumerate(content, 1):
             where = f'{path}: record {number}'
             try:
-                item = self._item(validated(_Row, entry, where), path, where)
+                row = validated(_Row, entry, where)
+                view = self._view_shown(row.image, path, where)
+                item = self._item(row, path, where)
             except InputError as error:
                 self.skipped.append(_reason(path, error))
                 continue
-            if item.id in self._ids:
+            if (view, item.id) in self._ids:
                 raise InputError(f'{where}: id = {item.id!r} is there twice (give each record an '
                                  'id of its own)')
-            self._ids.add(item.id)
+            self._ids.add((view, item.id))
             self.items.append(item)
 
     def _item(self, row: _Row, path: Path, where: str) -> Item:
@@ -289,18 +297,35 @@ class _Reader:
         return Item(str(row.id), row.map or row.image, row.image, number, task, vector, values,
                     label, tuple(name for name, _ in votes), FromFile(row.image, file))
 
-    def _picture(self, image: str, path: Path, where: str) -> Path:
-        other = next(view for view in _VIEWS if view != self._view)
-        if other in Path(image).parts:
-            raise InputError(f'{where}: image = {image!r} is a picture of view {other}, and '
-                             f'{self._view} is wanted (choose view={other}, or export pictures '
+    def _view_shown(self, image: str, path: Path, where: str) -> str:
+        """The view that the name of a picture says, or else that of its file of records.
+
+        Raises:
+            InputError: it is not the one that is wanted.
+        """
+        picture = Path(image)
+        inside = picture.name if picture.is_absolute() else image
+        said = _view_of(picture.name) or _view_of(inside) or _view_of(path.stem)
+        if said and self._view is not None and said != self._view:
+            raise InputError(f'{where}: image = {image!r} is a picture of view {said}, and '
+                             f'{self._view} is wanted (choose view={said}, or export pictures '
                              'of the other view)')
+        return said
+
+    def _picture(self, image: str, path: Path, where: str) -> Path:
         found = next((file for file in (path.parent / image, self._folder / image)
                       if file.is_file()), None)
         if found is None:
             raise InputError(f'{where}: image = {image!r} is not there (put it below '
                              f'{self._folder})')
         return found
+
+
+def _view_of(name: str) -> str:
+    """The view that a name of a file says by one of its words, '' if it says none, or both."""
+    words = set(re.split(r'[^0-9a-z]+', name.lower()))
+    said = [view for view in _VIEWS if view in words]
+    return said[0] if len(said) == 1 else ''
 
 
 def _said(row: _Row, where: str) -> tuple[str, int]:
@@ -428,7 +453,7 @@ def check(folder: Path) -> CheckReport:
     Raises:
         InputError: there is no such folder.
     """
-    environments, records = read_environments(folder), read_records(folder)
+    environments, records = read_environments(folder), read_records(folder, None)
     pairs, bad = read_segments(folder)
     counts = _Counts()
     counts.add('files', len(environments.maps))

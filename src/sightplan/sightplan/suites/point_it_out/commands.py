@@ -93,7 +93,7 @@ def import_results(arguments: argparse.Namespace) -> Result:
     """Turn published result folders into a file of predictions."""
     from sightplan.suites.point_it_out import info_files, predictions
     folder, out = user_path(arguments.folder), user_path(arguments.out)
-    found, skipped = info_files.import_results(folder, arguments.run)
+    found, skipped = info_files.import_results(folder, arguments.run, arguments.model)
     for item in skipped:
         note(f'skipped: {item["file"]}: {item["reason"]}')
     result = {'suite': SUITE, 'folder': str(folder), 'out': str(out),
@@ -223,6 +223,9 @@ def add_parsers(verbs: Any) -> None:
                       help='JSON lines, which the verb score takes')
     verb.add_argument('--run', default='', metavar='NAME',
                       help='only this run (needed where several answer the same items)')
+    verb.add_argument('--model', default='', metavar='NAME',
+                      help='only answers of this model, as vlm_name in the files has it (needed '
+                           'where they are of several)')
     verb = add_command(
         verbs, 'judge', judge, 'let a model rate traces from 1 to 5, or choose between two',
         exits='0 done; 1 the model could not answer; 2 bad usage or bad files')

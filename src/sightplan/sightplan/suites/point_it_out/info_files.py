@@ -1,8 +1,8 @@
 """Published result folders, read by a reader that can execute nothing.
 
-The release keeps the answer to an item in ``<s1|s2|s3>/<run>/<tag>/info.npy``: an object array of
-dictionaries, which NumPy 1 pickled; ``ans`` is the answer in unit coordinates, x first, and the
-tag is the item's index + 1.
+The release keeps the answers to an item in ``<s1|s2|s3>/<run>/<tag>/info.npy``: an object array of
+dictionaries, which NumPy 1 pickled, one for each model that was asked: ``ans`` is its answer in
+unit coordinates, x first, ``vlm_name`` its name. The tag is the item's index + 1.
 
 A pickle is a program. Here only its instructions that build plain data are carried out
 (``_Machine``), with bounds on sizes; of names it may look up those with which NumPy builds
@@ -17,7 +17,7 @@ import ast
 import math
 import pickletools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -382,39 +382,55 @@ def _decoded(kind: Any, content: Any, count: int) -> list[Any]:
 # ----------------------------------------------------------------------------------- importing
 
 
-def import_results(folder: Path, run: str = '') -> tuple[list[Prediction], list[dict[str, str]]]:
-    """The answers of published result folders as predictions.
+def import_results(folder: Path, run: str = '', model: str = '',
+                   ) -> tuple[list[Prediction], list[dict[str, str]]]:
+    """The answers of published result folders as predictions, of one model.
 
     Args:
         folder: is searched with all folders below it.
         run: only folders of this run; '': all.
+        model: only answers of this model, by ``vlm_name``; '': the only one that is named, and
+            those that name none, which are called like their run.
 
     Returns:
         the predictions, by id; and what was skipped: ``file`` and ``reason``.
 
     Raises:
-        InputError: there is no such folder, it holds no such files, or two of them answer one
-            item.
+        InputError: there is no such folder, it holds no such files, the answers are of several
+            models or none is of the one that is wanted (names them), or two files answer one item.
     """
     if not folder.is_dir():
         raise InputError(f'{folder}: is no folder; name one with published results')
-    found: dict[str, tuple[Path, Prediction]] = {}
-    skipped = []
     files = sorted(path for path in folder.rglob(NAME) if _stage(path) and run in ('', _run(path)))
     if not files:
         raise InputError(f'{folder}: holds no {"|".join(STAGES)}/{run or "RUN"}/TAG/{NAME}; name '
                          'the folder above them')
+    answers: list[tuple[Path, str, Prediction]] = []
+    skipped = []
     for path in files:
         try:
-            prediction = _prediction(path)
+            answers += [(path, name, prediction) for name, prediction in _predictions(path)]
         except InputError as error:
             skipped.append({'file': str(path),
                             'reason': str(error).removeprefix(f'{path}: ')})
-            continue
-        if prediction.id in found:
-            raise InputError(f'{path}: answers {prediction.id}, and so does '
-                             f'{found[prediction.id][0]}; choose one of the runs with --run NAME')
-        found[prediction.id] = path, prediction
+    names = sorted({name for _, name, _ in answers if name})
+    if len(names) > 1 and not model:
+        raise InputError(f'{folder}: holds answers of several models: {", ".join(names)}; choose '
+                         'one with --model NAME, and import each into a file of its own')
+    if model and model not in names:
+        raise InputError(f'{folder}: holds no answer of model {model!r} (it has '
+                         f'{", ".join(names) or "none that is named"})')
+    found: dict[str, tuple[Path, Prediction]] = {}
+    for path, name, prediction in answers:
+        if model and not name:
+            skipped.append({'file': str(path), 'reason': 'names no model, so that it is not '
+                            f'known to be of {model}'})
+        elif name in ('', model or name):
+            if prediction.id in found:
+                raise InputError(f'{path}: answers {prediction.id}, and so does '
+                                 f'{found[prediction.id][0]}; choose one of the runs with --run '
+                                 'NAME')
+            found[prediction.id] = path, prediction
     return [prediction for _, prediction in sorted(
         found.values(), key=lambda pair: _order(pair[1].id))], skipped
 
@@ -433,12 +449,31 @@ def _order(name: str) -> tuple[str, int]:
     return kind, int(index)
 
 
-def _prediction(path: Path) -> Prediction:
+def _predictions(path: Path) -> list[tuple[str, Prediction]]:
+    """The answer of each model to one item, with the model's name, '' if none is named.
+
+    Raises:
+        RefusedError: the file cannot be used, or does not tell whose of several answers are.
+    """
     tag, stage = path.parent.name, _stage(path)
     if not re.fullmatch(r'[1-9][0-9]{0,8}', tag):
         raise RefusedError(f'{path}: its folder {tag!r} is no number from 1')
     kind = TRACES if stage == 's3' else PLACES
-    rows = _answer(read_info(path))
+    entries = read_info(path)
+    names = [name if isinstance(name := entry.get('vlm_name'), str) else '' for entry in entries]
+    if len(entries) > 1 and (not all(names) or len(set(names)) < len(names)):
+        raise RefusedError(f'{path}: it has {len(entries)} answers, and "vlm_name" does not tell '
+                           f'them apart ({", ".join(map(repr, names))})')
+    return [(name, _prediction(path, f'{kind}/{int(tag) - 1}', kind, name or _run(path), entry))
+            for name, entry in zip(names, entries, strict=True)]
+
+
+def _prediction(path: Path, item: str, kind: str, model: str, entry: Mapping[str, Any],
+                ) -> Prediction:
+    """One answer; ``kind`` says whether its item asks for a place or for a trace."""
+    if 'ans' not in entry:
+        raise RefusedError('a dictionary of it has no "ans"')
+    rows = numbers_of(entry['ans'])
     widths = {len(row) for row in rows}
     fields: dict[str, Any]
     if not rows or (widths != {2} and (widths != {4} or kind == TRACES)):
@@ -448,17 +483,4 @@ def _prediction(path: Path) -> Prediction:
         fields = {'trace': tuple(rows)}
     else:
         fields = {'boxes' if widths == {4} else 'points': tuple(rows)}
-    return Prediction(id=f'{kind}/{int(tag) - 1}', coordinates=Coordinates.UNIT_XY,
-                      model=_run(path), **fields)
-
-
-def _answer(entries: Iterable[Mapping[str, Any]]) -> list[tuple[float, ...]]:
-    """The rows of all answers of a file."""
-    rows: list[tuple[float, ...]] = []
-    for entry in entries:
-        if 'ans' not in entry:
-            raise RefusedError('a dictionary of it has no "ans"')
-        rows += numbers_of(entry['ans'])
-        if len(rows) > MOST_ANSWERS:
-            raise RefusedError(f'it has more than {MOST_ANSWERS} answers')
-    return rows
+    return Prediction(id=item, coordinates=Coordinates.UNIT_XY, model=model, **fields)

@@ -20,6 +20,7 @@ from sightplan.metrics.measures import aggregates
 from sightplan.model import Form, InputError, Region
 from sightplan.model.json_text import load_json
 from sightplan.model.reading import Record, validated
+from sightplan.runs.predictions import check_one_model
 from sightplan.suites.point_it_out import scoring
 from sightplan.suites.point_it_out.official import TRACES, Dataset, Item
 from sightplan.suites.point_it_out.samples import details_of, truth_of
@@ -125,9 +126,10 @@ def score_file(data: Dataset, path: Path) -> dict[str, Any]:
         ``scoring.summarise`` tells.
 
     Raises:
-        InputError: see ``read_predictions``.
+        InputError: see ``read_predictions``; or the answers are of several models.
     """
     read = read_predictions(path)
+    check_one_model((one.model for _, one in read.predictions), path)
     known = {item.id: item for item in data.items}
     unusable = {one.id: f'{one.file}: {one.reason}' for one in data.skipped if one.id}
     skipped = [*({'file': one.file, 'reason': one.reason, **({'id': one.id} if one.id else {})}

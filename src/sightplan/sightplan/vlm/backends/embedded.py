@@ -75,6 +75,12 @@ def detecting_content(settings: Settings) -> str:
                                          DETECTOR)
 
 
+def locating_content(settings: Settings) -> str:
+    """Name and hash of the weights of what points; see ``api.backend_content``."""
+    return _local_models.folder_identity('embedded', _locator_folder(settings), 'locator_dir',
+                                         LOCATOR)
+
+
 def _only_detects(settings: Settings) -> bool:
     """Whether all that there is for a domain is what finds things."""
     return (not settings.model_dir and settings.domain in DETECTED
@@ -84,6 +90,11 @@ def _only_detects(settings: Settings) -> bool:
 def _detector_folder(settings: Settings) -> Path:
     return (Path(settings.detector_dir).expanduser() if settings.detector_dir
             else SHIPPED / DETECTOR).resolve()
+
+
+def _locator_folder(settings: Settings) -> Path:
+    return (Path(settings.locator_dir).expanduser() if settings.locator_dir
+            else SHIPPED / LOCATOR).resolve()
 
 
 def _paths_folder(settings: Settings) -> Path:
@@ -165,8 +176,7 @@ class Backend(AnswersOnly, _local_models.LocalModel):
 
     def __init__(self, settings: Settings | None = None) -> None:
         own = settings or Settings()
-        self._locator_folder = (Path(own.locator_dir).expanduser() if own.locator_dir
-                                else SHIPPED / LOCATOR).resolve()
+        self._locator_folder = _locator_folder(own)
         self.locates = bool(own.locator_dir) or locator_is_shipped()
         self._locator: EmbeddedLocator | None = None
         self._detector_folder = _detector_folder(own)
