@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,7 +21,10 @@ class Labels(Protocol):
     """People's labels of images; see ``sightplan.labelling.labels``."""
 
     def truth(self, image_id: str, atom: Atom) -> bool | None:
-        """Whether an atom holds in an image; None if nobody labelled it."""
+        """Whether an atom holds in an image; None if nobody labelled it, or labels differ."""
+
+    def of(self, image_id: str, atom: Atom) -> Mapping[str, object]:
+        """The label of each person of an atom in an image."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -305,7 +305,7 @@ def short_model(model: str, suite: Suite | None = None) -> str:
         if known := one.model_name(name):
             return known
     name = name.rstrip('/').rpartition('/')[2]
-    return name if '@' in model or table else re.split('[ (]', name)[0]
+    return name if '@' in model or table else str(re.split('[ (]', name)[0])
 
 
 _OF_TABLES = re.compile(
