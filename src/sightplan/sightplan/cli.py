@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import logging
 import os
 import sys
@@ -58,6 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     elif left:
         parser.error(f'unrecognized arguments: {" ".join(left)}')
     log_to_stderr(logging.INFO if arguments.verbose else logging.WARNING)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a model may say what no terminal can show
+        sys.stdout.reconfigure(errors='backslashreplace')
     try:
         code: int = arguments.main(arguments)
         sys.stdout.flush()

@@ -1,6 +1,8 @@
 """One picture of one's own: answers, belief, and what is said about bad input."""
 
+import io
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -41,6 +43,16 @@ def test_the_shipped_model_sees_the_state_of_a_rendered_picture(seen):
     notable = [question.atom for question, _ in seen.notable()]
     assert set(notable) >= PROBLEM.init and len(notable) < len(seen.questions)
     assert len(seen.notable(-1.0)) == len(seen.questions)
+
+
+def test_what_the_terminal_cannot_show_ends_no_command(picture, tmp_path, monkeypatch):
+    script = tmp_path / 'script.yaml'
+    script.write_text('replies: ["Yes \\u2713"]')
+    shown = io.TextIOWrapper(io.BytesIO(), encoding='ascii')
+    monkeypatch.setattr(sys, 'stdout', shown)
+    assert main(['ask', str(picture), '--question', 'What is there?', '--backend', 'scripted',
+                 '--backend-option', f'script={script}']) == 0
+    assert shown.buffer.getvalue().startswith(b'Yes \\u2713')
 
 
 def test_the_command_prints_a_table_json_and_a_marked_picture(picture, tmp_path, capsys):

@@ -392,6 +392,29 @@ def test_when_time_runs_out_what_is_known_is_said(timeout_s, askings):
         pytest.approx(timeout_s - number) for number in range(askings)]
 
 
+class Failing(Scripted):
+    """Answers the first few requests, and fails then."""
+
+    def __init__(self, good, *replies):
+        super().__init__(*replies)
+        self.good = good
+
+    def locate(self, request):
+        if len(self.requests) >= self.good:
+            raise BackendError('the reply has no content')
+        return super().locate(request)
+
+
+def test_when_the_model_fails_what_is_known_is_said(caplog):
+    settings = PointerSettings(max_askings=5, accept=1.0)
+    found = Pointer(Failing(2, reply(on(0))), None, settings, RELIABLE).locate(
+        LocateRequest(IMAGE, MUG), pieces=PIECES)
+    assert found.askings == 2 and found.place == 0 and 'no content' in caplog.text
+    with pytest.raises(BackendError):
+        Pointer(Failing(0, reply(on(0))), None, settings, RELIABLE).locate(
+            LocateRequest(IMAGE, MUG), pieces=PIECES)
+
+
 @pytest.mark.parametrize('timeout_s', [0.5, 0.0])
 def test_no_answer_in_time_is_an_error(timeout_s):
     clock = Clock()

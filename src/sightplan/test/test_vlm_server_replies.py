@@ -302,6 +302,23 @@ def test_half_a_character_does_not_end_ask(make: Any, tmp_path: Path, capsys: An
     reply.text.encode()
 
 
+@pytest.mark.parametrize('command', [
+    ['ask', 'PICTURE', '--question', 'Is it red?'],
+    ['ask', 'PICTURE', '--domain', 'blocksworld', '--objects', 'r:block,c1:column'],
+    ['locate', 'PICTURE', 'the red mug']])
+def test_a_command_about_a_picture_refuses_a_server_that_drops_it(
+        tmp_path: Path, capsys: Any, command: list[str]) -> None:
+    from PIL import Image
+    picture = tmp_path / 'a.png'
+    Image.new('RGB', (32, 32)).save(picture)
+    command = [str(picture) if word == 'PICTURE' else word for word in command]
+    with FakeServer() as server:
+        server.reply_to_check = blind_server
+        assert cli.main([*command, '--backend', 'openai', '--backend-option', 'model=m',
+                         '--backend-option', f'base_url={server.url}']) == 1
+    assert 'pictures do not reach the model' in capsys.readouterr().err and not server.bodies
+
+
 # What was paid for is kept.
 
 

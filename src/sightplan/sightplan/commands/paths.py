@@ -172,7 +172,7 @@ def _chosen(runs: Sequence[PathRun], arguments: argparse.Namespace,
 
 
 def _backend(arguments: argparse.Namespace, missing: str) -> Backend:
-    from sightplan.vlm.api import backend_class, backend_settings, make_backend
+    from sightplan.vlm.api import backend_class, backend_settings, make_checked_backend
     if arguments.backend is None:
         raise InputError(missing)
     if backend_class(arguments.backend).needs_truth:
@@ -180,7 +180,7 @@ def _backend(arguments: argparse.Namespace, missing: str) -> Backend:
                          'knows of a task; choose another')
     options = read_options(arguments.backend_option, type(backend_settings(arguments.backend)),
                            '--backend-option')
-    return make_backend(arguments.backend, options)
+    return make_checked_backend(arguments.backend, options)
 
 
 def _draw(arguments: argparse.Namespace, item: Any, paths: Any, found: Critique,

@@ -46,7 +46,7 @@ from sightplan.vlm.api import (
     BackendUser,
     backend_class,
     locator,
-    make_backend,
+    make_checked_backend,
     model_of,
     resolved_options,
 )
@@ -232,7 +232,7 @@ def locate(picture: str | Path | NDArray[np.uint8], targets: Sequence[str | Targ
     if kind.needs_truth:
         raise InputError(f'backend {backend!r} points by the truth, which nobody knows of a '
                          'picture; choose one that looks at it')
-    made = make_backend(backend, resolved_options(backend, backend_options or {}, 0))
+    made = make_checked_backend(backend, resolved_options(backend, backend_options or {}, 0))
     return BackendLocator(backend, made, reliability).locate(
         image, wanted, settings, depth_m=depth, camera=camera, start=start, progress=progress)
 

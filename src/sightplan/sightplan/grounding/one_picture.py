@@ -45,7 +45,7 @@ from sightplan.vlm.api import (
     TextRequest,
     backend_class,
     backend_reads_prompt,
-    make_backend,
+    make_checked_backend,
     resolved_options,
 )
 
@@ -113,7 +113,7 @@ def ask(picture: str | Path | NDArray[np.uint8], domain: str | Domain | None = N
     words = loaded.grounding_prompt(prompt, problem=scene)
     model = None if calibration is None else read_observation_model(user_path(str(calibration)))
     options = resolved_options(backend, backend_options or {}, 0, words.reasoning, loaded)
-    grounder = BackendGrounder(make_backend(backend, options))
+    grounder = BackendGrounder(make_checked_backend(backend, options))
     prompt_id = loaded.prompt_id(prompt) if backend_reads_prompt(backend) else ''
     if model is not None:
         model.check(grounder.model, loaded, prompt_id)
@@ -154,8 +154,8 @@ def ask_freely(picture: str | Path | NDArray[np.uint8], question: str, *, domain
     from sightplan.grounding.parsing import parse_yes_no
     image = _image(picture)
     _check_backend(backend)
-    made = make_backend(backend, resolved_options(backend, backend_options or {}, 0,
-                                                  domain=load_domain(domain) if domain else None))
+    made = make_checked_backend(backend, resolved_options(
+        backend, backend_options or {}, 0, domain=load_domain(domain) if domain else None))
     about = Atom('question', ())
     if backend_class(backend).generates:
         text = made.generate(TextRequest('', (image, question))).text

@@ -31,7 +31,7 @@ from sightplan.vlm.api import (
     Backend,
     backend_class,
     backend_settings,
-    make_backend,
+    make_checked_backend,
     resolved_options,
 )
 
@@ -119,7 +119,7 @@ class AnotherModel:
                                  f'{settings.backend} answers from; choose one that looks at '
                                  f'images')
             self._truth.use(known)
-        self._backend: Backend = make_backend(settings.backend, options, self._truth)
+        self._backend: Backend = make_checked_backend(settings.backend, options, self._truth)
 
     @property
     def model(self) -> str:

@@ -66,6 +66,7 @@ from sightplan.vlm.api import (
     backend_content,
     backend_settings,
     make_backend,
+    make_checked_backend,
     model_of,
 )
 from sightplan.vlm.backends._marks import numbered
@@ -370,7 +371,7 @@ class _Desk:
             if not all('=' in option for option in options):
                 raise InputError(f'{words!r} names no model; write a backend and options, such as '
                                  '"transformers model=DIR"')
-            self._others[words] = closing(self._stack, make_backend(name, dict(
+            self._others[words] = closing(self._stack, make_checked_backend(name, dict(
                 option.split('=', 1) for option in options)))
         return words.split()[0], self._others[words]
 

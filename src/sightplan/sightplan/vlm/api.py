@@ -206,6 +206,24 @@ def picture_check(backend: object) -> PictureCheck | None:
     return backend if isinstance(backend, PictureCheck) else None
 
 
+def make_checked_backend(name: str, values: Mapping[str, Any], *truth: Any) -> Backend:
+    """Make a backend that finds out before the first picture whether pictures reach its model.
+
+    Args:
+        name: see ``make_backend``; likewise ``values`` and ``truth``.
+        values: its settings.
+        truth: for an oracle.
+
+    Raises:
+        InputError: an unknown backend or field, or a bad value.
+        InfrastructureError: the backend cannot be used.
+    """
+    backend = make_backend(name, values, *truth)
+    if (check := picture_check(backend)) is not None:
+        check.check_pictures()
+    return backend
+
+
 def can_locate(backend: object) -> bool:
     """Whether a backend, or its class, can point."""
     return bool(getattr(backend, 'locates', False))

@@ -16,6 +16,7 @@ picture, because that is what its truth is about.
 from __future__ import annotations
 
 import dataclasses
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -45,6 +46,7 @@ from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest
 Checker = Callable[[CheckRequest], YesNoReply]
 """Tells whether a marked place is right."""
 
+_LOG = logging.getLogger(__name__)
 _MOST_UNREAD = 2
 """So many unreadable replies in a row, and the same is not asked again."""
 _MOST_CHECKS = 2
@@ -164,14 +166,14 @@ class Pointer:
 
         Args:
             request: what to find; ``timeout_s`` is the limit of all askings together. When it is
-                reached, what is known by then is the answer. Its ``attempt`` is the number of the
-                first asking.
+                reached, or the model fails, what is known by then is the answer. Its ``attempt``
+                is the number of the first asking.
             camera: intrinsics of image and depth (fx, fy, cx, cy) [px].
             pieces: of the picture, if they are known; ``propose_pieces`` makes them.
 
         Raises:
             InputError: depth and picture do not fit together, or the backend refuses.
-            BackendError: the model could not answer, or broke its contract.
+            BackendError: the model could not answer even once.
             DeadlineError: not even one answer came within the time limit.
             SpendingCapError: a limit on tokens or cost is reached.
         """
@@ -190,9 +192,11 @@ class Pointer:
             left_s = None if end is None else end - self._clock()
             try:
                 dialogue.ask(asking, left_s)
-            except DeadlineError:
+            except (BackendError, DeadlineError) as error:
                 if not dialogue.answered:
                     raise
+                _LOG.warning('%s: asked %d times about %r, not more: %s', self._backend.model,
+                             len(dialogue.asked), request.target.text, error)
                 break
             left -= 1
             belief = believe(dialogue.answers, self.reliability)

@@ -112,7 +112,7 @@ def judge(arguments: argparse.Namespace) -> Result:
     from sightplan.runs.suite import load_suite
     from sightplan.runs.work import closing
     from sightplan.suites.point_it_out import agreement, judging
-    from sightplan.vlm.api import backend_settings, make_backend
+    from sightplan.vlm.api import backend_settings, make_checked_backend
     out = user_path(arguments.out)
     traces = _traces(arguments)
     options = read_options(arguments.backend_option, type(backend_settings(arguments.backend)),
@@ -120,7 +120,7 @@ def judge(arguments: argparse.Namespace) -> Result:
     before = agreement.read_ratings([out] if out.exists() else [])
     count = unread = 0
     with ExitStack() as stack:
-        backend = closing(stack, make_backend(arguments.backend, options))
+        backend = closing(stack, make_checked_backend(arguments.backend, options))
         work = judging.Judge(load_suite(SUITE), backend, before)
         file = stack.enter_context(out.open('a', encoding='utf-8'))
         for entry in work.pairs(traces) if arguments.pairs else work.ratings(traces):
