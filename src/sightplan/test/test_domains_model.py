@@ -210,3 +210,21 @@ def test_atoms_that_can_be_added_are_found_without_actions(name: str) -> None:
     assert not {'actions', 'atoms'} & set(vars(model))
     assert found == {atom for action in model.actions
                      for atom, value, _ in model.ground(action).effects if value}
+
+
+def test_so_many_actions_that_nobody_can_list_them_are_refused() -> None:
+    domain = """
+(define (domain shelf) (:requirements :strips) (:predicates (at ?x ?y) (next ?a ?b ?c ?d))
+  (:action drive :parameters (?t ?f ?to ?c) :precondition (at ?t ?f)
+    :effect (and (at ?t ?to) (not (at ?t ?f)))))
+"""
+    model = InstantiatedModel(Problem('p', 'shelf', {f'o{number}': 'object' for number in range(
+        30)}, frozenset(), (), domain))
+    drive = Action.parse('drive(o0, o1, o2, o3)')
+    assert model.apply(drive, frozenset({Atom('at', ('o0', 'o1'))})) == {Atom('at', ('o0', 'o2'))}
+    with pytest.raises(InputError, match='810,000 actions, 810,000 of them of drive.*types'):
+        _ = model.actions
+    with pytest.raises(InputError, match='810,900 atoms, 810,000 of them of next'):
+        _ = model.atoms
+    with pytest.raises(InputError, match='o99 is unknown'):
+        model.check(Action.parse('drive(o0, o1, o2, o99)'))
