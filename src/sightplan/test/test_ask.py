@@ -10,9 +10,11 @@ from PIL import Image
 
 from sightplan.cli import main
 from sightplan.domains import load_domain
-from sightplan.grounding import ask
-from sightplan.model import Atom, EpisodeSpec, InputError, Verdict
+from sightplan.grounding import BackendGrounder, ask
+from sightplan.model import Atom, EpisodeSpec, InputError, Observation, Question, Verdict
 from sightplan.runs import worlds
+from sightplan.vlm.api import make_backend
+from sightplan.vlm.recording import RecordingBackend
 
 DOMAIN = load_domain('blocksworld')
 PROBLEM = DOMAIN.split_problems('simple')[3]
@@ -101,6 +103,33 @@ def test_a_free_question_is_answered_yes_or_no_or_in_words(picture, tmp_path, ca
     assert main(['ask', str(picture), '--question', 'What is there?', '--backend', 'scripted',
                  '--backend-option', f'script={script}']) == 0
     assert capsys.readouterr().out == 'Three cubes on a table.\n'
+
+
+@pytest.mark.parametrize('question', [
+    'Is there an elephant?', 'Is there a red block?', 'What is on the table?', '',
+    'Is the elephant on top of the red block?', 'Is the red block in the column?',
+    'Is the red block on top of the green block? Why?'])
+def test_a_model_of_one_domain_refuses_all_other_questions(picture, tmp_path, capsys, question):
+    """It would say yes or no at random, and be sure of it."""
+    assert main(['ask', str(picture), '--question', question]) == 2
+    said = capsys.readouterr()
+    assert said.out == '' and 'was made for the questions of domain blocksworld' in said.err
+    assert "'Is the {0} on top of the {1}?'" in said.err and 'transformers' in said.err
+    backend = RecordingBackend(make_backend('embedded', {}), tmp_path / 'replies.jsonl')
+    for asked in (backend, make_backend('embedded', {'domain': 'household'})):
+        with pytest.raises(InputError, match='was made for the questions of domain'):
+            BackendGrounder(asked).ground(Observation(np.zeros((8, 8, 3), np.uint8)),
+                                          [Question(Atom('on', ('red', 'green')), question)])
+
+
+@pytest.mark.parametrize('name', ['blocksworld', 'household', 'sliding'])
+def test_all_questions_of_a_domain_are_known_as_such(name):
+    domain = load_domain(name)
+    for split in domain.splits:
+        for problem in domain.split_problems(split)[:3]:
+            for atom in domain.worth_asking(problem):
+                text = domain.question(atom).text
+                assert domain.is_question(text) and not domain.is_question(f'{text} Or not?')
 
 
 @pytest.mark.parametrize(('arguments', 'message'), [

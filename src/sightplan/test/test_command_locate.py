@@ -30,8 +30,11 @@ MUG = Region(Form.POINT, ((0.25, 0.5),), 'mug')
 PAN = Region(Form.BOX, ((0.5, 0.25), (0.75, 1.0)))
 PATH = Region(Form.TRACE, ((0.1, 0.1), (0.2, 0.8), (0.9, 0.9)))
 PLACES = {
-    'the red mug': LocateReply((MUG,), 'at 25 %', 0.95),
-    'the pan': LocateReply((PAN,), '', 0.4),
+    'the red mug': LocateReply((MUG,), 'at 25 %', 0.95, named=0.9),
+    'the blue mug': LocateReply((MUG,), '', 0.95, named=0.4),
+    'the green mug': LocateReply((MUG,), '', 0.99),
+    'the unicorn': LocateReply((MUG,), '', 0.99, unknown=('unicorn',), named=0.99),
+    'the pan': LocateReply((PAN,), '', 0.4, named=0.9),
     'both cups': LocateReply((MUG, Region(Form.POINT, ((0.5, 0.9),), probability=0.3)), '', 0.6),
     'over there': LocateReply((PATH,), ''),
     'the cat': LocateReply((), 'there is no cat'),
@@ -119,8 +122,10 @@ def test_a_place_is_printed_in_pixels_and_unit_coordinates(picture, capsys):
     mug, pan, cat = (next(line for line in out.splitlines() if line.startswith(f'{n} '))
                      for n in (1, 2, 3))
     assert mug.split() == ['1', 'the', 'red', 'mug', '80,120', '0.250,0.500', '0.950', 'yes']
-    assert pan.split()[3:] == ['160,60', '240,240', '0.500,0.250', '0.750,1.000', '0.400', 'no']
-    assert cat.split()[3:] == ['-', '-', '-', 'no', 'not', 'there']
+    assert pan.split()[3:9] == ['160,60', '240,240', '0.500,0.250', '0.750,1.000', '0.400', 'no']
+    assert 'the probability is below 0.95' in out
+    assert cat.split()[3:] == ['-', '-', '-', 'no', 'not', 'there;', 'the', 'model', 'offers',
+                               'no', 'probability']
     assert [request.target.form for request in Finger.requests] == [Form.POINT] * 3
 
 
@@ -128,7 +133,8 @@ def test_all_points_are_shown_where_several_are_asked_for(picture, capsys):
     assert run(picture, 'both cups', '--form', 'points') == 0
     rows = [line.split()[3:] for line in capsys.readouterr().out.splitlines()
             if line.startswith('1 both cups')]
-    assert rows == [['80,120', '0.250,0.500', '0.600', 'no'], ['160,216', '0.500,0.900', '0.300']]
+    assert [row[:4] for row in rows] == [['80,120', '0.250,0.500', '0.600', 'no'],
+                                         ['160,216', '0.500,0.900', '0.300']]
     assert run(picture, 'both cups') == 0
     assert capsys.readouterr().out.count('both cups') == 1, 'else only the best'
 
@@ -142,12 +148,40 @@ def test_json_says_everything(picture, capsys):
     mug, path = found['found']
     assert mug == {
         'target': 'the red mug', 'form': 'trace', 'probability': 0.95, 'sure': False,
-        'unread': '', 'text': 'at 25 %', 'askings': 1, 'checks': 0,
+        'doubt': 'the probability is below 0.96', 'unread': '', 'text': 'at 25 %', 'askings': 1,
+        'checks': 0,
         'regions': [{'form': 'point', 'points': [[0.25, 0.5]], 'label': 'mug',
                      'pixels': [[80, 120]]}]}
     assert path['probability'] is None and not path['sure']
     assert path['regions'][0]['pixels'] == [[32, 24], [64, 192], [288, 216]]
     assert Finger.requests[0].start == (0.1, 0.1)
+
+
+@pytest.mark.parametrize(('words', 'doubt'), [
+    ('the unicorn', "the model does not know 'unicorn'"),
+    ('the blue mug', 'no check confirmed that it is there'),
+    ('the green mug', 'no check confirmed that it is there')])
+@pytest.mark.parametrize('most', ['1', '9'])
+def test_nothing_is_sure_that_no_check_confirmed_or_whose_words_are_unknown(
+        picture, capsys, words, doubt, most):
+    Image.fromarray(_desk()).save(picture)
+    assert main(['locate', str(picture), words, 'the red mug', '--backend', 'finger', '--accept',
+                 '0.9', '--max-askings', most, '--json']) == 0
+    shown = capsys.readouterr()
+    thing, mug = json.loads(shown.out)['found']
+    assert thing['probability'] >= 0.9 and not thing['sure'] and thing['doubt'] == doubt
+    assert doubt in ' '.join(shown.err.split())
+    assert mug['sure'] and mug['doubt'] == ''
+
+
+@pytest.mark.parametrize(('says', 'sure'), [('yes', True), ('no', False), ('mu', False)])
+def test_a_model_that_can_check_is_asked_before_anything_is_sure(desk, says, sure):
+    class Checking(Finger):
+        def check(self, request):
+            return YesNoReply(says)
+    found, = BackendLocator('finger', Checking(Settings())).locate(
+        desk, [Target('the green mug')], PointerSettings(accept=0.9))
+    assert found.checks >= 1 and found.sure is sure and bool(found.doubt) is not sure
 
 
 def test_a_reply_that_cannot_be_read_is_named_and_counts_as_failure(picture, capsys):

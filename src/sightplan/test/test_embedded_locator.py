@@ -11,11 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sightplan.grounding import locate
 from sightplan.model import BackendError, DeadlineError, Form, InputError, Region, Target
 from sightplan.vlm.api import can_locate, locator
 from sightplan.vlm.backends import embedded
 from sightplan.vlm.backends._locator_pictures import channels, fit, put_depth, put_image
-from sightplan.vlm.backends._locator_words import ids_of, mirrored, pieces, words_of
+from sightplan.vlm.backends._locator_words import (
+    ids_of,
+    mirrored,
+    pieces,
+    unknown_words,
+    words_of,
+)
 from sightplan.vlm.backends.embedded import (
     LOCATOR,
     SHIPPED,
@@ -511,3 +518,37 @@ def test_its_probability_is_higher_where_it_is_right(count: int) -> None:
     found = [one for number in range(count) for one in located(number)]
     right, wrong = ([p for _, hit, p in found if hit is wanted] for wanted in (True, False))
     assert len(wrong) > 5 and np.mean(right) - np.mean(wrong) > 0.15
+
+
+# What it does not know.
+
+@pytest.mark.parametrize(('text', 'unknown'), [
+    ('the red mug', ()), ('Where is the mug whose red is left?', ()),
+    ('the red unicorn', ('unicorn',)), ('a mug, a mug and a Dog', ('a', 'and', 'dog')),
+    ('the tuba', ('tuba',)), ('???', ('',)), ('', ('',)), ('where is it', ('it',)),
+    ('the', ('',)),
+    (' '.join(['red'] * 41), ('red',))])
+def test_words_that_are_not_known_or_not_read_are_told(text: str,
+                                                       unknown: tuple[str, ...]) -> None:
+    """Also those that training texts had at random, which mean nothing to it."""
+    assert unknown_words(text, {'red', 'mug', 'left', 'tuba'}) == unknown
+
+
+def test_a_reply_tells_which_words_are_unknown_and_what_is_named(small: Any) -> None:
+    for form in (Form.POINT, Form.POINTS, Form.BOX):
+        reply = small.locate(LocateRequest(IMAGE, Target('the red unicorn', form)))
+        assert reply.unknown == ('unicorn',) and 0.0 <= reply.named <= 1.0
+
+
+@pytest.mark.skipif(not locator_is_shipped(), reason='no locator is shipped')
+def test_the_unicorn_is_sure_nowhere_and_what_is_there_is() -> None:
+    """In pictures of the documentation."""
+    pictures = Path(__file__).parents[3] / 'docs' / 'images'
+    absent, bottle = locate(pictures / 'tabletop.png', ['the unicorn', 'the bottle'])
+    assert not absent.sure and "does not know 'unicorn'" in absent.doubt
+    assert bottle.probability > 0.95 and not bottle.sure
+    assert bottle.doubt == 'no check confirmed that it is there'
+    there, = locate(pictures / 'blocks.png', ['the red block'])
+    assert there.sure and not there.doubt, there
+    plainly, = locate(pictures / 'tabletop.png', ['the unicorn'], max_askings=1)
+    assert not plainly.sure and "does not know 'unicorn'" in plainly.doubt

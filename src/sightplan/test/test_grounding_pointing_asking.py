@@ -229,8 +229,27 @@ def test_what_no_piece_covers_can_win():
                                                CheckerRates.known(0.9, 0.9, 0.8),
                                                RELIABLE.places))
     assert found.place == 4
-    assert found.sure
+    assert found.probability >= 0.95
+    assert not found.sure and found.doubt == 'no check confirmed that it is there'
     assert found.mask is None
+
+
+def test_votes_that_agree_are_checked_before_anything_is_sure():
+    """However probable a place is by votes: existence is what a check must confirm."""
+    votes = [reply(on(1), probability=0.99)]
+    for says, checks in (('Yes', 1), ('No', 2), ('mu', 2)):
+        found, _ = located(votes, ScriptedCheck(answer=YesNoReply(says)))
+        assert found.sure is (says == 'Yes') and found.checks == checks
+        assert bool(found.doubt) is not found.sure
+    alone, _ = located(votes)
+    named, _ = located([dataclasses.replace(votes[0], named=0.9)])
+    unnamed, _ = located([dataclasses.replace(votes[0], named=0.6)])
+    strange, _ = located([dataclasses.replace(votes[0], named=0.9, unknown=('unicorn',))])
+    assert named.sure and not (alone.sure or unnamed.sure or strange.sure)
+    assert alone.doubt == unnamed.doubt == 'no check confirmed that it is there'
+    assert strange.doubt == "the model does not know 'unicorn'"
+    last, _ = located(votes, ScriptedCheck(answer=YesNoReply('Yes')), max_askings=1)
+    assert not last.sure and last.checks == 0, 'no asking was left for a check'
 
 
 def test_a_spot_is_checked_by_its_point():
@@ -283,7 +302,7 @@ def test_a_trace_is_asked_for_once():
 def test_a_models_own_probability_counts():
     sure, _ = located([reply(on(1), probability=0.99)])
     unsure, _ = located([reply(on(1), probability=0.3)], max_askings=1)
-    assert sure.sure
+    assert sure.probability >= 0.95
     assert sure.askings == 1
     assert unsure.probability < 0.7
     with pytest.raises(BackendError, match='probability'):
@@ -472,7 +491,9 @@ def test_whatever_is_answered_the_budget_holds(replies, yes_no, most, cut, form,
                              PIECES if cut else NO_PIECES, max_askings=most)
     assert len(backend.requests) + len(checker.requests) == len(found.asked) <= most
     assert 0.0 <= found.probability <= 1.0
-    assert found.sure == (found.probability >= 0.95)
+    assert found.sure <= (found.probability >= 0.95)
+    assert found.sure == (not found.doubt and not found.unread)
+    assert not found.sure or found.checks or found.place == ABSENT
     assert not (found.sure and found.abstained)
     assert bool(found.unread) == (found.place is None)
     assert (found.mask is not None) == (found.place is not None and 0 <= found.place < 4 and cut)

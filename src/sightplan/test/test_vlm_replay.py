@@ -659,7 +659,8 @@ class Pointing(Counting):
             raise DeadlineError('too slow')
         place = Region(Form.POINT, ((self.calls / 100, 0.5),), 'mug', 0.25)
         return LocateReply((place, Region(Form.BOX, ((0.1, 0.2), (0.3, 0.4)))),
-                           f'here {self.calls} \ud800', 0.75, rounded=2)
+                           f'here {self.calls} \ud800', 0.75, rounded=2, unknown=('mug',),
+                           named=0.5)
 
 
 class Checking(Pointing):

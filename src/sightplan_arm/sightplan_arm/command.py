@@ -32,6 +32,8 @@ _WARN_TABLE_M = 0.003
 _WARN_FOCAL = 0.035
 """Standard deviation up to which points tell a focal length that is 20 % off from a right one."""
 _LEAST_BLOCK_PX = 25.0
+_LEAST = 0.9
+"""Lowest probability with which what the grounder found is grasped (``sightplan_nodes.grasp``)."""
 
 _EXAMPLES = """\
 examples:
@@ -53,8 +55,10 @@ examples:
 _GRASP = """\
 Have the arm of a running graph take something and lift it. The grounder is asked where it is in
 the camera's next picture; the world's node (arm_bridge, or sim_bridge with execution:=arm) does
-the rest, through its safety gate. Where the grounder is not sure, nothing moves. Ctrl-C cancels:
-the arm holds.
+the rest, through its safety gate. Where the grounder is not sure, nothing moves: its probability
+must be .9 or more, a check must have confirmed that the thing is there, and its model must know
+every word. With --at or --trace you say where it is, and nobody is asked. Ctrl-C cancels: the arm
+holds.
 
 Places are in unit coordinates: x from 0 at the picture's left edge to 1 at the right one, y from
 0 at the top to 1 at the bottom.
@@ -165,9 +169,9 @@ def add_parser(subparsers: Any) -> None:
     command.add_argument('--part', action=argparse.BooleanOptionalAction, default=None,
                          help='take it just where it is pointed at, and not where it is in '
                          'balance (default: if the words are "the ... of ...")')
-    command.add_argument('--least', type=float, default=0.5, metavar='P',
-                         help='probability from which the grounder is believed (default: '
-                         '%(default)s)')
+    command.add_argument('--least', type=float, default=_LEAST, metavar='P',
+                         help='probability from which the grounder is believed, .9 or more '
+                         '(default: %(default)s)')
     command.add_argument('--timeout', type=float, default=120.0, metavar='S',
                          help='wall-clock limit of the motions [s] (default: %(default)s)')
 
@@ -735,7 +739,7 @@ def grasp(arguments: argparse.Namespace) -> Result:
         raise InputError('say what to grasp, as in: sightplan arm grasp "the red mug"')
     if arguments.put_back and arguments.target:
         raise InputError('--put-back puts back what is held, whatever it is: name nothing besides')
-    for option, value, low, high in (('--least', arguments.least, 0.0, 1.0),
+    for option, value, low, high in (('--least', arguments.least, _LEAST, 1.0),
                                      ('--timeout', arguments.timeout, 0.1, 3600.0)):
         if not low <= value <= high:
             raise InputError(f'{option} {value:g}: give a number from {low:g} to {high:g}')

@@ -265,13 +265,12 @@ class Choosers:
     def _make(self, name: str) -> Pointer:
         from sightplan.grounding.pointing import Pointer, PointerSettings
         from sightplan.vlm.api import locator, make_backend
-        from sightplan.vlm.locating import check
+        from sightplan.vlm.locating import can_check, check
         plan = self._plan
         if name == 'embedded':
             backend = make_backend('embedded', {})
-            knows = hasattr(backend, 'check')
             return Pointer(locator(name, backend),
-                           functools.partial(check, backend) if knows else None,
+                           functools.partial(check, backend) if can_check(backend) else None,
                            PointerSettings(max_askings=plan.askings))
         options = {'table': plan.table, 'repeat': plan.repeat, 'confusable': plan.confusable,
                    'check_accuracy': plan.check, 'seed': plan.seed}

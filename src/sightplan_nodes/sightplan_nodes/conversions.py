@@ -291,7 +291,7 @@ def fill_found(response: Any, found: Sequence[Found]) -> Any:
         target=text(thing.target.text), regions=[MESSAGES.region_to_msg(r) for r in thing.regions],
         probability=messages.probability_to_msg(thing.probability), sure=thing.sure,
         unread=text(thing.unread), text=text(thing.text), askings=thing.askings,
-        checks=thing.checks) for thing in found]
+        checks=thing.checks, doubt=text(thing.doubt)) for thing in found]
     return response
 
 
@@ -306,7 +306,7 @@ def found_from_response(response: Any, targets: Sequence[Target]) -> list[Found]
     return [Found(target, tuple(messages.region_from_msg(region) for region in located.regions),
                   messages.probability_from_msg(located.probability), bool(located.sure),
                   located.unread, located.text, int(located.askings), int(located.checks),
-                  response.model)
+                  response.model, located.doubt)
             for target, located in zip(targets, response.found, strict=True)]
 
 

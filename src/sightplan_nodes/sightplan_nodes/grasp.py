@@ -34,8 +34,10 @@ from sightplan_nodes.calls import ActionCaller, ServiceCaller
 from sightplan_nodes.conversions import MESSAGES, fill_targets, found_from_response
 
 _APPEAR_S = 10.0
+LEAST = 0.9
+"""With a lower probability nothing that the grounder found is grasped."""
 ABSTAINED = 'abstained'
-"""The cause where nothing was tried: it is not sure enough where the thing is."""
+"""The cause where nothing was tried: it is not sure where the thing is, or that it is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,8 @@ class Request:
             is to be carried; none: the grounder is asked.
         part: whether to take it just there; None: if the words name a part of something.
         put_back: whether to put back what is held instead.
-        least: probability from which the grounder is believed.
+        least: probability from which the grounder is believed, if a check confirmed that the
+            thing is there and its model knows the words; ``LEAST`` or more.
         timeout_s: of the grounder's answer, and of the motions.
 
     Raises:
@@ -59,7 +62,7 @@ class Request:
     points: tuple[tuple[float, float], ...] = ()
     part: bool | None = None
     put_back: bool = False
-    least: float = 0.5
+    least: float = LEAST
     timeout_s: float = 120.0
 
     def __post_init__(self) -> None:
@@ -67,8 +70,9 @@ class Request:
             raise InputError('say what to grasp, or where it is')
         if self.put_back and (self.target or self.points):
             raise InputError('what is held is put back, whatever it is: name nothing besides')
-        if not 0.0 <= self.least <= 1.0:
-            raise InputError(f'least is {self.least:g}; a probability lies in [0, 1]')
+        if not LEAST <= self.least <= 1.0:
+            raise InputError(f'least is {self.least:g}; give a probability from {LEAST:g} to 1, '
+                             'or the place itself')
         if not 0.1 <= self.timeout_s <= 3600.0:
             raise InputError(f'timeout_s is {self.timeout_s:g}; give 0.1 to 3600 s')
         _given(self)
@@ -137,7 +141,8 @@ class GraspClient(Node):
         """Where the grounder takes the thing to be; None: not sure enough, as ``answer`` says."""
         targets = [Target(request.target, Form.POINT)]
         asked = fill_targets(Locate.Request(
-            timeout_s=request.timeout_s, mark='point' if request.is_part else ''), targets)
+            accept=request.least, timeout_s=request.timeout_s,
+            mark='point' if request.is_part else ''), targets)
         response = self._locate.checked(asked, request.timeout_s, cancelled)
         thing, = found_from_response(response, targets)
         answer['probability'] = thing.probability
@@ -145,9 +150,11 @@ class GraspClient(Node):
             answer |= {'cause': ABSTAINED, 'message': f'the reply cannot be used: {thing.unread}'}
         elif not thing.regions:
             answer |= {'cause': ABSTAINED, 'message': f'{request.target} is not there'}
-        elif thing.probability is not None and thing.probability < request.least:
+        elif not thing.sure or (thing.probability or 0.0) < request.least:
             answer |= {'cause': ABSTAINED, 'region': thing.regions[0].to_json(), 'message':
-                       f'it is not sure where {request.target} is; {request.least:g} is wanted'}
+                       f'it is not sure where {request.target} is'
+                       f'{": " if thing.doubt else ""}{thing.doubt}; say where with --at to have '
+                       'it grasped all the same'}
         else:
             return thing.regions[0]
         return None

@@ -274,15 +274,17 @@ def test_what_is_named_is_located_and_grasped_there() -> None:
     answer = graph.ask(Request('the mug'))
     assert answer == {'probability': 0.9, 'world': WORLD, 'cause': 'done', 'message': '',
                       'region': {'form': 'point', 'points': [[0.25, 0.75]]}}
-    assert graph.asked[0].targets == ['the mug']
+    assert graph.asked[0].targets == ['the mug'] and graph.asked[0].accept == 0.9
     assert graph.goals[0].label == 'the mug' and not graph.goals[0].part
     assert graph.asked[0].mark == '', 'a whole thing is checked by its outline'
     assert list(graph.goals[0].region.x) == [0.25]
 
 
 @pytest.mark.parametrize(('changes', 'words'), [
-    ({'probability': 0.3}, 'not sure where the mug is'), ({'regions': []}, 'is not there'),
-    ({'unread': 'no numbers'}, 'no numbers')])
+    ({'probability': 0.89}, 'not sure where the mug is'), ({'regions': []}, 'is not there'),
+    ({'unread': 'no numbers'}, 'no numbers'),
+    ({'sure': False, 'doubt': 'no check confirmed that it is there'}, 'no check confirmed'),
+    ({'probability': math.nan}, 'not sure where')])
 def test_what_is_not_sure_is_not_grasped(changes, words) -> None:
     graph = Graph()
     for name, value in changes.items():
@@ -290,12 +292,6 @@ def test_what_is_not_sure_is_not_grasped(changes, words) -> None:
     answer = graph.ask(Request('the mug'))
     assert answer['cause'] == 'abstained' and words in answer['message']
     assert graph.goals == []
-
-
-def test_a_model_without_probabilities_is_believed() -> None:
-    graph = Graph()
-    graph.located.probability = math.nan
-    assert graph.ask(Request('the mug'))['cause'] == 'done'
 
 
 def test_a_place_a_trace_and_putting_back_need_no_grounder() -> None:
@@ -326,7 +322,8 @@ def test_without_a_world_it_says_what_to_start(monkeypatch) -> None:
 @pytest.mark.parametrize('data', [
     {}, {'target': 'x', 'points': [[1]]}, {'wobble': 1}, {'target': 'x', 'put_back': True},
     {'target': 'x', 'least': math.nan}, {'target': 'x', 'timeout_s': math.inf},
-    {'target': 'x', 'timeout_s': -1.0}, {'target': 'x', 'least': 1.5}])
+    {'target': 'x', 'timeout_s': -1.0}, {'target': 'x', 'least': 1.5},
+    {'target': 'x', 'least': 0.5}])
 def test_requests_that_make_no_sense_are_refused(data) -> None:
     with pytest.raises(InputError):
         read_request(data)
@@ -363,7 +360,8 @@ def test_what_was_not_lifted_is_a_failure(monkeypatch, capsys, answer, words) ->
 @pytest.mark.parametrize('arguments', [
     [], ['--at', '1.2,0.5'], ['--at', 'left'], ['mug', '--at', ''], ['mug', '--at', 'nan,0.5'],
     ['mug', '--trace', '0.1,0.2'], ['mug', '--put-back'], ['mug', '--least', 'nan'],
-    ['mug', '--least', '1.1'], ['mug', '--timeout', 'inf'], ['mug', '--timeout', '0']])
+    ['mug', '--least', '1.1'], ['mug', '--least', '0.5'], ['mug', '--timeout', 'inf'],
+    ['mug', '--timeout', '0']])
 def test_wrong_arguments_are_refused(capsys, arguments) -> None:
     assert main(['arm', 'grasp', *arguments]) == 2
     assert 'sightplan arm grasp' in capsys.readouterr().err

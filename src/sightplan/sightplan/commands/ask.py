@@ -47,7 +47,8 @@ def add_parser(subparsers: Any) -> None:
                          'are in the picture')
     objects.add_argument('--objects', metavar='NAME:TYPE,...', help='the objects themselves')
     parser.add_argument('--question', metavar='TEXT', help="a question of your own instead of the "
-                        "domain's: a model that can write answers freely, another one yes or no")
+                        "domain's: a model that can write answers freely, another one yes or no; "
+                        "one made for a domain's questions refuses all others")
     parser.add_argument('--backend', choices=backend_names(), default='embedded',
                         help='vision-language backend (default: %(default)s)')
     parser.add_argument('--backend-option', action='append', default=[], metavar='KEY=VALUE',

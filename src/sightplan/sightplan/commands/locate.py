@@ -36,7 +36,9 @@ examples:
 Unit coordinates: x from 0 at the left edge of the picture to 1 at the right one, y from 0 at the
 top to 1 at the bottom. A model is asked to point several times, in other words and closer views,
 and whether a marked place is right, until the probability is as large as --accept, nothing more
-is to be learned, or --max-askings are used up.
+is to be learned, or --max-askings are used up. A place is sure if its probability is at least
+--accept, a check confirmed that the target is there, and the model knows every word of it; the
+note says what is missing.
 """
 
 
@@ -67,7 +69,7 @@ def add_parser(subparsers: Any) -> None:
                         help='most askings about one target, to point and to check; 1: the model '
                         'points once and is taken at its word (default: %(default)s)')
     parser.add_argument('--accept', type=float, default=usual.accept, metavar='P', help='from '
-                        'this probability on a place is sure, and asking ends (default: '
+                        'this probability on a place may be sure, and asking ends (default: '
                         '%(default)s)')
     parser.add_argument('--no-checks', action='store_true',
                         help='do not ask whether a marked place is right')
@@ -146,10 +148,12 @@ def show(found: Sequence[Found], size: tuple[int, int]) -> None:
                 ' '.join(f'{x},{y}' for x, y in region.pixels(*size)),
                 ' '.join(f'{x:.3f},{y:.3f}' for x, y in region.points),
                 _chance(thing.probability if region is places[0] else region.probability),
-                ('yes' if thing.sure else 'no') if region is places[0] else '', ''))
+                ('yes' if thing.sure else 'no') if region is places[0] else '',
+                thing.doubt if region is places[0] else ''))
         if not places:
             rows.append((f'{number} {thing.target.text}', '-', '-', _chance(thing.probability),
-                         'yes' if thing.sure else 'no', thing.unread or 'not there'))
+                         'yes' if thing.sure else 'no', thing.unread or '; '.join(
+                             filter(None, ('not there', thing.doubt)))))
     print_table(('target', 'pixels', 'unit', 'probability', 'sure', 'note'), rows, found[0].model)
 
 
@@ -161,6 +165,7 @@ def as_json(picture: str, size: tuple[int, int], found: Sequence[Found]) -> dict
             'target': thing.target.text, 'form': str(thing.target.form),
             'regions': [{**region.to_json(), 'pixels': [list(p) for p in region.pixels(*size)]}
                         for region in thing.regions],
-            'probability': thing.probability, 'sure': thing.sure, 'unread': thing.unread,
+            'probability': thing.probability, 'sure': thing.sure, 'doubt': thing.doubt,
+            'unread': thing.unread,
             'text': thing.text, 'askings': thing.askings, 'checks': thing.checks}
             for thing in found]}

@@ -139,7 +139,7 @@ class Domain:
         pddl: text of the domain file.
         settings_hash: SHA-256 of ``domain.yaml``, ``priors.yaml`` and ``calibrations/``, as far as
             there are any, first 12 hex digits.
-        question, goal_text, identify, question_hash: see ``Wording``.
+        question, is_question, question_forms, goal_text, identify, question_hash: see ``Wording``.
         grounding_prompt, planning_prompt, memory, became, prompt_names, prompt_hash: see
             ``Prompts``.
 
@@ -164,6 +164,7 @@ class Domain:
         self.wording = words = Wording(folder, self.schema)
         self.question_hash: str = words.question_hash
         self.question, self.goal_text = words.question, words.goal_text
+        self.is_question, self.question_forms = words.is_question, words.question_forms
         self.identify = words.identify
         self.prompts = prompts = Prompts(folder, self.schema, words,
                                          self.reference)

@@ -22,6 +22,8 @@ from sightplan.model.yaml_text import load_yaml
 
 R = TypeVar('R', bound=Record)
 
+_NAME = r'[^\s"?]+'
+"""What matches the name of an object."""
 _BAD_TEXT = (LookupError, ValueError, AttributeError, TypeError)
 """What ``str.format`` raises for a wrong placeholder."""
 
@@ -227,6 +229,45 @@ class Wording:
         """
         return Question(atom, self.fill(self._questions, atom))
 
+    def is_question(self, text: str) -> bool:
+        """Whether a text is one of the domain's questions, about objects of whatever name."""
+        return any(form.fullmatch(text.strip()) for form in self._forms)
+
+    def question_forms(self) -> tuple[str, ...]:
+        """The domain's questions, with {0}, {1}, ... for the objects."""
+        return tuple(self._questions.values())
+
+    @functools.cached_property
+    def _forms(self) -> tuple[re.Pattern[str], ...]:
+        """What matches the domain's questions."""
+        return tuple(
+            _pattern(template, {
+                **{str(index): self._object_pattern(kind)
+                   for index, kind in enumerate(self._schema.predicates[name].types)},
+                **{f'name{index}': _NAME for index in range(
+                    len(self._schema.predicates[name].types))}})
+            for name, template in self._questions.items())
+
+    def _object_pattern(self, kind: str) -> str:
+        """What matches the texts of all objects of a type and of those below it."""
+        types = self._schema.types
+        found = set[str]()
+        for below in {kind, *types}:
+            above = [below]
+            while above[-1] in types:
+                above.append(types[above[-1]])
+            names = next((self._names[one] for one in above if one in self._names), None)
+            if kind not in above:
+                continue
+            if names is None:
+                found.add(_NAME)
+                continue
+            parts = {'name': _NAME, 'spoken': r'[\w.-]+(?: [\w.-]+)*', 'upper': _NAME}
+            words = '|'.join(map(re.escape, names.words.values())) or '(?!)'
+            found |= {_pattern(names.unnamed, parts).pattern,
+                      _pattern(names.named, {**parts, 'word': words}).pattern}
+        return '|'.join(sorted(found))
+
     def goal_text(self, problem: Problem) -> str:
         """The goal in words: one sentence for each object with goal facts, in object order.
 
@@ -264,6 +305,18 @@ class Wording:
                  for name, kind in zip(atom.args, predicate.types, strict=True)]
         names = {f'name{index}': name for index, name in enumerate(atom.args)}
         return templates[atom.predicate].format(*texts, **names)
+
+
+def _pattern(template: str, parts: Mapping[str, str]) -> re.Pattern[str]:
+    """What matches a filled template.
+
+    Args:
+        template: with placeholders.
+        parts: what matches that which may stand for each of them.
+    """
+    return re.compile(''.join(
+        re.escape(text) + ('' if field is None else f'(?:{parts[field]})')
+        for text, field, _, _ in string.Formatter().parse(template)), re.IGNORECASE)
 
 
 def _place(problem: Problem, name: str) -> str:

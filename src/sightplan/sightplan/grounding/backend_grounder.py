@@ -36,11 +36,14 @@ from sightplan.model import (
 from sightplan.vlm.api import (
     Backend,
     BackendUser,
+    MadeForDomain,
     Part,
     TextReply,
     TextRequest,
     YesNoReply,
     YesNoRequest,
+    backend_class,
+    backend_names,
     model_of,
 )
 from sightplan.vlm.detecting import DetectRequest, detector
@@ -80,10 +83,12 @@ class BackendGrounder(BackendUser):
             DeadlineError: no reply within timeout_s.
             SightplanError: any of these; ``partial`` has the answers that came before.
             InputError: the prompt is for a reply about the whole picture, and the domain has
-                nothing that reads it, or there is nothing to be seen.
+                nothing that reads it, or there is nothing to be seen; or the model was made for
+                the questions of one domain, and a question is none of them.
         """
         if not questions:
             return []
+        self._check_questions(questions)
         prompt = prompt or BARE
         if prompt.reading and self._backend.generates:
             return self._read(observation, questions, timeout_s, prompt)
@@ -116,6 +121,23 @@ class BackendGrounder(BackendUser):
             return Answer(question.atom, verdict, text=reply.text)
         return Answer(question.atom, verdict, reply.p_yes, reply.p_no, reply.text,
                       reply.p_unknown)
+
+    def _check_questions(self, questions: Sequence[Question]) -> None:
+        """Refuse what a model that was made for one domain's questions would answer at random."""
+        made_for = self._backend.made_for if isinstance(self._backend, MadeForDomain) else ''
+        if not made_for:
+            return
+        domain = load_domain(made_for)
+        for question in questions:
+            if not domain.is_question(question.text):
+                forms = ', '.join(map(repr, domain.question_forms()))
+                able = ', '.join(name for name in backend_names()
+                                 if backend_class(name).generates
+                                 and not backend_class(name).needs_truth)
+                raise InputError(
+                    f'{self.model} was made for the questions of domain {made_for} and would '
+                    f'answer others at random; {question.text!r} is none of them: ask as the '
+                    f'domain does ({forms}), or choose a backend that reads any question: {able}')
 
     def tell_apart(self, observation: Observation, looks: int = 1,
                    timeout_s: float | None = None, instruction: str = '',

@@ -28,6 +28,7 @@ from sightplan.grounding.pointing import (
     Reliability,
     propose_pieces,
 )
+from sightplan.grounding.pointing.asking import are_named, doubt_of
 from sightplan.grounding.pointing.depth_pieces import Camera
 from sightplan.model import (
     BackendError,
@@ -51,7 +52,7 @@ from sightplan.vlm.api import (
     resolved_options,
 )
 from sightplan.vlm.backends._depth_files import read_depth
-from sightplan.vlm.locating import LocateRequest, check
+from sightplan.vlm.locating import LocateRequest, can_check, check
 
 _USUAL = PointerSettings()
 
@@ -65,12 +66,14 @@ class Found:
         regions: in unit coordinates, the best first; none: it is not there, or ``unread``.
         probability: that the first region is right; without any, that the target is not there;
             None where nobody offers one.
-        sure: whether the probability is at least what was to be accepted.
+        sure: whether the probability is at least what was to be accepted, a check confirmed that
+            the target is there, and the model knows every word of it.
         unread: why what the model said cannot be used; '' if it can.
         text: what the model said at first; '' for a model that does not speak.
         askings: how often it was asked to point.
         checks: how often it was asked whether a marked place is right.
         model: exact name of the model that answered.
+        doubt: why it is not sure, in words; '' if it is, or if ``unread``.
     """
 
     target: Target
@@ -82,15 +85,17 @@ class Found:
     askings: int = 0
     checks: int = 0
     model: str = ''
+    doubt: str = ''
 
 
 class BackendLocator(BackendUser):
     """Locate things by a backend that can point.
 
     It is asked several times, and what it says is weighed (``Pointer``); once only, and taken at
-    its word, with ``max_askings`` = 1 and for a trace. A backend that can neither check a place
-    in a way of its own nor write is not asked whether places are right: it would not know such a
-    question.
+    its word, with ``max_askings`` = 1 and for a trace. A backend that cannot check a place
+    (``locating.can_check``) is not asked whether places are right: it would not know such a
+    question. Then nothing is sure, unless it tells apart from pointing what the words name
+    (``LocateReply.named``).
 
     Args:
         name: of the backend.
@@ -106,8 +111,7 @@ class BackendLocator(BackendUser):
         super().__init__(backend)
         self._locator = locator(name, backend)
         self._reliability = reliability
-        knows = hasattr(backend, 'check') or backend.generates
-        self._check = partial(check, backend) if knows else None
+        self._check = partial(check, backend) if can_check(backend) else None
 
     @property
     def model(self) -> str:
@@ -172,15 +176,17 @@ class BackendLocator(BackendUser):
         if chance is not None and not 0.0 <= chance <= 1.0:
             raise BackendError(f'{self.model} gave probability = {chance!r} for '
                                f'{request.target.text!r}; a probability lies in [0, 1]')
-        return Found(request.target, reply.regions, chance,
-                     chance is not None and chance >= settings.accept, reply.unread, reply.text,
-                     askings=1, model=self.model)
+        doubt = '' if reply.unread else doubt_of(
+            chance, settings.accept, reply.unknown,
+            not reply.regions or are_named([] if reply.named is None else [reply.named]))
+        return Found(request.target, reply.regions, chance, not (doubt or reply.unread),
+                     reply.unread, reply.text, askings=1, model=self.model, doubt=doubt)
 
     def _believed(self, located: Located) -> Found:
         """What is believed after several askings."""
         reply = located.to_reply()
         return Found(located.target, reply.regions, reply.probability, located.sure, reply.unread,
-                     reply.text, located.askings, located.checks, self.model)
+                     reply.text, located.askings, located.checks, self.model, located.doubt)
 
 
 def locate(picture: str | Path | NDArray[np.uint8], targets: Sequence[str | Target], *,
@@ -204,8 +210,8 @@ def locate(picture: str | Path | NDArray[np.uint8], targets: Sequence[str | Targ
         camera: intrinsics of the camera (fx, fy, cx, cy) [px], from the top left pixel's corner.
         start: where a trace is to begin, x and y from 0 to 1.
         max_askings: most askings about one target; 1: the model points once and is taken at its
-            word.
-        accept: probability from which a place counts as sure, and asking ends.
+            word, and no place is checked.
+        accept: probability from which a place may be sure, and asking ends.
         checks: whether the model is asked if marked places are right.
         mark: what is marked for that: ``piece`` (for things), or ``point`` (for parts of things
             and places to act on).

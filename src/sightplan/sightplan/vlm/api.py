@@ -429,6 +429,15 @@ def cannot_generate(name: str) -> InputError:
                       f'one that can: {", ".join(able) or "none"}')
 
 
+@runtime_checkable
+class MadeForDomain(Protocol):
+    """A backend whose model was made for the questions of one domain, in that domain's words."""
+
+    @property
+    def made_for(self) -> str:
+        """Name of the domain; '': none, it reads any question, or says that it cannot."""
+
+
 class AnswersOnly:
     """What a backend of yes/no questions alone has in common with others of that kind."""
 

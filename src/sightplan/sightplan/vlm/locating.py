@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,10 @@ class LocateReply:
         probability: that the first region is right; None where the backend has none.
         unread: why the reply cannot be used; '' if it can.
         rounded: how many coordinates lay just beyond an edge and were set to it.
+        unknown: words of the target that the model does not know; a model that reads any text
+            has none.
+        named: that a word of the target names the kind of thing that is at the first region, as
+            the model tells apart from pointing; None where it does not.
     """
 
     regions: tuple[Region, ...] = ()
@@ -68,6 +72,23 @@ class LocateReply:
     probability: float | None = None
     unread: str = ''
     rounded: int = 0
+    unknown: tuple[str, ...] = ()
+    named: float | None = None
+
+
+@runtime_checkable
+class PlaceChecker(Protocol):
+    """A backend that tells in a way of its own whether a marked place is right."""
+
+    def check(self, request: CheckRequest) -> YesNoReply:
+        """Whether a marked place is what was looked for.
+
+        Raises:
+            InputError: the place cannot be checked, such as a trace.
+            BackendError: the model could not answer.
+            DeadlineError: not within the time limit.
+            SpendingCapError: a limit on tokens or cost is reached.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +113,15 @@ class CheckRequest:
     timeout_s: float | None = None
 
 
+def can_check(backend: Backend) -> bool:
+    """Whether a backend may be asked if a marked place is right.
+
+    One that has no way of its own for it, and writes no text, was made for other questions and
+    would answer this one at random.
+    """
+    return isinstance(backend, PlaceChecker) or backend.generates
+
+
 def check(backend: Backend, request: CheckRequest) -> YesNoReply:
     """Ask a backend whether a marked place is what was looked for.
 
@@ -109,10 +139,8 @@ def check(backend: Backend, request: CheckRequest) -> YesNoReply:
         DeadlineError: not within the time limit.
         SpendingCapError: a limit on tokens or cost is reached.
     """
-    own = getattr(backend, 'check', None)
-    if own is not None:
-        reply: YesNoReply = own(request)
-        return reply
+    if isinstance(backend, PlaceChecker):
+        return backend.check(request)
     from sightplan.vlm.api import YesNoRequest
     from sightplan.vlm.backends._marks import marked
     from sightplan.vlm.pointing import check_question
@@ -130,4 +158,5 @@ def _slug(text: str) -> str:
     return re.sub(r'[^a-z0-9]+', '-', text.lower()).strip('-') or 'target'
 
 
-__all__ = ['CheckRequest', 'Form', 'LocateReply', 'LocateRequest', 'Region', 'Target', 'check']
+__all__ = ['CheckRequest', 'Form', 'LocateReply', 'LocateRequest', 'PlaceChecker', 'Region',
+           'Target', 'can_check', 'check']

@@ -58,6 +58,7 @@ from sightplan.vlm import _secrets
 from sightplan.vlm.api import (
     Backend,
     BackendUser,
+    MadeForDomain,
     Part,
     TextReply,
     TextRequest,
@@ -68,7 +69,7 @@ from sightplan.vlm.api import (
 )
 from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest
 from sightplan.vlm.detecting import Detection, DetectReply, DetectRequest, can_detect
-from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest
+from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest, PlaceChecker
 
 FORMAT = 3
 NAME = 'replies.jsonl'
@@ -175,7 +176,7 @@ class RecordingBackend(BackendUser):
             'counted': backend.usage is not None, 'generates': bool(backend.generates),
             'answers_texts': self.answers_texts},
             {} if settings is None else identity_values(settings))
-        if hasattr(backend, 'check'):
+        if isinstance(backend, PlaceChecker):
             self.check = self._check
         self.chooses = bool(getattr(backend, 'chooses', False))
         self.detects = can_detect(backend)
@@ -194,6 +195,11 @@ class RecordingBackend(BackendUser):
     def detector_model(self) -> str:
         """Exact name of what finds things, likewise."""
         return str(getattr(self._backend, 'detector_model', ''))
+
+    @property
+    def made_for(self) -> str:
+        """As of the wrapped backend; contract in ``api.MadeForDomain``."""
+        return self._backend.made_for if isinstance(self._backend, MadeForDomain) else ''
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
         """Note the episode, and tell the wrapped backend if it cares."""
@@ -269,7 +275,8 @@ class RecordingBackend(BackendUser):
                 'model': self.locator_model, 'text': reply.text,
                 'regions': [region.to_json() for region in reply.regions],
                 'probability': _number(reply.probability), 'unread': reply.unread,
-                'rounded': reply.rounded}], before, [request.image])
+                'rounded': reply.rounded, 'unknown': reply.unknown,
+                'named': _number(reply.named)}], before, [request.image])
         return reply
 
     def detect(self, request: DetectRequest) -> DetectReply:
@@ -544,7 +551,8 @@ def _text(data: Mapping[str, Any]) -> Entry:
 def _located(data: Mapping[str, Any]) -> Entry:
     reply = LocateReply(tuple(map(Region.from_json, _typed(data, 'regions', list))),
                         _typed(data, 'text', str), _number(data['probability']),
-                        _typed(data, 'unread', str), _typed(data, 'rounded', int))
+                        _typed(data, 'unread', str), _typed(data, 'rounded', int),
+                        tuple(map(str, data.get('unknown', ()))), _number(data.get('named')))
     return Entry(_typed(data, 'key', str), reply, (_typed(data, 'image', str),), '', _usage(data),
                  locator_model=_typed(data, 'model', str))
 

@@ -14,7 +14,7 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -40,7 +40,13 @@ from sightplan.vlm.backends._locator_pictures import (
     put_depth,
     put_image,
 )
-from sightplan.vlm.backends._locator_words import ids_of, mirrored, pieces, words_of
+from sightplan.vlm.backends._locator_words import (
+    ids_of,
+    mirrored,
+    pieces,
+    unknown_words,
+    words_of,
+)
 from sightplan.vlm.locating import LocateReply, LocateRequest
 
 WEIGHTS_FILE, SETTINGS_FILE = 'locator.safetensors', 'locator.json'
@@ -66,6 +72,22 @@ class _Sight:
     seen: Seen
     frame: Frame
     beside: Tensor
+
+
+class _Maps(NamedTuple):
+    """What the network says of one target.
+
+    Attributes:
+        score: (H, W) smoothed probability of each place to be pointed at; 0 beside the picture.
+        inside: (H, W) probability of each place to be part of what is meant; likewise.
+        named: probability that a word of the target names the kind of thing that is meant.
+        sight: the picture.
+    """
+
+    score: Tensor
+    inside: Tensor
+    named: float
+    sight: _Sight
 
 
 class EmbeddedLocator:
@@ -117,27 +139,25 @@ class EmbeddedLocator:
             DeadlineError: not within the time limit.
         """
         started = time.monotonic()
-        regions = self._regions(request.target.form, *self._maps(request, use_depth))
+        maps = self._maps(request, use_depth)
+        regions = self._regions(request.target.form, maps.score, maps.inside, maps.sight.frame)
         took = time.monotonic() - started
         if request.timeout_s is not None and took > request.timeout_s:
             raise DeadlineError(f'embedded: locating took {took:.2f} s, the limit was '
                                 f'{request.timeout_s:.2f} s')
-        return LocateReply(regions, probability=regions[0].probability if regions else None)
+        return LocateReply(regions, probability=regions[0].probability,
+                           unknown=unknown_words(request.target.text, self._known),
+                           named=maps.named)
 
     def point(self, request: LocateRequest) -> tuple[Region, tuple[float, float]]:
         """The best point, and what its probability is calibrated from; see ``evidence``."""
-        score, inside, frame = self._maps(request, True)
+        score, inside, _, sight = self._maps(request, True)
         row, column = divmod(int(score.argmax()), score.shape[1])
         seen = evidence(score, inside, row, column)
-        return _point_region(row, column, frame, calibrated(seen, self._calibration)), seen
+        return _point_region(row, column, sight.frame, calibrated(seen, self._calibration)), seen
 
-    def _maps(self, request: LocateRequest, use_depth: bool) -> tuple[Tensor, Tensor, Frame]:
-        """Heat maps, 0 beside the picture, and where the picture stands in them.
-
-        Returns:
-            (H, W) smoothed probability of each place to be pointed at; (H, W) probability of each
-            to be part of what is meant.
-        """
+    def _maps(self, request: LocateRequest, use_depth: bool) -> _Maps:
+        """What the network says of a target."""
         _check(request)
         words = words_of(request.target.text)
         with self._lock, torch.inference_mode():
@@ -147,7 +167,9 @@ class EmbeddedLocator:
             weight = torch.cat([point.flatten(), reply.absent[0, :1]]).softmax(0)[:-1]
             score = F.avg_pool2d(weight.view(1, *point.shape), 3, 1, 1, count_include_pad=False)[0]
             inside = reply.mask[0, 0].sigmoid().masked_fill(sight.beside, 0.0)
-            return score.masked_fill(sight.beside, 0.0), inside, sight.frame
+            # As learned: each word by itself names a thing, or does not.
+            named = float(reply.chosen[0, 0].softmax(-1) @ reply.meant[0, 0].sigmoid().amax(0))
+            return _Maps(score.masked_fill(sight.beside, 0.0), inside, named, sight)
 
     def _sight(self, request: LocateRequest, depth_m: NDArray[np.float32] | None) -> _Sight:
         """The encoded picture, as it is kept or anew."""

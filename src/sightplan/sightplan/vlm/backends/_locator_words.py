@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import lru_cache
 
 MOST_WORDS = 40
@@ -17,6 +17,17 @@ UNKNOWN = 0
 """Id of all words that are not known."""
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _LEAST, _LONGEST, _MOST = 3, 5, 40
+_MADE_UP = re.compile(r'(?:[bcdfghklmnprstvwz][aeiou]){1,3}')
+"""Words that training texts were strewn with (``training/locator_wording.py``) look so."""
+_REAL = frozenset((
+    'banana', 'bare', 'be', 'before', 'beside', 'bite', 'cake', 'come', 'cube', 'do', 'game',
+    'give', 'go', 'have', 'he', 'here', 'hole', 'like', 'locate', 'made', 'make', 'me', 'more',
+    'move', 'no', 'safe', 'same', 'side', 'so', 'take', 'to', 'we'))
+"""Words that look so and mean something in those texts."""
+_ASKING = frozenset((
+    'are', 'could', 'is', 'kindly', 'please', 'see', 'seen', 'shown', 'that', 'the', 'there',
+    'these', 'this', 'those', 'where', 'which', 'who', 'whom', 'whose', 'would', 'you', 'your'))
+"""Words that neither name nor relate things: a target means the same without them."""
 _MIRRORED = {'left': 'right', 'leftmost': 'rightmost', 'leftward': 'rightward',
              'lefthand': 'righthand', 'leftwards': 'rightwards', 'westernmost': 'easternmost',
              'clockwise': 'counterclockwise'}
@@ -26,6 +37,27 @@ _MIRROR = _MIRRORED | {right: left for left, right in _MIRRORED.items()}
 def words_of(text: str) -> tuple[str, ...]:
     """The words of a text, in lower case; of none at all, one empty word."""
     return tuple(_WORD.findall(text.lower())[:MOST_WORDS]) or ('',)
+
+
+def unknown_words(text: str, known: Container[str]) -> tuple[str, ...]:
+    """The words of a text that are not known or not read, each once, in their order.
+
+    Args:
+        text: any; one without words has '' as an unknown one.
+        known: words that were learned from; made-up ones among them mean nothing.
+    """
+    words = _WORD.findall(text.lower())
+    names = [word for word in words if word not in _ASKING]
+    if not names:
+        return ('',)
+    return tuple(dict.fromkeys(word for word in (*names, *words[MOST_WORDS:])
+                               if word not in known or is_made_up(word)
+                               or word in words[MOST_WORDS:]))
+
+
+def is_made_up(word: str) -> bool:
+    """Whether a word looks like those that training texts had at random, such as "tuba"."""
+    return word not in _REAL and _MADE_UP.fullmatch(word) is not None
 
 
 @lru_cache(maxsize=65536)

@@ -256,6 +256,11 @@ class Backend(AnswersOnly, _local_models.LocalModel):
         """Domain that the model was made for, if it is a shipped one; else ''."""
         return self._domain
 
+    @property
+    def made_for(self) -> str:
+        """Contract in ``api.MadeForDomain``; '' for boards, whose reader says what it reads."""
+        return '' if self._boards is not None or self._unasked else self._domain
+
     def answer(self, request: YesNoRequest) -> list[YesNoReply]:
         """Answer all questions about one image; contract in the protocol."""
         if self._unasked:
