@@ -21,7 +21,15 @@ from sightplan.domains.sliding.boards import SHAPES, cell_names
 from sightplan.model import Atom, State
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.hardware import Rgbd, Vector
-from sightplan_arm.plinths import GEOM_M, HEIGHT_M, PAINTS, WIDTH_M, PlinthPiece, cell_at
+from sightplan_arm.plinths import (
+    GEOM_M,
+    HEIGHT_M,
+    PAINTS,
+    WIDTH_M,
+    PlinthPiece,
+    cell_at,
+    cell_centres_m,
+)
 from sightplan_arm.skills.surface import CELL_M, Mask, Surface, see_surface
 
 _BESIDE_M = 0.06  # so far around the board pieces are looked for
@@ -40,6 +48,9 @@ by more than the second: at most 0.43 and 2.7 mm in right pictures (910 and 2,51
 _FAR_HUE, _OPEN_HUE = 0.04, 0.03
 """Nor where its hue is off by more than the first, or another paint's by less than the second
 more: at most 0.006 and at least 0.065 in right pictures (2,518 pieces)."""
+_ASIDE_M, _ALIKE_M, _TURNED_RAD = 0.020, 0.010, math.radians(4.0)
+"""All pieces stand aside of their cells where they do by more than the first, alike within the
+second; or turned about their middle by more than the third."""
 _LEAST_PAINT = 0.35
 """Least saturation of a geom; a right picture has 0.57, in a light that is not white."""
 
@@ -133,8 +144,36 @@ def see_board(rgbd: Rgbd, robot: RobotConfig, pieces: Sequence[PlinthPiece],
     if len(plinths) > len(pieces):
         warnings.append(f'{len(plinths)} pieces are seen, but there should be {len(pieces)}')
     cells = {name: cell_at(place, size, spacing) for name, place in places.items()}
+    centres = cell_centres_m(size, spacing)
+    aside = _aside(np.array([places[name] for name, cell in cells.items() if cell is not None]),
+                   np.array([centres[cell] for cell in cells.values() if cell is not None]))
+    warnings += [aside] if aside else []
     unnamed = {cell_at(plinth.place_m, size, spacing) for plinth in plinths} - {*cells.values()}
     return SeenBoard(size, places, cells, tuple(warnings), frozenset(unnamed))
+
+
+def _aside(places_m: Vector, centres_m: Vector) -> str:
+    """How all pieces stand beside the middles (N, 2) of their cells; '' if they do not.
+
+    One piece may stand aside; when all do so alike, the camera or the board is not where it should
+    be. A shift by whole cells cannot be told.
+    """
+    if len(places_m) < 2:
+        return ''
+    off = places_m - centres_m
+    shift = np.median(off, axis=0)
+    remedy = ('check camera.pose and table.pose (sightplan arm calibrate), and where the board '
+              'lies')
+    if np.hypot(*shift) > _ASIDE_M and np.hypot(*(off - shift).T).max() < _ALIKE_M:
+        return (f'all pieces are seen {1e3 * np.hypot(*shift):.0f} mm aside of the middles of '
+                f'their cells (x {1e3 * shift[0]:.0f}, y {1e3 * shift[1]:.0f} mm): {remedy}')
+    around, away = centres_m - centres_m.mean(axis=0), off - off.mean(axis=0)
+    spread = float((around**2).sum())
+    turn = float((around[:, 0] * away[:, 1] - around[:, 1] * away[:, 0]).sum()) / max(spread, 1e-9)
+    rest = away - turn * np.column_stack([-around[:, 1], around[:, 0]])
+    if len(places_m) > 3 and abs(turn) > _TURNED_RAD and np.hypot(*rest.T).max() < _ALIKE_M:
+        return f'all pieces are seen turned by {math.degrees(turn):.1f} degrees: {remedy}'
+    return ''
 
 
 def _plinth(surface: Surface, pixels: Mask) -> _Plinth | None:

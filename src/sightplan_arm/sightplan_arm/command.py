@@ -701,6 +701,7 @@ def detect(arguments: argparse.Namespace) -> Result:
         write_png(out, overlay(rgbd, robot.camera.pose, seen, table.block_m, xs))
         print(f'drawn into {out}')
     lost = [colour for colour in wanted if colour not in seen.cubes]
+    doubted = any(c.kind in ('misaligned', 'ambiguous') for c in warnings)
     return {
         'stacks': seen.stacks, 'ms': _numbers(took_ms, 1),
         'warnings': [{'kind': c.kind, 'text': c.text} for c in warnings],
@@ -709,7 +710,7 @@ def detect(arguments: argparse.Namespace) -> Result:
                               'pixels': cube.pixels, 'residual_m': _numbers(cube.residual_m),
                               'edge_px': _numbers(cube.edge_px, 2)}
                   for cube in seen.cubes.values()},
-    }, DONE if seen.cubes and not lost else FAILED
+    }, DONE if seen.cubes and not lost and not doubted else FAILED
 
 
 def _rgbd(arguments: argparse.Namespace, robot: RobotConfig) -> Rgbd:

@@ -100,7 +100,10 @@ def test_the_gate_is_told_what_stands_there_what_is_held_and_what_may_touch():
     told = bench.gate.arounds
 
     def touches(what):
-        return {(touch.one, touch.other, touch.overlap_m) for touch in told[what].touches}
+        solids = [touch.other for touch in told[what].touches if not isinstance(touch.other, str)]
+        assert all(any(one is solid for one in told[what].obstacles) for solid in solids)
+        return {(touch.one, touch.other if touch.other in ('hand', 'table') else touch.other.name,
+                 touch.overlap_m) for touch in told[what].touches}
     for what in ('to above g', 'down to g', 'up from g'):
         assert {one.name for one in told[what].obstacles} == {*others, 'g (1)'}
         assert told[what].held is None and touches(what) == {('hand', 'g (1)', None)}

@@ -173,6 +173,24 @@ def test_a_piece_that_is_not_there_is_not_seen_in_another(world):
         assert told[0].name not in seen.places_m
 
 
+@pytest.mark.parametrize(('shift_m', 'turn_deg', 'words'), [
+    ((0.03, 0.0), 0.0, 'mm aside of the middles of their cells (x '),
+    ((0.0, -0.04), 0.0, 'mm aside of the middles of their cells (x '),
+    ((0.0, 0.0), 6.0, 'all pieces are seen turned by'), ((0.005, 0.005), 1.0, '')])
+def test_pieces_that_all_stand_aside_are_said(world, shift_m, turn_deg, words):
+    """The camera does not hang where its pose has it, or the board was pushed."""
+    world.reset(episode(SIX, (1, 4, 7, 9, 10, 14)))
+    pose = world.robot.camera.pose.copy()
+    c, s = math.cos(math.radians(turn_deg)), math.sin(math.radians(turn_deg))
+    turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    pose[:3, :3], pose[:3, 3] = turn @ pose[:3, :3], turn @ pose[:3, 3] + (*shift_m, 0.0)
+    robot = dataclasses.replace(world.robot, camera=dataclasses.replace(
+        world.robot.camera, pose=pose))
+    seen = see_board(world.camera.observe(), robot, world._episode.plinths, 4)
+    assert bool(seen.warnings) is bool(words)
+    assert not words or any(words in text and 'calibrate' in text for text in seen.warnings)
+
+
 @pytest.mark.parametrize('how', ['black', 'grey', 'bgr'])
 def test_nothing_moves_by_a_picture_with_wrong_colours(world, how):
     world.reset(episode(SIX, (0, 3, 5, 10, 12, 15)))

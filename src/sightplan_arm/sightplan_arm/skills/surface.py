@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import InputError
+from sightplan.model.picture_files import checked_rgb
 from sightplan_arm.camera_files import checked_camera
 from sightplan_arm.geometry import make_pose, rotation_from_vector
 from sightplan_arm.hardware import Rgbd, Vector
@@ -163,6 +164,7 @@ def see_surface(rgbd: Rgbd, camera_pose_table: Vector, half_m: tuple[float, floa
         InputError: picture, depth and calibration do not fit together, or the table is hardly in
             view.
     """
+    checked_rgb(rgbd.rgb)
     if rgbd.depth_m.shape != rgbd.rgb.shape[:2]:
         raise InputError(f'depth of shape {rgbd.depth_m.shape} for a picture of '
                          f'{rgbd.rgb.shape[:2]}: take the depth that is aligned to the colour '
@@ -244,7 +246,8 @@ def _level(points: NDArray[np.float32], eye_m: Vector, half_m: tuple[float, floa
         kept = table[np.abs(off) < reach]
         if 3 * len(kept) < _LEAST_TABLE_PX:
             raise InputError('hardly anything of the table is seen where it should be: check '
-                             'camera.pose and table.pose in the file of the robot')
+                             'camera.pose, table.pose and camera.depth_scale_m in the file of '
+                             'the robot')
         system = np.column_stack([np.ones(len(kept)), kept[:, :2]])
         plane = np.linalg.lstsq(system, kept[:, 2], rcond=None)[0]
     normal = np.array([-plane[1], -plane[2], 1.0])
