@@ -18,7 +18,7 @@ from sightplan.domains.sliding.boards import LARGEST, cell_names
 from sightplan.domains.sliding.boards import SHAPES as EVERY_SHAPE
 from sightplan.domains.sliding.replies import plain_text
 from sightplan.model import Atom
-from sightplan.vlm.replies import after_thoughts
+from sightplan.vlm.replies import after_thoughts, refuses
 
 FORMAT_ERRORS = {
     'E1': 'an empty cell is stated',
@@ -133,10 +133,10 @@ def vocabulary_of(pieces: Iterable[str]) -> Vocabulary:
 
 
 def read_answer(answer: str, vocabulary: Vocabulary | None = None) -> Items:
-    """The items after the last "Solution:" that is no thought."""
+    """The items after the last "Solution:" that is no thought; none of a reply that refuses."""
     text = plain_text(after_thoughts(answer))
     ends = [found.end() for found in _SOLUTION.finditer(text)]
-    if not ends:
+    if not ends or refuses(text):
         return Items((), {'E8': 1}, marked=False)
     return _items(text[ends[-1]:], vocabulary or Vocabulary())
 

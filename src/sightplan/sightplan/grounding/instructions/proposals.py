@@ -26,7 +26,7 @@ from sightplan.vlm.api import Backend, TextRequest
 from sightplan.vlm.backends._marks import numbered
 from sightplan.vlm.detecting import CABINET, DRAWERS, PLACES
 from sightplan.vlm.literals import MOST_CHARS, Value, find_literals
-from sightplan.vlm.replies import after_thoughts
+from sightplan.vlm.replies import after_thoughts, refuses
 
 FILE = Path(__file__).with_name('goal_prompt.yaml')
 MOST_STAGES = 20
@@ -129,6 +129,8 @@ def read_goal(text: str, seen: Sequence[Instance]) -> tuple[Stage, ...]:
     rest = after_thoughts(text)
     if len(rest) > MOST_CHARS:
         raise UnreadError(f'the reply is longer than {MOST_CHARS} characters')
+    if refuses(rest):
+        raise UnreadError('the reply says that no picture was seen, or that it will not answer')
     found = [literal.value for literal in find_literals(rest)[0]
              if isinstance(literal.value, dict)
              and ({'stages', 'unclear'} & literal.value.keys())]

@@ -18,7 +18,7 @@ from sightplan.suites.point_it_out.agreement import Preference, Rating, Ratings
 from sightplan.suites.point_it_out.drawing import draw_trace
 from sightplan.suites.point_it_out.traces import ShownTrace
 from sightplan.vlm.api import Backend, TextRequest
-from sightplan.vlm.replies import after_thoughts
+from sightplan.vlm.replies import after_thoughts, refuses
 
 LEAST, MOST = 1, 5
 """Ratings."""
@@ -138,7 +138,10 @@ def _picture(trace: ShownTrace) -> NDArray[np.uint8]:
 
 
 def _only(text: str, key: str, read: Any) -> Judgement:
-    found = [entry for entry in _objects(after_thoughts(text)) if key in entry]
+    said = after_thoughts(text)
+    if refuses(said):
+        raise Unread('the reply says that no picture was seen, or that it will not answer')
+    found = [entry for entry in _objects(said) if key in entry]
     if not found:
         raise Unread(f'no JSON object with "{key}"')
     values = {read(entry[key]) for entry in found}

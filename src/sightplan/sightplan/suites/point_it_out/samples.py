@@ -6,7 +6,7 @@ import functools
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from sightplan.runs.suite import CheckReport, suite_settings
 from sightplan.suites.point_it_out import masks, official, scenes
 from sightplan.suites.point_it_out.official import Dataset, Item, Skipped
 from sightplan.suites.point_it_out.ticks import draw_ticks
+from sightplan.vlm.backends._depth_files import read_depth
 
 SPLITS = ('s1', 's2', 's3')
 
@@ -86,7 +87,7 @@ def check(data: Path) -> CheckReport:
             counts['items'] += 1
             counts['/'.join(filter(None, (item.split, item.subclass)))] += 1
     for path in sorted((data / official.DEPTH).glob('*.png')):
-        _decodes(path, skipped)
+        _decodes(path, skipped, read_depth)
     return CheckReport({'items': 0, 'pictures': sum(whole.values()), **dict(
         sorted(counts.items()))}, skipped)
 
@@ -111,10 +112,11 @@ def generate(out: Path, count: int, seed: int) -> dict[str, Any]:
     return {**written, 'traces_left_out': len(left_out)}
 
 
-def _decodes(path: Path, skipped: list[dict[str, str]]) -> bool:
+def _decodes(path: Path, skipped: list[dict[str, str]],
+             read: Callable[[Path], object] = read_image) -> bool:
     """Whether a picture is whole; if not, that is noted."""
     try:
-        read_image(path)
+        read(path)
     except InputError as error:
         skipped.append({'file': str(path), 'reason': str(error)})
         return False

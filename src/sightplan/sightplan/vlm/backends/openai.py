@@ -92,7 +92,6 @@ _LOG = logging.getLogger(__name__)
 WITHHELD = '(withheld by the content filter)'
 REFUSED = '(refused by the model)'
 _OPEN, _CLOSE = '<answer>', '</answer>'
-_THINK, _THOUGHT = '<think>', '</think>'
 _PATIENCE = 3
 """Replies without logprobs before they are given up."""
 T = TypeVar('T')
@@ -676,7 +675,7 @@ class Backend:
         text = _content(message.get('content'))
         if after_thoughts(text).strip():
             return '', False
-        thought = _in_thoughts(text) or bool(text.strip()) or _thought(reply)
+        thought = bool(text.strip()) or _thought(reply)
         if finish == 'length':
             why = ('the model spent all tokens of the reply on reasoning of its own' if thought
                    else 'the reply has no content, and its limit of tokens is used up')
@@ -717,13 +716,12 @@ class Backend:
         """Whether the stop word may have ended a reply before its answer; not sent again then."""
         choice = reply['choices'][0]
         text = _content(choice['message'].get('content'))
-        if not (_thought(reply) or _THINK in text or _THOUGHT in text):
+        if not (_thought(reply) or after_thoughts(text) != text):
             return False
         if self._dialect.stop:
             _LOG.info('%s thinks before it answers: no stop word is sent', self.model)
             self._dialect = dataclasses.replace(self._dialect, stop=False)
-        return choice.get('finish_reason') == 'stop' and (
-            _in_thoughts(text) or _OPEN not in after_thoughts(text))
+        return choice.get('finish_reason') == 'stop' and _OPEN not in after_thoughts(text)
 
     def _check_pictures(self) -> None:
         """Find out whether pictures reach the model, where that is wanted.
@@ -796,11 +794,6 @@ def _answer_word(token: str) -> str:
     """A token in small letters; any beginning of "unknown" of two letters or more is that word."""
     word = bare_word(token)
     return 'unknown' if begins_unknown(word) else word
-
-
-def _in_thoughts(text: str) -> bool:
-    """Whether a reply ends within thoughts."""
-    return _THINK in text and not after_thoughts(text)
 
 
 def _content(content: object) -> str:
