@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightplan.vlm.replies import after_thoughts, answer_place, is_answered
+from sightplan.model.reply_text import after_thoughts
+from sightplan.vlm.replies import answer_place, is_answered
 
 
 @pytest.mark.parametrize(('text', 'rest'), [

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from sightplan.model import Verdict
-from sightplan.vlm.replies import NOT_KNOWING, after_thoughts, hedges
+from sightplan.model.reply_text import NOT_KNOWING, after_thoughts, hedges
 
 Parser = Callable[[str], Verdict]
 
@@ -59,7 +59,8 @@ def parse_yes_no(text: str) -> Verdict:
     """Read one reply to a yes/no question as a careful person would.
 
     Case and surrounding white space, quotes, asterisks and punctuation do not matter. Thoughts
-    (``vlm.replies.after_thoughts``) are left aside; where they do not end, nothing is said. Then:
+    (``model.reply_text.after_thoughts``) are left aside; where they do not end, nothing is said.
+    Then:
 
     1. With answer tags, exactly one ``<answer>...</answer>`` must stand in the reply and its
        content is read by the rules below; text around it (a reasoning) is ignored, and so are

@@ -28,9 +28,9 @@ from sightplan.model import (
     ProposalStatus,
     VisualTask,
 )
+from sightplan.model.reply_text import after_thoughts, refuses
 from sightplan.vlm.api import Backend, BackendUser, TextRequest
 from sightplan.vlm.literals import find_literals
-from sightplan.vlm.replies import after_thoughts, refuses
 
 MAX_CHARS = 100_000
 """Longest reply that is read, or kept."""

@@ -29,6 +29,7 @@ from sightplan.model import (
     prompt_id,
 )
 from sightplan.model.reading import Record, read_file
+from sightplan.model.reply_text import after_thoughts
 from sightplan.model.sample import Sample, SampleReply
 from sightplan.records import RunStore
 from sightplan.runs.method_check import check_writes
@@ -43,7 +44,6 @@ from sightplan.vlm.api import (
     resolved_options,
 )
 from sightplan.vlm.choosing import PreferenceSource
-from sightplan.vlm.replies import after_thoughts
 
 
 @dataclass(frozen=True, slots=True)

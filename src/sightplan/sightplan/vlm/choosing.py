@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
 from sightplan.model import BackendError, InputError
-from sightplan.vlm.replies import after_thoughts, hedges, refuses
+from sightplan.model.reply_text import after_thoughts, hedges, refuses
 
 if TYPE_CHECKING:
     from sightplan.vlm.api import Backend, Part
@@ -156,7 +156,7 @@ def choose(backend: Backend, request: ChoiceRequest) -> ChoiceReply:
 def read_choice(text: str, options: Sequence[str]) -> ChoiceReply:
     """The option that a free reply chooses, as a careful person reads it.
 
-    Thoughts are left aside (``replies.after_thoughts``). What stands after the last ``Answer:``
+    Thoughts are left aside (``reply_text.after_thoughts``). What stands after the last ``Answer:``
     and before ``Explanation:`` counts, where they are there. An option is chosen if
 
     * that is its name and nothing else, apart from spaces, case and marks;

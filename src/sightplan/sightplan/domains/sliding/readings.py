@@ -18,7 +18,7 @@ from sightplan.domains.sliding.boards import LARGEST, cell_names
 from sightplan.domains.sliding.boards import SHAPES as EVERY_SHAPE
 from sightplan.domains.sliding.replies import plain_text
 from sightplan.model import Atom
-from sightplan.vlm.replies import after_thoughts, refuses
+from sightplan.model.reply_text import after_thoughts, refuses
 
 FORMAT_ERRORS = {
     'E1': 'an empty cell is stated',

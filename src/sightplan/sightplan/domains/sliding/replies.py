@@ -10,7 +10,7 @@ before the object; the number of a tile is the word after it. A digit or number 
 words after the direction, repeats the move. So "move the blue cube right" can be carried out, and
 "red cube right, then left" is a move to the left.
 
-Before all that, thoughts (``vlm.replies.after_thoughts``) and the list of objects after
+Before all that, thoughts (``model.reply_text.after_thoughts``) and the list of objects after
 ``description:``, which the paper's prompt asks for at the end of a reply, are taken off.
 
 Where these rules find no command that can be carried out, repairs are tried. Each has a name, and
@@ -39,7 +39,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sightplan.domains.sliding.boards import DIRECTIONS, TILE
-from sightplan.vlm.replies import after_thoughts
+from sightplan.model.reply_text import after_thoughts
 
 MOVE, START, RESET, DONE = 'move', 'start', 'reset', 'done'
 COMMANDS = (MOVE, START, RESET, DONE)

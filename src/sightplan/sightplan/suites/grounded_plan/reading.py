@@ -23,6 +23,7 @@ from sightplan.model import Region
 from sightplan.model.grounded_plan import Primitive, UnitKind
 from sightplan.model.json_text import DECODER
 from sightplan.model.region import Form
+from sightplan.model.reply_text import after_thoughts, refuses
 from sightplan.model.sample import Sample
 from sightplan.runs.suite import Unread
 from sightplan.suites.grounded_plan.coordinates import (
@@ -37,7 +38,6 @@ from sightplan.suites.grounded_plan.coordinates import (
     point_to_unit,
 )
 from sightplan.suites.grounded_plan.fields import FieldTable, field_table, renamed
-from sightplan.vlm.replies import after_thoughts, refuses
 
 MOST_STEPS = 1000
 _MOST_LETTERS = 1_000_000

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model.json_text import DECODER
+from sightplan.model.reply_text import after_thoughts, refuses
 from sightplan.runs.samples import suite_prompt
 from sightplan.runs.suite import Suite, Unread
 from sightplan.suites.point_it_out.agreement import Preference, Rating, Ratings
 from sightplan.suites.point_it_out.drawing import draw_trace
 from sightplan.suites.point_it_out.traces import ShownTrace
 from sightplan.vlm.api import Backend, TextRequest
-from sightplan.vlm.replies import after_thoughts, refuses
 
 LEAST, MOST = 1, 5
 """Ratings."""

@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sightplan.vlm.replies import after_thoughts, answer_place
+from sightplan.model.reply_text import after_thoughts
+from sightplan.vlm.replies import answer_place
 
 OPEN_TAG = '<answer>'
 LEAST = 1e-9

@@ -43,6 +43,7 @@ from sightplan.model import (
 )
 from sightplan.model.json_text import load_json
 from sightplan.model.redaction import SHORTEST_SECRET, environment_secrets
+from sightplan.model.reply_text import after_thoughts
 from sightplan.vlm import _secrets
 from sightplan.vlm.api import Part, TextReply, TextRequest, YesNoReply, YesNoRequest
 from sightplan.vlm.backends import _openai_server
@@ -85,7 +86,7 @@ from sightplan.vlm.pointing import (
     locate_by_text,
 )
 from sightplan.vlm.recording import part_id
-from sightplan.vlm.replies import after_thoughts, begins_unknown, without_surrogates
+from sightplan.vlm.replies import begins_unknown, without_surrogates
 
 _LOG = logging.getLogger(__name__)
 
