@@ -77,6 +77,7 @@ HEAVY = {
     # library: the only places (a room, a module or a package) that may import it.
     'torch': ('sightplan.vlm.backends', 'sightplan_bench'),
     'transformers': ('sightplan.vlm.backends', 'sightplan_bench'),
+    'torchvision': ('sightplan.vlm.backends',),
     'tokenizers': ('sightplan.vlm.backends',),
     'safetensors': ('sightplan.vlm.backends',),
     'openai': ('sightplan.vlm.backends',),
