@@ -98,6 +98,8 @@ def test_an_alternative_makes_an_answer_none(word, rest):
     others = re.findall(r'yes|no|unknown', rest)
     if alternative and len(others) == 1:
         assert said is UNPARSED
+    elif word == 'no' and re.match(r'\W*(?!(?:or|and|the)\b)\w', rest):
+        assert said in (NO, UNPARSED)  # an article, as in "no other block"
     elif not others:
         assert said is (Verdict(word) if word_alone else UNPARSED)
     elif word_alone and not alternative:

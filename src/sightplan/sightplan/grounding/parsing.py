@@ -44,8 +44,9 @@ _NO_GOES_ON = frozenset({
     'because', 'since', 'as', 'or', 'and', 'but', 'not'})
 """After these words a "no" without a comma is an answer still, and no article ("no block is")."""
 _CUES = frozenset({
-    'is', 'say', 'think', 'answer', 'so', 'then', 'therefore', 'thus', 'hence', 'be', 'otherwise',
-    'else', 'probably', 'likely', 'definitely', 'clearly', 'certainly', 'absolutely', 'simply'})
+    'a', 'is', 'say', 'think', 'answer', 'so', 'then', 'therefore', 'thus', 'hence', 'be',
+    'otherwise', 'else', 'probably', 'likely', 'definitely', 'clearly', 'certainly', 'absolutely',
+    'simply'})
 """After these words a yes or no that ends its clause is an answer."""
 _CONCLUDES = re.compile(
     r'\b(?:answer\s+(?:is|would\s+be)|therefore|thus|hence|so|wait|actually|correction|rather'

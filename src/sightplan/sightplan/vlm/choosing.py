@@ -185,7 +185,8 @@ def read_choice(text: str, options: Sequence[str]) -> ChoiceReply:
     taken = {one.option for one in mentions if one.taken} - {
         one.option for one in mentions if one.taken is False}
     named = {one.option for one in mentions}
-    if refuses(said) or any(one.guessed for one in mentions) or (not taken and hedges(part)):
+    if refuses(said) or any(one.guessed for one in mentions) or (
+            not taken and (hedges(part) or part.rstrip().endswith('?'))):
         return ChoiceReply(text=text, unread='says that it cannot tell, or only guesses')
     if not taken:
         taken = named - {one.option for one in mentions if one.taken is False}
@@ -233,6 +234,8 @@ _NOT_TAKEN = re.compile(r'\b(?:not|never|neither|nor|instead of|rather than|avoi
 _NEGATED = re.compile(r'\b(?:not|never|t|cannot|avoid)(?: (?:really|ever|actually))?\Z')
 _WORSE_THAN = re.compile(r'\b(?:worse|inferior) (?:than|to)(?: the)?\Z')
 _THAN = re.compile(r'\b(?:than|over|with|to)(?: the)?\Z')
+_NOT_THOUGHT = re.compile(r'\b(?:not|t|never) (?:think|believe|say|find)(?: that)?\Z')
+_REASON = re.compile(r'(?:because|since|as|due|for)\b')
 _GUESSED = re.compile(r'\b(?:maybe|perhaps|possibly|guess)(?: \w+)?\Z')
 _NEAR = 40
 """Characters before and after a name that are looked at."""
@@ -257,8 +260,10 @@ def _mention(option: int, before: str, after: str, names: re.Pattern[str]) -> _M
         return _Mention(option, guessed=True)
     if _beside(before, after, names):
         return _Mention(option, False if _NOT_TAKEN.search(before) else None, compared=True)
-    if _IS_WORSE.match(after) or _NOT_TAKEN.search(before):
+    if _IS_WORSE.match(after) or _NOT_TAKEN.search(before) or _NOT_THOUGHT.search(before):
         return _Mention(option, False)
+    if not before and _REASON.match(after):
+        return _Mention(option, True)
     if _WORSE_THAN.search(before):
         return _Mention(option, True)
     taken = _TAKEN.search(before)
