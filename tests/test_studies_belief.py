@@ -195,7 +195,7 @@ def test_the_shipped_document_has_a_place_for_all_that_the_shipped_sweeps_give()
 def made(method, model, solved, questions, backend='noisy_oracle', split='hard'):
     """A cell of episodes 0, 1, ..., solved or not."""
     return Cell(f'{method}-{model}', method, backend, model, split, 0.0, '', tuple(
-        {'id': str(i), 'measures': {'solved': float(s)},
+        {'id': str(i), 'cluster': str(i), 'measures': {'solved': float(s)},
          'questions': q, 'steps': 4, 'seconds': 1.0}
         for i, (s, q) in enumerate(zip(solved, questions, strict=True))), len(solved))
 

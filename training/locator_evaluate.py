@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from locator_data import scene_source
 from locator_wording import Wording
 from sightplan.metrics.calibration import reliability
+from sightplan.metrics.measures import SHARE, Measure, aggregate
 from sightplan.model import Form, Region, Target
 from sightplan.model.region import Mask
 from sightplan.model.scene import PointingScene
@@ -100,16 +101,15 @@ def gather(source: str, folder: Path, seeds: Sequence[int], views: tuple[str, ..
 # Tables ----------------------------------------------------------------------------------------
 
 def share(rows: Sequence[Row], key: str = 'hit') -> dict[str, Any]:
-    """Mean, its 95 % interval and the number of tasks."""
-    scenes: dict[str, list[float]] = defaultdict(list)
-    for row in rows:
-        scenes[row['scene']].append(float(row[key]))
-    sums = np.array([[sum(values), len(values)] for values in scenes.values()])
-    drawn = np.random.default_rng(0).integers(len(sums), size=(1000, len(sums)))
-    means = sums[drawn].sum(1)
-    low, high = np.percentile(means[:, 0] / means[:, 1], (2.5, 97.5))
-    return {'mean': round(float(sums[:, 0].sum() / sums[:, 1].sum()), 4),
-            'low': round(float(low), 4), 'high': round(float(high), 4), 'n': len(rows)}
+    """Mean, its 95 % interval over scenes (None of one scene) and the number of tasks."""
+    found = aggregate([{'cluster': row['scene'], 'measures': {key: float(row[key])}}
+                       for row in rows], Measure(key, '', SHARE))
+    return {'mean': _rounded(found.value), 'low': _rounded(found.low),
+            'high': _rounded(found.high), 'n': found.n}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
 
 
 def groups_of(row: Row) -> list[str]:

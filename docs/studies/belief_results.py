@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,9 @@ from study_results import (
 )
 
 from sightplan.agent import needs_grounder
-from sightplan.metrics import belief_reliability, measures, wilson
+from sightplan.metrics import belief_reliability, measures
+from sightplan.metrics.intervals import fraction_interval
+from sightplan.metrics.measures import solved_of
 
 FULL = 'full'
 """The variant of the ablations that nothing was taken from."""
@@ -127,14 +130,21 @@ def _failing(failure: float) -> str:
 def mean_rate(cells: Sequence[Cell], **wanted: Any) -> str:
     """The mean over the models of the fraction of solved episodes; each model counts the same.
 
-    The interval is that of as many episodes as all models have, at this fraction.
+    The interval is that of all their episodes, each model's weighted alike; those of a problem
+    share their luck.
     """
-    scores = [score(lines) for model in values(cells, lambda c: c.model)
+    models = [solved_of(lines) for model in values(cells, lambda c: c.model)
               if (lines := lines_of(cells, model=model, **wanted))]
-    if not scores:
+    if not models:
         return '–'
-    rate, n = sum(s.rate for s in scores) / len(scores), sum(s.n for s in scores)
-    low, high = wilson(round(rate * n), n)
+    rate, n = (sum(numbers) / len(models) for numbers in zip(
+        *((found.successes / found.n, found.n) for found in models), strict=True))
+    sums: defaultdict[Hashable, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
+    for found in models:
+        for cluster, (part, whole) in found.clusters.items():
+            before, weight = sums[cluster], n / found.n
+            sums[cluster] = before[0] + part * weight, before[1] + whole * weight
+    low, high = fraction_interval(sums.values())
     return f'{fraction(rate)} ({fraction(low)}–{fraction(high)})'
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from study_document import rewrite
 
 from sightplan.commands.failures import rules_table
-from sightplan.metrics import Cause, wilson
+from sightplan.metrics import Cause
 from sightplan.model import InputError
 from sightplan.records import RunStore
 from sightplan.records.evidence import failure_picture
@@ -96,7 +96,7 @@ def causes_table(columns: Sequence[Column]) -> str:
             cells = []
             for column, own in zip(columns, counts, strict=True):
                 k, n = own.get(cause.value, 0), len(column.failed)
-                low, high = wilson(k, n)
+                low, high = column.fraction(cause.value).interval
                 cells.append(f'{k}: {k / n:.2f} ({low:.2f}-{high:.2f})' if k else '')
             rows.append(f'| `{cause.value}` | ' + ' | '.join(cells) + ' |')
     return '\n'.join(rows)

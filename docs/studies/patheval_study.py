@@ -35,6 +35,7 @@ from sightplan.grounding.path_wish_scores import noisy_asker, score_wishes
 from sightplan.grounding.path_wishes import WishSettings
 from sightplan.grounding.ranking import RankingBelief, rank
 from sightplan.metrics import wilson
+from sightplan.metrics.intervals import fraction_of
 from sightplan.model import InputError
 from sightplan.paths.descriptors import NAMES, WAYPOINTS, describe_all
 from sightplan.paths.drawing import TopView
@@ -134,13 +135,13 @@ def _published(name: str) -> float:
     return math.nan if row is None else row.value
 
 
-def _rate(lines: Sequence[Mapping[str, object]] | None) -> str:
+def _rate(lines: Sequence[Mapping[str, Any]] | None) -> str:
     if not lines:
         return '–'
-    measures = [line['measures'] for line in lines]
-    solved = sum(float(one['solved'] or 0.0) for one in measures)  # type: ignore[index]
-    low, high = wilson(round(solved), len(lines))
-    return f'**{_short(solved / len(lines))}** ({_short(low)}-{_short(high)})'
+    found = fraction_of([line['measures']['solved'] or 0.0 for line in lines],
+                        [line['cluster'] for line in lines])
+    low, high = found.interval
+    return f'**{_short(found.successes / found.n)}** ({_short(low)}-{_short(high)})'
 
 
 def _short(value: float) -> str:

@@ -19,8 +19,7 @@ from pathlib import Path
 from study_document import rewrite
 from study_results import Entry, commits_of, dates_of, origin_of, read_entries
 
-from sightplan.metrics import wilson
-from sightplan.metrics.measures import MEAN, Measure, aggregate
+from sightplan.metrics.measures import MEAN, Measure, aggregate, solved_of
 from sightplan.model import InputError
 from sightplan.runs import load_suite
 
@@ -108,11 +107,11 @@ def _cell(entry: Entry | None) -> str:
     """Rate, interval and step deviation of a cell."""
     if entry is None:
         return '–'
-    n, solved = len(entry.lines), sum(line['measures']['solved'] for line in entry.lines)
-    low, high = wilson(round(solved), n)
+    solved = solved_of(entry.lines)
+    n, (low, high) = solved.n, solved.interval
     count = '' if n == 300 else f', n = {n}'
     deviation = aggregate(entry.lines, _DEVIATION, resamples=0).value
-    return (f'**{solved / n:.3f}** ({low:.3f}-{high:.3f}{count}), R {deviation:.2f}'
+    return (f'**{solved.successes / n:.3f}** ({low:.3f}-{high:.3f}{count}), R {deviation:.2f}'
             .replace('0.', '.'))
 
 
@@ -120,12 +119,12 @@ def _anchors(entries: Iterable[Entry]) -> str:
     """The players that need no eyes."""
     rows = ['| player | solved | R(c1) |', '|---|---|---|']
     for entry in sorted(entries, key=lambda one: str(one.settings['method'])):
-        n = len(entry.lines)
-        solved = sum(line['measures']['solved'] for line in entry.lines)
-        low, high = wilson(round(solved), n)
+        solved = solved_of(entry.lines)
+        low, high = solved.interval
         found = aggregate(entry.lines, _DEVIATION)
-        rows.append(f'| `{entry.settings["method"]}` | {solved:.0f} of {n} ({low:.3f}-{high:.3f}) '
-                    f'| {found.value:.2f} ({found.low:.2f} to {found.high:.2f}) |')
+        rows.append(f'| `{entry.settings["method"]}` | {solved.successes} of {solved.n} '
+                    f'({low:.3f}-{high:.3f}) | {found.value:.2f} '
+                    f'({found.low:.2f} to {found.high:.2f}) |')
     return '\n'.join(rows)
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sightplan.metrics import measures, wilson
+from sightplan.metrics import measures
+from sightplan.metrics.measures import solved_of
 from sightplan.model import InputError
 from sightplan.records import RunStore
 
@@ -45,7 +46,7 @@ class Score:
     Attributes:
         n: number of episodes.
         rate: fraction of solved ones.
-        low: lower end of its 95 % interval (Wilson).
+        low: lower end of its 95 % interval; episodes of a problem share their luck.
         high: upper end.
         questions: per episode.
         actions: per episode, all that used up budget.
@@ -117,10 +118,11 @@ def origin_of(episodes: int, planned: int, runs: int, commits: Sequence[str],
 
 def score(lines: Sequence[Mapping[str, Any]]) -> Score:
     """Score episodes; there must be at least one."""
-    n, solved = len(lines), sum(bool(measures.solved(line)) for line in lines)
-    low, high = wilson(solved, n)
+    n, found = len(lines), solved_of(lines)
+    low, high = found.interval
     steps = sum(line['steps'] for line in lines)
-    return Score(n, solved / n, low, high, sum(line['questions'] for line in lines) / n, steps / n,
+    return Score(n, found.successes / n, low, high,
+                 sum(line['questions'] for line in lines) / n, steps / n,
                  sum(line['seconds'] for line in lines) / max(1, steps))
 
 

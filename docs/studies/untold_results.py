@@ -24,8 +24,9 @@ from study_results import (
 )
 
 from sightplan.agent import needs_grounder
-from sightplan.metrics import Cause, Comparison, belief_reliability, compare, measures, wilson
+from sightplan.metrics import Cause, Comparison, belief_reliability, compare, measures
 from sightplan.metrics.episodes import EPISODE_MEASURES
+from sightplan.metrics.intervals import fraction_of
 
 SPLITS = ('simple', 'medium', 'hard', 'search')
 TOLD = {'none': 'never', 'initial': 'before the first action', 'always': 'always'}
@@ -485,7 +486,8 @@ def accepted(results: Results) -> str:
         failed = [line for line in lines if not measures.solved(line)]
         below = sum(_claimed(line) and not _accepted(line) for line in failed)
         stops = Counter(line['stop'] for line in failed if not _claimed(line))
-        low, high = wilson(len(wrong), len(taken))
+        low, high = fraction_of([not measures.solved(line) for line in taken],
+                                [line['cluster'] for line in taken]).interval
         rows.append([
             name, str(len(lines)), str(len(taken)), str(len(wrong)),
             f'{fraction(len(wrong) / len(taken))} ({fraction(low)}–{fraction(high)})'

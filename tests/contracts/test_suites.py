@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from sightplan import cli
 from sightplan.agent import answerer_class, answerer_names, make_answerer
-from sightplan.metrics.measures import aggregates
+from sightplan.metrics.measures import FRACTION, MEAN, Measure, aggregates
 from sightplan.model import Action, Form, Observation, Region, Usage
 from sightplan.model.sample import Picture, SampleReply
 from sightplan.records import RunStore
@@ -213,6 +213,10 @@ def test_its_files_say_what_it_is(name: str) -> None:
         assert len(set(names)) == len(names)
         assert [measure.primary for measure in measures].count(True) == 1
         assert all(measure.about for measure in measures)
+        assert not [measure.name for measure in measures if measure.kind == MEAN
+                    and measure.about.startswith('fraction of')]  # 0 of 5 has no width then
+        assert all(measure.counts or measure.needs for measure in measures
+                   if measure.statistic is not None)  # else items without a value are counted
 
 
 @every_suite
@@ -300,6 +304,20 @@ def test_samples_are_well_formed(name: str, data: Callable[[str], Path]) -> None
             assert all(isinstance(part, str) for part in sample.blind().parts)
 
 
+def check_interval(measure: Measure, lines: Sequence[Mapping[str, Any]],
+                   found: Mapping[str, Any]) -> None:
+    """Whether values are of the measure's kind, and the interval is one of them."""
+    values = [value for line in lines
+              if (value := line['measures'].get(measure.name)) is not None]
+    if measure.kind == FRACTION:
+        assert set(values) <= {0.0, 1.0}, measure.name
+    if measure.statistic is None:
+        assert found['n'] == len(values)
+    if found['value'] is not None and (measure.kind == FRACTION or measure.counts):
+        low, high = found['interval95']
+        assert 0.0 <= low <= found['value'] <= high <= 1.0 and low < high, measure.name
+
+
 @every_samples_suite
 def test_the_oracle_gets_the_maximum(name: str, data: Callable[[str], Path], tmp_path: Path,
                                      spy: Spy) -> None:
@@ -326,6 +344,8 @@ def test_every_answerer_runs_without_the_truth(
     assert summary['items'] == len(lines) == summary['scored'] > 0 and summary['errors'] == 0
     assert (model.requests > 0) is answerer_class(method).needs_model
     assert summary['measures'][suite.primary(SAMPLES).name]['value'] is not None
+    for measure in suite.measures(SAMPLES):
+        check_interval(measure, lines, summary['measures'][measure.name])
     for line in lines:
         assert {'id', 'suite', 'kind', 'cluster', 'domain', 'split', 'method', 'model', 'seed',
                 'measures', 'cause', 'answer', 'unread', 'error', 'usage', 'seconds', 'reply',

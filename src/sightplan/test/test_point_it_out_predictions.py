@@ -11,6 +11,7 @@ import pytest
 
 from point_it_out_cases import place, predictions, write_data
 from sightplan import cli
+from sightplan.metrics import wilson
 from sightplan.model import InputError
 from sightplan.suites.point_it_out.official import read_official
 from sightplan.suites.point_it_out.predictions import score_file
@@ -61,7 +62,7 @@ def test_a_box_has_three_measures_and_points_one(score):
     assert 'iou_normalised' not in points and points['scenario'] == 'manipulation'
     assert trace['output'] == 'trace' and trace['start_error'] == 0.0 and trace['model'] == 'mine'
     assert found['measures']['iou_normalised'] == {
-        'value': 1.0, 'interval95': None, 'n': 1, 'clusters': 1}
+        'value': 1.0, 'interval95': list(wilson(1, 1)), 'n': 1, 'clusters': 1}
     assert found['measures']['on_mask']['value'] == 0.5
     assert found['outputs'] == {'box': 1, 'points': 1, 'trace': 1}
     assert set(found['by_subclass']) == {'s1/object', 's2/afd', 's3'}
@@ -161,8 +162,8 @@ def test_texts_of_replies_are_scored_as_for_every_suite(score):
     code, found, _ = score({'id': 's1s2/0', 'answer': text}, {'id': 's1s2/2', 'answer': 'no'})
     assert code == 0 and found['items'] == 2 and found['unread'] == 1
     assert found['measures']['iou_normalised']['value'] == 1.0
-    assert found['measures']['on_mask'] == {'value': 0.0, 'interval95': None, 'n': 1,
-                                            'clusters': 1}
+    assert found['measures']['on_mask'] == {'value': 0.0, 'interval95': list(wilson(0, 1)),
+                                            'n': 1, 'clusters': 1}
 
 
 def test_the_command_prints_the_output_beside_the_scores(data, tmp_path, capsys):

@@ -16,7 +16,8 @@ from sightplan.metrics.compounding import (
     error_free,
     needed,
 )
-from sightplan.metrics.intervals import Fraction, errors_apart, mean_over, sem, wilson
+from sightplan.metrics.intervals import errors_apart, fraction_of, mean_over, sem, wilson
+from sightplan.report.failures import read_columns
 from sightplan.report.results import gather
 from sightplan.report.tables import make_tables
 from sightplan.report.tables.answers import yes_probability
@@ -405,9 +406,10 @@ def test_bins_of_answers_needed():
     assert edges([5, 5, 5, 9, 9, 20], 3) == [5, 9]
     assert edges([1, 2, 3, 4], 2) == [1, 3]
     assert edges([]) == []
-    pairs = [(Needed(5, True), True), (Needed(5, False), False), (Needed(20, True), True)]
+    pairs = [(Needed(5, True), True, 'a'), (Needed(5, False), False, 'b'),
+             (Needed(20, True), True, 'a')]
     first, second = compounding(pairs, .9, [5, 9])
-    assert (first.n, first.solved, first.exact, first.mean) == (2, 1, 1, 5)
+    assert (first.success.n, first.success.successes, first.exact, first.mean) == (2, 1, 1, 5)
     assert first.independent == pytest.approx(.9 ** 5)
     assert (second.fewest, second.most, second.independent) == (20, 20, pytest.approx(.9 ** 20))
     with pytest.raises(ValueError, match='below'):
@@ -491,6 +493,27 @@ def test_error_free_episodes_are_those_under_the_same_conditions(tmp_path):
 
 
 # Failures, stops, calibration, cost
+
+
+def test_the_report_has_the_intervals_of_the_failures_and_of_no_more_trials(tmp_path):
+    """Five rounds of each problem share their luck, whoever counts them."""
+    lines = [line(number, False, cluster=f'problem {number // 5}', **asked({'on': counts(7, 10)}),
+                  failure={**line(number, False)['failure'],
+                           'cause': 'budget' if number < 15 else 'effect_misread'})
+             for number in range(30)]
+    write_run(tmp_path, lines)
+    (column,) = read_columns([tmp_path])
+    for row in rows(tmp_path, 'failures'):
+        interval = (row['fraction_low'], row['fraction_high'])
+        assert interval == column.fraction(row['cause']).interval
+        assert interval[0] < wilson(15, 30)[0] - .1 and row['fraction_n'] == 30
+    (row,) = rows(tmp_path, 'stops')
+    assert row['fraction_low'] < wilson(30, 30)[0] - .1
+    (row,) = rows(tmp_path, 'predicates')
+    assert (row['accuracy'], row['accuracy_n']) == (.7, 300)
+    assert row['accuracy_low'] <= wilson(210, 300)[0]
+    for row in rows(tmp_path, 'compounding', what='episodes'):
+        assert row['success_high'] > wilson(0, row['success_n'])[1] + .1
 
 
 def test_causes_and_stops(tmp_path):
@@ -766,9 +789,9 @@ def test_every_table_keeps_its_word(tmp_path):
 
 
 def test_fraction_without_trials_is_unknown():
-    none = Fraction(0, 0)
+    none, some = fraction_of([], []), fraction_of([0, 1, 0, 0], 'abcd')
     assert (none.rate, none.sem, none.low, none.high) == (None,) * 4
-    assert Fraction(1, 4).rate == .25 and Fraction(1, 4).low == wilson(1, 4)[0]
+    assert some.rate == .25 and some.low == wilson(1, 4)[0]
 
 
 def test_mean_and_error_over_models():

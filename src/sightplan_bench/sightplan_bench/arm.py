@@ -116,24 +116,28 @@ def describe(lines: Sequence[Mapping[str, Any]], moves: Iterable[Mapping[str, An
     Returns:
         ``planned``, ``episodes`` (that have ended), ``infrastructure`` (those of them that ended
         in an error that no motion caused) and ``counted``: ``planned`` without these; ``solved``
-        of them, ``rate`` and ``interval95`` (Wilson). What a motion ended in (stops of the gate, a
-        table that is not ready, blocks that do not stay), and what was not run, is not solved.
+        of them, ``rate`` and ``interval95`` (see ``metrics.intervals``). What a motion ended in
+        (stops of the gate, a table that is not ready, blocks that do not stay), and what was not
+        run, is not solved.
         ``unsolved`` and ``errors`` of infrastructure, by episode; ``moves``;
         ``causes`` by the robot's reports, ``outcomes`` by the truth and ``causes_by_outcome``;
         ``ms`` per move that was carried out, medians: ``perceive``, ``plan`` and ``motion`` as
         CPU and ``motion_clock`` on the arm's clock, ``all`` as CPU and ``wall``; and ``failed``:
         the moves that went wrong.
     """
-    from sightplan.metrics.intervals import wilson
+    from sightplan.metrics.intervals import fraction_of
     moves = list(moves)
     broken = [line for line in lines if _infrastructure(line)]
     counted = planned - len(broken)
-    solved = sum(bool(measures.solved(line)) for line in lines)
+    known = [line for line in lines if line not in broken]
+    missing = counted - len(known)  # each of a problem of its own
+    solved = fraction_of([*(bool(measures.solved(line)) for line in known), *[0] * missing],
+                               [*(line['cluster'] for line in known), *range(missing)])
     carried_out = [move for move in moves if 'approach' in move['seconds']]
     found: dict[str, Any] = {
         'planned': planned, 'episodes': len(lines), 'infrastructure': len(broken),
-        'counted': counted, 'solved': solved, 'rate': solved / counted if counted else None,
-        'interval95': wilson(solved, counted) if counted else None,
+        'counted': counted, 'solved': solved.successes, 'rate': solved.rate,
+        'interval95': solved.interval if counted else None,
         'errors': [f'{line["id"]}: {line["message"]}' for line in broken],
         'unsolved': [f'{line["id"]}: '
                      f'{line["stop"] if measures.scored(line) else line["message"]}'

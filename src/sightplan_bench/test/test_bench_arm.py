@@ -63,8 +63,8 @@ def test_a_move_that_ended_in_an_error_is_kept_and_of_a_repeated_episode_the_las
 
 
 def test_figures_are_of_episodes_that_count_and_of_moves_that_were_carried_out():
-    lines = [{'id': str(i), 'measures': {'solved': float(i < 3) if i < 4 else None},
-              'stop': 'plan_done',
+    lines = [{'id': str(i), 'cluster': str(i), 'stop': 'plan_done',
+              'measures': {'solved': float(i < 3) if i < 4 else None},
               'message': 'broken'} for i in range(5)]
 
     def move(cause, outcome, **seconds):
@@ -90,9 +90,9 @@ def test_figures_are_of_episodes_that_count_and_of_moves_that_were_carried_out()
 
 
 def test_what_a_motion_ended_in_and_what_was_not_run_is_not_solved():
-    lines = [{'id': str(i), 'measures': {'solved': 1.0}, 'stop': 'plan_done',
+    lines = [{'id': str(i), 'cluster': str(i), 'measures': {'solved': 1.0}, 'stop': 'plan_done',
               'message': ''} for i in range(20)]
-    lines += [{'id': name, 'measures': {'solved': None}, 'stop': 'error',
+    lines += [{'id': name, 'cluster': name, 'measures': {'solved': None}, 'stop': 'error',
                'message': message} for name, message in (
         ('gate', 'ArmStoppedError: tracking'), ('ros', 'StoppedError: the arm was stopped'),
         ('table', 'WorldError: the table is not ready'), ('model', 'BackendError: out of memory'),

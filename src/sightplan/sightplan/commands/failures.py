@@ -21,7 +21,7 @@ examples:
   sightplan failures runs/ground --episode problem_07
 
 Every failed episode has exactly one cause, by rules ("--rules" prints them); fractions are of the
-failed episodes, with 95 % Wilson intervals. Pictures come from the run directory (failures/) or,
+failed episodes, with 95 % intervals. Pictures come from the run directory (failures/) or,
 for runs on ROS, from the bags.
 """
 

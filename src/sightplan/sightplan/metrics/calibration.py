@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan.metrics.intervals import percentile_interval
 from sightplan.metrics.measures import numbered
 
 _MOST_CELLS = 2_000_000
@@ -62,9 +63,9 @@ def reliability(probabilities: Sequence[float] | NDArray[np.float64],
                 seed: int = 0) -> Reliability:
     """Compare probabilities with truths.
 
-    The interval is a percentile bootstrap over whole groups, because what belongs to one episode
-    is not independent. As resampling adds noise to every bin, it can lie above a very small
-    error.
+    The interval is a bootstrap over whole groups (``intervals.percentile_interval``), because what
+    belongs to one episode is not independent. As resampling adds noise to every bin, it can lie
+    above a very small error.
 
     Args:
         probabilities: (N,) in [0, 1].
@@ -123,7 +124,7 @@ def reliability_of_sums(sums: NDArray[np.float64], resamples: int = 1000,
             picked = np.bincount(drawn.ravel(), minlength=size * n_groups)
             errors[start:start + size] = _errors(
                 (picked.reshape(size, n_groups) @ flat).reshape(size, 3, bins))
-        low, high = (float(x) for x in np.quantile(errors, (0.025, 0.975)))
+        low, high = percentile_interval(errors, n_groups)
     edges = np.linspace(0.0, 1.0, bins + 1)
     with np.errstate(invalid='ignore'):
         rows = zip(edges[:-1], edges[1:], n, sum_p / n, sum_true / n, strict=True)

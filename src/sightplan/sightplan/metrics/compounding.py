@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sightplan.metrics import measures
+from sightplan.metrics.intervals import Fraction, fraction_of
 from sightplan.model import AskPurpose
 
 _CHECKED = (AskPurpose.PRECONDITION.value, AskPurpose.EFFECT.value)
@@ -47,8 +48,7 @@ class CompoundingBin:
         fewest: answers that one of the bin's range needs at least.
         most: likewise at most.
         mean: number of answers needed, mean of the episodes.
-        n: number of episodes.
-        solved: of these.
+        success: the solved ones of the episodes.
         exact: episodes among them whose number is exact.
         independent: the fraction that would be solved if each needed answer were right
             independently with the measured accuracy p: the mean of p^answers.
@@ -57,8 +57,7 @@ class CompoundingBin:
     fewest: float
     most: float
     mean: float
-    n: int
-    solved: int
+    success: Fraction
     exact: int
     independent: float
 
@@ -162,12 +161,12 @@ def edges(answers: Sequence[float], bins: int = 6) -> list[float]:
     return list(dict.fromkeys(cuts))
 
 
-def compounding(episodes: Sequence[tuple[Needed, bool]], accuracy: float,
+def compounding(episodes: Sequence[tuple[Needed, bool, str]], accuracy: float,
                 lower: Sequence[float]) -> list[CompoundingBin]:
     """Success by the number of answers needed.
 
     Args:
-        episodes: what each needed, and whether it was solved.
+        episodes: what each needed, whether it was solved, and its line's cluster.
         accuracy: fraction of right answers, for the curve of independent errors.
         lower: lower edges of the bins, ascending, see ``edges``.
 
@@ -177,17 +176,18 @@ def compounding(episodes: Sequence[tuple[Needed, bool]], accuracy: float,
     Raises:
         ValueError: an episode needs less than the lowest edge.
     """
-    members: defaultdict[int, list[tuple[Needed, bool]]] = defaultdict(list)
-    for need, solved in episodes:
+    members: defaultdict[int, list[tuple[Needed, bool, str]]] = defaultdict(list)
+    for need, solved, cluster in episodes:
         index = bisect.bisect_right(lower, need.answers) - 1
         if index < 0:
             raise ValueError(f'{need.answers} answers lie below the first bin')
-        members[index].append((need, solved))
+        members[index].append((need, solved, cluster))
     found = []
     for _, inside in sorted(members.items()):
-        answers = [need.answers for need, _ in inside]
+        answers = [need.answers for need, *_ in inside]
         found.append(CompoundingBin(
-            min(answers), max(answers), sum(answers) / len(answers), len(inside),
-            sum(solved for _, solved in inside), sum(need.exact for need, _ in inside),
+            min(answers), max(answers), sum(answers) / len(answers),
+            fraction_of([solved for _, solved, _ in inside], [cluster for *_, cluster in inside]),
+            sum(need.exact for need, *_ in inside),
             sum(accuracy ** value for value in answers) / len(answers)))
     return found

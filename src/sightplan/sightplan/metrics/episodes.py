@@ -31,7 +31,8 @@ EPISODE_MEASURES = (
     Measure('questions', 'questions asked', MEAN, None),
     Measure('predicate_accuracy', 'fraction of right answers among the readable ones to '
             'questions of state enumerations', STATISTIC,
-            statistic=ratio_of('answers_right', 'answers_read')),
+            statistic=ratio_of('answers_right', 'answers_read'),
+            counts=('answers_right', 'answers_read')),
     Measure('optimality', 'actions carried out over those of the shortest plan, solved episodes',
             MEAN, False),
 )

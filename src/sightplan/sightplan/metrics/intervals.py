@@ -1,24 +1,36 @@
-"""Intervals and standard errors of fractions."""
+"""Intervals and standard errors: the one place that computes them.
+
+A *fraction* has ``fraction_interval`` of its counts by cluster; a mean of other values, and any
+statistic that is resampled over clusters, ``percentile_interval``.
+"""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 Z95 = 1.959963984540054
 """Two-sided 95 % quantile of the standard normal distribution."""
+_ALIKE = 1.0 / (1.0 + np.exp(-np.arange(-16.0, 8.1, 0.5)))
+"""Intra-class correlations that are weighed, from 1e-7 to .9997."""
 
 
 def wilson(successes: float, n: float, z: float = Z95) -> tuple[float, float]:
     """Wilson score interval of a fraction (Wilson 1927, without continuity correction).
 
-    Unlike the normal approximation it stays in [0, 1] and is not empty at 0 of n or n of n.
+    Unlike the normal approximation it stays in [0, 1] and is not empty at 0 of n or n of n. It
+    takes trials for independent; where several share a problem or a picture, ask
+    ``fraction_interval``.
 
     Args:
         successes: in 0..n.
-        n: number of trials; with none, nothing is known and the interval is [0, 1]. Both need not
-            be whole, see ``effective_n``.
+        n: number of trials; with none, nothing is known and the interval is [0, 1].
         z: normal quantile, 1.96 for 95 %.
 
     Raises:
@@ -37,53 +49,113 @@ def wilson(successes: float, n: float, z: float = Z95) -> tuple[float, float]:
     return low, high
 
 
-def effective_n(values: Sequence[float], clusters: Sequence[Hashable]) -> float:
-    """How many independent trials tell as much as trials that share their luck in clusters.
-
-    The number of trials over the design effect (Kish 1965, 8.2: the variance of a ratio of sums
-    over clusters against that of independent trials), times what the t-distribution makes of few
-    clusters (Korn and Graubard 1998). The effect is that of the clusters and of one more of mean
-    size that came out the other way: where all trials agree nothing else would tell what they
-    share. At most the number of trials, and all of them where there is one cluster only: then the
-    interval is about that one.
+def fraction_interval(counts: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """The 95 % interval of a fraction whose trials share their luck in clusters.
 
     Args:
-        values: 0 or 1 of each trial.
-        clusters: of each trial, for example its problem.
+        counts: successes and trials of each cluster, for example of each problem or picture.
+
+    Returns:
+        the ends, see ``clustered_intervals``; Wilson's, where each trial is a cluster of its own,
+        or all are one cluster: then it is about that one. Without a trial [0, 1].
+
+    Raises:
+        ValueError: successes of a cluster are not in 0..trials.
     """
-    n, sums = len(values), dict[Hashable, list[float]]()
-    for value, cluster in zip(values, clusters, strict=True):
-        both = sums.setdefault(cluster, [0.0, 0.0])
-        both[0] += value
-        both[1] += 1.0
-    count = len(sums)
-    if count in (n, 1):
-        return float(n)
-    mean = n / count
-    effect = max(_design_effect([*sums.values(), [total, mean]]) for total in (0.0, mean))
-    most = sum(size * size for _, size in sums.values()) / n  # as of trials that are all alike
-    few = (_t95(n - 1) / _t95(count - 1)) ** 2
-    return min(float(n), n / min(most, max(1.0, effect)) * few)
+    return _fraction_interval(tuple(sorted(pair for pair in counts if pair[1])))
 
 
-def _design_effect(clusters: Sequence[Sequence[float]]) -> float:
-    """Of clusters with their totals and sizes, of which not all trials agree."""
-    n, count = sum(size for _, size in clusters), len(clusters)
-    fraction = sum(total for total, _ in clusters) / n
-    if fraction in (0.0, 1.0):
-        return 0.0
-    squares = sum((total - fraction * size) ** 2 for total, size in clusters)
-    return squares * count / (count - 1) / n / (fraction * (1.0 - fraction))
+@functools.lru_cache(maxsize=4096)
+def _fraction_interval(counts: tuple[tuple[float, float], ...]) -> tuple[float, float]:
+    successes, trials = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
+    if any(not 0 <= part <= whole for part, whole in counts):
+        raise ValueError('a cluster has more successes than trials, or fewer than none')
+    if len(counts) in (0, 1, trials):
+        return wilson(successes, trials)
+    times = Counter(counts)
+    parts, wholes = np.array(list(times), np.float64).T
+    low, high = clustered_intervals(parts[None], wholes, list(times.values()))[0]
+    return float(low), float(high)
 
 
-def _t95(freedom: int) -> float:
-    """Two-sided 95 % quantile of the t-distribution, by its expansion (Fisher and Cornish 1960).
+def clustered_intervals(successes: ArrayLike, trials: ArrayLike, times: ArrayLike = 1,
+                        ) -> NDArray[np.float64]:
+    """95 % intervals of fractions whose trials share their luck in clusters.
 
-    It is a fourth too small with 1 degree of freedom, 3 % with 2, and less with more.
+    Wilson's interval for a design effect of 1 + (d - 1) r, where d is the mean size of a cluster
+    by trials and r the intra-class correlation (Kish 1965, 8.2), averaged over what the counts
+    leave open of r: by the beta-binomial likelihood at the observed fraction (Williams 1975), its
+    width over the fraction by Laplace's method, and a Beta(1/4, 1/4) prior, which says that trials
+    of a cluster are as likely to be nearly independent as nearly all alike. The correlated part
+    has Bessel's factor m / (m - 1) of m clusters. Not empty at 0 of n and n of n.
+
+    Simulated (p .5, .9, .99; r 0, .05, .3, 1; beta-distributed rates of clusters): with 25
+    clusters or more, equal or not, it holds the truth in .93 to .98 of cases, except r = 0 with
+    very unequal ones (.99). With 5 clusters, or where one has most of the trials, it holds it in
+    .91 to .99 and .88 to 1.00: nothing tells r there, and at p = .99 no interval of so few counts
+    has the nominal coverage.
+
+    Args:
+        successes: (R, m) counts of R cases.
+        trials: (m,) of each cluster, at least 1.
+        times: (m,) how many clusters have these counts.
+
+    Returns:
+        (R, 2) lower and upper ends.
     """
-    z, nu = Z95, float(freedom)
-    return (z + (z**3 + z) / (4 * nu) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * nu**2)
-            + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * nu**3))
+    from scipy.special import gammaln, ndtr  # slow to import
+    part, size, times = (np.asarray(value, np.float64) for value in (successes, trials, times))
+    times = np.broadcast_to(times, size.shape)
+    clusters, n = float(times.sum()), float(times @ size)
+    found = part @ times
+    rate = found / n
+    # Two shapes of the beta distribution for each case and r, (R, 1, r); counts are (R, m, 1).
+    shapes = (1.0 - _ALIKE) / _ALIKE
+    won = ((found + 0.5) / (n + 1.0))[:, None, None] * shapes
+    lost = ((n - found + 0.5) / (n + 1.0))[:, None, None] * shapes
+    right, whole = part[:, :, None], size[:, None]
+    each = (gammaln(right + won) - gammaln(won) + gammaln(whole - right + lost) - gammaln(lost)
+            - gammaln(whole + shapes) + gammaln(shapes))
+    excess = float(times @ size**2) / n - 1.0
+    likely = (np.einsum('rmg,m->rg', each, times)
+              + 0.5 * np.log1p(excess * _ALIKE) + 0.25 * np.log(_ALIKE * (1.0 - _ALIKE)))
+    weights = np.exp(likely - likely.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    spread = np.sqrt((1.0 + excess * _ALIKE * clusters / (clusters - 1.0)) / n)
+    ends = []
+    for tail in (0.975, 0.025):
+        below, above = np.full(len(rate), -40.0), np.full(len(rate), 40.0)  # log odds
+        for _ in range(60):
+            middle = 0.5 * (below + above)
+            p = 1.0 / (1.0 + np.exp(-middle))
+            far = ((rate - p) * 2.0 * np.cosh(0.5 * middle))[:, None] / spread
+            higher = (weights * ndtr(far)).sum(axis=1) > tail
+            below, above = np.where(higher, middle, below), np.where(higher, above, middle)
+        ends.append(1.0 / (1.0 + np.exp(-0.5 * (below + above))))
+    return np.stack([np.where(found == 0.0, 0.0, ends[0]), np.where(found == n, 1.0, ends[1])], 1)
+
+
+def percentile_interval(found: ArrayLike, clusters: int) -> tuple[float, float]:
+    """The 95 % interval of resampled values of a statistic.
+
+    Percentiles that are further out the fewer clusters there are, as those of the t-distribution
+    are (expanded percentile method: Hesterberg 2015, section 5.3): plain ones are too narrow by
+    sqrt((m - 1) / m) and by what a normal quantile is below that of t. Simulated on normal values,
+    it holds the mean in .91 (5 very unequal clusters) to .95 of cases; plain ones in .79 to .94.
+
+    Args:
+        found: (R,) of each resample of clusters; NaN where it is undefined, which is left out.
+        clusters: number of clusters, at least 2.
+
+    Raises:
+        ValueError: there are fewer than two clusters.
+    """
+    from scipy.special import ndtr, stdtrit  # slow to import
+    if clusters < 2:
+        raise ValueError(f'{clusters} clusters; an interval needs 2 or more')
+    tail = float(ndtr(-math.sqrt(clusters / (clusters - 1)) * stdtrit(clusters - 1, 0.975)))
+    low, high = np.nanquantile(np.asarray(found, np.float64), (tail, 1.0 - tail))
+    return float(low), float(high)
 
 
 def sem(fraction: float, n: int) -> float:
@@ -101,11 +173,18 @@ def mean_sem(sems: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Fraction:
-    """``successes`` of ``n`` trials, with the uncertainty; all is None without a trial."""
+    """``successes`` of ``n`` trials, with the uncertainty; all is None without a trial.
+
+    Attributes:
+        successes: in 0..n.
+        n: number of trials.
+        clusters: cluster, such as a problem, to successes and trials; see ``fraction_of`` and
+            ``fraction_of_counts``.
+    """
 
     successes: int
     n: int
-    effective: float | None = None  # trials, if they share their luck: see ``effective_n``
+    clusters: Mapping[Hashable, tuple[int, int]] = field(repr=False, hash=False)
 
     @property
     def rate(self) -> float | None:
@@ -119,7 +198,7 @@ class Fraction:
 
     @property
     def low(self) -> float | None:
-        """Lower end of its 95 % Wilson interval."""
+        """Lower end of its 95 % interval."""
         return self.interval[0] if self.n else None
 
     @property
@@ -129,11 +208,35 @@ class Fraction:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % Wilson interval; [0, 1] without a trial."""
-        if not self.n:
-            return wilson(0, 0)
-        n = self.n if self.effective is None else self.effective
-        return wilson(n if self.successes == self.n else min(n, self.successes * n / self.n), n)
+        """The 95 % interval, see ``fraction_interval``; [0, 1] without a trial."""
+        return fraction_interval(self.clusters.values())
+
+
+def fraction_of(values: Iterable[float], clusters: Iterable[Hashable]) -> Fraction:
+    """A fraction of trials.
+
+    Args:
+        values: 0 or 1 of each trial.
+        clusters: of each trial: what it shares its luck with, for example its problem.
+    """
+    return fraction_of_counts((cluster, bool(value), 1)
+                              for value, cluster in zip(values, clusters, strict=True))
+
+
+def fraction_of_counts(counts: Iterable[tuple[Hashable, int, int]]) -> Fraction:
+    """A fraction of counted trials: cluster, successes and trials of each count."""
+    sums: dict[Hashable, tuple[int, int]] = {}
+    for cluster, part, whole in counts:
+        before = sums.get(cluster, (0, 0))
+        sums[cluster] = before[0] + int(part), before[1] + int(whole)
+    return Fraction(sum(part for part, _ in sums.values()),
+                    sum(whole for _, whole in sums.values()), sums)
+
+
+def pooled(fractions: Iterable[Fraction]) -> Fraction:
+    """All trials of several fractions; clusters of one name are one."""
+    return fraction_of_counts((cluster, *counts) for fraction in fractions
+                              for cluster, counts in fraction.clusters.items())
 
 
 def mean_over(values: Sequence[float]) -> tuple[float | None, float | None]:

@@ -3,10 +3,14 @@
 A line of results holds ``measures``: name to a number, or None where the item was not scored in
 it. A ``Measure`` says how the numbers of many lines become one with a 95 % interval:
 
-* a *fraction* of items (every value is 0 or 1): Wilson score interval;
-* a *mean*: percentile bootstrap over clusters (items that share their luck, such as a picture);
+* a *fraction* of items (every value is 0 or 1): ``intervals.fraction_interval`` over clusters
+  (items that share their luck, such as a picture);
+* a *share* of each item (values from 0 to 1), of which the mean is taken: likewise where every
+  value is 0 or 1, else as a mean;
+* a *mean*: ``intervals.percentile_interval`` of a bootstrap over clusters;
 * a *statistic* that is no mean of items (balanced accuracy, calibration error): computed by the
-  suite from columns of measures and the weights of items, with the same bootstrap.
+  suite from columns of measures and the weights of items, with the same bootstrap; one that is a
+  ratio of ``counts`` has the interval of a fraction.
 """
 
 from __future__ import annotations
@@ -18,9 +22,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.metrics.intervals import Fraction, effective_n
+from sightplan.metrics.intervals import (
+    Fraction,
+    fraction_of,
+    fraction_of_counts,
+    percentile_interval,
+)
 
-FRACTION, MEAN, STATISTIC = 'fraction', 'mean', 'statistic'
+FRACTION, SHARE, MEAN, STATISTIC = 'fraction', 'share', 'mean', 'statistic'
 RESAMPLES = 1000
 SEED = 0
 
@@ -42,13 +51,17 @@ class Measure:
     Attributes:
         name: as in the lines' ``measures`` (statistics: a name of their own).
         about: one line for people, with unit.
-        kind: ``fraction``, ``mean`` or ``statistic``.
+        kind: ``fraction``, ``share``, ``mean`` or ``statistic``.
         higher_is_better: None if neither is better (a count of questions).
         statistic: of a statistic: see ``Statistic``.
         primary: whether it is what a suite is compared by; exactly one measure of a suite is.
         bounded_by: name of another measure of the suite, which is bad where an answer that says
             everything, or always the same, gets a good value of this one; read both together. ''
             where no such answer does.
+        counts: of a statistic that is a fraction of what items count: the columns of its
+            successes and of its trials.
+        needs: of a statistic: columns of which an item has a value in at least one, to be counted
+            among those that it is about; (): that of the trials of ``counts``, or any.
     """
 
     name: str
@@ -58,6 +71,18 @@ class Measure:
     statistic: Statistic | None = None
     primary: bool = False
     bounded_by: str = ''
+    counts: tuple[str, str] | None = None
+    needs: tuple[str, ...] = ()
+
+    def has_value(self, line: Mapping[str, Any]) -> bool:
+        """Whether a line says something about it."""
+        if self.statistic is None:
+            return line['measures'].get(self.name) is not None
+        if self.counts is not None:
+            return bool(line['measures'].get(self.counts[1]))
+        if self.needs:
+            return any(line['measures'].get(name) is not None for name in self.needs)
+        return scored(line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +125,7 @@ def solved_of(lines: Iterable[Mapping[str, Any]]) -> Fraction:
     """Solved items of the scored ones; its interval heeds that those of one cluster are alike."""
     known = [line for line in lines if scored(line)]
     values = [float(bool(solved(line))) for line in known]
-    return Fraction(round(sum(values)), len(known),
-                    effective_n(values, [line['cluster'] for line in known]))
+    return fraction_of(values, [line['cluster'] for line in known])
 
 
 def columns(lines: Iterable[Mapping[str, Any]], names: Iterable[str]) -> dict[
@@ -130,21 +154,17 @@ def aggregate(lines: Sequence[Mapping[str, Any]], measure: Measure,
     Args:
         lines: with ``measures`` and ``cluster``.
         measure: what to aggregate.
-        resamples: of the bootstrap over clusters (Efron and Tibshirani 1993, percentile method).
+        resamples: of the bootstrap over clusters.
         seed: of the bootstrap.
     """
-    if measure.statistic is not None:
-        names = {name for line in lines for name in line['measures']}
-        values = columns(lines, sorted(names))
-        known = np.array([scored(line) for line in lines], bool)
-    else:
-        values = columns(lines, (measure.name,))
-        known = ~np.isnan(values[measure.name])
-    values = {name: column[known] for name, column in values.items()}
-    clusters = [line['cluster'] for line, there in zip(lines, known, strict=True) if there]
+    held = [line for line in lines if measure.has_value(line)]
+    clusters = [line['cluster'] for line in held]
     n, distinct = len(clusters), len(set(clusters))
     if not n:
         return Aggregate(None, None, None, 0, 0)
+    names = ((measure.name,) if measure.statistic is None else
+             sorted({name for line in held for name in line['measures']}))
+    values = columns(held, names)
     statistic = measure.statistic or mean_of(measure.name)
     try:
         value = float(statistic(_Columns(values), np.ones((1, n)))[0])
@@ -152,15 +172,27 @@ def aggregate(lines: Sequence[Mapping[str, Any]], measure: Measure,
         value = float('nan')
     if np.isnan(value):
         return Aggregate(None, None, None, n, distinct)
-    if measure.kind == FRACTION:
-        found = Fraction(round(value * n), n, None if measure.statistic is not None else
-                         effective_n(values[measure.name].tolist(), clusters))
-        return Aggregate(value, *found.interval, n, distinct)
+    counted = _counted(measure, values, clusters)
+    if counted is not None:
+        return Aggregate(value, *counted.interval, n, distinct)
     if distinct < 2 or not resamples:
         return Aggregate(value, None, None, n, distinct)
     drawn = np.random.default_rng(seed).integers(distinct, size=(resamples, distinct))
-    return Aggregate(value, *_percentiles(_resampled(values, clusters, drawn, statistic)), n,
-                     distinct)
+    found = _resampled(values, clusters, drawn, statistic)
+    if np.isnan(found).all():
+        return Aggregate(value, None, None, n, distinct)
+    return Aggregate(value, *percentile_interval(found, distinct), n, distinct)
+
+
+def _counted(measure: Measure, values: Columns, clusters: Sequence[Hashable]) -> Fraction | None:
+    """Successes and trials of what is a fraction of counts; None for what is not."""
+    if measure.counts is not None:
+        part, whole = (np.nan_to_num(values[name]) for name in measure.counts)
+        return fraction_of_counts(zip(clusters, part, whole, strict=True))
+    if measure.kind == FRACTION or (
+            measure.kind == SHARE and np.isin(values[measure.name], (0.0, 1.0)).all()):
+        return fraction_of(values[measure.name], clusters)
+    return None
 
 
 def aggregates(lines: Sequence[Mapping[str, Any]], measures: Iterable[Measure],
@@ -223,14 +255,6 @@ def _times_drawn(drawn: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """(R, count) how often each resample consists of each of ``count`` clusters."""
     rows = count * np.arange(len(drawn))[:, None]
     return np.bincount((drawn + rows).ravel(), minlength=count * len(drawn)).reshape(-1, count)
-
-
-def _percentiles(found: Floats) -> tuple[float | None, float | None]:
-    """The 95 % interval; undefined resamples are left out."""
-    if np.isnan(found).all():
-        return None, None
-    low, high = np.nanpercentile(found, [2.5, 97.5])
-    return float(low), float(high)
 
 
 def _number(value: float | None) -> float:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sightplan.metrics.intervals import percentile_interval
 from sightplan.metrics.measures import (
     FRACTION,
     MEAN,
@@ -19,7 +20,6 @@ from sightplan.metrics.measures import (
     Statistic,
     aggregate,
     numbered,
-    scored,
 )
 
 K = TypeVar('K', bound=Hashable)
@@ -136,11 +136,11 @@ def sign_flip_exact(sums: Sequence[int]) -> float:
 def paired_bootstrap(first: ArrayLike, second: ArrayLike,
                      groups: Sequence[Hashable] | NDArray[Any] | None = None,
                      resamples: int = 2000, seed: int = 0) -> PairedDifference:
-    """Mean difference of paired values, with a percentile bootstrap interval over groups.
+    """Mean difference of paired values, with a bootstrap interval over groups.
 
     Whole groups are drawn with replacement (Davison and Hinkley 1997, section 3.8), because
     what belongs to one problem is not independent; a resample's difference is that of all its
-    pairs. With few groups (say under ten) the interval is too narrow.
+    pairs. The interval is ``intervals.percentile_interval``, which heeds how few groups there are.
 
     Args:
         first: (N,) values of the first method.
@@ -170,8 +170,7 @@ def paired_bootstrap(first: ArrayLike, second: ArrayLike,
     if not resamples or count == 1:
         return PairedDifference(difference, difference, difference, len(a), count)
     drawn = _resampled(sums, counts, resamples, seed)
-    low, high = (float(x) for x in np.quantile(drawn, (0.025, 0.975)))
-    return PairedDifference(difference, low, high, len(a), count)
+    return PairedDifference(difference, *percentile_interval(drawn, count), len(a), count)
 
 
 def _resampled(sums: NDArray[np.float64], counts: NDArray[np.float64], resamples: int,
@@ -200,10 +199,8 @@ def compare(first: Mapping[K, Mapping[str, Any]], second: Mapping[K, Mapping[str
     Returns:
         the comparison, None without a common item that both have scored.
     """
-    known = scored if measure.statistic is not None else (
-        lambda line: line['measures'].get(measure.name) is not None)
     pairs = [(first[key], second[key]) for key in first
-             if key in second and known(first[key]) and known(second[key])]
+             if key in second and all(map(measure.has_value, (first[key], second[key])))]
     if not pairs:
         return None
     sides = [[pair[side] for pair in pairs] for side in (0, 1)]

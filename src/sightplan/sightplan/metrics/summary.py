@@ -37,7 +37,7 @@ def summarise_episodes(lines: _Lines) -> dict[str, Any]:
 
         * ``episodes`` (all), ``scored``, ``solved``, ``errors``, ``cancelled``, and where there
           was no truth ``without_truth``;
-        * ``success_rate`` (None without a scored episode), ``interval95`` (Wilson), ``sem``;
+        * ``success_rate`` (None without a scored episode), ``interval95``, ``sem``;
         * ``predicate_accuracy``: by the paper's rule over enumeration questions: ``overall``
           (micro), ``macro``, ``sem``, ``per_predicate``; unreadable and unknown answers are
           left out here, and counted as wrong in ``overall_unparsed_wrong``; ``all_questions`` is

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.metrics.agreement import cohens_kappa
-from sightplan.metrics.intervals import Fraction, effective_n
+from sightplan.metrics.intervals import fraction_of
 from sightplan.metrics.paired import holm, mcnemar_exact, paired_bootstrap
 from sightplan.model import Verdict
 
@@ -20,7 +20,7 @@ OVERALL = 'all'
 """Name of the row about all predicates."""
 
 NOTE = ("An answer that is unreadable or unknown counts as wrong. Intervals of accuracies are "
-        "Wilson's (95 %), by as many independent answers as those of whole episodes are worth. "
+        "95 %, for answers of which those of an episode share their luck. "
         "McNemar's exact test takes questions for independent, which those of one episode are "
         'not: read the interval of the difference beside it, a bootstrap over whole episodes. '
         'The p-values of predicates are given as they are, and adjusted by Holm for their number.')
@@ -53,7 +53,7 @@ def answers_of(verdicts: Sequence[Verdict], truths: Sequence[bool],
 
     Returns:
         plain JSON data: ``n``, ``right``, ``accuracy``, ``interval95`` (answers of a group may
-        share their luck: see ``metrics.intervals.effective_n``), ``true_positive_rate``
+        share their luck: see ``metrics.intervals``), ``true_positive_rate``
         ("yes" among true atoms), ``false_positive_rate`` ("yes" among false ones),
         ``balanced_accuracy`` (mean of the fractions of right answers about true and about false
         atoms), ``unparsed``, ``unknown``; None where there is nothing to divide by.
@@ -159,10 +159,9 @@ def _row(pairs: Sequence[Pair], resamples: int, seed: int) -> dict[str, Any]:
     return row
 
 
-def _interval95(values: Iterable[Any], groups: Sequence[str] | None) -> list[float]:
-    held = [float(value) for value in values]
-    n = None if groups is None or not held else effective_n(held, groups)
-    return list(Fraction(round(sum(held)), len(held), n).interval)
+def _interval95(values: Sequence[Any] | NDArray[np.bool_], groups: Sequence[str] | None,
+                ) -> list[float]:
+    return list(fraction_of(values, range(len(values)) if groups is None else groups).interval)
 
 
 def is_right(verdict: Verdict, truth: bool) -> bool:

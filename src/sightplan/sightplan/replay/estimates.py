@@ -28,7 +28,7 @@ from sightplan.domains import Domain, InstantiatedModel
 from sightplan.grounding.estimator import FAINT, Evidence
 from sightplan.grounding.observation_model import ObservationModel
 from sightplan.metrics.calibration import reliability
-from sightplan.metrics.intervals import Fraction, effective_n
+from sightplan.metrics.intervals import fraction_of
 from sightplan.metrics.paired import paired_bootstrap
 from sightplan.model import (
     Action,
@@ -56,8 +56,8 @@ NOTE = ('Compared after each batch of answers, over the atoms that can matter: t
         'conditions of actions and of the goal (others that may be asked about are left out). An '
         'exact state has every one of them right. Brier score, log loss [nats] and expected '
         'calibration error (ECE) are those of the probabilities; an estimator that has none for '
-        'an atom counts as almost sure. Intervals are bootstraps over whole episodes, that of '
-        "exact states is Wilson's with as many moments as they are worth.")
+        'an atom counts as almost sure. Intervals heed that atoms and moments of an episode share '
+        'their luck.')
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,9 +292,9 @@ def estimate(sources: Iterable[Source], estimators: Sequence[Estimating],
         plain JSON data: ``episodes``, ``moments`` (batches of answers), ``estimators``: name to
         ``atoms`` (compared with a known truth), ``left_out`` (number of the atoms that may be
         asked about, but cannot matter; at all moments, as ``atoms``), ``accuracy``,
-        ``interval95`` (a bootstrap over episodes), ``exact_states`` (fraction of the
+        ``interval95`` (atoms of an episode share their luck), ``exact_states`` (fraction of the
         moments with every atom right; None where the truth of some is not known),
-        ``exact_interval95`` (see ``effective_n``), ``brier``, ``log_loss``, ``ece``,
+        ``exact_interval95``, ``brier``, ``log_loss``, ``ece``,
         ``ece_interval95``, ``predicates`` (name to atoms and accuracy), ``gain`` (difference of
         the accuracy to that of RAW: see ``paired_bootstrap``), ``agreement`` with RAW (fraction of
         the atoms, whether true or not). Scores are None without any truth.
@@ -385,19 +385,19 @@ def _scores(own: _Tally, base: _Tally, resamples: int, seed: int) -> dict[str, A
                'agreement': own.same / own.compared if own.compared else None}
     if own.exact:
         episodes, moments = zip(*own.exact, strict=True)
-        exact = Fraction(sum(moments), len(moments), effective_n(moments, episodes))
+        exact = fraction_of(moments, episodes)
         scores |= {'exact_states': exact.rate, 'exact_interval95': list(exact.interval)}
     if not own.atoms:
         return scores
     names, groups, *columns = map(np.array, zip(*own.atoms, strict=True))
     right, p, truths = (column.astype(np.float64) for column in columns)
     raw = np.array([atom.right for atom in base.atoms], np.float64)
-    whole, gain = (paired_bootstrap(right, other, groups, resamples, seed)
-                   for other in (np.zeros(len(right)), raw))
+    whole = fraction_of(right, groups.tolist())
+    gain = paired_bootstrap(right, raw, groups, resamples, seed)
     calibration = reliability(p, truths.astype(np.bool_), groups=groups, seed=seed,
                               resamples=min(resamples, 1000))
     scores |= {
-        'accuracy': float(right.mean()), 'interval95': [whole.low, whole.high],
+        'accuracy': float(right.mean()), 'interval95': list(whole.interval),
         'brier': float(np.mean((p - truths) ** 2)),
         'log_loss': float(-np.mean(np.where(truths > 0.0, np.log(p), np.log1p(-p)))),
         'ece': calibration.ece, 'ece_interval95': [calibration.low, calibration.high],

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.metrics import Cause, measures
-from sightplan.metrics.intervals import Fraction, effective_n
+from sightplan.metrics.intervals import Fraction, fraction_of
 from sightplan.model import InputError
 from sightplan.records import RunStore
 from sightplan.report.grouping import grouped
@@ -62,9 +62,8 @@ class Column:
 
     def fraction(self, cause: str) -> Fraction:
         """The part of failed episodes with a cause; those of a problem share their luck."""
-        values = [float(episode.failure['cause'] == cause) for episode in self.failed]
-        return Fraction(round(sum(values)), len(values), effective_n(
-            values, [episode.line['cluster'] for episode in self.failed]) if values else None)
+        return fraction_of([episode.failure['cause'] == cause for episode in self.failed],
+                           [episode.line['cluster'] for episode in self.failed])
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON data, with fractions of the failed episodes and their 95 % intervals."""

@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from sightplan.metrics import RULES, measures, wilson
+from sightplan.metrics import RULES, measures
 from sightplan.metrics.calibration import Bin, Reliability
+from sightplan.metrics.intervals import pooled
 from sightplan.report import plots
 from sightplan.report.grouping import grouped
 from sightplan.report.html import words
 from sightplan.report.labels import KEYS, PRIVILEGED, labels
 from sightplan.report.results import Results
 from sightplan.report.tables import Table
+from sightplan.report.tables.answers import compounding_rows
 from sightplan.report.tables.common import ALL, group_cells
 from sightplan.report.tables.model import group_columns
 
@@ -51,7 +53,8 @@ def figures(results: Results, tables: Iterable[Table]) -> Iterator[tuple[str, Fi
     rows = {table.name: table.rows for table in tables}
     for section, made in (
             ('success', _success(results, rows.get('figure5', ()), rows.get('models', ()))),
-            ('compounding', _compounding(rows.get('compounding', ()))),
+            ('compounding', _compounding(tuple(compounding_rows(results))
+                                         if 'compounding' in rows else ())),
             ('failures', _failures(results)),
             ('calibration', _calibration(rows.get('calibration', ()),
                                          rows.get('calibration_error', ()))),
@@ -119,7 +122,7 @@ def _success(results: Results, means: Sequence[_Row], models: Sequence[_Row]) ->
             yield Figure(
                 plots.dots(f'{key}-{_id(domain)}', points, f'Success in {domain} by {what}',
                            'fraction of episodes that are solved', order=results.splits),
-                f'{domain}: fraction of solved episodes by {what}, with 95 % Wilson '
+                f'{domain}: fraction of solved episodes by {what}, with 95 % '
                 f'intervals of the episodes{hollow}; n = {_range(p.n for p in points)} for each '
                 f'point.{some}')
 
@@ -166,7 +169,7 @@ def _compounding(rows: Sequence[_Row]) -> Iterator[Figure]:
                          'answers that an episode needs', 'fraction of episodes solved',
                          theory='if errors were independent'),
             f'{domain}: fraction of solved episodes, by the number of answers they need, with '
-            '95 % Wilson intervals; some rows of the table are one point here. Models are drawn a '
+            '95 % intervals; some rows of the table are one point here. Models are drawn a '
             'little beside each other. Thin lines: accuracy of a single answer, '
             'which the table has, to the power of the answers needed.')
 
@@ -174,15 +177,16 @@ def _compounding(rows: Sequence[_Row]) -> Iterator[Figure]:
 def _joined(rows: Sequence[_Row]) -> Iterator[tuple[float, float, float, float, int]]:
     """Neighbouring rows put together until few are left: answers, fraction, low, high, n."""
     total = left = sum(row['success_n'] for row in rows)
-    answers, solved, n = 0.0, 0, 0
+    joined: list[_Row] = []
     for row in rows:
-        answers += row['answers'] * row['success_n']
-        solved += row['solved']
-        n += row['success_n']
+        joined.append(row)
         left -= row['success_n']
+        n = sum(one['success_n'] for one in joined)
         if not left or (n >= total / _MOST_BINS <= 2 * left):
-            yield (answers / n, solved / n, *wilson(solved, n), n)
-            answers, solved, n = 0.0, 0, 0
+            found = pooled(one['rate'] for one in joined)
+            yield (sum(one['answers'] * one['success_n'] for one in joined) / n,
+                   found.successes / n, *found.interval, n)
+            joined = []
 
 
 def _paired(rows: Sequence[_Row]) -> Iterator[Figure]:

@@ -75,7 +75,7 @@ def summarise(lines: Sequence[Mapping[str, Any]], suite: Suite | None,
         ``reasons`` (of ``errors`` and of ``unread``: the most frequent ones, each with its count),
         ``replies`` (how many a model gave in scored lines, and how many were ``read``),
         ``measures`` (name to ``value``, ``interval95``, ``n``, ``clusters``), ``usage``,
-        ``seconds``; ``episodes``, ``solved``, ``success_rate``, ``interval95`` (Wilson), ``sem``,
+        ``seconds``; ``episodes``, ``solved``, ``success_rate``, ``interval95``, ``sem``,
         ``predicate_accuracy`` and ``questions``, null where a suite has no such thing; of episodes
         all of ``metrics.summary.summarise_episodes``; and what the suite's ``scoring.summarise``
         adds.

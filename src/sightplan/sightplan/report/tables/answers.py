@@ -16,7 +16,7 @@ from sightplan.metrics.compounding import (
     error_free,
     needed,
 )
-from sightplan.metrics.intervals import Fraction
+from sightplan.metrics.intervals import fraction_of_counts
 from sightplan.report.conditions import of_models
 from sightplan.report.grouping import grouped
 from sightplan.report.results import Group, Line, Results
@@ -24,17 +24,22 @@ from sightplan.report.tables.common import fraction_cells, group_cells
 from sightplan.report.tables.model import Table, make
 
 _BINS = 20
-_Needs = Sequence[tuple[Needed, bool]]
-"""What episodes needed, and whether each was solved."""
+_Needs = Sequence[tuple[Needed, bool, str]]
+"""What episodes needed, whether each was solved, and its cluster."""
 
 
 def compounding_table(results: Results) -> Table:
     """Success over the number of answers an episode needs (the paper's figure 16)."""
+    return make('compounding', compounding_rows(results))
+
+
+def compounding_rows(results: Results) -> Iterator[dict[str, Any]]:
+    """The rows of ``compounding_table``, each with its ``rate``, a ``Fraction``, besides."""
     asked = [group for group in results.groups
              if any(line['questions'] for line in group.scored)]
     families = grouped(asked, lambda group: (group.domain, group.method))
-    return make('compounding', (row for groups in families.values()
-                                for row in _compounded(groups)))
+    for groups in families.values():
+        yield from _compounded(groups)
 
 
 def _compounded(groups: Sequence[Group]) -> Iterator[dict[str, Any]]:
@@ -43,10 +48,10 @@ def _compounded(groups: Sequence[Group]) -> Iterator[dict[str, Any]]:
                               for line in group.scored)
              for same, alike in grouped(groups, _asked_alike).items()}
     sizes = check_sizes(line for group in groups for line in group.scored)
-    needs = [[(need, bool(measures.solved(line))) for line in group.scored
+    needs = [[(need, bool(measures.solved(line)), line['cluster']) for line in group.scored
               if (need := needed(line, exact[_asked_alike(group)], sizes)) is not None]
              for group in groups]
-    lower = edges([need.answers for pairs in needs for need, _ in pairs])
+    lower = edges([need.answers for pairs in needs for need, *_ in pairs])
     for group, pairs in zip(groups, needs, strict=True):
         yield from _compounding_rows(group, group.scored, pairs, lower)
 
@@ -59,18 +64,21 @@ def _asked_alike(group: Group) -> tuple[Any, ...]:
 
 def _compounding_rows(group: Group, lines: Sequence[Line], needs: _Needs,
                       lower: Sequence[float]) -> Iterator[dict[str, Any]]:
-    right, asked = answers_right(lines)
+    answers = fraction_of_counts((line['cluster'], *answers_right([line])) for line in lines)
+    right, asked = answers.successes, answers.n
     if not asked:
         return
     cells = {**group_cells(group), 'accuracy': right / asked}
     solved = sum(bool(measures.solved(line)) for line in lines)
     yield {**cells, 'what': 'one answer', **dict.fromkeys(('fewest', 'most', 'answers'), 1.0),
-           **fraction_cells('success', Fraction(right, asked)), 'solved': right,
+           'rate': answers, **fraction_cells('success', answers), 'solved': right,
            'independent': right / asked, 'left_out': len(lines) - len(needs),
-           'left_out_solved': solved - sum(won for _, won in needs)}
+           'left_out_solved': solved - sum(won for _, won, _ in needs)}
     for part in compounding(needs, right / asked, lower):
-        yield {**cells, 'what': 'episodes', **dataclasses.asdict(part), 'answers': part.mean,
-               **fraction_cells('success', Fraction(part.solved, part.n))}
+        yield {**cells, 'what': 'episodes', 'fewest': part.fewest, 'most': part.most,
+               'answers': part.mean, 'exact': part.exact, 'independent': part.independent,
+               'rate': part.success, **fraction_cells('success', part.success),
+               'solved': part.success.successes}
 
 
 def calibration(results: Results) -> list[Table]:

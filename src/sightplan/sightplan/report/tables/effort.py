@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from statistics import fmean, median
 from typing import Any
 
-from sightplan.metrics import measures
-from sightplan.metrics.intervals import Fraction
+from sightplan.metrics import cause_of, measures
+from sightplan.metrics.intervals import fraction_of
 from sightplan.report.results import Line, Results
 from sightplan.report.tables.common import ALL, fraction_cells, group_cells, parts_of, unscored
 from sightplan.report.tables.model import Table, make
@@ -20,11 +20,13 @@ def failures(results: Results) -> Table:
         for group in results.groups:
             for split, lines in parts_of(group, results.splits):
                 summary = group.summary if split == ALL else group.summaries[split]
-                counts = summary['failures']
-                for cause, count in counts['causes'].items():
+                failed = [(cause, line['cluster']) for line in lines
+                          if (cause := cause_of(line)) is not None]
+                for cause, count in summary['failures']['causes'].items():
                     yield {**group_cells(group), 'split': split, 'cause': cause, 'count': count,
-                           'episodes': len(lines),
-                           **fraction_cells('fraction', Fraction(count, counts['episodes']))}
+                           'episodes': len(lines), **fraction_cells('fraction', fraction_of(
+                               [its == cause for its, _ in failed],
+                               [cluster for _, cluster in failed]))}
     return make('failures', rows())
 
 
@@ -36,7 +38,9 @@ def stops(results: Results) -> Table:
                 solved = Counter(line['stop'] for line in lines if measures.solved(line))
                 for stop, count in sorted(Counter(line['stop'] for line in lines).items()):
                     yield {**group_cells(group), 'split': split, 'stop': stop, 'count': count,
-                           **fraction_cells('fraction', Fraction(count, len(lines))),
+                           **fraction_cells('fraction', fraction_of(
+                               [line['stop'] == stop for line in lines],
+                               [line['cluster'] for line in lines])),
                            'solved': solved[stop]}
     return make('stops', rows())
 

@@ -9,8 +9,14 @@ from statistics import fmean
 from typing import Any
 
 from sightplan.agent import needs_grounder, needs_visual_planner
-from sightplan.metrics import mean_sem
-from sightplan.metrics.intervals import Fraction, errors_apart, mean_over
+from sightplan.metrics import mean_sem, measures
+from sightplan.metrics.intervals import (
+    Fraction,
+    errors_apart,
+    fraction_of_counts,
+    mean_over,
+    pooled,
+)
 from sightplan.metrics.measures import solved_of
 from sightplan.model import AskPurpose, InputError
 from sightplan.records.evidence import file_name
@@ -318,11 +324,10 @@ def _cells_of_split(split: str, rates: Sequence[_Rate]) -> dict[str, Any]:
     if len(rates) == 1:
         error = rates[0].fraction.sem
     known = [rate.paper for rate in rates if rate.paper is not None]
-    pooled = Fraction(*(sum(getattr(rate.fraction, name) for rate in rates)
-                        for name in ('successes', 'n', 'effective')))
+    every = pooled(rate.fraction for rate in rates)
     return {f'{split}_success': mean, f'{split}_success_sem': error,
             f'{split}_success_n': sum(rate.fraction.n for rate in rates),
-            f'{split}_success_low': pooled.low, f'{split}_success_high': pooled.high,
+            f'{split}_success_low': every.low, f'{split}_success_high': every.high,
             f'{split}_paper': fmean(known) if known and len(known) == len(rates) else None}
 
 
@@ -366,7 +371,7 @@ def _model_cells(group: Group, split: str) -> dict[str, Any]:
     counts = summary['predicates'].get(AskPurpose.ENUMERATION.value, {}).values()
     asked, unread, unknown, answered_right = (sum(c[key] for c in counts) for key in (
         'asked', 'unparsed', 'unknown', 'right'))
-    counted = Fraction(answered_right, asked)
+    counted = fraction_of_counts([(split, answered_right, asked)])
     theirs, their_sem, source = published(group, split)
     right, right_sem, _ = published(group, split, 'predicate_accuracy')
     goes_on, abstains = _goes_on(group, summary), _abstains(unknown)
@@ -434,9 +439,13 @@ def predicates(results: Results) -> Table:
 
 def _predicate_cells(group: Group, split: str, predicate: str, counts: Mapping[str, Any],
                      ) -> dict[str, Any]:
-    fraction = Fraction(counts['right'],
-                        counts['asked'] - counts['unparsed'] - counts['unknown'])
-    counted = Fraction(counts['right'], counts['asked'])
+    kind = AskPurpose.ENUMERATION.value
+    answers = [(line['cluster'], own) for line in group.by_split[split] if measures.scored(line)
+               and (own := line['predicates'].get(kind, {}).get(predicate))]
+    fraction = fraction_of_counts(
+        (cluster, own['right'], own['asked'] - own['unparsed'] - own['unknown'])
+        for cluster, own in answers)
+    counted = fraction_of_counts((cluster, own['right'], own['asked']) for cluster, own in answers)
     theirs, their_sem, source = published(group, split, f'predicate_accuracy.{predicate}')
     return {'predicate': predicate, **fraction_cells('accuracy', fraction),
             'unparsed': counts['unparsed'], 'unknown': counts['unknown'],

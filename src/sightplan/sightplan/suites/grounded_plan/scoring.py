@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sightplan.metrics.measures import MEAN, Measure, grouped
+from sightplan.metrics.measures import SHARE, Measure, grouped
 from sightplan.model import Region
 from sightplan.model.grounded_plan import PlanBlock, PlanUnit, UnitKind
 from sightplan.model.region import Form, Point
@@ -50,10 +50,10 @@ MEASURES = (
             primary=True),
     Measure('tsr_lenient', 'fraction of plans that hold a right one, other units left out',
             bounded_by='tsr'),
-    Measure('arr', 'fraction of true units that are matched one to one, whatever the order', MEAN,
-            bounded_by='precision'),
-    Measure('precision', 'fraction of predicted units that are matched', MEAN, bounded_by='arr'),
-    Measure('f1', 'harmonic mean of arr and precision of each plan', MEAN),
+    Measure('arr', 'fraction of true units that are matched one to one, whatever the order',
+            SHARE, bounded_by='precision'),
+    Measure('precision', 'fraction of predicted units that are matched', SHARE, bounded_by='arr'),
+    Measure('f1', 'harmonic mean of arr and precision of each plan', SHARE),
     Measure('unread', 'fraction of replies without a plan', higher_is_better=False),
     Measure('interleaved', 'fraction of plans with another step between a grasp and its place',
             higher_is_better=False),

@@ -24,7 +24,9 @@ from sightplan.domains.sliding.boards import TILE, Board
 from sightplan.domains.sliding.replies import split_description
 from sightplan.metrics.episodes import EPISODE_MEASURES, episode_measures
 from sightplan.metrics.measures import (
+    FRACTION,
     MEAN,
+    SHARE,
     STATISTIC,
     Columns,
     Floats,
@@ -93,7 +95,7 @@ MEASURES = (
     *(Measure(kind, f'number of {_ABOUT[kind]}', MEAN, kind == EFFECTIVE,
               bounded_by='IM' if kind == EFFECTIVE else '') for kind in CLASSES),
     Measure(f'{_DESCRIBED}_accuracy', 'fraction of pieces that are right in lists after '
-            '"description:"', MEAN, bounded_by=f'{_DESCRIBED}_hallucinated'),
+            '"description:"', SHARE, bounded_by=f'{_DESCRIBED}_hallucinated'),
     *(Measure(f'{_DESCRIBED}_{name}', f'number of {about}, in a list after "description:"', MEAN,
               name == 'correct',
               bounded_by=f'{_DESCRIBED}_hallucinated' if name == 'correct' else '')
@@ -104,11 +106,12 @@ SAMPLE_MEASURES = (
     Measure('whole', 'fraction of boards without any error', primary=True),
     Measure('accuracy', "fraction of all pieces that are right (correct / 6.5 on the paper's "
             'boards), whatever else is listed', STATISTIC,
-            statistic=_fraction('correct', 'pieces'), bounded_by='whole'),
+            statistic=_fraction('correct', 'pieces'), bounded_by='whole',
+            counts=('correct', 'pieces')),
     *(Measure(name, f'number of {about}, of a board', MEAN, name == 'correct',
               bounded_by='whole' if name == 'correct' else '')
       for name, about in COUNTED.items()),
-    Measure('unread', 'fraction of replies without "Solution:"', MEAN, higher_is_better=False),
+    Measure('unread', 'fraction of replies without "Solution:"', FRACTION, higher_is_better=False),
 )
 
 

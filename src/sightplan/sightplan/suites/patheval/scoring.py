@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sightplan.metrics.measures import MEAN, Measure, aggregate, aggregates, grouped
+from sightplan.metrics.measures import FRACTION, SHARE, Measure, aggregate, aggregates, grouped
 from sightplan.model.sample import Sample, SampleReply
 from sightplan.paths.descriptors import NAMES
 from sightplan.runs.suite import Scored
@@ -34,15 +34,15 @@ _LOWER = 'lower_'
 MEASURES = (
     Measure('solved', 'fraction of replies that are right, as the paper reads them', primary=True),
     Measure('solved_lenient', 'fraction that are right if any reply naming one of two is read'),
-    Measure('first', 'fraction of answers that name what is shown first', MEAN, None),
-    Measure('perceived', 'fraction of descriptors whose lower path is named rightly', MEAN),
-    Measure('recall', 'fraction of the descriptors that a task depends on that are named', MEAN,
+    Measure('first', 'fraction of answers that name what is shown first', SHARE, None),
+    Measure('perceived', 'fraction of descriptors whose lower path is named rightly', SHARE),
+    Measure('recall', 'fraction of the descriptors that a task depends on that are named', SHARE,
             bounded_by='precision'),
-    Measure('precision', 'fraction of the descriptors that are named that it depends on', MEAN,
+    Measure('precision', 'fraction of the descriptors that are named that it depends on', SHARE,
             bounded_by='recall'),
-    Measure('unread', 'fraction of replies without an answer as the paper reads them', MEAN,
+    Measure('unread', 'fraction of replies without an answer as the paper reads them', FRACTION,
             higher_is_better=False),
-    Measure('unread_lenient', 'fraction of replies without an answer at all', MEAN,
+    Measure('unread_lenient', 'fraction of replies without an answer at all', FRACTION,
             higher_is_better=False),
 )
 _NOT_SCORED: dict[str, float | None] = {measure.name: None for measure in MEASURES}

@@ -13,7 +13,7 @@ rating of the same trace by the same rater takes the place of the earlier one.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -21,7 +21,7 @@ from typing import Annotated, Any
 
 import pydantic
 
-from sightplan.metrics.intervals import wilson
+from sightplan.metrics.intervals import fraction_of
 from sightplan.model import InputError
 from sightplan.model.json_text import load_json
 from sightplan.model.reading import Record, validated
@@ -143,9 +143,9 @@ def agreement(people: Mapping[Trace, Sequence[int]], raters: int = RATERS, alike
 
     Traces that another number of people has rated do not count.
     """
-    counted = [scores for scores in people.values() if len(scores) == raters]
-    agreed = sum(max(Counter(scores).values()) >= alike for scores in counted)
-    return _fraction(agreed, len(counted))
+    counted = {trace: scores for trace, scores in people.items() if len(scores) == raters}
+    return _fraction([max(Counter(scores).values()) >= alike for scores in counted.values()],
+                     [item for item, _ in counted])
 
 
 def picks(people: Mapping[Trace, Sequence[int]], judge: Mapping[Trace, Sequence[int]], *,
@@ -167,19 +167,20 @@ def picks(people: Mapping[Trace, Sequence[int]], judge: Mapping[Trace, Sequence[
             continue
         wanted, picked = (_extreme(views, common, best) for views in (theirs, its))
         chances.append(len(wanted & picked) / len(picked))
-    whole = all(chance in (0.0, 1.0) for chance in chances)
-    return {**_fraction(sum(chances), len(chances)),
-            **({} if whole else {'interval95': None})}
+    if all(chance in (0.0, 1.0) for chance in chances):
+        return _fraction(chances, range(len(chances)))
+    return {'value': fmean(chances), 'interval95': None, 'n': len(chances)}
 
 
 def preferred(preferences: Sequence[Preference]) -> dict[str, dict[str, Any]]:
     """How often each model's trace was the better of two."""
-    wins: dict[str, list[bool]] = defaultdict(list)
+    wins: dict[str, list[tuple[str, bool]]] = defaultdict(list)
     for choice in preferences:
         if choice.better is not None:
             for model in choice.models:
-                wins[model].append(model == choice.better)
-    return {model: _fraction(sum(won), len(won)) for model, won in sorted(wins.items())}
+                wins[model].append((choice.id, model == choice.better))
+    return {model: _fraction([better for _, better in won], [item for item, _ in won])
+            for model, won in sorted(wins.items())}
 
 
 def _by_model(ratings: Mapping[Trace, Sequence[int]], item: str) -> dict[str, float]:
@@ -193,9 +194,11 @@ def _extreme(views: Mapping[str, float], models: Sequence[str], best: bool) -> s
     return {model for model in models if views[model] == wanted}
 
 
-def _fraction(part: float, n: int) -> dict[str, Any]:
-    return {'value': part / n if n else None,
-            'interval95': list(wilson(round(part), n)) if n else None, 'n': n}
+def _fraction(values: Sequence[float], items: Iterable[Hashable]) -> dict[str, Any]:
+    """Of values, 0 or 1, of items; those of one item share their luck."""
+    found = fraction_of(values, items)
+    return {'value': found.rate, 'interval95': list(found.interval) if found.n else None,
+            'n': found.n}
 
 
 def _lines(path: Path) -> Iterable[tuple[str, Any]]:

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sightplan.metrics.measures import MEAN, Measure, grouped
+from sightplan.metrics.measures import MEAN, SHARE, Measure, grouped
 from sightplan.model import Form, Region
 from sightplan.model.region import Mask, Point, pixel
 from sightplan.model.sample import Sample, SampleReply
@@ -41,7 +41,7 @@ _DROPPED = '_dropped'
 _SCORE = {'score': 'iou_normalised of boxes, on_mask of points, done of traces'}
 
 MEASURES = (
-    *(Measure(f'{name}{ending}', f'{about}{words}', MEAN, primary=(name + ending) == 'score',
+    *(Measure(f'{name}{ending}', f'{about}{words}', SHARE, primary=(name + ending) == 'score',
               bounded_by=name if ending else '')
       for name, about in {**_SCORE, **_BOXES, **_POINTS}.items()
       for ending, words in (('', ''), (_DROPPED, '; unread replies left out'))),

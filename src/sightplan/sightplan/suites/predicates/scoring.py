@@ -2,7 +2,7 @@
 
 An unreadable reply counts as wrong in the accuracies. Probabilities are P(yes) over P(yes) +
 P(no), as far as the backend gives both; without them ``brier`` and ``calibration_error`` are not
-scored. A picture's questions are not independent: intervals are bootstrapped over pictures.
+scored. A picture's questions are not independent: intervals heed which picture each is about.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from sightplan.metrics.measures import (
-    MEAN,
+    FRACTION,
+    SHARE,
     STATISTIC,
     Columns,
     Floats,
@@ -54,18 +55,18 @@ def _calibration_error(columns: Columns, weights: Floats) -> Floats:
 
 
 MEASURES = (
-    Measure('accuracy', 'fraction of right answers', MEAN, primary=True,
+    Measure('accuracy', 'fraction of right answers', FRACTION, primary=True,
             bounded_by='balanced_accuracy'),
     Measure('balanced_accuracy', 'mean of the accuracies on atoms that hold and that do not',
-            STATISTIC, statistic=_balanced),
-    Measure('sensitivity', 'accuracy on atoms that hold', MEAN, bounded_by='specificity'),
-    Measure('specificity', 'accuracy on atoms that do not hold', MEAN,
+            STATISTIC, statistic=_balanced, needs=('sensitivity', 'specificity')),
+    Measure('sensitivity', 'accuracy on atoms that hold', FRACTION, bounded_by='specificity'),
+    Measure('specificity', 'accuracy on atoms that do not hold', FRACTION,
             bounded_by='sensitivity'),
-    Measure('brier', 'mean squared error of P(yes)', MEAN, higher_is_better=False),
+    Measure('brier', 'mean squared error of P(yes)', SHARE, higher_is_better=False),
     Measure('calibration_error', f'expected calibration error of P(yes), {BINS} bins', STATISTIC,
             higher_is_better=False, statistic=_calibration_error,
-            bounded_by='balanced_accuracy'),
-    Measure('unread', 'fraction of replies that are neither yes nor no', MEAN,
+            needs=('probability',), bounded_by='balanced_accuracy'),
+    Measure('unread', 'fraction of replies that are neither yes nor no', FRACTION,
             higher_is_better=False),
 )
 

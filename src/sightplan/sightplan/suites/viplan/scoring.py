@@ -34,7 +34,8 @@ def _action_accuracy(columns: Columns, weights: Floats) -> Floats:
 
 
 ACTION_ACCURACY = Measure('action_accuracy', 'fraction of actions that were executed with all '
-                          'answers about them right', STATISTIC, statistic=_action_accuracy)
+                          'answers about them right', STATISTIC, statistic=_action_accuracy,
+                          counts=('actions_right', 'actions_counted'))
 MEASURES = (*EPISODE_MEASURES, ACTION_ACCURACY)
 
 DRIVEN = (
