@@ -701,7 +701,7 @@ def detect(arguments: argparse.Namespace) -> Result:
         write_png(out, overlay(rgbd, robot.camera.pose, seen, table.block_m, xs))
         print(f'drawn into {out}')
     lost = [colour for colour in wanted if colour not in seen.cubes]
-    doubted = any(c.kind in ('misaligned', 'ambiguous') for c in warnings)
+    doubted = any(c.kind in ('misaligned', 'ambiguous', 'exchanged') for c in warnings)
     return {
         'stacks': seen.stacks, 'ms': _numbers(took_ms, 1),
         'warnings': [{'kind': c.kind, 'text': c.text} for c in warnings],

@@ -60,6 +60,7 @@ _OPEN_COLOUR, _FAR_HUE_DEG = 2.5, 15.0
 """A colour is doubted where another way to colour the cubes costs less than the first more (in 60
 right pictures at least 4), or where the hue is off by more than the second (of 504 right cubes at
 most 10.4, at the usual strength of the look 5.8)."""
+_RED_AND_BLUE_DEG = 240.0  # a hue is this less itself when red and blue are exchanged
 _TABLE_M = np.array([(-0.50, -0.12), (0.50, 0.25)])
 """Corners of the part of the table that is compared with where the camera's pose has it."""
 _NEAR_TABLE_M = 0.025  # a point that is nearer than this to z = 0 may be the table
@@ -109,7 +110,7 @@ class SceneWarning:
         kind: ``tipped``, ``not_a_cube``, ``cut_off``, ``twice``, ``missing``,
             ``between_columns``, ``out_of_row``, ``gap``, ``crossed``, ``unknown_block``,
             ``foreign``, ``no_depth``, ``misaligned`` (the camera does not hang where its pose has
-            it) or ``ambiguous`` (a colour may be another).
+            it), ``ambiguous`` (a colour may be another) or ``exchanged`` (red and blue may be).
         text: in plain words.
         blocks: names of those concerned.
         column: index of the column concerned; None if none is.
@@ -190,6 +191,9 @@ def see_table(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str],
     others = [SceneWarning('unknown_block', f'{_article(cube.colour)} block that is not of this '
                            f'problem is on the table at {_place(cube.centre_m)}')
               for cube in found if cube.colour not in names]
+    if fits and _colours_of(fits, names, exchanged=True)[2] < _colours_of(fits, names)[2]:
+        others.append(SceneWarning('exchanged', "the picture's red and blue seem to be exchanged: "
+                                   'check its encoding (rgb8 or bgr8)'))
     others += [SceneWarning('foreign', f'something that is no block ({count} pixels) is above the '
                             f'table at {_place(where)}') for where, count in foreign]
     known = float(np.mean(np.nan_to_num(rgbd.depth_m) > 0))
@@ -746,17 +750,25 @@ def _merge(pieces: Sequence[Mask], fits: Mapping[int, _Fit | None], window: _Win
     return list(masks.values())
 
 
-def _colours_of(fits: Sequence[_Fit], wanted: Collection[str]) -> tuple[list[str], list[str]]:
+def _colours_of(fits: Sequence[_Fit], wanted: Collection[str], exchanged: bool = False,
+                ) -> tuple[list[str], list[str], float]:
     """The colour of each cube: all at once, since no two blocks have the same.
 
     Of all ways the one with the least squared distances of hues; what is not wanted or would be
     there twice must be much nearer to be taken.
 
+    Args:
+        fits: the cubes.
+        wanted: colours of blocks that should be there.
+        exchanged: whether red and blue of the picture are taken to be exchanged.
+
     Returns:
-        The colours; and for each cube another one that it may well have, '' if none.
+        The colours; for each cube another one that it may well have, '' if none; and the cost.
     """
-    costs = [[(float(_turn(fit.patch.hue_deg - hue)) / 12.0) ** 2 + (colour not in wanted) * 2.0
-              for colour, hue in _HUE_DEG.items()] for fit in fits]
+    hues = [_RED_AND_BLUE_DEG - fit.patch.hue_deg if exchanged else fit.patch.hue_deg
+            for fit in fits]
+    costs = [[(float(_turn(mine - hue)) / 12.0) ** 2 + (colour not in wanted) * 2.0
+              for colour, hue in _HUE_DEG.items()] for mine in hues]
     order = sorted(range(len(fits)), key=lambda i: -fits[i].patch.pixels)
 
     def best_of(without: Mapping[int, int]) -> tuple[float, dict[int, int]]:
@@ -783,15 +795,16 @@ def _colours_of(fits: Sequence[_Fit], wanted: Collection[str]) -> tuple[list[str
     others = []
     for i in range(len(fits)):
         cost, other = best_of({i: chosen[i]})
-        off = abs(float(_turn(fits[i].patch.hue_deg - _HUE_DEG[COLOURS[chosen[i]]])))
+        off = abs(float(_turn(hues[i] - _HUE_DEG[COLOURS[chosen[i]]])))
         open_ = cost - least < _OPEN_COLOUR or off > _FAR_HUE_DEG
         others.append(COLOURS[other[i]] if open_ and other else '')
-    return [COLOURS[chosen[i]] for i in range(len(fits))], others
+    return [COLOURS[chosen[i]] for i in range(len(fits))], others, least
 
 
 def _cubes(fits: Sequence[_Fit], names: Mapping[str, str]) -> list[Cube]:
     cubes = []
-    for fit, colour, other in zip(fits, *_colours_of(fits, names), strict=True):
+    colours, others, _ = _colours_of(fits, names)
+    for fit, colour, other in zip(fits, colours, others, strict=True):
         name = names.get(colour, f'the {colour} block')
         doubts = _doubts(name, fit)
         if other:

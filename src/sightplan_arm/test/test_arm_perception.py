@@ -233,6 +233,29 @@ def test_a_colour_that_the_light_leaves_open_is_said(there, wanted, gains):
     assert not right.warnings
 
 
+@pytest.mark.parametrize('colours', [('orange', 'blue'), ('orange', 'green', 'blue'),
+                                     ('red', 'blue'), ('yellow', 'purple'), tuple(NAMES.values())])
+def test_red_and_blue_that_are_exchanged_are_noticed(colours):
+    """Before, blocks of two colours changed places without a word."""
+    rgbd = picture([block(colour, column % 5, column // 5)
+                    for column, colour in enumerate(colours)], noise_m=0.001)
+    names = {key: colour for key, colour in NAMES.items() if colour in colours}
+    assert not see_table(rgbd, camera_pose(), names, BLOCK_M, COLUMNS_M).warnings
+    wrong = dataclasses.replace(rgbd, rgb=np.ascontiguousarray(rgbd.rgb[:, :, ::-1]))
+    seen = see_table(wrong, camera_pose(), names, BLOCK_M, COLUMNS_M)
+    assert {'exchanged', 'ambiguous', 'missing'} & set(kinds(seen))
+    assert colours[0] != 'orange' or 'exchanged' in kinds(seen)
+
+
+@pytest.mark.parametrize('how', ['black', 'grey'])
+def test_a_picture_without_colours_shows_no_block(how):
+    rgbd = picture(FOUR)
+    grey = np.repeat(rgbd.rgb.mean(axis=2, keepdims=True), 3, axis=2) * (how == 'grey')
+    seen = see_table(dataclasses.replace(rgbd, rgb=grey.astype(np.uint8)), camera_pose(),
+                     {key: NAMES[key] for key in 'rgb'}, BLOCK_M, COLUMNS_M)
+    assert not seen.cubes and kinds(seen).count('missing') == 3
+
+
 def cube(name, x, z, y=0.0, pixels=3000):
     return Cube(name, 'red', np.array([x, y, z]), 0.0, pixels, 0.001, 0.3)
 
