@@ -56,9 +56,17 @@ class BackendGrounder(BackendUser):
     reply about a whole picture serves all questions about it that follow each other.
     """
 
-    def __init__(self, backend: Backend, parse: Parser = parse_yes_no) -> None:
-        """Wrap ``backend`` (see ``sightplan.vlm.api.make_backend``); ``parse`` reads replies."""
+    def __init__(self, backend: Backend, parse: Parser = parse_yes_no, *,
+                 partial: bool = False) -> None:
+        """Wrap a backend.
+
+        Args:
+            backend: see ``sightplan.vlm.api.make_backend``.
+            parse: reads replies.
+            partial: whether answers to some questions are of use where others fail.
+        """
         super().__init__(backend)
+        self._partial = partial
         self._parse = parse
         self._last: tuple[object, TextReply] | None = None
 
@@ -92,7 +100,7 @@ class BackendGrounder(BackendUser):
         prompt = prompt or BARE
         if prompt.reading and self._backend.generates:
             return self._read(observation, questions, timeout_s, prompt)
-        request = YesNoRequest(observation, tuple(questions), timeout_s, prompt)
+        request = YesNoRequest(observation, tuple(questions), timeout_s, prompt, self._partial)
         try:
             replies = self._backend.answer(request)
         except SightplanError as error:

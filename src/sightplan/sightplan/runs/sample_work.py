@@ -292,7 +292,7 @@ class _Desk:
         self._others: dict[str, Backend] = {}
         self._answered: dict[tuple[str, str], dict[str, None]] = {}
         self._current_model = ''
-        self._grounder = None if backend is None else BackendGrounder(backend)
+        self._grounder = None if backend is None else BackendGrounder(backend, partial=True)
 
     def start(self, sample: Sample, model: str) -> None:
         """A batch begins: a backend that keeps a history forgets the one before.

@@ -57,12 +57,15 @@ class YesNoRequest:
         timeout_s: wall-clock limit of the whole batch [s]; None for the backend's own.
         prompt: the words around the questions; a model that was made for bare questions
             (``embedded``) or needs none (``noisy_oracle``) does without them.
+        partial: whether answers to some of the questions are of use where others fail, so that
+            the rest is asked although one has failed.
     """
 
     observation: Observation
     questions: tuple[Question, ...]
     timeout_s: float | None = None
     prompt: GroundingPrompt = BARE
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

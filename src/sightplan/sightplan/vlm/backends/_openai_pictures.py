@@ -34,10 +34,12 @@ class Said:
     Attributes:
         prompt_tokens: of the request, by the server's count; None where it does not count.
         text: what the model said; '' if that was no answer.
+        failure: why there is no reply at all; '' if there is one.
     """
 
     prompt_tokens: int | None
     text: str = ''
+    failure: str = ''
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,10 @@ def find_out(ask: Callable[[NDArray[np.uint8] | None], Said]) -> Finding:
     Args:
         ask: puts ``QUESTION`` to the model, with a picture or without one.
     """
-    plain, first = ask(None), ask(colour_picture('red'))
+    plain = ask(None)
+    first = plain if plain.failure else ask(colour_picture('red'))
+    if first.failure:
+        return Finding(unchecked=first.failure)
     if not plain.prompt_tokens or first.prompt_tokens is None:
         return Finding(unchecked='the server does not say how many tokens a prompt takes')
     more = first.prompt_tokens - plain.prompt_tokens

@@ -109,6 +109,8 @@ _PAID_RETRIES = 2
 """Most further tries of a request whose reply was paid for, but holds no answer."""
 _LEAST_TOKENS = 16
 """Limit of a reply that all servers take that refuse smaller ones (OpenAI's is the largest)."""
+_ABOUT_ONE = (400, 413, 422)
+"""HTTP statuses of refusals that may be about one request alone, such as one that is too long."""
 _CHECK_S = 120.0
 """Limit of each request by which is found out whether pictures reach the model [s]."""
 _TOO_FEW = re.compile(r'below_min|minimum|greater than|>=|\bleast\b')
@@ -262,6 +264,7 @@ class _Message:
         likely: the likely tokens where the answer stands, with their probabilities; None if the
             server does not offer them, or the place is not known.
         failure: why this is no answer, with the remedy; '' if it is one.
+        refused: whether the server refuses the request, and perhaps all others like it.
         prompt_tokens: of the request, by the server's count; None where it does not count.
     """
 
@@ -269,6 +272,7 @@ class _Message:
     truncated: bool = False
     likely: Likely | None = None
     failure: str = ''
+    refused: bool = False
     prompt_tokens: int | None = None
 
 
@@ -369,7 +373,7 @@ class Backend:
         wanted = _Wanted(limit, True, prompt.reasoning)
         found: list[_Message | None] = [None] * len(bodies)
         try:
-            self._call(functools.partial(self._ask_all, bodies, wanted, found),
+            self._call(functools.partial(self._ask_all, bodies, wanted, found, request.partial),
                        request.timeout_s, f'{len(bodies)} questions')
         except SightplanError as error:
             error.partial = [None if message is None else _reply(message, prompt.unknown)
@@ -449,12 +453,14 @@ class Backend:
         raise BackendError(f'{self.model}: the backend is closed')
 
     async def _ask_all(self, bodies: Sequence[dict[str, Any]], wanted: _Wanted,
-                       found: list[_Message | None], deadline: float | None) -> None:
+                       found: list[_Message | None], partial: bool,
+                       deadline: float | None) -> None:
         """Send requests, and put each reply in its place in ``found`` as it comes.
 
-        One that fails does not cost the others: those that are on their way are waited for,
-        because they are paid for. No more are sent after an error of the server itself; a reply
-        that is no answer tells nothing about the others.
+        Those that are on their way when one fails are waited for, because they are paid for. No
+        more are sent then; but where a part is of use, they are, unless the server itself has
+        failed: a reply that is no answer tells nothing about the others, nor does a refusal after
+        others were accepted.
 
         Raises:
             BackendError: one of the requests failed.
@@ -473,6 +479,8 @@ class Backend:
             else:
                 if message.failure:
                     failures.append(BackendError(message.failure))
+                    if not partial or (message.refused and not number):
+                        broken.append(failures[-1])
                 else:
                     found[number] = message
 
@@ -541,7 +549,12 @@ class Backend:
             if reply.code in _FILTERED:
                 return _Message(WITHHELD)
             if dialect == self._dialect:  # else another request has found out more
-                self._dialect = await self._learn(dialect, reply, wanted)
+                try:
+                    self._dialect = await self._learn(dialect, reply, wanted)
+                except BackendError as error:
+                    if reply.status not in _ABOUT_ONE:
+                        raise
+                    return _Message('', failure=str(error), refused=True)
 
     def _fields(self, dialect: _Dialect, wanted: _Wanted) -> dict[str, Any]:
         s = self._settings
@@ -751,8 +764,9 @@ class Backend:
             found = self._call(functools.partial(self._reply_to, body, _Wanted(_LEAST_TOKENS)),
                                _CHECK_S, 'a check of pictures')
         except (BackendError, DeadlineError) as error:
-            _LOG.info('%s: %s', self.model, error)
-            return Said(None)
+            return Said(None, failure=str(error))
+        if found.refused:
+            return Said(None, failure=found.failure)
         return Said(found.prompt_tokens, '' if found.text in (REFUSED, WITHHELD) else found.text)
 
     def _parts(self, parts: Sequence[Part]) -> list[dict[str, Any]]:
