@@ -509,3 +509,18 @@ def test_a_sweep_of_which_nothing_can_be_read_fails(root, tmp_path, monkeypatch)
     swept = run_sweep(sweep, tmp_path / 'hues', Options(1, engine=InsideEngine))
     failure, = swept['failures']
     assert failure['cell'].startswith('ask') and 'not one of 4 replies' in failure['error']
+
+
+@pytest.mark.parametrize('kind', ['sample', 'episode'])
+def test_beside_a_bar_the_reasons_are_said_once(kind, monkeypatch):
+    from sightplan.commands.run import ProgressBar
+    said = []
+    with ProgressBar() as bar:
+        bar.started(Path('out'), [], 9, [])
+        bar.plain = False  # as on a terminal
+        monkeypatch.setattr(bar, 'say', said.append)
+        for number in range(9):
+            bar.item({'id': str(number), 'kind': kind, 'measures': {'solved': None},
+                      'cause': None, 'error': f'reason {number // 2 if number < 4 else number}'})
+    assert said == [f'{number}: not scored (reason {why})' for number, why in (
+        (0, 0), (2, 1), (4, 4), (5, 5), (6, 6))]

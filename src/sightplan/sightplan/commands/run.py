@@ -40,7 +40,7 @@ The same command with the same --out takes up a run that was broken off.
 
 
 _MOST_REASONS = 5
-"""Most reasons for unscored samples that are named while a run goes on."""
+"""Most reasons for unscored items that are named while a run goes on."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -303,7 +303,7 @@ class ProgressBar(EpisodeBar):
         sample = line['kind'] == 'sample'
         text = f'{"right" if sample else "solved"} {self._good} of {self._scored}'
         self.update(self.done + 1, text)
-        if sample and not measures.scored(line):
+        if not measures.scored(line) and (sample or not self.plain):
             self._say_why(line)
         if not self.plain:
             return
@@ -319,7 +319,7 @@ class ProgressBar(EpisodeBar):
 
 
     def _say_why(self, line: Mapping[str, Any]) -> None:
-        """Name the reason for which a sample is not scored, once for each of the first ones."""
+        """Name the reason for which an item is not scored, once for each of the first ones."""
         why = str(line['error'] or 'there is no ground truth')
         if why not in self._said_why and len(self._said_why) < _MOST_REASONS:
             self._said_why.add(why)
