@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from point_it_out_cases import DrawnScenes, install_scenes, no_scenes, place, wr
 from sightplan import cli
 from sightplan.model import Form, InputError, Region, Target, Usage
 from sightplan.model.sample import Picture, Sample, SampleReply
-from sightplan.records import RunStore
+from sightplan.report.results import gather
 from sightplan.report.tables.model import Table
 from sightplan.runs import OpenRun, RunSettings, load_suite
 from sightplan.runs.samples import load_samples, random_reply, score_reply, truth_reply
@@ -286,14 +287,13 @@ def test_scoring_the_replies_again_gives_the_same(tmp_path, capsys):
 
 
 def test_the_report_has_tables_6_and_7_beside_ours(tmp_path):
-    runs = []
     for name, options in (('points', {}), ('boxes', {'form': 'box'})):
         run(tmp_path / name, **options)
-        runs.append(type('Run', (), {'method': 'ask', 'backend': name,
-                                     'lines': RunStore(tmp_path / name).lines()}))
-    served = [{**line, 'model': 'allenai/Molmo-7B-D-0924@localhost:8000/v1'}
-              for line in runs[0].lines]
-    runs.append(type('Run', (), {'method': 'ask', 'backend': 'served', 'lines': served}))
+    boxes, points = gather(tmp_path).runs
+    served = tuple({**line, 'model': 'allenai/Molmo-7B-D-0924@localhost:8000/v1'}
+                   for line in points.lines)
+    runs = [replace(points, backend='points'), replace(boxes, backend='boxes'),
+            replace(points, backend='served', lines=served)]
     tables = {table.name: table for table in report.tables(runs)}
     assert set(tables) == {'by_subclass', 'by_part', 'traces'}
     assert all(isinstance(table, Table) and table.note for table in tables.values())
@@ -311,6 +311,15 @@ def test_the_report_has_tables_6_and_7_beside_ours(tmp_path):
         ('source', 'tabletop'), ('scenario', 'tabletop')}
     trace = tables['traces'].rows[0]
     assert trace['done'] == 0.0 and trace['paper_people'] == 1.40 and trace['paper_judge'] == 1.48
+
+
+def test_answers_in_two_forms_are_two_rows_with_what_tells_them_apart(tmp_path):
+    for name, options in (('points', {}), ('ticks', {'ticks': True}), ('again', {})):
+        run(tmp_path / name, 's1', **options)
+    rows = [row for row in report.tables(gather(tmp_path).runs)[0].rows
+            if row['subclass'] == 'object']
+    assert {row['variant']: row['n'] for row in rows} == {
+        'samples.ticks False': 9, 'samples.ticks True': 9}
 
 
 def test_scoring_without_a_maker_of_scenes_leaves_the_task_open(monkeypatch, tmp_path):

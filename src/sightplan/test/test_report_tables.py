@@ -829,3 +829,13 @@ def test_every_measure_of_episodes_and_samples_is_in_one_table(tmp_path):
     assert {row['predicate'] for row in found['suite_predicates_by_predicate'].rows} == {
         'all', 'on'}
     assert sum(row['success_n'] for row in found['models'].rows) == 3, 'no sample is an episode'
+
+
+def test_samples_of_other_data_are_other_rows_of_their_suite(tmp_path):
+    for name, digest, right in (('a', 'd0', 'Yes'), ('b', 'd1', 'No'), ('c', 'd0', 'Yes')):
+        write_run(tmp_path / name, [sample(number, reply=right) for number in range(
+            4 if name == 'c' else 2)], suite='predicates', method='ask', kind='samples',
+            samples={'count': 2, 'simple': {'sha256': digest, 'pictures': 1}})
+    found = [(row['variant'], row['accuracy'], row['n']) for row in rows(
+        tmp_path, 'suite_predicates_by_predicate', split='simple', predicate='on')]
+    assert found == [('samples.sha256 simple d0', 1.0, 4), ('samples.sha256 simple d1', 0.0, 2)]

@@ -271,12 +271,12 @@ def cause_of(line: Line) -> str | None:
 def episode_key(run: RunResults, line: Line) -> tuple[Any, ...]:
     """What an episode is the same by in runs of several methods.
 
-    Id, seed of the run, problems, and last the seed of the backend. Where the seed of the run is
-    not known, that of the episode stands for it, which depends on it.
+    Id, seed of the run, problems or samples, and last the seed of the backend. Where the seed of
+    the run is not known, that of the episode stands for it, which depends on it.
     """
     backend_seed = (run.identity.get('backend') or {}).get('seed')
-    return (line['id'], line['seed'] if run.seed is None else run.seed, run.problems,
-            conditions.hashable(backend_seed))
+    return (line['id'], line['seed'] if run.seed is None else run.seed,
+            run.content(split_of(line)), conditions.hashable(backend_seed))
 
 
 def short_model(model: str, suite: Suite | None = None) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sightplan.metrics.measures import aggregate
 from sightplan.report.grouping import grouped
-from sightplan.report.results import short_model
+from sightplan.report.results import Results, short_model
 from sightplan.report.tables.model import Table, make
 from sightplan.runs.suite import Suite, load_suite
 from sightplan.suites.point_it_out.official import TRACES
@@ -24,10 +24,10 @@ def tables(runs: Iterable[Any]) -> list[Table]:
     """The suite's tables; those without a row are left out.
 
     Args:
-        runs: of this suite, with ``method``, ``backend`` and ``lines`` each.
+        runs: of this suite (``RunResults``).
     """
-    lines = [((run.method, run.backend, line['model']), line) for run in runs
-             for line in run.lines]
+    lines = [((group.method, group.backend, line['model'], group.variant or None), line)
+             for group in Results(tuple(runs)).groups for line in group.lines]
     places = [(who, line) for who, line in lines if line['split'] != TRACES]
     traces = [(who, line) for who, line in lines if line['split'] == TRACES]
     suite = load_suite(Path(__file__).parent.name)
@@ -78,8 +78,8 @@ def _groups(lines: Sequence[tuple[Any, Line]], keys: Sequence[Callable[..., Any]
         yield key, [line for _, line in own]
 
 
-def _named(who: tuple[str, str, str]) -> dict[str, Any]:
-    return dict(zip(('method', 'backend', 'model'), who, strict=True))
+def _named(who: tuple[str, str, str, str | None]) -> dict[str, Any]:
+    return dict(zip(('method', 'backend', 'model', 'variant'), who, strict=True))
 
 
 def _value(name: str, lines: Sequence[Line]) -> float | None:

@@ -9,10 +9,11 @@ from typing import Any
 
 from sightplan.metrics.measures import aggregate
 from sightplan.report.grouping import grouped
+from sightplan.report.results import Results
 from sightplan.report.tables.model import Table, make
 from sightplan.suites.predicates.scoring import MEASURES
 
-_KEYS = ('method', 'backend', 'model', 'domain', 'split', 'predicate')
+_KEYS = ('method', 'backend', 'model', 'variant', 'domain', 'split', 'predicate')
 _ALL = 'all'
 
 
@@ -20,10 +21,12 @@ def tables(runs: Iterable[Any]) -> list[Table]:
     """The suite's tables.
 
     Args:
-        runs: of this suite, with ``method``, ``backend`` and ``lines`` each.
+        runs: of this suite (``RunResults``).
     """
-    lines = [((run.method, run.backend, line['model'], line['domain'], split, predicate), line)
-             for run in runs for line in run.lines for split, predicate in itertools.product(
+    lines = [((group.method, group.backend, line['model'], group.variant or None, line['domain'],
+               split, predicate), line)
+             for group in Results(tuple(runs)).groups for line in group.lines
+             for split, predicate in itertools.product(
                  (_ALL, line['split']), (_ALL, line['details']['predicate']))]
     rows = (_row(key, [line for _, line in found])
             for key, found in grouped(lines, lambda pair: pair[0]).items())
