@@ -284,7 +284,8 @@ def test_reliability_of_what_was_believed():
     sure, unsure = [[0, 0.0, 0] for _ in range(20)], [[0, 0.0, 0] for _ in range(20)]
     sure[0], sure[19] = [90, 0.9, 0], [10, 9.9, 10]
     unsure[10] = [10, 5.2, 2]
-    lines = [{'beliefs': sure}, {'beliefs': unsure}, {'beliefs': []}]
+    lines = [{'cluster': name, 'beliefs': held} for name, held in (
+        ('a', sure), ('b', unsure), ('c', []))]
     assert belief_reliability(lines).ece == pytest.approx((0.9 + 0.1 + 3.2) / 110)
     assert belief_reliability(lines, inner=True).ece == pytest.approx(0.32)
     assert belief_reliability([{'beliefs': []}]) is None

@@ -215,7 +215,7 @@ def test_its_files_say_what_it_is(name: str) -> None:
         assert all(measure.about for measure in measures)
         assert not [measure.name for measure in measures if measure.kind == MEAN
                     and measure.about.startswith('fraction of')]  # 0 of 5 has no width then
-        assert all(measure.counts or measure.needs for measure in measures
+        assert all(measure.counts or measure.needs or measure.halves for measure in measures
                    if measure.statistic is not None)  # else items without a value are counted
 
 

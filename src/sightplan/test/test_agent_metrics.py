@@ -325,6 +325,8 @@ def test_what_is_believed_when_one_acts_and_at_the_end_is_compared_with_the_trut
     assert (found.n, found.groups) == (5, 1)
     assert found.ece == pytest.approx((.36 + .08) / 5)
     assert summarise_episodes([line])['belief_reliability']['ece'] == found.ece
+    again = belief_reliability([line, line])  # two rounds of a problem share their luck
+    assert (again.n, again.groups, again.ece) == (10, 1, found.ece)
 
 
 def test_without_probabilities_there_is_no_reliability(by_hand):

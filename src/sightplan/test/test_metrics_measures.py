@@ -282,3 +282,15 @@ def test_only_lines_with_a_value_are_counted():
                   probability=.75 if n < 10 else None) for n in range(40)]
     found = aggregate(lines, error)
     assert (found.value, found.n, found.clusters) == (pytest.approx(.25), 10, 3)
+
+
+def test_balanced_accuracy_that_is_always_the_same_has_the_width_of_its_halves():
+    from sightplan.suites.predicates.scoring import MEASURES
+    balanced = next(m for m in MEASURES if m.name == 'balanced_accuracy')
+    lines = [line(str(n), accuracy=1.0, sensitivity=1.0 if n < 5 else None,
+                  specificity=None if n < 5 else 1.0) for n in range(15)]
+    found = aggregate(lines, balanced)
+    assert (found.value, found.high, found.n) == (1.0, 1.0, 15)
+    assert found.low == pytest.approx((wilson(5, 5)[0] + wilson(10, 10)[0]) / 2)
+    lines[0] = line('0', accuracy=0.0, sensitivity=0.0, specificity=None)
+    assert aggregate(lines, balanced).low < aggregate(lines, balanced).value == .9

@@ -544,7 +544,7 @@ def test_calibration_of_beliefs_and_answers(tmp_path):
             ('blocksworld/simple/p1#0', 'null', 'null', 'true'),
             ('never/committed#0', .1, .9, 'true'))) + '{"torn')
     belief, answer = rows(tmp_path, 'calibration_error')
-    assert (belief['source'], belief['n'], belief['episodes']) == ('beliefs', 10, 1)
+    assert (belief['source'], belief['n'], belief['clusters']) == ('beliefs', 10, 1)
     assert belief['ece'] == pytest.approx((abs(.05 - 1) + .51 + abs(3.9 - 4)) / 10)
     assert (belief['inner_ece'], belief['inner_n']) == (pytest.approx(.51), 1)
     # P(yes) is .9 of the two; one of the two atoms is true.
@@ -564,7 +564,7 @@ def test_answers_of_unscored_episodes_do_not_count(tmp_path):
         f'"p_yes": 0.9, "p_no": 0.1, "truth": {truth}}}\n'
         for n, truth in ((0, 'true'), (1, 'false'))))
     (answer,) = rows(tmp_path, 'calibration_error')
-    assert (answer['n'], answer['episodes'], answer['ece']) == (1, 1, pytest.approx(.1))
+    assert (answer['n'], answer['clusters'], answer['ece']) == (1, 1, pytest.approx(.1))
 
 
 @pytest.mark.parametrize(('p_yes', 'p_no', 'p'), [

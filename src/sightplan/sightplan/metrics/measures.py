@@ -15,6 +15,7 @@ it. A ``Measure`` says how the numbers of many lines become one with a 95 % inte
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -61,7 +62,10 @@ class Measure:
         counts: of a statistic that is a fraction of what items count: the columns of its
             successes and of its trials.
         needs: of a statistic: columns of which an item has a value in at least one, to be counted
-            among those that it is about; (): that of the trials of ``counts``, or any.
+            among those that it is about; (): that of the trials of ``counts``, of ``halves``, or
+            any.
+        halves: of a statistic that is the mean of fractions, such as balanced accuracy: their
+            columns; where all resamples agree, its interval is the mean of theirs.
     """
 
     name: str
@@ -73,6 +77,7 @@ class Measure:
     bounded_by: str = ''
     counts: tuple[str, str] | None = None
     needs: tuple[str, ...] = ()
+    halves: tuple[str, ...] = ()
 
     def has_value(self, line: Mapping[str, Any]) -> bool:
         """Whether a line says something about it."""
@@ -80,8 +85,9 @@ class Measure:
             return line['measures'].get(self.name) is not None
         if self.counts is not None:
             return bool(line['measures'].get(self.counts[1]))
-        if self.needs:
-            return any(line['measures'].get(name) is not None for name in self.needs)
+        if self.needs or self.halves:
+            return any(line['measures'].get(name) is not None
+                       for name in self.needs or self.halves)
         return scored(line)
 
 
@@ -181,7 +187,13 @@ def aggregate(lines: Sequence[Mapping[str, Any]], measure: Measure,
     found = _resampled(values, clusters, drawn, statistic)
     if np.isnan(found).all():
         return Aggregate(value, None, None, n, distinct)
-    return Aggregate(value, *percentile_interval(found, distinct), n, distinct)
+    low, high = percentile_interval(found, distinct)
+    if low == high and measure.halves:
+        known = [~np.isnan(values[name]) for name in measure.halves]
+        low, high = np.mean([fraction_of(values[name][there], itertools.compress(clusters, there))
+                             .interval for name, there in zip(measure.halves, known, strict=True)],
+                            axis=0).tolist()
+    return Aggregate(value, low, high, n, distinct)
 
 
 def _counted(measure: Measure, values: Columns, clusters: Sequence[Hashable]) -> Fraction | None:

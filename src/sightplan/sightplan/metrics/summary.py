@@ -13,7 +13,7 @@ from sightplan.metrics.calibration import Reliability, reliability_of_sums
 from sightplan.metrics.failures import Cause, cause_of, without_truth
 from sightplan.metrics.intervals import mean_sem, sem
 from sightplan.metrics.judgements import CHECKS
-from sightplan.metrics.measures import scored, solved, solved_of
+from sightplan.metrics.measures import numbered, scored, solved, solved_of
 from sightplan.metrics.scorer import COUNTS
 from sightplan.model import AskPurpose, Usage
 
@@ -152,17 +152,21 @@ def belief_reliability(lines: Iterable[Mapping[str, Any]], resamples: int = 1000
     """Whether the atoms that were believed with probability p are true in a fraction p.
 
     Args:
-        lines: results of ``EpisodeScorer``, each a group of its own in the bootstrap.
+        lines: results of ``EpisodeScorer``; those of a cluster are one group in the bootstrap.
         resamples: of the bootstrap.
         inner: leave out the first and the last bin, in which nearly all lie.
 
     Returns:
         the comparison, None if no episode has probabilities.
     """
-    sums = [line['beliefs'] for line in lines if line.get('beliefs')]
-    if not sums:
+    held = [line for line in lines if line.get('beliefs')]
+    if not held:
         return None
-    array = np.moveaxis(np.array(sums, np.float64), 2, 0)
+    index, count = numbered(line['cluster'] for line in held)
+    sums = np.array([line['beliefs'] for line in held], np.float64)
+    array = np.zeros((sums.shape[2], count, sums.shape[1]))
+    for layer, values in zip(array, np.moveaxis(sums, 2, 0), strict=True):
+        np.add.at(layer, index, values)
     if inner:
         array[:, :, [0, -1]] = 0.0
     return reliability_of_sums(array, resamples)

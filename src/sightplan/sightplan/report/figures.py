@@ -306,7 +306,7 @@ def _calibration(bins: Sequence[_Row], errors: Sequence[_Row]) -> Iterator[Figur
                          'answer is yes'))):
         own = [row for row in errors if row['source'] == source]
         panels = [(label if len(domains) == 1 else f'{row["domain"]}: {label}', Reliability(
-            row['ece'], row['ece_low'], row['ece_high'], row['n'], row['episodes'],
+            row['ece'], row['ece_low'], row['ece_high'], row['n'], row['clusters'],
             tuple(map(_bin, bins_of[tuple(row[key] for key in keys)]))))
             for label, row in zip(labels(own), own, strict=True)]
         yield Figure(

@@ -93,7 +93,7 @@ def calibration(results: Results) -> list[Table]:
             inner_ece, inner_n = inner_error(found)
             errors.append({
                 **cells, 'ece': found.ece, 'ece_low': found.low, 'ece_high': found.high,
-                'n': found.n, 'episodes': found.groups, 'inner_ece': inner_ece,
+                'n': found.n, 'clusters': found.groups, 'inner_ece': inner_ece,
                 'inner_n': inner_n})
             bins += [{**cells, **dataclasses.asdict(part),
                       **({} if part.n else {'mean_p': None, 'frequency': None})}
@@ -112,16 +112,16 @@ def inner_error(found: Reliability) -> tuple[float | None, int]:
 def _answer_reliability(group: Group) -> Reliability | None:
     found = []
     for run in group.runs:
-        scored = {line['id'] for line in run.lines if measures.scored(line)}
+        cluster_of = {line['id']: line['cluster'] for line in run.lines if measures.scored(line)}
         for entry in run.answers():
             p = yes_probability(entry.get('p_yes'), entry.get('p_no'))
             if (p is not None and entry.get('answer') in ('yes', 'no')
-                    and isinstance(entry.get('truth'), bool) and entry['episode'] in scored):
-                found.append((p, entry['truth'], (run.folder, entry['episode'])))
+                    and isinstance(entry.get('truth'), bool) and entry['episode'] in cluster_of):
+                found.append((p, entry['truth'], cluster_of[entry['episode']]))
     if not found:
         return None
-    probabilities, truths, episodes = zip(*found, strict=True)
-    return reliability(probabilities, truths, _BINS, episodes)
+    probabilities, truths, clusters = zip(*found, strict=True)
+    return reliability(probabilities, truths, _BINS, clusters)
 
 
 def yes_probability(p_yes: object, p_no: object) -> float | None:

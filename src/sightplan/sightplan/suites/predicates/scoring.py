@@ -58,7 +58,7 @@ MEASURES = (
     Measure('accuracy', 'fraction of right answers', FRACTION, primary=True,
             bounded_by='balanced_accuracy'),
     Measure('balanced_accuracy', 'mean of the accuracies on atoms that hold and that do not',
-            STATISTIC, statistic=_balanced, needs=('sensitivity', 'specificity')),
+            STATISTIC, statistic=_balanced, halves=('sensitivity', 'specificity')),
     Measure('sensitivity', 'accuracy on atoms that hold', FRACTION, bounded_by='specificity'),
     Measure('specificity', 'accuracy on atoms that do not hold', FRACTION,
             bounded_by='sensitivity'),
