@@ -710,7 +710,7 @@ def test_a_leak_would_be_seen(name: str, spy: Spy, data: Callable[[str], Path], 
     def peeking(method: str, values: Any, truth: Any) -> Any:
         answerer = make_answerer(method, values)
         answerer.answer = lambda samples, desk: [  # type: ignore[method-assign]
-            SampleReply(str(desk._plan.truth(sample))) for sample in samples]
+            SampleReply(str(truth._plan.truth(truth._handed.real(sample)))) for sample in samples]
         return spy.watched(method, answerer)
     monkeypatch.setattr(sample_work, 'make_answerer', peeking)
     execute(name, 'ask', tmp_path / 'run', data(name))

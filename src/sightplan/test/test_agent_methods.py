@@ -189,12 +189,16 @@ def test_random_draws_from_all_actions_and_uses_up_its_budget():
     assert events.of(Asked) == events.of(Planned) == []
 
 
-def test_random_depends_on_the_seed_and_the_episode_only():
-    def drawn(**values):
-        _, events, _ = episode('random', spec_of(method='random', **values))
+def test_random_depends_on_its_seed_and_on_what_it_is_told_only():
+    """Not on the world's seed or on names: what it draws would tell it which problem it has."""
+    def drawn(problem=None, **values):
+        _, events, _ = episode('random', spec_of(problem, method='random', **values))
         return [s.action for s in events.of(Stepped)]
-    assert drawn(seed=1) == drawn(seed=1) != drawn(seed=2)
-    assert drawn(id='a') != drawn(id='b')
+    problem = two_blocks()
+    assert drawn(policy_seed=1) == drawn(policy_seed=1) != drawn(policy_seed=2)
+    assert drawn(seed=1, id='a') == drawn(seed=2, id='b')
+    assert drawn() == drawn(dataclasses.replace(problem, name='other', source='file'))
+    assert drawn() != drawn(dataclasses.replace(problem, goal=problem.goal[1:]))
 
 
 def test_random_without_any_action_gives_up():

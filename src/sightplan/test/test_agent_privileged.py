@@ -181,7 +181,7 @@ class Spied:
         return self._policy.remaining
 
     def begin(self, context):
-        assert isinstance(context, _Session)
+        assert not isinstance(context, _Session), 'it must be sealed'
         self.spy = Spy(context, self.kept)
         return self._policy.begin(self.spy)
 

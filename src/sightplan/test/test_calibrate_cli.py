@@ -74,7 +74,7 @@ def test_the_table_of_the_noise_is_recovered(go, logged):
     keys = {line['problem'] for line in lines_of(logged)}
     assert set(model.problems) == keys and len(keys) == 12
     problem = DOMAIN.read_problem(logged.parent.parent / 'problem_00.pddl')
-    assert problem_key(problem) in keys and model.learned_from(problem_key(problem))
+    assert problem_key(problem) in keys
 
 
 def test_without_labels_nearly_the_same_is_learned(go):

@@ -231,11 +231,10 @@ def test_a_file_that_says_nothing_of_the_prompt_serves_models_that_read_none(tmp
     assert read_observation_model(tmp_path / 'copy.json') == old
 
 
-def test_it_knows_the_problems_it_learned_from() -> None:
+def test_a_key_names_a_problem_by_what_is_to_be_done_not_by_where_it_starts() -> None:
     problem = two_blocks()
-    model = replace(full_model(), problems=(problem_key(problem),))
-    assert model.learned_from(problem_key(problem.for_agent()))
-    assert not model.learned_from(problem_key(replace(problem, goal=problem.goal[1:])))
+    assert problem_key(problem) == problem_key(problem.for_agent())
+    assert problem_key(problem) != problem_key(replace(problem, goal=problem.goal[1:]))
 
 
 def test_rates_beyond_doubt_are_a_defect() -> None:

@@ -67,6 +67,7 @@ from sightplan.runs import (
     walk,
     why_useless,
 )
+from sightplan.runs.method_check import warn_of_learned_problems
 from sightplan_arm.config import ROBOT_HASH
 from sightplan_arm.gate import GateSettings
 from sightplan_nodes import names, qos
@@ -336,6 +337,7 @@ class ExperimentNode(Node):
             check_truth(self._world, settings.method, spec.stop_at_goal, spec.privileged.value)
         models = _models(settings.method)
         settings, model, graph = self._ask_nodes(settings, models)
+        warn_of_learned_problems(settings, plan.pairs)
         reply = self.open_run(StartRun.Request(
             out=settings.out, resume=settings.resume, retry_errors=settings.retry_errors,
             identity_json=json.dumps(

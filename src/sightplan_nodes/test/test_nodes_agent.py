@@ -17,6 +17,7 @@ from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode
 from sightplan_interfaces.srv import Ground, LoadProblem, ProposePlan
 
+from adversary import Library, Prying, strangers
 from nodes_testing import LIMIT_S, ScriptedPlanner, ScriptedWorld, eventually, parameters, spinning
 from sightplan.domains import load_domain
 from sightplan.model import (
@@ -271,6 +272,34 @@ def test_the_agent_is_not_told_the_initial_state() -> None:
         # Nor can it start an episode whose problem nobody gave to the world.
         result = b.listener.run(b.listener.goal(number=1), 120.0, lambda: False, lambda f: None)
         assert 'no problem was loaded' in result.error_msg
+
+
+def test_nothing_that_a_method_is_handed_tells_which_problem_it_has(monkeypatch) -> None:
+    """See tests/contracts/test_adversary.py: the same adversary, in the agent's node."""
+    problem = load_domain('blocksworld').split_problems('simple')[0]
+    policy = Prying(Library([('simple', problem)]), lambda problem: ())
+    monkeypatch.setattr(agent, 'make_policy', lambda *arguments: policy)
+    with bench() as b:
+        result = b.listener.episode()
+        assert (result.error_msg, result.stop_reason) == ('', 'gave_up')
+    assert [one for one in policy.seen if isinstance(one, Observation)], 'not even a picture'
+    assert policy.recognised is None
+    assert strangers(policy.seen) == set()
+    assert {type(one).__module__.partition('.')[0] for one in policy.seen}.isdisjoint(
+        {'rclpy', 'sightplan_interfaces', 'sightplan_nodes', 'sightplan_sim', 'nodes_testing'})
+    words = [one for one in policy.seen if isinstance(one, str)]
+    for secret in ('e/0', problem.name):
+        assert not any(secret in word for word in words)
+
+
+def test_the_seeds_of_world_and_method_travel_in_one_number() -> None:
+    goal = RunEpisode.Goal()
+    domain = load_domain('blocksworld')
+    problem = domain.split_problems('simple')[0]
+    for seed, policy_seed in ((0, 0), (2**32 - 1, 0), (11, 2**32 - 1), (2**32 - 1, 2**32 - 1)):
+        spec = EpisodeSpec('e', problem, 'random', seed=seed, policy_seed=policy_seed)
+        messages.fill_spec(goal, spec, '')
+        assert messages.spec_from_msg(goal, problem) == spec
 
 
 def test_the_world_is_built_once_per_episode() -> None:

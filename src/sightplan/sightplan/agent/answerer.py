@@ -6,7 +6,9 @@ with the class attributes below, and, where it has something of its own for inst
 picture: ``tells_apart = True`` if it depends on what the run's model tells apart, and
 ``instruction_prompt``, the name of the suite's prompt around them. It is built as
 ``Answerer(settings)``, or as ``Answerer(settings, truth)`` when it declares ``needs_truth`` (only
-``oracle`` does). All that it may do comes through its ``Desk``.
+``oracle`` does). All that it may do comes through its ``Desk``. Samples have no names that tell
+anything, and of their details those only that they name as ``told``; neither they nor the desk
+hold anything else (``sightplan.model.sealing``).
 """
 
 from __future__ import annotations
@@ -131,7 +133,10 @@ class Desk(Protocol):
         """
 
     def guess(self, sample: Sample) -> SampleReply:
-        """A reply drawn at random from all valid ones, by the run's seed and the sample's id."""
+        """A reply at random, of all valid ones, by the run's seed and the sample's id.
+
+        The run draws it when the method has given it back: here it is empty.
+        """
 
 
 def failed(error: SightplanError) -> SampleReply:

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar, get_args
 
-from sightplan.agent.policy import Act, Decision, Forfeit, Policy, Stop
+from sightplan.agent.policy import Act, Context, Decision, Forfeit, Policy, Stop
 from sightplan.agent.registry import check_reads_goal
-from sightplan.grounding.observation_model import problem_key
+from sightplan.grounding.observation_model import without_seed
 from sightplan.model import (
     BARE,
     Action,
@@ -66,6 +66,7 @@ from sightplan.model import (
 )
 from sightplan.model.journal import StorageError
 from sightplan.model.redaction import without_secrets
+from sightplan.model.sealing import sealed
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain, InstantiatedModel
@@ -93,7 +94,7 @@ class Limits:
 
 
 class _Session:
-    """One episode's view of the ports (the Context of the policy), with its stopwatch."""
+    """One episode's view of the ports, with its stopwatch; what the Context of the policy does."""
 
     def __init__(self, spec: EpisodeSpec, world: World, grounder: Grounder,
                  planner: SymbolicPlanner, visual_planner: VisualPlanner | None,
@@ -107,9 +108,13 @@ class _Session:
                    else spec.problem.for_agent(spec.pictured_goal))
         if policy.needs_truth:  # it may know what the true state does not tell: goal and plans
             problem = replace(spec.problem, init=problem.init)
-        self.spec = replace(spec, id='', problem=problem, seed=0, failure_probability=0.0)
+        self.spec = replace(spec, id='', problem=problem, seed=0, failure_probability=0.0,
+                            policy_seed=0)
         self.domain = domain
-        self.rng = random.Random(f'policy/{spec.seed}/{spec.id}')
+        # From what the policy is told alone: whoever can draw these numbers learns nothing.
+        told = (spec.split, sorted(problem.objects.items()), sorted(map(str, problem.goal)),
+                problem.instruction)
+        self.rng = random.Random(f'policy/{spec.policy_seed}/{told}')
         self.steps = 0
         self.stamp_ns = 0
         self.timings_s = dict.fromkeys(
@@ -131,12 +136,8 @@ class _Session:
         return self.spec.problem
 
     @property
-    def problem_key(self) -> str:
-        return problem_key(self._full_spec.problem)
-
-    @property
     def answering_model(self) -> str:
-        return self._grounder.model
+        return without_seed(self._grounder.model)
 
     @property
     def answering_prompt(self) -> str:
@@ -179,9 +180,8 @@ class _Session:
             raise InputError('the goal is told, not shown')
         if self._goal is None:
             if not isinstance(self._world, GoalView):
-                raise InputError(f'{type(self._world).__name__} cannot show the goal of '
-                                 f'{self._full_spec.problem.name} as a picture (choose '
-                                 f'goal=told)')
+                raise InputError(f'{type(self._world).__name__} cannot show the goal as a '
+                                 f'picture (choose goal=told)')
             with self._stage('observe'):
                 self._goal = self._world.goal_observation()
         return self._goal
@@ -351,11 +351,12 @@ def _drive(policy: Policy, session: _Session) -> Stop:
     session.check_privileged()
     if session.spec.pictured_goal:
         check_reads_goal(session.spec.method, policy)
-    stop = session.at_goal() or _returned(policy, 'begin', policy.begin(session), _MAY_STOP)
+    context: Context = sealed(Context, session)
+    stop = session.at_goal() or _returned(policy, 'begin', policy.begin(context), _MAY_STOP)
     while stop is None:
         if session.steps >= session.spec.max_actions:
             return Stop(StopReason.BUDGET, f'{session.steps} actions used')
-        decision = _returned(policy, 'decide', policy.decide(session), get_args(Decision))
+        decision = _returned(policy, 'decide', policy.decide(context), get_args(Decision))
         if isinstance(decision, Stop):
             return decision
         if isinstance(decision, Forfeit):
@@ -363,7 +364,7 @@ def _drive(policy: Policy, session: _Session) -> Stop:
             continue
         feedback = (session.execute(decision.action) if isinstance(decision, Act)
                     else session.withhold(decision.action, decision.message))
-        stop = (_returned(policy, 'learn', policy.learn(session, decision.action, feedback),
+        stop = (_returned(policy, 'learn', policy.learn(context, decision.action, feedback),
                           _MAY_STOP) or session.at_goal())
     return stop
 

@@ -9,7 +9,8 @@ is given an instruction in words and nothing else, neither objects nor goal, say
 ``reads_instruction = True``; it finds both in the picture (``tell_apart``, ``adopt_problem``) and
 sends each action with its place there, ``Action.region``. The loop
 in ``agent.loop`` drives it: ``begin`` once, then ``decide`` and ``learn`` for every action. All
-that a policy knows of the world comes through its ``Context``.
+that a policy knows of the world comes through its ``Context``, which holds nothing else
+(``sightplan.model.sealing``).
 """
 
 from __future__ import annotations
@@ -90,10 +91,6 @@ class Context(Protocol):
         """Objects and goal, without the initial state."""
 
     @property
-    def problem_key(self) -> str:
-        """What calibrations call the problem (``observation_model.problem_key``)."""
-
-    @property
     def domain(self) -> Domain:
         """Question templates, PDDL text and goal wording."""
 
@@ -103,7 +100,10 @@ class Context(Protocol):
 
     @property
     def answering_model(self) -> str:
-        """Exact name of the model that answers; '' for a method that does not ask."""
+        """Exact name of the model that answers, without the seed of simulated errors.
+
+        '' for a method that does not ask.
+        """
 
     @property
     def answering_prompt(self) -> str:
@@ -111,7 +111,7 @@ class Context(Protocol):
 
     @property
     def rng(self) -> random.Random:
-        """Random numbers of this episode, seeded by its spec."""
+        """Random numbers of this episode, seeded by the run and by what the policy is told."""
 
     def observe(self) -> Observation:
         """Observe the world as it is now."""

@@ -335,10 +335,6 @@ class ObservationModel:
                 f'{ours!r}, this is {theirs!r} (calibrate again from answers of this one, or '
                 f'leave the calibration out: then the defaults are used)')
 
-    def learned_from(self, key: str) -> bool:
-        """Whether answers about a problem were learned from; ``key``: see ``problem_key``."""
-        return key in self.problems
-
     def to_json(self) -> dict[str, Any]:
         """As plain JSON data: see ``read_observation_model``."""
         return _FILE.dump_python(self, mode='json', exclude={'source'})  # type: ignore[no-any-return]
@@ -387,7 +383,9 @@ def read_observation_model(path: Path | str) -> ObservationModel:
 def problem_key(problem: Problem) -> str:
     """Names a problem by its content, without its initial state: 12 hex digits.
 
-    In a domain where problems with the same facts are different ones, by its name, too.
+    In a domain where problems with the same facts are different ones, by its name, too. It is for
+    records and for those who make problems and runs, and never for a method: from it somebody who
+    has the problems learns which one is played, goals that are hidden included.
     """
     facts: tuple[object, ...] = (problem.domain_name, sorted(problem.objects.items()),
                                  sorted(map(str, problem.goal)))

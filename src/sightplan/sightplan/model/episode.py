@@ -111,13 +111,15 @@ class EpisodeSpec:
         problem: what to solve.
         method: name of the policy.
         split: name of the split, '' for problems from a folder.
-        seed: seeds the world (looks, failures) and the policy.
+        seed: seeds the world (looks, failures).
         max_actions: budget of actions; withheld, rejected and invalid ones count.
         failure_probability: chance that the execution of a legal action fails, in [0, 1].
         stop_at_goal: whether the episode ends as soon as the goal holds in the true state: what
             some papers grant, and no robot knows.
         privileged: when the policy is provided with facts about objects out of view.
         pictured_goal: whether the goal is shown as a picture instead of told.
+        policy_seed: seeds the policy, together with what it is told. It is the same for all
+            problems of a run, so that no policy learns from its random numbers which one it has.
     """
 
     id: str
@@ -130,6 +132,7 @@ class EpisodeSpec:
     stop_at_goal: bool = False
     privileged: Privileged = Privileged.NONE
     pictured_goal: bool = False
+    policy_seed: int = 0
 
     @property
     def cluster(self) -> str:

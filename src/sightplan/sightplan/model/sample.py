@@ -51,7 +51,10 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """What a method sees of a sample: everything but the truth.
+    """A sample: everything but the truth.
+
+    A method gets it without names: ``id``, ``cluster``, the names of pictures and the subjects of
+    choices are others, which mean nothing (``runs.handing``).
 
     Attributes:
         id: unique within its suite and split, such as ``blocksworld/simple/0007/on(a,b)``.
@@ -65,12 +68,14 @@ class Sample:
             text is the last part.
         start: first point of a trace that is to be drawn, in unit coordinates, where it is
             prescribed.
-        details: plain JSON data for tables (predicate, kind of map, ...): known to everybody.
+        details: plain JSON data for tables and for the suite's own modules (predicate, kind of
+            map, ...). A method gets those of ``told`` only.
         questions: yes/no questions about its one picture, of ``domain``, for models that answer
             nothing else: out of their answers the suite makes the reply (``reading.compose``).
             Empty: there is no such way to ask it.
         choices: what is to be chosen, for models that choose among options and say nothing else:
             likewise (``reading.compose_choices``).
+        told: names of those details that a method may know, such as an instruction.
     """
 
     id: str
@@ -84,6 +89,7 @@ class Sample:
     details: dict[str, Any] = field(default_factory=dict)
     questions: tuple[Question, ...] = ()
     choices: tuple[Choice, ...] = ()
+    told: tuple[str, ...] = ()
 
     def blind(self) -> Sample:
         """The same without its pictures."""

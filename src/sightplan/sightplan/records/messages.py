@@ -99,6 +99,7 @@ _CHANNELS = {'rgb8': 3, 'bgr8': 3, 'rgba8': 4, 'bgra8': 4, 'mono8': 1}
 _STAMP = {0: struct.Struct('>iI'), 1: struct.Struct('<iI')}
 _HEADER_BYTES = 12
 _NO_LENGTH = -1
+_SEED_BITS = 32
 _NO_TEXT = re.compile('[\0\ud800-\udfff]')
 
 
@@ -417,7 +418,8 @@ def fill_spec(message: Any, spec: EpisodeSpec, problem_pddl: str) -> Any:
     length = problem.optimal_length
     message.optimal_length = _NO_LENGTH if length is None else length
     message.instruction = text(problem.instruction)
-    message.seed, message.max_actions = spec.seed, spec.max_actions
+    message.seed = spec.policy_seed << _SEED_BITS | spec.seed
+    message.max_actions = spec.max_actions
     message.failure_probability = spec.failure_probability
     message.stop_at_goal, message.privileged = spec.stop_at_goal, spec.privileged.value
     message.pictured_goal = spec.pictured_goal
@@ -456,10 +458,12 @@ def spec_from_msg(message: Any, problem: Problem) -> EpisodeSpec:
     Raises:
         InputError: a level of privileged information that there is not.
     """
+    policy_seed, seed = divmod(int(message.seed), 1 << _SEED_BITS)
     return EpisodeSpec(message.episode_id, problem, message.method, message.split,
-                       int(message.seed), int(message.max_actions),
+                       seed, int(message.max_actions),
                        float(message.failure_probability), bool(message.stop_at_goal),
-                       privileged_from_msg(message.privileged), bool(message.pictured_goal))
+                       privileged_from_msg(message.privileged), bool(message.pictured_goal),
+                       policy_seed)
 
 
 def ended_from_msg(message: Any) -> EpisodeEnded:

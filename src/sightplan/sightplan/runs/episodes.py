@@ -65,6 +65,7 @@ from sightplan.runs.method_check import (
     check_sequence,
     check_shown,
     check_starts,
+    warn_of_learned_problems,
 )
 from sightplan.runs.rules import suite_of
 from sightplan.runs.settings import ALL_SPLITS, RunSettings, resolved_backend_options
@@ -112,7 +113,8 @@ class EpisodePlan:
         domain: of the run.
         pairs: (split, problem) in order.
         suite: that it belongs to, None for none.
-        items: the episodes, in order; an episode's seed depends on its id and the run's seed.
+        items: the episodes, in order; an episode's seed depends on its id and the run's seed, that
+            of its policy on the run's seed and the number of the trial.
         skipped: problem files that cannot be used, and why.
     """
 
@@ -140,13 +142,18 @@ class EpisodePlan:
         trial, index = divmod(number, len(self.pairs))
         split, problem = self.pairs[index]
         episode_id = f'{domain}/{split or "-"}/{problem.name}#{trial}'
-        digest = hashlib.sha256(f'{settings.seed}\x1f{episode_id}'.encode()).digest()
         return EpisodeSpec(
-            episode_id, problem, settings.method, split, int.from_bytes(digest[:4], 'big'),
+            episode_id, problem, settings.method, split, _seed(f'{settings.seed}\x1f{episode_id}'),
             rules.budget(settings, suite, domain, split), settings.failure_probability,
             rules.stops_at_goal(settings, suite, domain, split),
             rules.privileged(settings, suite, domain, split),
-            rules.pictured_goal(settings, suite, domain, split))
+            rules.pictured_goal(settings, suite, domain, split),
+            _seed(f'policy\x1f{settings.seed}\x1f{trial}'))
+
+
+def _seed(words: str) -> int:
+    """A seed of 32 bits."""
+    return int.from_bytes(hashlib.sha256(words.encode()).digest()[:4], 'big')
 
 
 def make_planner(settings: RunSettings) -> SymbolicPlanner:
@@ -195,6 +202,7 @@ class EpisodeWork:
         check_sequence(method, self.plan.pairs)
         check_starts(method, self._domain, self.plan.pairs)
         check_instructions(settings, self.plan.pairs)
+        warn_of_learned_problems(settings, self.plan.pairs)
         with ExitStack() as stack:
             self._world = world or closing(stack, worlds.make_world(
                 self._domain.reference, settings.world_options))

@@ -5,6 +5,7 @@ What is wrong there would end every episode as an error; it is found before the 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,10 +19,13 @@ from sightplan.agent import (
 )
 from sightplan.agent.grounded_plans import BY_MODEL
 from sightplan.domains import Domain
+from sightplan.grounding.observation_model import problem_key, read_observation_model
 from sightplan.model import InputError, Problem, TextualWorld, World, excerpt
 from sightplan.runs import rules
 from sightplan.runs.settings import ALL_SPLITS, RunSettings
 from sightplan.vlm.api import backend_class, backend_names, can_answer_texts
+
+_LOG = logging.getLogger(__name__)
 
 
 def check_method(settings: RunSettings, domain: Domain) -> Any:
@@ -78,6 +82,33 @@ def check_shown(settings: RunSettings, world: World) -> None:
             f'{"answer yes/no questions" if questions else "write"} about a description, but this '
             f'world draws none (world option {option}); let it draw, or choose another backend '
             f'({", ".join(able)})')
+
+
+def warn_of_learned_problems(settings: RunSettings, pairs: Iterable[tuple[str, Problem]]) -> None:
+    """Warn if the method's calibration was learned from answers about problems of the run.
+
+    The run does it, because methods do not know which problem they have. Answers that were
+    replayed from a bag name a problem whose goal was pictured without its goal, as the agent knew
+    it: then all problems that differ in nothing else count.
+
+    Args:
+        settings: of the run.
+        pairs: its splits and problems.
+    """
+    file = settings.method_options.get('calibration')
+    if not file:
+        return
+    try:
+        known = read_observation_model(file).problems
+    except InputError:
+        return  # the method says what is wrong with it
+    problems = [problem for _, problem in pairs]
+    learned = [problem.name for problem in problems if problem_key(problem) in known
+               or problem_key(problem.for_agent(pictured_goal=True)) in known]
+    if learned:
+        _LOG.warning('%s: the calibration was learned from answers about %d of the %d problems of '
+                     'this run (%s): results on these are not results on unseen problems', file,
+                     len(learned), len(problems), excerpt(', '.join(learned)))
 
 
 def check_writes(settings: RunSettings, setting: str) -> None:

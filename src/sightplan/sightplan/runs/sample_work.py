@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from sightplan.agent import make_answerer
-from sightplan.agent.answerer import each, failed
+from sightplan.agent.answerer import Desk, each, failed
 from sightplan.domains import load_domain
 from sightplan.grounding import BackendGrounder
 from sightplan.grounding.instructions import Instance, instances_of, propose_goal
@@ -43,7 +43,9 @@ from sightplan.model import (
 from sightplan.model.redaction import without_secrets
 from sightplan.model.region import Region
 from sightplan.model.sample import Picture, Sample, SampleReply
+from sightplan.model.sealing import Sealed, sealed
 from sightplan.records import RunStore
+from sightplan.runs.handing import GUESS, Handed
 from sightplan.runs.samples import (
     SamplePlan,
     random_reply,
@@ -101,15 +103,16 @@ class SampleWork:
         self._settings, self._suite = settings, suite
         self.plan = SamplePlan(settings, suite)
         self._truth = _CurrentTruth(self.plan)
+        self._handed = Handed()
         self._answerer = make_answerer(settings.method, settings.method_options,
-                                       _Truth(self.plan))
+                                       _Truth(self.plan, self._handed))
         with ExitStack() as stack:
             self.backend: Backend | None = None
             self._chosen: _PerDomain | None = None
             if self._answerer.needs_model:
                 self.backend = self._make_backend(stack, backend)
             self._stack = stack.pop_all()
-        self._desk = _Desk(self.plan, self.backend, self._stack)
+        self._desk = _Desk(self.plan, self.backend, self._stack, self._handed)
 
     def _make_backend(self, stack: ExitStack, given: Backend | None) -> Backend:
         settings, domains = self._settings, self.plan.domains
@@ -142,7 +145,7 @@ class SampleWork:
                 settings=backend_settings(settings.backend, resolved_backend_options(
                     settings, self.plan.domains)),
                 images=settings.record_images))
-        self._desk = _Desk(self.plan, backend, self._stack)
+        self._desk = _Desk(self.plan, backend, self._stack, self._handed)
 
     def batches(self, missing: Sequence[Sample]) -> Iterable[Sequence[Sample]]:
         """Neighbours of one cluster and domain."""
@@ -162,10 +165,13 @@ class SampleWork:
         before = self.backend.usage if self.backend is not None else None
         started, error = time.monotonic(), ''
         try:
-            replies = self._answerer.answer(asked, self._desk)
+            replies = self._answerer.answer(self._handed.hand_out(asked),
+                                            sealed(Desk, self._desk))
             if len(replies) != len(asked):
                 raise BackendError(f'method {self._settings.method!r} gave {len(replies)} replies '
                                    f'to {len(asked)} samples')
+            replies = [self._desk.drawn(sample) if reply is GUESS else reply
+                       for sample, reply in zip(asked, replies, strict=True)]
         except (CancelledError, InputError):
             raise
         except SightplanError as failure:
@@ -232,10 +238,11 @@ class SampleWork:
 class _Truth:
     """The truth for the answerer that declares ``needs_truth``, and for no other."""
 
-    def __init__(self, plan: SamplePlan) -> None:
-        self._plan = plan
+    def __init__(self, plan: SamplePlan, handed: Handed) -> None:
+        self._plan, self._handed = plan, handed
 
     def reply(self, sample: Sample) -> SampleReply:
+        sample = self._handed.real(sample)
         return truth_reply(self._plan.suite, sample, self._plan.truth(sample))
 
 
@@ -284,10 +291,15 @@ class _CurrentTruth:
 
 
 class _Desk:
-    """What answerers work with; contract in ``agent.answerer.Desk``."""
+    """What answerers work with; contract in ``agent.answerer.Desk``.
 
-    def __init__(self, plan: SamplePlan, backend: Backend | None, stack: ExitStack) -> None:
+    Its public methods take samples as they were handed out (``handing``).
+    """
+
+    def __init__(self, plan: SamplePlan, backend: Backend | None, stack: ExitStack,
+                 handed: Handed) -> None:
         self._plan, self._backend, self._stack = plan, backend, stack
+        self._handed = handed
         self._planner: SymbolicPlanner | None = None
         self._others: dict[str, Backend] = {}
         self._answered: dict[tuple[str, str], dict[str, None]] = {}
@@ -322,12 +334,19 @@ class _Desk:
         self._answered.setdefault(key, {})[model] = None
 
     def guess(self, sample: Sample) -> SampleReply:
+        """Contract in ``agent.answerer.Desk``."""
+        return GUESS
+
+    def drawn(self, sample: Sample) -> SampleReply:
+        """What a guess about a sample of the plan comes to."""
         return random_reply(self._plan.suite, sample, self._plan.settings.seed)
 
     def ask(self, samples: Sequence[Sample], prompt: str, suite_prompt: str,
             ) -> list[SampleReply]:
+        """Contract in ``agent.answerer.Desk``."""
         replies: list[SampleReply] = []
-        for (yes_no, _), shown in itertools.groupby(samples, key=_shown):
+        real = map(self._handed.real, samples)
+        for (yes_no, _), shown in itertools.groupby(real, key=_shown):
             group = tuple(shown)
             replies += (self._ask_questions(group, prompt) if yes_no else
                         each(group, lambda sample: self._ask_one(sample, prompt, suite_prompt)))
@@ -336,7 +355,7 @@ class _Desk:
     def _ask_one(self, sample: Sample, prompt: str, suite_prompt: str) -> SampleReply:
         """Ask about what is no yes/no question about one picture."""
         if sample.target is not None:
-            return self.locate(sample, _ONCE)
+            return self._locate(sample, _ONCE)
         if self._answers_only(sample):
             return self._ask_parts(sample, prompt)
         if self._chooses_only(sample):
@@ -346,15 +365,16 @@ class _Desk:
     def read(self, sample: Sample, reply: SampleReply) -> tuple[Any, str]:
         """Contract in ``agent.answerer.Desk``."""
         try:
-            return self._plan.suite.module('reading').read(reply.text, sample), ''
+            return self._plan.suite.module('reading').read(
+                reply.text, self._handed.real(sample)), ''
         except Unread as unread:
             return None, str(unread)
 
     def marked(self, sample: Sample, boxes: Sequence[Region]) -> Sample:
         """Contract in ``agent.answerer.Desk``."""
         def drawn(picture: Picture) -> Picture:
-            return dataclasses.replace(picture, name=f'{picture.name} with marks',
-                                       load=lambda: numbered(picture.load(), boxes))
+            return dataclasses.replace(picture, name=f'{picture.name} with marks', load=Sealed(
+                lambda: numbered(picture.load(), boxes)))
         return dataclasses.replace(sample, parts=tuple(
             drawn(part) if isinstance(part, Picture) else part for part in sample.parts))
 
@@ -375,8 +395,11 @@ class _Desk:
                 option.split('=', 1) for option in options)))
         return words.split()[0], self._others[words]
 
-    def locate(self, sample: Sample, settings: PointerSettings, other: str = '') -> SampleReply:
+    def locate(self, sample: Sample, settings: PointerSettings, backend: str = '') -> SampleReply:
         """Contract in ``agent.answerer.Desk``."""
+        return self._locate(self._handed.real(sample), settings, backend)
+
+    def _locate(self, sample: Sample, settings: PointerSettings, other: str = '') -> SampleReply:
         target, (name, backend) = sample.target, self._other(other)
         assert target is not None, 'only a sample that asks for a place is located'
         picture = next((part for part in sample.parts if isinstance(part, Picture)), None)
@@ -394,20 +417,21 @@ class _Desk:
 
     def propose_goal(self, sample: Sample, seen: Sequence[Instance], tries: int) -> str:
         """Contract in ``agent.answerer.Desk``."""
+        sample = self._handed.real(sample)
         self._note(sample, self._current_model)
         return propose_goal(self._model(), _picture(sample).load(), seen,
                             str(sample.details['instruction']), tries,
                             self._plan.settings.propose_timeout_s)
 
-    def tell_apart(self, sample: Sample, looks: int, other: str = '') -> tuple[Instance, ...]:
+    def tell_apart(self, sample: Sample, looks: int, backend: str = '') -> tuple[Instance, ...]:
         """Contract in ``agent.answerer.Desk``."""
-        picture = _picture(sample)
-        settings = self._plan.settings
-        name, finds = self._other(other)
-        backend, image = detector(name, finds), picture.load()
+        sample = self._handed.real(sample)
+        picture, settings = _picture(sample), self._plan.settings
+        name, finds = self._other(backend)
+        eyes, image = detector(name, finds), picture.load()
         self._note(sample, model_of(finds, 'detector'), _CLUSTER)
         depth_m = picture.load_depth() if picture.load_depth else None
-        return instances_of(backend.detect(DetectRequest(
+        return instances_of(eyes.detect(DetectRequest(
             image, depth_m, attempt, settings.propose_timeout_s)) for attempt in range(looks))
 
     def plan(self, task: PlanningTask) -> PlanningResult:
@@ -492,14 +516,15 @@ class _Desk:
     def compare(self, sample: Sample, orders: str, neutral: bool) -> SampleReply:
         """Contract in ``agent.answerer.Desk``."""
         def request(first: int, second: int) -> ChoiceRequest:
-            return self._choice(self._plan.shown(sample, first > second, neutral), 0)
+            return self._choice(self._plan.shown(real, first > second, neutral), 0)
 
+        real = self._handed.real(sample)
         found = compare(self._model(), request, orders)
         chances = found.probability, 1 - found.probability
         if found.agreed is None and chances[0] == chances[1]:
             return SampleReply(found.replies[0].text, unread=next(
                 reply.unread for reply in found.replies if reply.unread))
-        return self._composed(sample, [ChoiceReply(chances, int(chances[1] > chances[0]))])
+        return self._composed(real, [ChoiceReply(chances, int(chances[1] > chances[0]))])
 
     def _composed(self, sample: Sample, replies: Sequence[ChoiceReply]) -> SampleReply:
         chances = replies[0].probabilities if len(replies) == 1 else None
@@ -536,7 +561,7 @@ def _picture(sample: Sample) -> Picture:
     """
     picture = next((part for part in sample.parts if isinstance(part, Picture)), None)
     if picture is None:
-        raise InputError(f'{sample.id}: has no picture in which to tell things apart')
+        raise InputError('the sample has no picture in which to tell things apart')
     return picture
 
 

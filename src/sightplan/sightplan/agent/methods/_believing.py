@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections import deque
 from collections.abc import Sequence
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 _KINDS: dict[str, type[JointBelief]] = {
     'listed': ListedBelief, 'sampled': SampledBelief, 'factorised': FactorisedBelief}
 
-_LOG = logging.getLogger(__name__)
 _MAX_BATCH = 8
 _FAINT = 1e-4
 _LIKELY = 0.3
@@ -216,9 +214,6 @@ class BelievingPolicy:
 
     def begin(self, context: Context) -> Stop | None:
         """Look, and ask until a plan is likely to work."""
-        if self._estimators.rates.learned_from(context.problem_key):
-            _LOG.warning('the calibration was learned from answers about this very problem (%s)',
-                         context.problem_key)
         if self.needs_grounder and context.answering_model:
             self._check_calibration(context)
         self._queue.clear()

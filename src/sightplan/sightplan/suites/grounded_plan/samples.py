@@ -116,7 +116,8 @@ def _sample(item: Item, picture: Picture, settings: Settings) -> Sample:
     text = (f'Instruction: {item.task.instruction}\n\n'
             f'Coordinates: {Coords(settings.coords).words(item.size)}')
     return Sample(item.id, item.horizon, item.scene, (picture, text),
-                  details=details_of(item, settings.coords, settings.grasp_criterion))
+                  details=details_of(item, settings.coords, settings.grasp_criterion),
+                  told=('instruction', 'image_size'))
 
 
 def _picture(data: Dataset, item: Item) -> Picture:
