@@ -83,7 +83,8 @@ def test_no_yes_and_no_no_is_swallowed_by_unknown(text):
         assert not {'yes', 'no'} & set(decided.split())
     first, then = (*text.split(), '', '')[:2]
     article = first == 'no' and then in ('tell', 'sure')  # as in "no block is there"
-    if first in ('yes', 'no') and not article and '<' not in text:
+    offered = re.search(r'(?:yes|no|unknown)(?: (?:or|/))+ (?:yes|no|unknown)', text)
+    if first in ('yes', 'no') and not article and not offered and '<' not in text:
         assert said in (Verdict(first), UNPARSED)
 
 
@@ -96,13 +97,13 @@ def test_an_alternative_makes_an_answer_none(word, rest):
     alternative = re.match(r'\W*(?:/|\||,?\s*\b(?:or|and)\b)\W*(?:yes|no|unknown)\b', rest)
     said = parse_yes_no(word + rest)
     others = re.findall(r'yes|no|unknown', rest)
-    if alternative and len(others) == 1:
+    article = word == 'no' and re.match(
+        r'[ _\']*(?!(?:or|and|the|yes|no)\b)[^\W_]', rest)
+    if word_alone and alternative and len(others) == 1:
         assert said is UNPARSED
-    elif word == 'no' and re.match(r'\W*(?!(?:or|and|the)\b)\w', rest):
-        assert said in (NO, UNPARSED)  # an article, as in "no other block"
-    elif not others:
-        assert said is (Verdict(word) if word_alone else UNPARSED)
-    elif word_alone and not alternative:
+    elif not others:  # an article, as in "no other block", is no answer
+        assert said is (Verdict(word) if word_alone and not article else UNPARSED)
+    elif word_alone and not alternative and not article:
         assert said in (Verdict(word), UNPARSED)
 
 

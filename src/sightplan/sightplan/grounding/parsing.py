@@ -37,6 +37,7 @@ _WORD = re.compile(r"(?<!\w)(?<!\w['’-])(?:(yes|yep|yeah)|no|nope)(?![\w'’]|
 _ANY = r'(?:yes|no|unknown)'
 _ALTERNATIVES = re.compile(
     rf'\b{_ANY}(?:\W{{0,20}}(?:\b(?:or|and|nor)\b|[/|])\W{{0,20}}{_ANY}\b)+'
+    rf'(?:[ ,]{{1,20}}{_ANY}\b)*'
     rf'|\b{_ANY}\W{{1,20}}{_ANY}\W{{1,20}}(?:or|and)\W{{1,20}}{_ANY}\b')
 _BLANK = ' \t*_`"\'“”‘’'
 _NO_GOES_ON = frozenset({
@@ -104,7 +105,7 @@ def parse_yes_no(text: str) -> Verdict:
 
 def _statement(text: str) -> Verdict:
     """What a text in small letters, without thoughts and tags, says."""
-    text = _QUOTED.sub(r'\1', text)
+    text = _QUOTED.sub(r' \1 ', text)
     if _UNKNOWN.match(text):
         return Verdict.UNPARSED if _EITHER.search(text) else Verdict.UNKNOWN
     answers = _answers(text)
@@ -136,7 +137,7 @@ def _answers(text: str) -> list[re.Match[str]]:
         ends = not next_word
         leads = not any(char.isalnum() or char == '<' for char in before) and (
             word.start() <= _AROUND or not before)
-        said = next_word in ('yes', 'no')
+        said = next_word in ('yes', 'no', 'unknown')
         cue = (before.split() or [''])[-1]
         apart = not before or not before[-1].isalnum() or cue in {*_CUES, 'yes', 'no'}
         if (leads and (word[1] or ends or said or next_word in _NO_GOES_ON)) or (
