@@ -105,7 +105,7 @@ class Row:
         gain: over one point.
         ece: expected calibration error of the probability of the best piece.
         probability: its mean.
-        sure: fraction of targets for which asking ended because it was sure.
+        sure: fraction of targets of which a place came out as probable as is to be accepted.
         right_if_sure: fraction of those that are right.
         points: mean number of askings to point.
         checks: mean number of checks.
@@ -226,7 +226,7 @@ def measure(noise: Noise, knowledge: str, way: str, n: int) -> Row:
         found = pointer.locate(_request(number), pieces=PIECES)
         right.append(found.place == truth_of(str(number)))
         chances.append(found.probability)
-        sure.append(found.sure)
+        sure.append(found.probability >= WAYS[way].accept)
         points.append(found.askings)
         checks.append(found.checks)
         reply = model.locate(_request(number))
