@@ -8,6 +8,7 @@ import pytest
 from sightplan.grounding import BackendGrounder
 from sightplan.model import Observation, Usage
 from sightplan.report.results import gather
+from sightplan.report.tables import make_tables
 from sightplan.runs import OpenRun, RunSettings, specify
 from sightplan.vlm.api import TextReply, locating_content, make_backend
 
@@ -34,14 +35,18 @@ class Planner:
 
 
 def models_of(folder, given=None, **settings):
-    """The models that the lines of a run name; and those that a report names."""
+    """The models that the lines of a run name; and those that summary and report name."""
     with OpenRun(RunSettings(out=str(folder), **{'backend': 'embedded', **settings}),
                  backend=given) as opened:
-        opened.walk()
+        opened.summarise(opened.walk())
         lines = opened.store.lines()
     assert lines and not any(line['error'] for line in lines)
-    (run,) = gather(folder).runs
-    return {line['model'] for line in lines}, run.exact_model
+    results = gather(folder)
+    named = results.runs[0].exact_model
+    summary = json.loads((folder / 'summary.json').read_text())
+    (row,) = (row for table in make_tables(results) if table.name == 'runs' for row in table.rows)
+    assert (summary['model'] or '') == (row['exact_model'] or '') == named
+    return {line['model'] for line in lines}, named
 
 
 @pytest.mark.parametrize(('settings', 'model'), [

@@ -36,6 +36,7 @@ from sightplan.report.lines import (
 from sightplan.runs import Suite, load_suite, suite_for, suite_names, suite_of_run, summarise
 from sightplan.runs.rules import RULES, covers
 from sightplan.runs.settings import TOLD
+from sightplan.runs.summary import model_that_replied
 
 EPISODES, INDEX = 'episodes.jsonl', '*.sweep.json'
 _SKIPPED = ('bags', 'calibrations', 'failures')
@@ -222,7 +223,7 @@ def _run_of(folder: Path, info: Mapping[str, Any], lines: Sequence[Line],
                     **{rule: {split_of(line): line.get(rule, TOLD) for line in lines}
                        for rule in RULES}}
     method, backend = identity['method'], identity.get('backend')
-    model = _model_that_replied(identity, lines)
+    model = model_that_replied(identity, lines)
     try:
         suite = suite_of_run(info)
     except InputError:
@@ -242,19 +243,6 @@ def _run_of(folder: Path, info: Mapping[str, Any], lines: Sequence[Line],
         next(iter(levels.values()), ''),
         bool(method['calibration']) if 'calibration' in method else None, model, folder, info,
         identity, tuple(lines), labels, planned)
-
-
-def _model_that_replied(identity: Mapping[str, Any], lines: Sequence[Line]) -> str:
-    """The exact name of the model that the lines of a run are by.
-
-    The identity names the model that was loaded. Lines name those that replied: others, where a
-    backend points, compares or tells things apart by a model of its own.
-    """
-    loaded = str(identity.get('model') or '')
-    replied = dict.fromkeys(line['model'] for line in lines if line['model'])
-    if loaded and (not replied or set(loaded.split(', ')) & set(replied)):
-        return loaded
-    return next(iter(replied), '') if not loaded else ', '.join(replied)
 
 
 def split_of(line: Line) -> str:

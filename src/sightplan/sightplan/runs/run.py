@@ -19,7 +19,7 @@ from sightplan.runs.episodes import EpisodePlan, EpisodeWork
 from sightplan.runs.identity import session
 from sightplan.runs.settings import RunSettings
 from sightplan.runs.suite import Suite, sample_suite
-from sightplan.runs.summary import summarise
+from sightplan.runs.summary import model_that_replied, summarise
 from sightplan.runs.work import Item, Line, Plan, Progress, Silent, Work
 from sightplan.vlm.api import Backend, picture_check
 
@@ -235,9 +235,10 @@ def write_summary(store: RunStore, plan: Plan, walked: Walked = WALKED) -> dict[
     Raises:
         InputError: ``run.json`` is missing or damaged.
     """
-    info = store.run_info()
+    info, lines = store.run_info(), ordered(store.lines(), plan.items)
+    model = model_that_replied(info['identity'], lines)
     return store.write_summary({
-        **summarise(ordered(store.lines(), plan.items), plan.suite, plan.kind),
+        **summarise(lines, plan.suite, plan.kind), **({'model': model} if model else {}),
         'out': str(store.folder),
         'planned': len(plan.items), **plan.notes,
         'problems_skipped': info.get('problems_skipped', []),

@@ -60,6 +60,19 @@ def suite_of_run(info: Mapping[str, Any]) -> Suite | None:
         raise
 
 
+def model_that_replied(identity: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> str:
+    """The exact name of the model that the lines of a run are by, '' for none.
+
+    The identity names the model that was loaded. Lines name those that replied: others, where a
+    backend points, compares or tells things apart by a model of its own.
+    """
+    loaded = str(identity.get('model') or '')
+    replied = dict.fromkeys(line['model'] for line in lines if line['model'])
+    if loaded and (not replied or set(loaded.split(', ')) & set(replied)):
+        return loaded
+    return ', '.join(replied) if loaded else next(iter(replied), '')
+
+
 def summarise(lines: Sequence[Mapping[str, Any]], suite: Suite | None,
               kind: str = '') -> dict[str, Any]:
     """Score a run.

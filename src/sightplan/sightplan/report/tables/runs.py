@@ -22,7 +22,7 @@ def _row(run: RunResults) -> dict[str, Any]:
     return {
         'run': run.name, 'domain': run.domain, 'splits': ', '.join(run.splits),
         'method': run.method, 'backend': run.backend or None, 'model': run.model or None,
-        'exact_model': _text(identity.get('model')), 'seed': run.seed,
+        'exact_model': _text(run.exact_model), 'seed': run.seed,
         'failure_probability': run.failure_probability, 'privileged': run.privileged or None,
         'calibrated': run.calibrated, 'planned': run.planned,
         **{key: summary[key] for key in _COUNTS}, 'sessions': len(run.sessions) or None,

@@ -34,7 +34,7 @@ def tables(runs: Iterable[Any]) -> list[Table]:
         measure.name: measure.name.replace('_', ' ') for measure in MEASURES})]
 
 
-def _row(key: Sequence[str], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _row(key: Sequence[str | None], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     row: dict[str, Any] = dict(zip(_KEYS, key, strict=True))
     for measure in MEASURES:
         found = aggregate(lines, measure)
