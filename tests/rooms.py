@@ -52,7 +52,7 @@ LIBRARIES_OF_THE_CORE = {
     'grounding': (*_PLAIN, 'scipy'),
     'planning': (),
     'agent': ('numpy',),
-    'metrics': ('numpy',),
+    'metrics': ('numpy', 'scipy'),
     'records': _PLAIN,
     'runs': _PLAIN,
     'suites': (*_PLAIN, 'scipy'),

@@ -206,6 +206,10 @@ def test_without_truth_estimators_are_compared_with_the_answers(faulty):
     class One:
         def truth(self, image_id, atom):
             return True if atom == Atom('clear', ('r',)) else None
+
+        def of(self, image_id, atom):
+            return {'ann': 'yes'} if self.truth(image_id, atom) else {}
+
     found = estimate([without_truth(s) for s in faulty], ALL, Truth(One()), resamples=10)
     assert set(found['estimators']['belief']['predicates']) == {'clear'}
     assert found['estimators']['belief']['atoms'] == found['moments']
