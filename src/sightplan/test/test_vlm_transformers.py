@@ -786,6 +786,25 @@ def test_deadlines(llava: Backend, reasoning: bool) -> None:
     assert llava.answer(request(timeout_s=1000.0)) == llava.answer(request())
 
 
+def test_what_was_answered_before_a_deadline_is_handed_over(
+        llava: Backend, monkeypatch: Any) -> None:
+    whole = llava.answer(request())
+    score = llava._engine.score
+
+    def late(*arguments: Any) -> Any:
+        scores = score(*arguments)
+        error = DeadlineError('too late')
+        error.partial = [replace(scores, masses=scores.masses[:1], top=scores.top[:1]),
+                         *[None] * (len(scores.top) - 1)]
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(llava._engine, 'score', late)
+        with pytest.raises(DeadlineError, match='transformers: too late') as caught:
+            llava.answer(request(timeout_s=1000.0))
+    assert list(caught.value.partial) == [whole[0], *[None] * (len(whole) - 1)]
+
+
 def test_lack_of_memory_names_settings(llava: Backend, monkeypatch: Any) -> None:
     def scarce(self: Any, *args: Any, **kwargs: Any) -> Any:
         raise torch.OutOfMemoryError('CUDA out of memory. Tried to allocate 9 GiB')

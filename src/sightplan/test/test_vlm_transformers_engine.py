@@ -298,6 +298,28 @@ def test_deadlines_are_looked_at_between_passes() -> None:
             run(prefix, suffixes(), 5, {1}, deadline=time.monotonic() - 1.0)
 
 
+def test_what_was_scored_before_a_deadline_is_handed_over(monkeypatch: Any) -> None:
+    engine = SharedPrefix(tiny('llava').model, 'packed', memory_gb=1e-9)
+    prefix = engine.encode(tiny('llava').inputs)
+    groups = [(5, 6), (7,)]
+    whole = engine.score(prefix, suffixes(), groups)
+    now = [0.0]
+
+    def clock() -> float:
+        now[0] += 1.0
+        return now[0]
+
+    monkeypatch.setattr(engine_module.time, 'monotonic', clock)
+    with pytest.raises(DeadlineError) as caught:
+        engine.score(prefix, suffixes(), groups, deadline=5.0)
+    partial = caught.value.partial
+    ready = [row for row, one in enumerate(partial) if one is not None]
+    assert len(partial) == 13 and 0 < len(ready) < 13
+    for row in ready:
+        assert partial[row].top == (whole.top[row],)
+        assert partial[row].masses[0] == pytest.approx(whole.masses[row])
+
+
 def test_a_deadline_ends_a_text_in_the_middle(monkeypatch: Any) -> None:
     engine = SharedPrefix(tiny('llava').model)
     now = [0.0]

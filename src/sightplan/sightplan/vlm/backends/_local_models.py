@@ -304,8 +304,10 @@ class LocalModel:
             asked = [self._asked(prompt, question.text) for question in request.questions]
             replies = self._answer(seen, prompt, asked, deadline) if asked else []
             if time.monotonic() > deadline:
-                raise DeadlineError(f'{len(asked)} answers took {time.monotonic() - started:.2f} '
-                                    f's, the limit was {request.timeout_s:.2f} s')
+                late = DeadlineError(f'{len(asked)} answers took {time.monotonic() - started:.2f} '
+                                     f's, the limit was {request.timeout_s:.2f} s')
+                late.partial = replies
+                raise late
         return replies
 
     def generate(self, request: TextRequest) -> TextReply:
@@ -375,7 +377,9 @@ class LocalModel:
             with self._lock:
                 yield
         except (DeadlineError, BackendError) as error:
-            raise type(error)(f'{self._label}: {error}') from error
+            named = type(error)(f'{self._label}: {error}')
+            named.partial = error.partial
+            raise named from error
         except _FAILURES as error:
             raise BackendError(f'{self._label}: {self.name} failed ({_reason(error)})') from error
 
@@ -396,7 +400,12 @@ class LocalModel:
                                         groups, functools.partial(self._closed, opened), deadline)
             self._count(0, 0, sum(len(text.tokens) for text in texts))
             return [self._reasoned(text, opened) for text in texts]
-        scores = self._engine.score(prefix, suffixes, groups, deadline)
+        try:
+            scores = self._engine.score(prefix, suffixes, groups, deadline)
+        except DeadlineError as error:
+            error.partial = [None if one is None else self._replies(one.masses, one.top)[0]
+                             for one in error.partial]
+            raise
         return self._replies(scores.masses, scores.top)
 
     def _plainly(self, seen: Observation, prompt: GroundingPrompt, asked: list[str],
@@ -404,11 +413,13 @@ class LocalModel:
         picture = self._look(seen)
         head, foot = self._frame(prompt)
         groups = self._read_for(prompt)
-        replies = []
+        replies: list[YesNoReply] = []
         for number, question in enumerate(asked):
             if time.monotonic() > deadline:
-                raise DeadlineError(f'the time limit passed with {number} of {len(asked)} answers '
-                                    'ready')
+                late = DeadlineError(f'the time limit passed with {number} of {len(asked)} '
+                                     'answers ready')
+                late.partial = [*replies, *[None] * (len(asked) - number)]
+                raise late
             inputs = self._inputs(head + question + foot, [picture])
             self._count(1, inputs['input_ids'].shape[1], 0)
             if prompt.reasoning:

@@ -378,15 +378,24 @@ class SharedPrefix:
             deadline: by ``time.monotonic()`` [s].
 
         Raises:
-            DeadlineError: later than ``deadline``; looked at between passes.
+            DeadlineError: later than ``deadline``; looked at between passes. Its ``partial`` has
+                the scores of each suffix that was ready, as of one suffix alone.
             BackendError: the memory does not suffice, even with a halved pass.
         """
         masses = np.zeros((len(suffixes), len(groups)))
         top = np.zeros(len(suffixes), np.int64)
-        for members, logits in self.logits(prefix, suffixes, deadline):
-            read = np.asarray(self._read(logits, groups).tolist())
-            del logits  # or they would be there still while the next are made
-            top[list(members)], masses[list(members)] = read[:, 0].astype(np.int64), read[:, 1:]
+        ready: set[int] = set()
+        try:
+            for members, logits in self.logits(prefix, suffixes, deadline):
+                read = np.asarray(self._read(logits, groups).tolist())
+                del logits  # or they would be there still while the next are made
+                top[list(members)], masses[list(members)] = (read[:, 0].astype(np.int64),
+                                                             read[:, 1:])
+                ready.update(members)
+        except DeadlineError as error:
+            error.partial = [Scores(np.clip(masses[row:row + 1], 0.0, 1.0), (int(top[row]),))
+                             if row in ready else None for row in range(len(suffixes))]
+            raise
         return Scores(np.clip(masses, 0.0, 1.0), tuple(top.tolist()))
 
     def score_whole(self, whole: Sequence[Inputs],
