@@ -65,7 +65,7 @@ _TABLE_M = np.array([(-0.50, -0.12), (0.50, 0.25)])
 """Corners of the part of the table that is compared with where the camera's pose has it."""
 _NEAR_TABLE_M = 0.025  # a point that is nearer than this to z = 0 may be the table
 _LEAST_TABLE = 0.2  # of the pixels that should show the table, unless things stand before it
-_LEAST_TABLE_PX = 300
+_LEAST_TABLE_PX, _TABLE_POINTS = 300, 8000
 _TABLE_OFF_M, _TABLE_TILT_RAD = 0.020, math.radians(3.0)
 """By which the table's plane may be off; calibrations are good to 5 mm and half a degree."""
 _PAD_Y_M, _PAD_BIN_M, _LEAST_BIN_PX = 0.043, 0.004, 8
@@ -249,8 +249,9 @@ def _off_plane(view: _View, depth: NDArray[np.float32], points: Sequence[NDArray
     if near.sum() < max(_LEAST_TABLE_PX, _LEAST_TABLE * count):
         return (f'only {100 * near.sum() / count:.0f} % of the pixels that should show the table '
                 f'do, within {1e3 * _NEAR_TABLE_M:.0f} mm')
-    system = np.column_stack([np.ones(int(near.sum())), x[near], y[near]]).astype(np.float64)
-    heights = z[near].astype(np.float64)
+    table = _spread(np.column_stack([x[near], y[near], z[near]]).astype(np.float64), _TABLE_POINTS)
+    system = np.column_stack([np.ones(len(table)), table[:, :2]])
+    heights = table[:, 2]
     for _ in range(3):
         plane = np.linalg.lstsq(system, heights, rcond=None)[0]
         off = np.abs(heights - system @ plane)
