@@ -53,7 +53,9 @@ class Samples:
     Attributes:
         items: in order.
         truth: from a sample's id to what is true, plain JSON data: for scoring and ``oracle``.
-        identity: what results depend on, such as the hash of the data; plain JSON data.
+        identity: what results depend on, such as the hash of the data; plain JSON data. Reports
+            put splits together that differ in their content alone (``sha256`` and the like, see
+            ``report.conditions``); all else says how samples are shown, and tells runs apart.
         skipped: what cannot be used, and why, for people.
         truth_source: the state that a sample's question is about, for the backend
             ``noisy_oracle``; None where there is none.
