@@ -20,6 +20,7 @@ from adversary import Library, Prying, PryingAnswerer, reachable, strangers
 from doubles import EventList, MemoryWorld
 from sightplan.agent import PrivilegedFacts, run_episode
 from sightplan.domains import load_domain
+from sightplan.grounding.observation_model import ObservationModel, problem_key
 from sightplan.model import (
     Action,
     Answer,
@@ -34,7 +35,8 @@ from sightplan.model import (
 )
 from sightplan.model.sealing import Sealed, sealed
 from sightplan.runs import RunSettings, load_suite, make_planner, make_world, sample_work
-from sightplan.runs.episodes import EpisodePlan
+from sightplan.runs.episodes import EpisodePlan, EpisodeWork
+from sightplan.runs.method_check import warn_of_learned_problems
 from sightplan.runs.sample_work import SampleWork
 from sightplan.runs.samples import truth_reply
 
@@ -165,11 +167,18 @@ class Blank:
         return Feedback(FeedbackStatus.REJECTED, 'not legal', 2)
 
 
+class Goalless(Blank):
+    """One that cannot show goals, so that a method that asks for one gets an error."""
+
+    goal_observation = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize('world', [Blank, Goalless])
 @pytest.mark.parametrize('pictured', [False, True])
 @pytest.mark.parametrize(('domain', 'split'), [
     ('blocksworld', 'simple'), ('household', 'search'), ('sliding', 'geoms'),
     ('tabletop', 'short')])
-def test_two_problems_that_look_alike_give_a_method_the_same(domain, split, pictured):
+def test_two_problems_that_look_alike_give_a_method_the_same(domain, split, pictured, world):
     """All that is handed over is equal, so that no method whatever can tell them apart."""
     loaded = load_domain(domain)
     first, other = loaded.split_problems(split)[:2]
@@ -183,7 +192,7 @@ def test_two_problems_that_look_alike_give_a_method_the_same(domain, split, pict
         spec = EpisodeSpec(f'{domain}/{split}/{problem.name}#{number}', problem, 'blind', split,
                            seed=number, failure_probability=number / 10, pictured_goal=pictured,
                            policy_seed=5)
-        run_episode(spec, policy, Blank(), Silent(), None, EventList(), loaded)  # type: ignore
+        run_episode(spec, policy, world(), Silent(), None, EventList(), loaded)  # type: ignore
         told.append(policy.plain)
     assert len(told[0]) > 20
     assert told[0] == told[1]
@@ -303,8 +312,6 @@ def test_what_is_behind_goes_with_what_was_sealed():
 
 def test_a_run_says_that_its_calibration_knows_its_problems(tmp_path, caplog):
     """The run says it, since a method does not know which problem it has; pictured goals too."""
-    from sightplan.grounding.observation_model import ObservationModel, problem_key
-    from sightplan.runs.method_check import warn_of_learned_problems
     for domain, split in (('blocksworld', 'simple'), ('sliding', 'geoms'),
                           ('household', 'search')):
         problems = load_domain(domain).split_problems(split)
@@ -318,3 +325,25 @@ def test_a_run_says_that_its_calibration_knows_its_problems(tmp_path, caplog):
                 warn_of_learned_problems(settings, [(split, one) for one in chosen])
             found = [f'{count} of the {len(chosen)} problems' in one for one in caplog.messages]
             assert found == [True] * bool(count)
+
+
+def test_answers_about_pictured_goals_that_were_replayed_from_a_bag_are_known_again(tmp_path,
+                                                                                    caplog):
+    """A bag has the problem as the agent knew it: without a goal that was pictured."""
+    problem = load_domain('sliding').split_problems('geoms')[0]
+    key = problem_key(problem.for_agent(pictured_goal=True))
+    ObservationModel(problems=(key,)).write(tmp_path / 'rates.json')
+    settings = RunSettings(domain='sliding', split='geoms', method='belief',
+                           method_options={'calibration': str(tmp_path / 'rates.json')})
+    warn_of_learned_problems(settings, [('geoms', problem)])
+    assert '1 of the 1 problems' in caplog.text
+
+
+def test_the_run_itself_looks_whether_its_calibration_knows_its_problems(tmp_path, caplog):
+    problems = load_domain('blocksworld').split_problems('simple')
+    ObservationModel(problems=tuple(map(problem_key, problems[:3]))).write(tmp_path / 'rates.json')
+    settings = RunSettings(domain='blocksworld', split='simple', method='blind', episodes=1,
+                           world_options={'pictures': 'none'},
+                           method_options={'calibration': str(tmp_path / 'rates.json')})
+    EpisodeWork(settings).close()
+    assert '3 of the 25 problems' in caplog.text

@@ -111,9 +111,11 @@ def _filled(cell: types.CellType) -> bool:
 
 
 def _attributes(one: object) -> Iterator[Any]:
-    """Slots and properties, of all classes it is of."""
+    """Slots and properties, of all classes it is of; of ours what else the class holds, too."""
     for cls in type(one).__mro__:
         for name, member in list(vars(cls).items()):
+            if cls.__module__.startswith('sightplan') and not name.startswith('__'):
+                yield member
             if isinstance(member, (property, functools.cached_property,
                                    types.MemberDescriptorType)):
                 try:
