@@ -20,7 +20,7 @@ from typing import Any
 
 from sightplan.domains import load_domain
 from sightplan.domains.instantiation import InstantiatedModel
-from sightplan.metrics import wilson
+from sightplan.metrics.intervals import fraction_interval
 from sightplan.model import Action, Atom, EpisodeSpec, Literal, Problem, State
 from sightplan_sim.household import make_world
 from sightplan_sim.household.world import HouseholdWorld
@@ -35,6 +35,8 @@ class Tally:
 
     Attributes:
         n: how often it was carried out, without injected failures.
+        problems: of each problem, whose actions share their luck, how often it failed, and how
+            often it was carried out.
         failed: how often its main effect was not there, by reason.
         succeeded: how often it was.
         against: of these, how often an effect on visible objects contradicted the PDDL.
@@ -44,6 +46,7 @@ class Tally:
     """
 
     n: int = 0
+    problems: dict[str, tuple[int, int]] = field(default_factory=dict)
     failed: Counter[str] = field(default_factory=Counter)
     succeeded: int = 0
     against: int = 0
@@ -122,6 +125,8 @@ def _count(world: HouseholdWorld, model: InstantiatedModel, action: Action,
     after, outcome = world.state(), world.last_outcome()
     tally = tallies.setdefault(action.name, Tally())
     tally.n += 1
+    failed, n = tally.problems.get(world.problem_name, (0, 0))
+    tally.problems[world.problem_name] = failed + (outcome != 'success'), n + 1
     if outcome != 'success':
         tally.failed[outcome] += 1
         if len(tally.examples) < 40:
@@ -145,7 +150,7 @@ def report(tallies: dict[str, Tally]) -> str:
     for name in [*(row for row in ROWS if row in tallies), 'all']:
         t = tallies.get(name, total)
         k = sum(t.failed.values())
-        low, high = wilson(k, t.n)
+        low, high = fraction_interval(t.problems.values())
         frame = ', '.join(f'{p} {100 * c / max(t.succeeded, 1):.1f} %'
                           for p, c in t.frame.most_common()) or '–'
         ok = max(t.succeeded, 1)
@@ -154,6 +159,9 @@ def report(tallies: dict[str, Tally]) -> str:
                      f'{100 * t.against_hidden / ok:.2f} % | {frame} |')
         if name != 'all':
             total.n += t.n
+            for problem, (failed, n) in t.problems.items():
+                before = total.problems.get(problem, (0, 0))
+                total.problems[problem] = before[0] + failed, before[1] + n
             total.failed.update(t.failed)
             total.succeeded += t.succeeded
             total.against += t.against

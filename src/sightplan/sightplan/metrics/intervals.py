@@ -89,11 +89,12 @@ def clustered_intervals(successes: ArrayLike, trials: ArrayLike, times: ArrayLik
     of a cluster are as likely to be nearly independent as nearly all alike. The correlated part
     has Bessel's factor m / (m - 1) of m clusters. Not empty at 0 of n and n of n.
 
-    Simulated (p .5, .9, .99; r 0, .05, .3, 1; beta-distributed rates of clusters): with 25
-    clusters or more, equal or not, it holds the truth in .93 to .98 of cases, except r = 0 with
-    very unequal ones (.99). With 5 clusters, or where one has most of the trials, it holds it in
-    .91 to .99 and .88 to 1.00: nothing tells r there, and at p = .99 no interval of so few counts
-    has the nominal coverage.
+    Simulated (p .5, .9, .99; r 0, .05, .3, 1; beta-distributed rates of clusters; 1,000 to 2,000
+    cases each): with 25 or 200 clusters, equal or of 1 to 500 trials, it holds the truth in .93 to
+    .98 of cases, and is 1.0 to 1.2 times (at p .99 up to 1.5 times) as wide as one that is told r;
+    least is .91, for 75 clusters of 740 trials, p .99 and r .3. With 5 equal clusters it holds it
+    in .92 to .99, and where one to three of 5 to 23 have most trials in .89 to 1.00: nothing tells
+    r there, and at p = .99 no interval of so few counts has the nominal coverage.
 
     Args:
         successes: (R, m) counts of R cases.
