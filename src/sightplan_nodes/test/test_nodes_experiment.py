@@ -114,8 +114,9 @@ class Others:
         from sightplan.runs import summarise
         notes = json.loads(request.notes_json)
         self.finished.append(notes)
-        summary = {**summarise([], None), **notes, 'out': 'there', 'episodes': len(self.goals),
-                   'scored': len(self.goals) - len(self.errors), 'success_rate': 1.0, 'sem': 0.0,
+        summary = {**summarise([], None), **notes, 'repeated_lines': [], 'out': 'there',
+                   'episodes': len(self.goals), 'scored': len(self.goals) - len(self.errors),
+                   'success_rate': 1.0, 'sem': 0.0,
                    **self.scores}
         response.summary_json = json.dumps(summary)
         return response
