@@ -1115,16 +1115,17 @@ class Gate:
         """Position and velocity (N,) from which to brake; None: nobody knows. Both are finite.
 
         An arm that follows a motion is braked from where it is told to be, so that nothing
-        jerks, and whatever is measured of it. Otherwise, and where it stands although it is told
-        to move, it is braked from the newest sound measurement; velocities that it cannot have
-        are taken for none, so that an arm at rest whose sensor lies is held where it is and not
-        thrown.
+        jerks; also when its measurements are missing, or too old to tell. Otherwise, and where it
+        stands although it is told to move, it is braked from the newest sound measurement;
+        velocities that it cannot have are taken for none, so that an arm at rest whose sensor
+        lies is held where it is and not thrown.
         """
         state = self._arm.state()
         known = state is not None and _finite(state)
         if motion is not None and motion.trajectory is not None and motion.timed:
             commanded = sample(motion.trajectory, now_s - motion.start_s)[:2]
-            if state is None or not known:
+            fresh = self._arm.state_age_s() <= self._robot.safety.state_timeout_s
+            if state is None or not known or not fresh:
                 return commanded
             if not self._is_kept(state, motion.trajectory, motion.start_s) and off_track(
                     state, motion.start_s, motion.trajectory, self.settings.tracking_delay_s,

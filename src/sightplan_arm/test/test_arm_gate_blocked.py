@@ -155,6 +155,28 @@ def test_old_measurements_are_not_gone_back_to(blocked):
     assert np.array_equal(blocked.arm.sent[-1].trajectory.positions, [blocked.arm.posture] * 2)
 
 
+def test_a_blocked_arm_whose_joint_states_end_is_braked_all_the_same(blocked):
+    """From where it is told to be; and told to stay where it stands when they come again."""
+    def go_silent():
+        blocked.arm.silent = True
+    at_s = 0.5 * blocked.go.duration_s
+    blocked.arm.after(at_s, blocked.block)
+    blocked.arm.after(at_s + 0.04, go_silent)
+    with pytest.raises(ArmStoppedError) as caught:
+        blocked.gate.follow(blocked.go, 'a way')
+    assert caught.value.cause == 'stale_state'
+    begun, braked = blocked.arm.sent[:2]  # without the second it would go on when it is free
+    where, speed, _ = sample(blocked.go, braked.time_s - begun.time_s)
+    assert braked.trajectory.positions[0] == pytest.approx(where)
+    assert braked.trajectory.velocities[0] == pytest.approx(speed)
+    stands = blocked.arm.posture.copy()
+    blocked.arm.silent = False
+    blocked.pass_time(1.0)
+    blocked.block(False)
+    blocked.pass_time(1.0)
+    assert np.abs(blocked.arm.posture - stands).max() < 1e-9
+
+
 def test_an_arm_that_was_told_to_stay_and_moved_since_is_told_so_again(blocked):
     """Although it stands where it was told to stay before, and nothing was known meanwhile."""
     blocked.gate.hold()
