@@ -114,6 +114,12 @@ def test_numbers_are_refused_by_name() -> None:
         read_schema(DOMAIN.replace(_TYPES, f'{_TYPES} (:functions (total-cost))'))
 
 
+@pytest.mark.parametrize('word', ['and', 'when', 'increase'])
+def test_predicates_called_like_words_of_pddl_are_refused_by_name(word: str) -> None:
+    with pytest.raises(DomainError, match=f'domain text:4: "{word}" is a word of PDDL itself'):
+        read_schema(DOMAIN.replace('held', word))
+
+
 def folder(path: Path, **files: str) -> Path:
     """A domain folder with everything that it needs; ``files`` replace some."""
     facts = {'handempty': 'Is the hand empty?', 'held': 'Is {0} held?', 'on': 'Is {0} on {1}?'}

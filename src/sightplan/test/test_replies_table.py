@@ -13,8 +13,8 @@ import yaml
 
 from doubles import TWO_BLOCKS
 from sightplan.domains import load_domain
+from sightplan.domains.sliding import proposals as moves
 from sightplan.domains.sliding.readings import read_answer
-from sightplan.domains.sliding.replies import DONE, read_reply
 from sightplan.grounding import parse_yes_no
 from sightplan.model import Form, ProposalStatus, Verdict
 from sightplan.planning.visual import read_proposal
@@ -86,11 +86,21 @@ def board(text: str) -> str:
     return ', '.join(map(str, items.placed)) if items.marked else 'unread'
 
 
+@functools.cache
+def _board() -> tuple[Any, ...]:
+    domain = load_domain('sliding')
+    problem = next(one for one in domain.split_problems('geoms')
+                   if {'red_cube', 'blue_sphere'} <= set(one.objects))
+    return (domain.planning_prompt('action', problem, (), None, False, False),
+            domain.model(problem))
+
+
 def move(text: str) -> str:
-    command = read_reply(text)
-    if command.verb == DONE:
-        return DONE
-    return command.text.removeprefix('move ') or 'unread'
+    proposal = moves.read_proposal(text, *_board())
+    if proposal.status is ProposalStatus.EMPTY:
+        return 'done'
+    assert proposal.status in (ProposalStatus.PLANNED, ProposalStatus.UNPARSED), proposal
+    return ' '.join(proposal.actions[0].args).replace('_', ' ') if proposal.actions else 'unread'
 
 
 def rated(text: str, read: Callable[[str], Any]) -> str:

@@ -142,9 +142,18 @@ def test_orders_are_checked() -> None:
     ('A', 0), ('b.', 1), ('**B**', 1), ('A\n\nBecause', 0), ('(A) Path 1', 0), ('A is better', 0),
     ('B is better', 1), ('Answer: A, since', 0), ('Path 2', 1), ('C', None), ('', None),
     ('A comparison shows that Path 2 is better', 1), ('A quick look at both: path 2', 1),
-    ('I think Path 2', 1)])
+    ('I think Path 2', 1), ('A is worse than B', 1), ('A is not good', None),
+    ('B has sharp turns, so A', 0)])
 def test_a_letter_is_no_article(text: str, chosen: int | None) -> None:
     assert read_letter(text, None, ChoiceRequest(('Which?',), PATHS)).chosen == chosen
+
+
+def test_probabilities_of_a_letter_that_is_found_worse_are_not_those_of_the_choice() -> None:
+    request = ChoiceRequest(('Which?',), PATHS)
+    worse = read_letter('A is worse than B', [0.9, 0.1], request)
+    assert (worse.chosen, worse.probabilities) == (1, None)
+    better = read_letter('A is better than B', [0.9, 0.1], request)
+    assert (better.chosen, better.probabilities) == (0, (0.9, 0.1))
 
 
 @pytest.mark.parametrize('masses', [[math.nan, math.nan], [0.5, math.nan], [math.inf, 0.1]])

@@ -17,6 +17,8 @@ from sightplan.model import Atom, DomainError
 
 OBJECT = 'object'
 """The root of the type hierarchy."""
+_CONNECTIVES = ('and', 'or', 'not', 'imply', 'forall', 'exists', 'when', 'increase')
+"""Words of conditions and effects, which a planner would not take for predicates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +258,9 @@ class _Reader:
                 self._fail(item, f'"{item}" is not a predicate', 'write "(name ?x - type)"')
             if item.head in self._predicates:
                 self._fail(item, f'predicate "{item.head}" is declared twice', 'keep one')
+            if item.head in _CONNECTIVES:
+                self._fail(item, f'"{item.head}" is a word of PDDL itself',
+                           'give the predicate another name')
             check_name(self._source, self._source.words(item.items[:1])[0])
             self._predicates[item.head] = Predicate(item.head, self._parameters(item.tail))
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from sightplan.model import Verdict
-from sightplan.model.reply_text import NOT_KNOWING, after_thoughts, hedges
+from sightplan.model.reply_text import NOT_KNOWING, after_thoughts, hedges, refuses
 
 Parser = Callable[[str], Verdict]
 
@@ -47,12 +47,18 @@ _NO_GOES_ON = frozenset({
 _CUES = frozenset({
     'a', 'is', 'say', 'think', 'answer', 'so', 'then', 'therefore', 'thus', 'hence', 'be',
     'otherwise', 'else', 'probably', 'likely', 'definitely', 'clearly', 'certainly', 'absolutely',
-    'simply'})
+    'simply', 'mean'})
 """After these words a yes or no that ends its clause is an answer."""
 _CONCLUDES = re.compile(
     r'\b(?:answer\s+(?:is|would\s+be)|therefore|thus|hence|so|wait|actually|correction|rather'
-    r'|conclusion|final)[\s,:*"\'(]*\Z')
+    r'|conclusion|final|i\s+mean)[\s,:*"\'(]*\Z')
 """Before an answer that replaces those before it."""
+_DENIED = re.compile(
+    r"(?:\b(?:not|never|cannot|wrong\s+to)|n['’]t)"
+    r"(?:\s+(?!(?:so|therefore|thus|hence|then)\b)[\w'’]+){0,5}\Z")
+"""Before a word that is said not to be the answer ("I would not say yes")."""
+_GUESSED = re.compile(r'\b(?:could|might|may)\s+(?:\w+\s+)?be(?:\s+an?)?\Z')
+"""Before an answer that is only possible ("it could be yes")."""
 _AROUND, _MOST_ANSWERS = 60, 1000
 _SENTENCE_END = re.compile(r'[.!?\n]')
 
@@ -77,9 +83,10 @@ def parse_yes_no(text: str) -> Verdict:
        ("no block is on it", "no image was provided"), and neither are alternatives ("yes or
        no?", "yes/no"). Where answers contradict each other, the last one counts if it says that
        it corrects or concludes ("wait, no", "so the answer is no"), else the reply is UNPARSED.
-    4. An answer in a sentence that says it is not sure ("maybe yes", "no, I am not sure") is
-       UNPARSED.
-    5. All else is UNPARSED, in particular an empty text, a reasoning without an answer, and
+    4. An answer in a sentence that says it is not sure ("maybe yes", "it might be yes", "no, I am
+       not sure") is UNPARSED, and so is a reply whose model says that it saw no picture.
+    5. A word that is denied ("I would not say yes") or asked ("is it a yes?") is no answer.
+    6. All else is UNPARSED, in particular an empty text, a reasoning without an answer, and
        words that merely start alike ("not", "now", "none", "no-one", "yesterday").
 
     Args:
@@ -88,6 +95,8 @@ def parse_yes_no(text: str) -> Verdict:
     Returns:
         YES, NO, UNKNOWN or UNPARSED.
     """
+    if refuses(text):
+        return Verdict.UNPARSED
     folded = after_thoughts(text).casefold()
     filled = _EMPTY.sub('', folded)
     if _OPEN in filled:
@@ -118,7 +127,7 @@ def _statement(text: str) -> Verdict:
     if len({found[1] for found in answers}) > 1 and not _CONCLUDES.search(
             text, max(0, last.start() - _AROUND), last.start()):
         return Verdict.UNPARSED
-    if hedges(_sentence(text, last)):
+    if hedges(_sentence(text, last)) or _GUESSED.search(_before(text, last)):
         return Verdict.UNPARSED
     return Verdict.YES if last[1] else Verdict.NO
 
@@ -127,12 +136,15 @@ def _answers(text: str) -> list[re.Match[str]]:
     """Words of a text that are answers; group 1 is there if it is a yes."""
     offered = [found.span() for found in itertools.islice(
         _ALTERNATIVES.finditer(text), _MOST_ANSWERS)]
+    alone = len(re.findall(r'\w+', text)) == 1
     found = []
     for word in itertools.islice(_WORD.finditer(text), _MOST_ANSWERS):
         if any(begin <= word.start() < end for begin, end in offered):
             continue
-        before = text[max(0, word.start() - _AROUND):word.start()].rstrip(_BLANK)
+        before = _before(text, word)
         after = text[word.end():word.end() + _AROUND].lstrip(_BLANK)
+        if _DENIED.search(before) or (after.startswith('?') and not alone):
+            continue
         next_word = _first_word(after)
         ends = not next_word
         leads = not any(char.isalnum() or char == '<' for char in before) and (
@@ -144,6 +156,11 @@ def _answers(text: str) -> list[re.Match[str]]:
                 apart and (ends or said)):
             found.append(word)
     return found
+
+
+def _before(text: str, word: re.Match[str]) -> str:
+    """What stands shortly before a word, without marks and spaces at its end."""
+    return text[max(0, word.start() - _AROUND):word.start()].rstrip(_BLANK)
 
 
 def _first_word(text: str) -> str:

@@ -27,9 +27,10 @@ HARD = 0.95
 
 _LEAST = 1e-6
 _LETTER = re.compile(
-    r'\W*(?:ANSWER\W+)?(?:([A-Z])\W*(?:[.:,;)\n]|$|\s(?:IS|HAS|WOULD|BECAUSE|SINCE|FOR)\b)'
-    r'|([B-HJ-Z])\b)')
+    r'\W*(?:ANSWER\W+)?(?:([A-Z])\W*(?:[.:,;)\n]|$|\s(?:BECAUSE|SINCE|FOR)\b)|([B-HJ-Z])\b)')
 """A reply that is one letter or begins with one; A and I may begin a sentence as words, too."""
+_ABOUT_LETTER = re.compile(r'\W*(?:ANSWER\W+)?[A-Z]\s(?:IS|ISN|HAS|WOULD|WOULDN|DOES|DOESN)\b')
+"""A reply that begins with a sentence about a letter, which may say that it is not the answer."""
 _ANSWER = re.compile(r'answer\W*:', re.IGNORECASE)
 _EXPLANATION = re.compile(r'explanation\W*:', re.IGNORECASE)
 
@@ -218,21 +219,32 @@ class _Mention:
 _GOOD = (r'(?:better|best|preferable|preferred|superior|correct|right|winner|answer|one|choice'
          r'|suitable|suited|recommended)')
 _VERB = r'(?:is|was|would be|seems|looks|appears|seems to be|appears to be)'
-_IS_BETTER = re.compile(rf'{_VERB}(?: (?!not\b)\w+){{0,2}}? {_GOOD}\b|wins\b|it is\Z')
+_NEGATION = r'(?:not|no|never|hardly|barely|scarcely)'
+_IS_BETTER = re.compile(
+    rf'{_VERB}(?: (?!{_NEGATION}\b|less\b|least\b)\w+){{0,2}}? {_GOOD}\b|wins\b|it is\Z')
 _IS_WORSE = re.compile(
-    rf'{_VERB}(?: (?!not\b)\w+){{0,2}}? (?:worse|worst|inferior|unsuitable|wrong)\b'
-    rf'|(?:{_VERB} not|isn t|wouldn t be|(?:does not|doesn t) (?:look|seem|appear))'
-    rf'(?: \w+){{0,2}}? (?:{_GOOD}|good|safe|feasible|valid)\b'
-    r'|loses\b')
+    rf'{_VERB}(?: (?!{_NEGATION}\b)\w+){{0,2}}? (?:worse|worst|inferior|unsuitable|wrong)\b'
+    rf'|(?:(?:{_VERB}(?: (?!{_GOOD}\b)\w+)? {_NEGATION}|isn t|wouldn t be'
+    r'|(?:does not|doesn t) (?:look|seem|appear))(?: (?!less\b|least\b)\w+){0,2}?'
+    rf'|{_VERB}(?: \w+)? (?:less|least)) (?:{_GOOD}|good|safe|feasible|valid)\b'
+    r'|(?:(?:serves|fits|suits|satisfies|fulfils)(?: (?:the|this|that|it|task))* )?worse\b'
+    r'|(?:loses|fails|collides)\b'
+    r'|(?:crosses|hits|touches|intersects|enters|(?:goes|passes|runs|cuts) through)'
+    r'(?: \w+){0,3} (?:obstacles?|walls?|racks?)\b'
+    rf'|{_VERB}(?: (?!{_NEGATION}\b)\w+)? (?:unsafe|dangerous|infeasible|invalid|blocked)\b')
 _TAKEN = re.compile(
     r'\b(?:choos(?:e|ing)|chose|pick|prefer|select|take|recommend|go (?:with|for)|opt for'
     rf'|{_GOOD}(?: \w+)? (?:is|would be)|answer|better|best)(?: the)?\Z')
 _SO = re.compile(r'\b(?:so|therefore|thus|hence)(?: the)?\Z')
 _GOES_ON = re.compile(r'(?:is|has|was|does|would|needs|takes|comes|passes|goes)\b')
-_NOT_TAKEN = re.compile(r'\b(?:not|never|neither|nor|instead of|rather than|avoid|against'
-                        r'|preferable to|superior to)(?: the)?\Z')
+_NOT_TAKEN = re.compile(
+    r'\b(?:not|never|neither|nor|instead of|rather than|avoid|against|preferable to|superior to'
+    r'|(?:anything|everything) but)(?: the)?\Z'
+    r'|\bthe (?:worse|worst|wrong|inferior)(?: \w+)? (?:is|would be)(?: the)?\Z'
+    r'|\A(?:worse|worst)\Z')
 _NEGATED = re.compile(r'\b(?:not|never|t|cannot|avoid)(?: (?:really|ever|actually))?\Z')
-_WORSE_THAN = re.compile(r'\b(?:worse|inferior) (?:than|to)(?: the)?\Z')
+_WORSE_THAN = re.compile(
+    rf'(?:(?<!not )(?<!no )(?<!never )\b(?:worse|inferior)|\bless {_GOOD}) (?:than|to)(?: the)?\Z')
 _THAN = re.compile(r'\b(?:than|over|with|to)(?: the)?\Z')
 _NOT_THOUGHT = re.compile(r'\b(?:not|t|never) (?:think|believe|say|find)(?: that)?\Z')
 _REASON = re.compile(r'(?:because|since|as|due|for)\b')
@@ -308,10 +320,12 @@ def read_letter(text: str, masses: Sequence[float] | None, request: ChoiceReques
         BackendError: the probabilities are no numbers.
     """
     said = after_thoughts(text)
-    found = _LETTER.match(said.upper())
+    sentence = _ABOUT_LETTER.match(said.upper()) is not None
+    found = None if sentence else _LETTER.match(said.upper())
     named = LETTERS.find(found[1] or found[2]) if found else -1
     read = (ChoiceReply(None, named, text) if 0 <= named < len(request.options)
-            else read_choice(text, request.options))
+            else read_choice(text, LETTERS[:len(request.options)] if sentence
+                             else request.options))
     total = 0.0 if masses is None else math.fsum(masses)
     if not math.isfinite(total):
         raise BackendError(f'the probabilities of the options are no numbers ({masses}): the '
@@ -319,7 +333,10 @@ def read_letter(text: str, masses: Sequence[float] | None, request: ChoiceReques
     if masses is None or total <= 0 or refuses(said) or (read.chosen is None and hedges(said)):
         return read
     chances = tuple(mass / total for mass in masses)
-    return ChoiceReply(chances, max(range(len(chances)), key=chances.__getitem__), text)
+    likeliest = max(range(len(chances)), key=chances.__getitem__)
+    if sentence and read.chosen != likeliest:
+        return read  # they are of the letter that the sentence is about
+    return ChoiceReply(chances, likeliest, text)
 
 
 def _bare(text: str) -> str:

@@ -49,9 +49,9 @@ _FENCE = re.compile(r'```[\w+-]*(.*?)(?:```|\Z)', re.DOTALL)
 _NONE = re.compile(r'\W*there (?:is|are) (?:none|no|nothing)\b[^<>\[\](){}]*',
                    re.IGNORECASE)
 """A reply in words that says that it is not there."""
-_DENIED = re.compile(r'\bnot(?: (?:at|in|on|near))?\s?\Z', re.IGNORECASE)
+_DENIED = re.compile(r'\b(?:not|nothing)(?: (?:at|in|on|near))?\s?\Z', re.IGNORECASE)
 """Before a place that is said not to be the one."""
-_NEAR = 12
+_NEAR = 16
 _BETWEEN = re.compile(r'[\s,;]*')
 _TAG = re.compile(r'<points?\b([^<>]*)>(?:([^<>]*)</points?>)?', re.IGNORECASE)
 _CUT_TAG = re.compile(r'<points?\b[^<>]*\Z', re.IGNORECASE)

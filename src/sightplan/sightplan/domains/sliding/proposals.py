@@ -14,11 +14,12 @@ from sightplan.domains.sliding.replies import (
     read_reply,
 )
 from sightplan.model import Action, Proposal, ProposalStatus
+from sightplan.model.reply_text import refuses
 
 
 def read_proposal(text: str, prompt: PlanningPrompt, model: InstantiatedModel,
                   truncated: bool = False) -> Proposal:
-    """Read a reply.
+    """Read a reply; one that refuses (``model.reply_text.refuses``) proposes nothing.
 
     Args:
         text: the raw reply.
@@ -29,7 +30,7 @@ def read_proposal(text: str, prompt: PlanningPrompt, model: InstantiatedModel,
     Returns:
         the proposal, without model and hash; a move that is to be repeated is a plan of several.
     """
-    command = read_reply(text)
+    command = Command(reason=NO_MARKER) if refuses(text) else read_reply(text)
     kept = text.encode('utf-8', 'replace').decode('utf-8').replace('\0', ' ')
     pieces = tuple(dict.fromkeys(action.args[0] for action in model.actions))
 

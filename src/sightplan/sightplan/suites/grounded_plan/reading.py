@@ -1,10 +1,11 @@
 """Replies and lines of predictions as plans: steps in order, then units.
 
 A reply is a JSON list of steps, or an object with ``actions``; it may stand in a fence or between
-other words, and then the last one counts. Objects that are single steps are a plan only where
-there is no whole one. It may declare its ``coords``. A reply that refuses holds no plan. What is
-wrong with a single step never spoils the others: an unknown verb is a unit that fails, and a
-region that is not as it should be is none. Regions may reach beyond the picture.
+other words, and then the last one counts, also where it cannot be used or is empty. Objects that
+are single steps are a plan only where there is no whole one. It may declare its ``coords``. A
+reply that refuses holds no plan. What is wrong with a single step never spoils the others: an
+unknown verb is a unit that fails, and a region that is not as it should be is none. Regions may
+reach beyond the picture.
 
 An answer is plain JSON data: a list of steps with ``action`` (as it was said), ``target`` and
 ``region`` (``Region.to_json`` in unit coordinates, or null).
@@ -150,6 +151,9 @@ def read_text(text: str, coords: Coords, size: Size) -> list[Step]:
             return read_steps(content, coords, size)
         except Unread as unread:
             wrong = str(unread)
+            if isinstance(content, dict) and isinstance(
+                    renamed(content, field_table().prediction).get('actions'), list):
+                break  # it takes back what stands before it
     raise Unread(wrong)
 
 
