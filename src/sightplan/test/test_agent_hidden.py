@@ -1,5 +1,7 @@
 """A domain in which things are hidden: what the world shows, and what methods make of it."""
 
+import dataclasses
+
 import pytest
 
 from doubles import (
@@ -13,7 +15,7 @@ from doubles import (
     pantry_view,
     spec_of,
 )
-from sightplan.agent import make_policy, run_episode
+from sightplan.agent import Stop, make_policy, run_episode
 from sightplan.metrics import EpisodeScorer, measures
 from sightplan.model import (
     Action,
@@ -21,6 +23,8 @@ from sightplan.model import (
     AskPurpose,
     Atom,
     BeliefUpdated,
+    InputError,
+    Observation,
     Planned,
     Privileged,
     Stepped,
@@ -268,3 +272,39 @@ def test_every_failure_with_hidden_things_has_a_cause(method):
             if line['failure']:
                 causes.add(line['failure']['cause'])
     assert causes and 'infrastructure' not in causes
+
+
+class Pretending:
+    """A method that asks about what is hidden, by a look that says that everything is in view."""
+
+    needs_truth = needs_visual_planner = needs_planner = False
+    needs_grounder = True
+    prompt = ''
+    remaining = 0
+
+    def __init__(self, look):
+        self._look, self.error, self.answers = look, '', ()
+
+    def begin(self, context):
+        seen = context.observe()
+        hidden = [atom for atom in context.model.atoms if not seen.in_view(atom)]
+        assert hidden
+        try:
+            self.answers = context.ask(hidden, AskPurpose.ENUMERATION,
+                                       observation=self._look(seen))
+        except InputError as error:
+            self.error = str(error)
+        return Stop(StopReason.GAVE_UP)
+
+
+@pytest.mark.parametrize(('look', 'words'), [
+    (lambda seen: dataclasses.replace(seen, visible_objects=None), 'in view'),
+    (lambda seen: dataclasses.replace(seen, visible_objects=(*PROBLEMS[0].objects, 'table')),
+     'in view'),
+    (lambda seen: Observation(stamp_ns=seen.stamp_ns), 'in view'),
+    (lambda seen: Observation(seen.image, seen.stamp_ns - 1), 'not observed in this episode')])
+def test_nobody_learns_what_is_hidden_by_a_look_that_was_tampered_with(look, words):
+    world, policy = MemoryWorld(DOMAIN, pantry_view), Pretending(look)
+    run_episode(spec_of(PROBLEMS[0]), policy, world, TruthGrounder(world), SearchPlanner(DOMAIN),
+                EventList(), DOMAIN)
+    assert policy.answers == () and words in policy.error

@@ -124,6 +124,7 @@ class _Session:
         self._visual_planner, self._prompt = visual_planner, policy.prompt
         self._proposed_at: list[Observation] = []
         self._goal: Observation | None = None
+        self._in_view: dict[int, tuple[str, ...] | None] = {}  # by the stamp of each observation
         self._recorder = recorder
         self._goal_reached, self._privileged = goal_reached, privileged
         self._moved = False  # whether an action was carried out
@@ -172,6 +173,7 @@ class _Session:
         with self._stage('observe'):
             observation = self._with_facts(self._world.observe())
         self.stamp_ns = max(self.stamp_ns, observation.stamp_ns)
+        self._in_view[observation.stamp_ns] = observation.visible_objects
         self.record(Observed(observation))
         return observation
 
@@ -184,6 +186,7 @@ class _Session:
                                  f'picture (choose goal=told)')
             with self._stage('observe'):
                 self._goal = self._world.goal_observation()
+            self._in_view[self._goal.stamp_ns] = self._goal.visible_objects
         return self._goal
 
     def adopt_goal(self, goal: Sequence[Literal]) -> None:
@@ -224,11 +227,21 @@ class _Session:
             return observation
         return replace(observation, privileged_facts=facts)
 
+    def _as_observed(self, observation: Observation) -> Observation:
+        """An observation that the policy gives back, with what the world said is in view."""
+        if observation.stamp_ns not in self._in_view:
+            raise InputError('asked about a picture that was not observed in this episode (ask '
+                             'about what observe() or goal_observation() gave)')
+        visible = self._in_view[observation.stamp_ns]
+        if observation.visible_objects == visible:
+            return observation
+        return replace(observation, visible_objects=visible)
+
     def ask(self, atoms: Sequence[Atom], purpose: AskPurpose,
             expected: Sequence[bool | None] | None = None, action: Action | None = None,
             observation: Observation | None = None, memory: str = '') -> tuple[Answer, ...]:
-        if observation is None:
-            observation = self.observe()
+        observation = (self.observe() if observation is None
+                       else self._as_observed(observation))
         hidden = next((atom for atom in atoms if not observation.in_view(atom)), None)
         if hidden is not None:  # an answer could only be a guess, or a leak
             raise InputError(f'{hidden}: asked about a picture in which not all its objects are '

@@ -164,14 +164,15 @@ class Context(Protocol):
             purpose: why (metrics keep the purposes apart).
             expected: what the policy expects, one per atom; None: nothing.
             action: whose preconditions or effects they are.
-            observation: what to ask about; a fresh one when None.
+            observation: what to ask about, observed in this episode; a fresh one when None.
             memory: text about an earlier attempt that is put before the questions.
 
         Returns:
             one answer per atom, in the same order.
 
         Raises:
-            InputError: an object of an atom is out of view.
+            InputError: an object of an atom is out of view, or the observation is none of this
+                episode.
         """
 
     def plan(self, state: State, search: str = '') -> PlanningResult:
