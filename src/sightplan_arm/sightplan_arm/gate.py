@@ -1122,9 +1122,9 @@ class Gate:
         """
         state = self._arm.state()
         known = state is not None and _finite(state)
+        fresh = self._arm.state_age_s() <= self._robot.safety.state_timeout_s
         if motion is not None and motion.trajectory is not None and motion.timed:
             commanded = sample(motion.trajectory, now_s - motion.start_s)[:2]
-            fresh = self._arm.state_age_s() <= self._robot.safety.state_timeout_s
             if state is None or not known or not fresh:
                 return commanded
             if not self._is_kept(state, motion.trajectory, motion.start_s) and off_track(
@@ -1137,7 +1137,6 @@ class Gate:
             state = self._sound
             return None if state is None else (state.positions, 0.0 * state.positions)
         if self._stands(state):
-            fresh = self._arm.state_age_s() <= self._robot.safety.state_timeout_s
             return (state.positions, 0.0 * state.positions) if fresh else None
         speed = self._arm.moves_with(state)
         fastest = (1.0 + self.settings.velocity_slack) * self._robot.arm.max_velocity

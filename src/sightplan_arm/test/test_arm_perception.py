@@ -20,6 +20,7 @@ from sightplan_arm.perception import (
     Cube,
     arrange,
     block_colours,
+    misaligned,
     overlay,
     see_table,
 )
@@ -207,6 +208,23 @@ def test_a_camera_as_good_as_calibrations_are_is_let_pass(pads, seed):
     pose = moved(camera_pose(), rng.uniform(-0.003, 0.003, 3), rng.uniform(-0.35, 0.35, 3))
     assert not see_table(rgbd, pose, {key: NAMES[key] for key in 'rgb'}, BLOCK_M,
                          COLUMNS_M[:4]).warnings
+
+
+@pytest.mark.parametrize('count', [2, 3, 4])
+@pytest.mark.parametrize('seed', range(12))
+def test_shadows_and_uneven_light_are_no_pads(count, seed):
+    """With two columns some passed for pads that are elsewhere, and nothing moved."""
+    rng = np.random.default_rng(seed)
+    pose = camera_pose()
+    rgbd = picture([block('red', 0, 0, 8), block('green', 1, 0, -5)], noise_m=0.001)
+    rays = np.stack([*np.meshgrid(*map(np.arange, rgbd.depth_m.shape[::-1])),
+                     np.ones(rgbd.depth_m.shape)], -1) @ np.linalg.inv(MATRIX).T
+    x = rgbd.depth_m * (rays @ pose[:3, :3].T)[..., 0] + pose[0, 3]
+    light = 1.0 - 0.3 * (np.abs(x - rng.uniform(-0.2, 0.2)) < rng.uniform(0.02, 0.15))
+    light += 0.1 * np.sin(rng.uniform(5, 30) * x + rng.uniform(0, 6))
+    lit = dataclasses.replace(rgbd, rgb=(rgbd.rgb * light[..., None]).clip(0, 255).astype(
+        np.uint8))
+    assert not misaligned(lit, pose, COLUMNS_M[:count])
 
 
 def test_depth_in_a_wrong_unit_is_said():
