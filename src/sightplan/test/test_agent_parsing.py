@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightplan.grounding import PARSERS, parse_prefix, parse_yes_no
+from sightplan.grounding.parsing import rates_answer
 from sightplan.model import Verdict
 
 YES, NO, UNPARSED, UNKNOWN = Verdict.YES, Verdict.NO, Verdict.UNPARSED, Verdict.UNKNOWN
@@ -157,3 +158,12 @@ def test_the_strict_rule_never_contradicts_the_reference_on_plain_text(text):
     plain = text.strip(' \t\n.,!?"\'*()')
     if strict is not UNPARSED and '<' not in text and plain[:3].lower().startswith(('yes', 'no')):
         assert parse_prefix(plain) is strict
+
+
+@pytest.mark.parametrize(('text', 'rates'), [
+    ('Yes', True), ('no.', True), ('**False**', True), ('The answer is no.', True),
+    ('No idea.', False), ('Yes, no', False), ('Yes. Wait, no: that is the blue block.', False),
+    ('No doubt about it: yes.', False)])
+def test_probabilities_of_a_first_word_that_is_not_the_answer_do_not_count(
+        text: str, rates: bool) -> None:
+    assert rates_answer(text, parse_yes_no(text)) is rates

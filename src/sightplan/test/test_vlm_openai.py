@@ -131,7 +131,21 @@ def test_a_logarithm_that_no_float_can_hold_is_read(make: Any) -> None:
     body = body.replace(str(math.log(0.5)), '-' + '9' * 400)
     with FakeServer(in_turn(Reply(body.encode()))) as server:
         [reply] = make(server).answer(questions(1))
-    assert reply.text == 'Yes' and 0 < reply.p_yes == reply.p_no < 1e-8  # it is not listed
+    assert (reply.text, reply.p_yes, reply.p_no) == ('Yes', None, None)  # it is not listed
+
+
+@pytest.mark.parametrize(('text', 'tokens', 'p_yes', 'p_no'), [
+    ('Yep', [('Yep', {'Yep': 0.9, 'No': 0.1})], 0.9, 0.1),
+    ('False', [('False', {'False': 0.7, 'True': 0.2})], 0.2, 0.7),
+    ('Nope', [('No', {'No': 0.9, 'Yes': 0.1}), ('pe', {'pe': 0.8, 'r': 0.1})], 0.1, 0.72),
+    ('The answer is no.', [('The', {'The': 0.97, 'A': 0.02}), (' answer', {' answer': 1.0}),
+                           (' is', {' is': 1.0}), (' no', {' no': 1.0}), ('.', {'.': 1.0})],
+     None, None)])
+def test_probabilities_are_those_of_words_that_are_read_as_answers(
+        make: Any, text: str, tokens: Any, p_yes: float | None, p_no: float | None) -> None:
+    with FakeServer(in_turn(chat(text, logprobs=tokens))) as server:
+        [reply] = make(server).answer(questions(1))
+    assert (reply.p_yes, reply.p_no) == (pytest.approx(p_yes), pytest.approx(p_no))
 
 
 @pytest.mark.parametrize('offered', [True, False])

@@ -31,7 +31,8 @@ _LIKE_NO = re.compile(
     r"[^\w<]*+(?:i\s+(?:do\s+not|don['’]?t)\s+think\s+so\b|not\s+(?:really|at\s+all)\b"
     r'|(?:probably|definitely|absolutely|certainly|clearly|likely|of\s+course)\s+not\b)')
 _UNKNOWN = re.compile(rf"[^\w<]*+(?:{NOT_KNOWING})(?![\w'’]|-\w)", re.UNICODE)
-_BEGINS = re.compile(r'[^\w<]*+(?:yes|no)\b')
+_BEGINS = re.compile(r'[^\w<]*+(?:(yes|yep|yeah|true)|no|nope|false)\b')
+"""A reply that begins with an answer's word; group 1 is there if that is a yes."""
 _EITHER = re.compile(r'\b(?:yes|no(?!\s?(?:one|idea|clue|way)\b))\b')
 _WORD = re.compile(r"(?<!\w)(?<!\w['’-])(?:(yes|yep|yeah)|no|nope)(?![\w'’]|-\w)")
 _ANY = r'(?:yes|no|unknown)'
@@ -179,14 +180,15 @@ def _sentence(text: str, word: re.Match[str]) -> str:
 def rates_answer(text: str, verdict: Verdict) -> bool:
     """Whether probabilities at the first word of a reply are those of an answer.
 
-    They are not where the reply begins with "yes" or "no" and is none ("No idea.", "Yes, no"):
-    they are about a word that decides nothing.
+    They are not where the reply begins with "yes" or "no" and says something else ("No idea.",
+    "Yes, no", "No doubt about it: yes."): they are about a word that decides nothing.
 
     Args:
         text: the reply.
         verdict: what was read in it.
     """
-    return verdict.says is not None or _BEGINS.match(after_thoughts(text).casefold()) is None
+    begun = _BEGINS.match(after_thoughts(text).casefold())
+    return begun is None or verdict.says is (begun[1] is not None)
 
 
 def parse_prefix(text: str) -> Verdict:

@@ -105,6 +105,8 @@ _FILTERED = ('content_filter', 'content_policy_violation')
 _LETTER_TOKENS = 16
 """Most tokens of a reply that shall be one letter."""
 _ANSWERS = ('yes', 'no', 'unknown')
+_SYNONYMS = {'yep': 'yes', 'yeah': 'yes', 'true': 'yes', 'nope': 'no', 'false': 'no'}
+"""Other words that are read as answers."""
 _PAID_RETRIES = 2
 """Most further tries of a request whose reply was paid for, but holds no answer."""
 _LEAST_TOKENS = 16
@@ -798,17 +800,24 @@ class Backend:
 
 
 def _reply(message: _Message, unknown: bool) -> YesNoReply:
-    """The answer; ``unknown``: whether it was offered, so that its probability is one, too."""
-    if message.likely is None:
+    """The answer; ``unknown``: whether it was offered, so that its probability is one, too.
+
+    Where no answer is among the likely first words ("The answer is no."), it has no probabilities.
+    """
+    words = _ANSWERS[:3 if unknown else 2]
+    if message.likely is None or not message.likely.lists(words, _answer_word):
         return YesNoReply(message.text)
-    chances = message.likely.chances(_ANSWERS[:3 if unknown else 2], _answer_word)
+    chances = message.likely.chances(words, _answer_word)
     return YesNoReply(message.text, *chances)
 
 
 def _answer_word(token: str) -> str:
-    """A token in small letters; any beginning of "unknown" of two letters or more is that word."""
+    """A token in small letters, other words for yes and no as these.
+
+    Any beginning of "unknown" of two letters or more is that word.
+    """
     word = bare_word(token)
-    return 'unknown' if begins_unknown(word) else word
+    return 'unknown' if begins_unknown(word) else _SYNONYMS.get(word, word)
 
 
 def _content(content: object) -> str:
