@@ -85,6 +85,7 @@ from sightplan_arm.checked_arm import CheckedArm
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.gate_status import (
     CAUSES,
+    HELD_AGAIN,
     HOLDING,
     LATCHING,
     REFUSING,
@@ -122,12 +123,6 @@ WIDER, WIDER_M = 1.2, 0.005
 _GIVING_WAY = 0.2  # part of the greatest velocities and accelerations
 AGAIN_S = 0.05
 """An arm that does not brake is told again at most so often [s]."""
-
-HELD_AGAIN = 2
-"""An arm that is measured to stand elsewhere than it was told is told so often to stay there.
-
-It counts anew when the arm has stayed, or a stop is asked for. An arm that moves because it is
-told where it is measured, as with a wrong encoder, is so not led away step by step."""
 
 
 @dataclass(frozen=True)

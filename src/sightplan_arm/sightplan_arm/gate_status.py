@@ -17,6 +17,12 @@ LATCHING = ('command_failed', 'measured_position', 'measured_velocity', 'measure
 CAUSES = REFUSING + HOLDING + LATCHING
 """Why a command was refused or broken off; the table above tells what each does."""
 
+HELD_AGAIN = 2
+"""An arm that is measured to stand elsewhere than it was told is told so often to stay there.
+
+It counts anew when the arm has stayed, or is stopped once more. An arm that moves because it is
+told where it is measured, as with a wrong encoder, is so not led away step by step."""
+
 CONFIRMATIONS = ('off', 'skill', 'motion')
 
 GUARANTEES = ('watcher', 'stop', 'joint_states', 'camera', 'heartbeats', 'gate', 'clock',

@@ -29,7 +29,7 @@ import numpy as np
 
 from sightplan_arm.checked_arm import CheckedArm
 from sightplan_arm.config import RobotConfig
-from sightplan_arm.gate_status import GateState
+from sightplan_arm.gate_status import HELD_AGAIN, GateState
 from sightplan_arm.hardware import Arm, ArmStoppedError, JointState, JointTrajectory, Vector
 from sightplan_arm.trajectories import goes_past, stopping
 
@@ -136,6 +136,7 @@ class Watcher:
         self._still_by_s = -math.inf  # the arm should stand after the last braking
         self._lock_by_s = -math.inf  # even if it does not
         self._brake_told: tuple[float, JointTrajectory] | None = None  # when, and what
+        self._held_again = 0  # how often it was told anew, because it stood elsewhere
         self._lock_asked_s = -math.inf
         self._braked_s: float | None = None  # when the arm was braked, while the gate is late
         self._gate_state: GateState | None = None
@@ -240,6 +241,7 @@ class Watcher:
     def _stop(self, now_s: float, what: str) -> None:
         self._message = f'{self._silence()}, and {what}'
         log.error('%s: braked', self._message)
+        self._held_again = 0
         self._brake(now_s)
         self._braked_s, self._lock_asked_s = now_s, -math.inf
         self._lock_by_s = now_s + LOCK_BY_S
@@ -287,7 +289,10 @@ class Watcher:
             self._brake(now_s)
         elif self._brake_told is not None and not self._driver.is_closed():
             _, told = self._brake_told
-            if float(np.abs(state.positions - told.positions[-1]).max()) > ELSEWHERE_RAD:
+            if float(np.abs(state.positions - told.positions[-1]).max()) <= ELSEWHERE_RAD:
+                self._held_again = 0
+            elif self._held_again < HELD_AGAIN:
+                self._held_again += 1
                 log.error('the arm stands elsewhere than it was to stop: it is to stay there')
                 self._brake(now_s)
 

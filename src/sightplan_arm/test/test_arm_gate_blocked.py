@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from arm_doubles import FollowingArm, WallClock, way
-from sightplan_arm.gate import HELD_AGAIN, Gate, GateSettings, GateState
+from sightplan_arm.gate import Gate, GateSettings, GateState
+from sightplan_arm.gate_status import HELD_AGAIN
 from sightplan_arm.hardware import ArmStoppedError, JointState
 from sightplan_arm.trajectories import sample
 

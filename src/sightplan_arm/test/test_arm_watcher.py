@@ -10,11 +10,12 @@ import pytest
 
 from arm_doubles import FollowingArm, WallClock, brakes, take_brakes_late, way
 from sightplan_arm.config import load_robot
-from sightplan_arm.gate_status import GateState
+from sightplan_arm.gate_status import HELD_AGAIN, GateState
 from sightplan_arm.hardware import ArmStoppedError
 from sightplan_arm.watcher import (
     AFTER_BRAKING_S,
     AGAIN_S,
+    ELSEWHERE_RAD,
     KEEP_AGAIN_S,
     LATCH_S,
     LATE_S,
@@ -382,6 +383,36 @@ def test_an_arm_that_is_blocked_while_it_brakes_is_told_to_stay_where_it_stands(
     scene.arm.stuck = False
     scene.pass_(1.0)
     assert np.array_equal(scene.arm.posture, where)
+
+
+def test_an_arm_whose_encoder_lies_is_not_led_away_step_by_step():
+    """It moves by as much as the encoder is off whenever it is told where it is measured."""
+    scene = Scene()
+    scene.lock.deaf = True
+    scene.begin()
+    scene.gate_lives = False
+    scene.pass_(LIMIT_S + BRAKING_S + AFTER_BRAKING_S + LATCH_S)
+    assert scene.state is GateState.STOPPED
+    where, scene.arm.offset_rad[4] = scene.arm.posture.copy(), 0.05
+    scene.pass_(10.0)
+    assert np.abs(scene.arm.posture - where).max() <= HELD_AGAIN * 0.05 + 1e-9
+
+
+def test_an_arm_that_is_moved_by_hand_after_it_was_braked_stays_where_it_is_left():
+    """Its drives are off and it cannot be locked: once they are on it does what it was told."""
+    scene = Scene()
+    scene.lock.deaf = True
+    scene.begin()
+    scene.gate_lives = False
+    scene.pass_(LIMIT_S + BRAKING_S + AFTER_BRAKING_S + LATCH_S)
+    scene.arm.stuck = True
+    for _ in range(300):  # 0.03 rad/s
+        scene.arm.posture = scene.arm.posture + 0.03 * STEP_S
+        scene.pass_(STEP_S)
+    scene.pass_(1.0)
+    where, scene.arm.stuck = scene.arm.posture.copy(), False
+    scene.pass_(1.0)
+    assert np.abs(scene.arm.posture - where).max() <= ELSEWHERE_RAD
 
 
 def test_an_arm_whose_driver_reports_no_velocities_is_stopped_when_its_gate_dies():
