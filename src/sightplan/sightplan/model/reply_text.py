@@ -54,6 +54,11 @@ _REFUSAL = re.compile(
     rf'\s+(?:{_THE}\s+){{0,3}}{_PICTURE}s?\b(?!\s+(?:clearly|well))'
     rf'|\b(?:no\s+{_PICTURE}s?|{_PICTURE}s?\s+(?:was|were|is|are|has|have)\s+not)\s+(?:\w+\s+)?'
     r'(?:provided|attached|uploaded|given|loaded|shown)\b'
+    rf'|\b(?:do\s+not|don{_APOSTROPHE}t)\s+(?:have\s+access\s+to\s+(?:{_THE}\s+){{0,3}}{_PICTURE}s?\b'
+    rf'|see\s+(?:{_THE}\s+){{0,3}}{_PICTURE}s?(?:\s+(?:attached|provided|uploaded|shared)\b'
+    r'|\s+in\s+(?:our|this|the|your)\s+(?:conversation|chat|message)\b|\s*(?:[.,;!]|$)))'
+    rf'|\b{_PICTURE}s?\s+(?:failed\s+to\s+load|(?:did\s+not|didn{_APOSTROPHE}t)\s+load'
+    rf'|(?:could|can)(?:\s?not|n?{_APOSTROPHE}t)\s+be\s+(?:loaded|opened|displayed|viewed|accessed))\b'
     rf'|{CANNOT}\s+(?:help|assist|comply)(?:\s+(?:you|with)\b|\s*(?:[.,;!]|$))', re.MULTILINE)
 
 
