@@ -326,13 +326,17 @@ def test_nothing_in_view_is_not_the_same_as_nobody_says() -> None:
 PROBLEM = Problem('p', 'blocksworld', {'r': 'block'}, frozenset(), (), '(define ...)', 4)
 
 
-@given(TEXTS, TEXTS, st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1), st.floats(0.0, 1.0),
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@given(TEXTS, TEXTS, SEEDS, SEEDS, st.integers(0, 2**32 - 1), st.floats(0.0, 1.0),
        st.none() | st.integers(0, 100), st.booleans(), LEVELS)
-def test_spec(episode_id: str, split: str, seed: int, budget: int, failures: float,
-              optimal: int | None, stop_at_goal: bool, privileged: Privileged) -> None:
+def test_spec(episode_id: str, split: str, seed: int, policy_seed: int, budget: int,
+              failures: float, optimal: int | None, stop_at_goal: bool, privileged: Privileged,
+              ) -> None:
     problem = dataclasses.replace(PROBLEM, optimal_length=optimal)
     spec = EpisodeSpec(episode_id, problem, 'ground', split, seed, budget, failures,
-                       stop_at_goal, privileged)
+                       stop_at_goal, privileged, policy_seed=policy_seed)
     started = sent(MESSAGES.started_to_msg(EpisodeStarted(spec), '(problem)', 1, 0))
     goal = sent(messages.fill_spec(RunEpisode.Goal(), spec, '(problem)'))
     for message in (started, goal):
