@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, add_group, read_numbers
 from sightplan.commands.progress import EpisodeBar
 from sightplan.model import InputError, user_path
+from sightplan.model.region import LEAST_TO_ACT
 
 if TYPE_CHECKING:
     from sightplan_arm.camera_files import CameraInfo
@@ -32,8 +33,6 @@ _WARN_TABLE_M = 0.003
 _WARN_FOCAL = 0.035
 """Standard deviation up to which points tell a focal length that is 20 % off from a right one."""
 _LEAST_BLOCK_PX = 25.0
-_LEAST = 0.9
-"""Lowest probability with which what the grounder found is grasped (``sightplan_nodes.grasp``)."""
 
 _EXAMPLES = """\
 examples:
@@ -169,7 +168,7 @@ def add_parser(subparsers: Any) -> None:
     command.add_argument('--part', action=argparse.BooleanOptionalAction, default=None,
                          help='take it just where it is pointed at, and not where it is in '
                          'balance (default: if the words are "the ... of ...")')
-    command.add_argument('--least', type=float, default=_LEAST, metavar='P',
+    command.add_argument('--least', type=float, default=LEAST_TO_ACT, metavar='P',
                          help='probability from which the grounder is believed, .9 or more '
                          '(default: %(default)s)')
     command.add_argument('--timeout', type=float, default=120.0, metavar='S',
@@ -740,7 +739,7 @@ def grasp(arguments: argparse.Namespace) -> Result:
         raise InputError('say what to grasp, as in: sightplan arm grasp "the red mug"')
     if arguments.put_back and arguments.target:
         raise InputError('--put-back puts back what is held, whatever it is: name nothing besides')
-    for option, value, low, high in (('--least', arguments.least, _LEAST, 1.0),
+    for option, value, low, high in (('--least', arguments.least, LEAST_TO_ACT, 1.0),
                                      ('--timeout', arguments.timeout, 0.1, 3600.0)):
         if not low <= value <= high:
             raise InputError(f'{option} {value:g}: give a number from {low:g} to {high:g}')

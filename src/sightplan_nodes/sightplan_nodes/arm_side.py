@@ -35,6 +35,7 @@ from sightplan.model import (
     WorldError,
     param,
 )
+from sightplan.model.region import LEAST_TO_ACT
 from sightplan.records import messages
 from sightplan_arm.config import ROBOT_HASH, load_robot
 from sightplan_arm.gate import Gate, GateSettings, GateState, GateStatus, PlannedMotion
@@ -796,10 +797,16 @@ def _region_of(goal: GraspAt.Goal) -> Region | None:
     """The region of a goal; None: what is held is to be put back.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: it cannot be read, or is of a model that was not sure enough.
     """
     if goal.region.form:
-        return messages.region_from_msg(goal.region)
+        region = messages.region_from_msg(goal.region)
+        chance = region.probability or 1.0  # 0: the field was left out, and so it is a person's
+        if chance < LEAST_TO_ACT:
+            raise InputError(f'region: its probability is {chance:g}, and {LEAST_TO_ACT:g} is '
+                             'needed to move the arm; if you have seen that it is right, give '
+                             'none (NaN)')
+        return region
     if goal.region.x or goal.region.y:
         raise InputError('region: it has points, but form 0, which means to put back; set the '
                          'form')

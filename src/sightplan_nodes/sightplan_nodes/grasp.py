@@ -7,6 +7,7 @@ of standard input, cancels: the arm holds.
 
 from __future__ import annotations
 
+import dataclasses
 import signal
 import sys
 import threading
@@ -28,14 +29,13 @@ from sightplan.model import (
     Region,
     Target,
 )
+from sightplan.model.region import LEAST_TO_ACT
 from sightplan_nodes import names
 from sightplan_nodes.asking import answer_request
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
 from sightplan_nodes.conversions import MESSAGES, fill_targets, found_from_response
 
 _APPEAR_S = 10.0
-LEAST = 0.9
-"""With a lower probability nothing that the grounder found is grasped."""
 ABSTAINED = 'abstained'
 """The cause where nothing was tried: it is not sure where the thing is, or that it is there."""
 
@@ -51,7 +51,7 @@ class Request:
         part: whether to take it just there; None: if the words name a part of something.
         put_back: whether to put back what is held instead.
         least: probability from which the grounder is believed, if a check confirmed that the
-            thing is there and its model knows the words; ``LEAST`` or more.
+            thing is there and its model knows the words; ``LEAST_TO_ACT`` or more.
         timeout_s: of the grounder's answer, and of the motions.
 
     Raises:
@@ -62,7 +62,7 @@ class Request:
     points: tuple[tuple[float, float], ...] = ()
     part: bool | None = None
     put_back: bool = False
-    least: float = LEAST
+    least: float = LEAST_TO_ACT
     timeout_s: float = 120.0
 
     def __post_init__(self) -> None:
@@ -70,9 +70,9 @@ class Request:
             raise InputError('say what to grasp, or where it is')
         if self.put_back and (self.target or self.points):
             raise InputError('what is held is put back, whatever it is: name nothing besides')
-        if not LEAST <= self.least <= 1.0:
-            raise InputError(f'least is {self.least:g}; give a probability from {LEAST:g} to 1, '
-                             'or the place itself')
+        if not LEAST_TO_ACT <= self.least <= 1.0:
+            raise InputError(f'least is {self.least:g}; give a probability from '
+                             f'{LEAST_TO_ACT:g} to 1, or the place itself')
         if not 0.1 <= self.timeout_s <= 3600.0:
             raise InputError(f'timeout_s is {self.timeout_s:g}; give 0.1 to 3600 s')
         _given(self)
@@ -156,7 +156,7 @@ class GraspClient(Node):
                        f'{": " if thing.doubt else ""}{thing.doubt}; say where with --at to have '
                        'it grasped all the same'}
         else:
-            return thing.regions[0]
+            return dataclasses.replace(thing.regions[0], probability=thing.probability)
         return None
 
 

@@ -209,6 +209,17 @@ def test_while_an_agent_is_there_nothing_is_grasped(table) -> None:
             client.grasp(on(bridge)[1])
 
 
+@pytest.mark.parametrize(('chance', 'refused'), [
+    (0.5, True), (0.89, True), (0.9, False), (math.nan, False), (0.0, False)])
+def test_the_action_takes_nothing_that_a_model_was_not_sure_of(chance, refused) -> None:
+    """Whoever asks: the rule does not depend on the command."""
+    goal = GraspAt.Goal(region=msg.Region(form=msg.Region.POINT, x=[0.5], y=[0.5],
+                                          probability=chance))
+    with (pytest.raises(InputError, match='0.9 is needed') if refused
+          else contextlib.nullcontext()):
+        assert arm_side._region_of(goal).points == ((0.5, 0.5),)
+
+
 def test_points_without_a_form_are_no_wish_to_put_back(table) -> None:
     with table() as (_, client), pytest.raises(InputError, match='form 0'):
         client._grasp.checked(GraspAt.Goal(region=msg.Region(x=[0.5], y=[0.5])), LIMIT_S)
@@ -273,11 +284,11 @@ def test_what_is_named_is_located_and_grasped_there() -> None:
     graph = Graph()
     answer = graph.ask(Request('the mug'))
     assert answer == {'probability': 0.9, 'world': WORLD, 'cause': 'done', 'message': '',
-                      'region': {'form': 'point', 'points': [[0.25, 0.75]]}}
+                      'region': {'form': 'point', 'points': [[0.25, 0.75]], 'probability': 0.9}}
     assert graph.asked[0].targets == ['the mug'] and graph.asked[0].accept == 0.9
     assert graph.goals[0].label == 'the mug' and not graph.goals[0].part
     assert graph.asked[0].mark == '', 'a whole thing is checked by its outline'
-    assert list(graph.goals[0].region.x) == [0.25]
+    assert list(graph.goals[0].region.x) == [0.25] and graph.goals[0].region.probability == 0.9
 
 
 @pytest.mark.parametrize(('changes', 'words'), [

@@ -26,6 +26,9 @@ Mask = NDArray[np.bool_]
 PIXEL_ROUNDING = 1e-6
 """Added before a coordinate in pixels is rounded down, so that 0.3 * 10 is pixel 3."""
 
+LEAST_TO_ACT = 0.9
+"""With a lower probability no arm moves to a place that a model found."""
+
 
 class Form(enum.StrEnum):
     """What is asked for.
