@@ -71,13 +71,13 @@ def test_what_is_named_is_lifted_and_put_back(graph: Graph) -> None:
     """The same for the simulated arm and for a robot's driver; what is not seen is not taken."""
     def taken() -> bool:
         assert graph.process.poll() is None, graph.text
-        code, answer = ask(graph, 'the green block', '--least', '0.1')
+        code, answer = ask(graph, 'the green block')
         said.append((code, answer.get('cause', answer.get('error'))))
         return code == 0
     said: list[tuple[int, str]] = []
     eventually(lambda: 'is loaded' in graph.text, 'the model')
     eventually(taken, f'a grasp ({said}) in {graph.text}')
-    assert ask(graph, 'the green block', '--least', '0.1')[1]['cause'] == 'occupied', graph.text
+    assert ask(graph, 'the green block')[1]['cause'] == 'occupied', graph.text
     assert ask(graph, '--put-back') == (0, {'world': graph_world(graph), 'cause': 'done',
                                      'message': ''}), graph.text
     code, answer = ask(graph, 'the mug')

@@ -15,6 +15,8 @@ from sightplan.metrics import measures
 from sightplan.runs import RunSettings, run
 
 pytestmark = pytest.mark.slow
+CHECK = (10 + 110, 2)
+"""Prompt and completion tokens of the check whether pictures arrive, at the fake server."""
 
 
 def test_a_model_plans_on_ros_as_in_process(start, tmp_path: Path) -> None:
@@ -117,10 +119,12 @@ def test_a_limit_on_spending_stops_the_run_which_can_be_taken_up(
         assert [line['stop'] for line in first.lines()] == ['budget']
         assert 'experiment: agent: vlm_planner: the cap is reached' in first.text
         assert 'broken off after 1 of 3 episodes' in first.text
-        spent = len(server.bodies)
-        assert 1500 <= 102 * spent < 1500 + 102
+        spent, checks = len(server.bodies), len(server.checks)
+        assert checks, 'it is found out whether pictures arrive'
         run_info = json.loads((first.out / 'run.json').read_text())
-        assert run_info['spent']['requests'] == spent
+        assert run_info['spent']['requests'] == spent + checks
+        tokens = sum(run_info['spent'][f'{kind}_tokens'] for kind in ('prompt', 'completion'))
+        assert 1500 <= tokens < 1500 + 102
 
         again = start(*options(1500), out=first.out)
         assert again.wait() == 1, again.text
@@ -164,7 +168,7 @@ def test_half_a_batch_of_questions_counts_as_spent(
         options = f'model=one,base_url={server.url},concurrency=1,retries=0,max_tokens_total='
         shared = ('method:=ground', 'backend:=openai', 'episodes:=1',
                   f'ground_timeout_s:={15 if ending == "deadline" else 300}')
-        cap = 102 * answered if ending == 'cap' else 100_000
+        cap = 102 * answered + sum(CHECK) if ending == 'cap' else 100_000
         first = start(*shared, f'backend_options:={options}{cap}')
         if ending == 'SIGINT':
             server.wait_for(answered + 1)
@@ -172,8 +176,9 @@ def test_half_a_batch_of_questions_counts_as_spent(
         assert first.wait() == 1, first.text
         ended.set()
         run_info = json.loads((first.out / 'run.json').read_text())
-        assert run_info['spent']['requests'] == answered
-        assert run_info['spent']['prompt_tokens'] == 100 * answered
+        checks = len(server.checks)
+        assert run_info['spent']['requests'] == answered + checks
+        assert run_info['spent']['prompt_tokens'] == 100 * answered + CHECK[0]
         summary = json.loads((first.out / 'summary.json').read_text())
         assert summary['spent'] == run_info['spent']
         assert not any('usage' in line and line['usage'] for line in first.lines())
