@@ -140,7 +140,7 @@ class Desk(Protocol):
 
 
 def failed(error: SightplanError) -> SampleReply:
-    """What stands in place of the reply to a sample when there is none."""
+    """An empty reply that carries the error because of which a sample has no reply."""
     return SampleReply(error=f'{type(error).__name__}: {error}',
                        stopped=isinstance(error, CancelledError))
 

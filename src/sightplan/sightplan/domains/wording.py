@@ -23,7 +23,7 @@ from sightplan.model.yaml_text import load_yaml
 R = TypeVar('R', bound=Record)
 
 _NAME = r'[^\s"?]+'
-"""What matches the name of an object."""
+"""Regular expression of the name of an object."""
 _BAD_TEXT = (LookupError, ValueError, AttributeError, TypeError)
 """What ``str.format`` raises for a wrong placeholder."""
 
@@ -239,7 +239,7 @@ class Wording:
 
     @functools.cached_property
     def _forms(self) -> tuple[re.Pattern[str], ...]:
-        """What matches the domain's questions."""
+        """Regular expressions, each of which matches the questions about one predicate."""
         return tuple(
             _pattern(template, {
                 **{str(index): self._object_pattern(kind)
@@ -249,7 +249,7 @@ class Wording:
             for name, template in self._questions.items())
 
     def _object_pattern(self, kind: str) -> str:
-        """What matches the texts of all objects of a type and of those below it."""
+        """Regular expression of how objects of a type and of its subtypes are called."""
         types = self._schema.types
         found = set[str]()
         for below in {kind, *types}:

@@ -32,7 +32,7 @@ _FORMATS = ('PNG', 'JPEG', 'WEBP', 'BMP', 'GIF', 'TIFF', 'PPM')
 """Kinds of files that are read; Pillow knows others, and starts programs to read some of them."""
 _DAMAGED = (OSError, EOFError, ValueError, SyntaxError, TypeError, LookupError, ArithmeticError,
             AttributeError, MemoryError, RuntimeError, struct.error, zlib.error)
-"""What Pillow makes of damaged files."""
+"""Exceptions that Pillow raises for damaged files."""
 _REMEDY = 'give a PNG or JPEG file'
 _WHITE = 65_535
 """White in a picture with 16 bits a channel."""
