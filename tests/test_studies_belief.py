@@ -6,10 +6,11 @@ import random
 import re
 from pathlib import Path
 
-import belief_study
 import pytest
-import study_document
 import yaml
+
+import belief_study
+import study_document
 from belief_results import (
     Cell,
     Results,
@@ -19,8 +20,6 @@ from belief_results import (
     overview,
     read_results,
 )
-from study_results import fraction, score
-
 from doubles import InsideEngine, MemoryWorld, SearchPlanner
 from sightplan.domains import load_domain
 from sightplan.metrics import belief_reliability, measures
@@ -29,6 +28,7 @@ from sightplan.runs import worlds
 from sightplan.sweeps import Options, parse_sweep, read_sweep, run_sweep
 from sightplan_bench import belief_cost
 from sightplan_bench.belief_cost import KINDS, fuzz, measure, noisy_answers, random_problem
+from study_results import fraction, score
 
 pytestmark = pytest.mark.slow
 

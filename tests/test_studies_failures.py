@@ -1,8 +1,8 @@
 """Tables and picture of the document about failures, from run directories."""
 
-import failures_study
 import pytest
 
+import failures_study
 from sightplan.commands.failures import rules_table
 from sightplan.metrics import wilson
 from sightplan.runs import RunSettings, run

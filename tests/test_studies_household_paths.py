@@ -1,7 +1,8 @@
 """The table of drives along planned paths: pairs, means over drives, and p."""
 
-import household_paths_study as study
 import pytest
+
+import household_paths_study as study
 from study_results import Entry
 
 CLEARANCES = {'first': 0.3, 'keep away': 0.4}

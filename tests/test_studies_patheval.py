@@ -1,8 +1,8 @@
 """The tables of what was learned about paths, and the pictures of the page."""
 
-import patheval_study as study
 import pytest
 
+import patheval_study as study
 from sightplan.model import InputError
 
 COSINE = {'any two': 0.9, 'n': 10, 'on one map': 0.95, 'on_map_n': 5}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pointing_study as study
 import pytest
 
+import pointing_study as study
 from sightplan.grounding.pointing import Pieces
 from sightplan.model import Target
 from sightplan.vlm.locating import CheckRequest, LocateRequest

@@ -1,13 +1,13 @@
 """What the documents show of the simulated worlds, and the meshes that are made for them."""
 
-import arm_film
 import cv2
-import household_actions
-import household_catalog
 import numpy as np
 import pytest
-from panda_meshes import simplified_panda
 
+import arm_film
+import household_actions
+import household_catalog
+from panda_meshes import simplified_panda
 from sightplan.domains import load_domain
 from sightplan_sim.arm.meshes import panda_meshes
 from sightplan_sim.household import make_world

@@ -5,9 +5,18 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
+
 import study_document
 import untold_study
-import yaml
+from doubles import InsideEngine, MemoryWorld, SearchPlanner
+from sightplan.metrics.paired import sign_flip_exact
+from sightplan.model import InputError
+from sightplan.runs import worlds
+from sightplan.sweeps import Options, parse_sweep, read_sweep, run_sweep
+from sightplan.vlm.backends._confusion import load_table
+from sightplan_bench.step_cost import Timed
+from test_studies_belief import rows, without_tables
 from untold_results import (
     Cell,
     Results,
@@ -22,15 +31,6 @@ from untold_results import (
     told,
     useless_against_blind,
 )
-
-from doubles import InsideEngine, MemoryWorld, SearchPlanner
-from sightplan.metrics.paired import sign_flip_exact
-from sightplan.model import InputError
-from sightplan.runs import worlds
-from sightplan.sweeps import Options, parse_sweep, read_sweep, run_sweep
-from sightplan.vlm.backends._confusion import load_table
-from sightplan_bench.step_cost import Timed
-from test_studies_belief import rows, without_tables
 
 pytestmark = pytest.mark.slow
 

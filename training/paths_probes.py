@@ -377,7 +377,7 @@ def main() -> None:
                         help='the split train: "sightplan suite patheval generate --split train"')
     parser.add_argument('--cache', type=Path, required=True, metavar='DIR',
                         help='folder for pictures and vectors')
-    parser.add_argument('--out', type=Path, default=Path('docs/patheval/learned.json'),
+    parser.add_argument('--out', type=Path, default=Path('studies/data/patheval/learned.json'),
                         help='file of results (default: %(default)s)')
     parser.add_argument('--pictures', type=int, default=500,
                         help='of the question same or not (default: %(default)s)')

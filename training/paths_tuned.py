@@ -319,7 +319,7 @@ def main() -> None:
                         help='the split train: "sightplan suite patheval generate --split train"')
     parser.add_argument('--cache', type=Path, required=True, metavar='DIR',
                         help='folder for pictures and vectors')
-    parser.add_argument('--out', type=Path, default=Path('docs/patheval/learned.json'),
+    parser.add_argument('--out', type=Path, default=Path('studies/data/patheval/learned.json'),
                         help='file of results (default: %(default)s)')
     parser.add_argument('--epochs', type=int, default=15,
                         help='with the encoder frozen (default: %(default)s)')

@@ -1,6 +1,6 @@
 """What is seen of an arm: a Panda's visual meshes with a twentieth of the triangles.
 
-``docs/studies/panda_meshes.py`` made ``panda_meshes.npz`` from the meshes of pybullet_data;
+``studies/panda_meshes.py`` made ``panda_meshes.npz`` from the meshes of pybullet_data;
 ``panda_meshes.md`` says whose they are and what was changed. Other arms are shown by the
 primitives of their URDF.
 """

@@ -2,7 +2,7 @@
 
 Use::
 
-    python docs/studies/pointing_study.py --n 3000 --out docs/pointing
+    python studies/pointing_study.py --n 3000 --out studies/data/pointing
 
 Scenes are eight pieces on a background; nothing is rendered, and the target is always one of the
 pieces. A simulated model points at the target with a published hit rate; a miss is on another
@@ -33,7 +33,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from study_document import store
 
 from sightplan.grounding.pointing import (
     Answers,
@@ -50,6 +49,7 @@ from sightplan.model import InputError, Region, Target
 from sightplan.model.region import Form
 from sightplan.vlm.api import YesNoReply
 from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest
+from study_document import DATA, store
 
 MODELS = {'molmo-7b': 0.533, 'roborefer': 0.581}
 """Hit rates in S1 of Point-It-Out (arXiv 2509.25794, Table 7)."""
@@ -281,12 +281,12 @@ def document(rows: Sequence[Row]) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure; returns the exit code."""
-    parser = argparse.ArgumentParser(prog='python docs/studies/pointing_study.py',
+    parser = argparse.ArgumentParser(prog='python studies/pointing_study.py',
                                      description='Simulate one point, votes, and checks.')
     parser.add_argument('--n', type=int, default=3000, help='targets (default: 3000)')
     parser.add_argument('--workers', type=int, default=1, help='processes (default: 1)')
-    parser.add_argument('--out', type=Path, default=Path('docs/pointing'), metavar='DIR',
-                        help='where votes.json and votes.md are written (default: docs/pointing)')
+    parser.add_argument('--out', type=Path, default=DATA / 'pointing', metavar='DIR',
+                        help='where votes.json and votes.md are written (default: %(default)s)')
     arguments = parser.parse_args(argv)
     try:
         arguments.out.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sightplan.metrics import belief_reliability
 from study_plots import grid, rates_of_variants, reliability_diagrams, save, style
 from study_results import score
 from untold_results import (
@@ -16,8 +17,6 @@ from untold_results import (
     reliability_rows,
     splits_of,
 )
-
-from sightplan.metrics import belief_reliability
 
 _CALIBRATED = '#56B4E9'
 _SHORT = {'InternVL3-78B': 'InternVL3', 'Qwen2.5-VL-72B-Instruct': 'Qwen2.5-VL'}

@@ -2,9 +2,9 @@
 
 Use::
 
-    python docs/studies/tabletop_arm_study.py drawers --count 200 --out OUT.jsonl
-    python docs/studies/tabletop_arm_study.py scenes --horizon short --count 100 --out OUT.jsonl
-    python docs/studies/tabletop_arm_study.py summary FILE.jsonl ...
+    python studies/tabletop_arm_study.py drawers --count 200 --out OUT.jsonl
+    python studies/tabletop_arm_study.py scenes --horizon short --count 100 --out OUT.jsonl
+    python studies/tabletop_arm_study.py summary FILE.jsonl ...
 
 The arm is the simulated one of ``TabletopTaskWorld``, a Panda unless ``--robot`` says otherwise:
 physics alone moves things, camera and depth have errors (2 mm, 0.2 degrees, 2 mm of noise). Boxes
@@ -30,7 +30,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from study_document import commit
 
 from sightplan.metrics import wilson
 from sightplan.model.grounded_plan import UnitKind
@@ -52,6 +51,7 @@ from sightplan_sim.tabletop.true_places import (
     spot,
     thing_box,
 )
+from study_document import commit
 
 ERRORS = Settings(calibration_error_mm=2.0, calibration_error_deg=0.2, depth_noise_mm=2.0)
 OPEN, CLOSED = 0.7, 0.08

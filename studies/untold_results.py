@@ -9,6 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sightplan.agent import needs_grounder
+from sightplan.metrics import Cause, Comparison, belief_reliability, compare, measures
+from sightplan.metrics.episodes import EPISODE_MEASURES
+from sightplan.metrics.intervals import fraction_of
 from study_results import (
     Entry,
     commits_of,
@@ -22,11 +26,6 @@ from study_results import (
     score,
     table,
 )
-
-from sightplan.agent import needs_grounder
-from sightplan.metrics import Cause, Comparison, belief_reliability, compare, measures
-from sightplan.metrics.episodes import EPISODE_MEASURES
-from sightplan.metrics.intervals import fraction_of
 
 SPLITS = ('simple', 'medium', 'hard', 'search')
 TOLD = {'none': 'never', 'initial': 'before the first action', 'always': 'always'}

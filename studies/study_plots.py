@@ -13,9 +13,9 @@ from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
-from study_results import Score
 
 from sightplan.metrics import belief_reliability
+from study_results import Score
 
 STYLES = {
     # method: colour, marker

@@ -3,7 +3,7 @@
 Use::
 
     sightplan sweep config/sweeps/sliding.yaml --out runs/sliding
-    python docs/studies/sliding_study.py runs/sliding --out docs
+    python studies/sliding_study.py runs/sliding --out docs
 
 The text of the document is written by hand; tables and sentences with numbers in them stand
 between ``<!-- table NAME -->`` and ``<!-- end -->``.
@@ -16,12 +16,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from study_document import rewrite
-from study_results import Entry, commits_of, dates_of, origin_of, read_entries
-
 from sightplan.metrics.measures import MEAN, Measure, aggregate, solved_of
 from sightplan.model import InputError
 from sightplan.runs import load_suite
+from study_document import rewrite
+from study_results import Entry, commits_of, dates_of, origin_of, read_entries
 
 DOCUMENT = 'sliding.md'
 MODELS = ('sonnet-3.5', 'gemini-2.0-flash', 'gpt-4o', 'internvl2.5-78b', 'llava-ov-72b',
@@ -36,7 +35,7 @@ _DONE, _USAGE = 0, 2
 def main(argv: Sequence[str] | None = None) -> int:
     """Regenerate; returns the exit code."""
     parser = argparse.ArgumentParser(
-        prog='python docs/studies/sliding_study.py',
+        prog='python studies/sliding_study.py',
         description='Regenerate the tables of docs/sliding.md from run directories.')
     parser.add_argument('runs', nargs='+', type=Path, metavar='RUNS',
                         help='directory of the sweep; of several the last one counts')

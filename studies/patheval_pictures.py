@@ -2,7 +2,7 @@
 
 Use::
 
-    python docs/studies/patheval_pictures.py --out docs/patheval
+    python studies/patheval_pictures.py --out docs/patheval
 
 * ``pair-2d.png`` and ``pair-3d.png``: an item of the suite as a model sees it;
 * ``critic.png``: what ``sightplan paths compare`` draws, of the suite's paths on one map;
@@ -56,7 +56,7 @@ _DONE, _USAGE = 0, 2
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Draw; returns the exit code."""
-    parser = argparse.ArgumentParser(prog='python docs/studies/patheval_pictures.py',
+    parser = argparse.ArgumentParser(prog='python studies/patheval_pictures.py',
                                      description='Draw the pictures of docs/patheval.md.')
     parser.add_argument('--out', type=Path, default=Path('docs/patheval'), metavar='DIR',
                         help='folder for the pictures (default: %(default)s)')

@@ -1,6 +1,6 @@
 """Makes the shipped meshes of the Panda: those of pybullet_data, a twentieth of the triangles.
 
-    python docs/studies/panda_meshes.py --out src/sightplan_sim/sightplan_sim/arm/panda_meshes.npz
+    python studies/panda_meshes.py --out src/sightplan_sim/sightplan_sim/arm/panda_meshes.npz
 
 ``panda_meshes.md`` beside that file says whose they are and what was changed.
 """
@@ -155,9 +155,9 @@ def _cluster(corners: NDArray[np.float64], normals: NDArray[np.float64], cell_m:
 def main(args: Sequence[str] | None = None) -> int:
     """Make the file of meshes."""
     parser = argparse.ArgumentParser(
-        prog='python docs/studies/panda_meshes.py', formatter_class=argparse.RawTextHelpFormatter,
+        prog='python studies/panda_meshes.py', formatter_class=argparse.RawTextHelpFormatter,
         description="Simplify the Panda's visual meshes of pybullet_data.",
-        epilog='example:\n  python docs/studies/panda_meshes.py --out panda_meshes.npz')
+        epilog='example:\n  python studies/panda_meshes.py --out panda_meshes.npz')
     parser.add_argument('--out', required=True, type=Path, help='file to write, .npz')
     parser.add_argument('--cell-mm', type=float, default=CELL_M * 1e3,
                         help='vertices closer than this become one (default %(default)s)')

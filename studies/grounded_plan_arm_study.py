@@ -2,8 +2,8 @@
 
 Use::
 
-    python docs/studies/grounded_plan_arm_study.py run --horizon medium --out FILE.jsonl
-    python docs/studies/grounded_plan_arm_study.py summary FILE.jsonl ...
+    python studies/grounded_plan_arm_study.py run --horizon medium --out FILE.jsonl
+    python studies/grounded_plan_arm_study.py summary FILE.jsonl ...
 
 Scenes, words and rates are those of ``grounded_plan_study.py compare``. ``decoupled`` has the
 perfect plan in words; each step is looked for in the picture of that moment, with the rate of hits
@@ -32,7 +32,6 @@ from typing import Any
 from grounded_plan_study import (
     BOX_IOU,
     CONFUSABLE,
-    DOCUMENT,
     HORIZONS,
     REPEAT,
     WAYS,
@@ -40,8 +39,6 @@ from grounded_plan_study import (
     cases,
     of_pairs,
 )
-from study_document import commit
-
 from sightplan.agent import make_policy, run_episode
 from sightplan.agent.grounded_plans import SURFACE
 from sightplan.agent.methods.grounded_plan import room_in, spread
@@ -64,6 +61,7 @@ from sightplan.vlm.locating import LocateRequest
 from sightplan_sim.tabletop.grounded_scenes import make_source
 from sightplan_sim.tabletop.tidy_problems import object_name
 from sightplan_sim.tabletop.world import TabletopWorld, make_world
+from study_document import DATA, commit
 
 LOOKS, LOOKS_AGAIN = 9, 5
 
@@ -198,8 +196,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     hit = given.hit
     if hit is None:
-        compared = json.loads((Path(__file__).parents[1] / Path(DOCUMENT).stem
-                               / 'compare.json').read_text('utf-8'))
+        compared = json.loads((DATA / 'grounded_plan' / 'compare.json').read_text('utf-8'))
         hit = next(cell['hit'] for cell in compared['cells'] if cell['horizon'] == given.horizon)
     given.out.parent.mkdir(parents=True, exist_ok=True)
     measure(given.horizon, range(given.seed, given.seed + given.count), hit, given.out)

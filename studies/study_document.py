@@ -14,6 +14,12 @@ from pathlib import Path
 
 from sightplan.model import InputError
 
+DATA = Path(__file__).resolve().parent / 'data'
+"""What studies measured: one folder a study, read again when its page is rewritten."""
+
+DOCS = DATA.parent.parent / 'docs'
+"""The pages."""
+
 _BLOCK = re.compile(r'(<!-- table (\S+) -->\n).*?(<!-- end -->)', re.DOTALL)
 
 

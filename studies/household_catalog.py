@@ -1,4 +1,4 @@
-"""A sheet with a picture of every model: ``python docs/studies/household_catalog.py``."""
+"""A sheet with a picture of every model: ``python studies/household_catalog.py``."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _chance(seed: int, text: str) -> np.random.Generator:
 def main(arguments: list[str] | None = None) -> None:
     """Write the sheet to a file."""
     parser = argparse.ArgumentParser(
-        prog='python docs/studies/household_catalog.py',
+        prog='python studies/household_catalog.py',
         description='Draw every piece of furniture and every thing that a home can hold, with '
                     'its name and its number of triangles.')
     parser.add_argument('--out', type=Path, required=True, help='PNG to write')

@@ -2,7 +2,7 @@
 
 Use::
 
-    python docs/studies/failures_study.py RUNS --out docs --picture RUN EPISODE
+    python studies/failures_study.py RUNS --out docs --picture RUN EPISODE
 
 The text of the document is written by hand; tables stand between ``<!-- table NAME -->`` and
 ``<!-- end -->``.
@@ -15,8 +15,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from study_document import rewrite
-
 from sightplan.commands.failures import rules_table
 from sightplan.metrics import Cause
 from sightplan.model import InputError
@@ -24,6 +22,7 @@ from sightplan.records import RunStore
 from sightplan.records.evidence import failure_picture
 from sightplan.records.failure_picture import for_document
 from sightplan.report.failures import Column, matching, read_columns, run_folders
+from study_document import rewrite
 
 DOCUMENT, PICTURE = 'failures.md', Path('failures', 'example.png')
 _DONE, _USAGE = 0, 2
@@ -32,7 +31,7 @@ _DONE, _USAGE = 0, 2
 def main(argv: Sequence[str] | None = None) -> int:
     """Regenerate; returns the exit code."""
     parser = argparse.ArgumentParser(
-        prog='python docs/studies/failures_study.py',
+        prog='python studies/failures_study.py',
         description='Regenerate the tables and the picture of docs/failures.md.')
     parser.add_argument('runs', nargs='*', type=Path, metavar='RUNS',
                         help='run directories; without any, only the rules are written')

@@ -1,22 +1,21 @@
-"""Makes the tables in docs/ from data beside them: ``python tests/docs_tables.py``.
+"""Makes the tables of two pages: ``python studies/docs_tables.py``.
 
-``models.md`` from ``models.yaml``; ``performance.md`` from ``performance/*.json``, each of which
-``sightplan bench grounding --out`` wrote.
+``docs/models.md`` from ``docs/models.yaml``; ``docs/performance.md`` from
+``studies/data/performance/*.json``, each of which ``sightplan bench grounding --out`` wrote.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import yaml
 
-DOCS = Path(__file__).resolve().parent.parent / 'docs'
-BLOCK = re.compile(r'(<!-- table (\S+) -->\n).*?(<!-- end -->)', re.DOTALL)
+from study_document import DATA, DOCS, rewrite
+from study_results import table
+
 CARDS_GB = (24, 48, 80, 141)
 _SPARE_GIB = 4.0
 """Context, encoded prompt and one pass of questions, beside the weights."""
@@ -61,12 +60,6 @@ def fits(gib: float) -> str:
     return f'{cards} x 80 GB'
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    lines = [head, ['---'] * len(head), *rows]
-    return '\n'.join('| ' + ' | '.join(line) + ' |' for line in lines)
-
-
 def model_blocks(tested: Collection[str]) -> dict[str, str]:
     """The generated parts of models.md.
 
@@ -91,7 +84,7 @@ def model_blocks(tested: Collection[str]) -> dict[str, str]:
         lines.append(command(entry))
     return {
         'models': table(['model', 'identifier', 'type', 'parameters, 10⁹', 'weights, GiB',
-                         'fits on', 'backend', 'tried here'], sizes),
+                         'fits on', 'backend', 'tried here'], sizes, right=8),
         'notes': '\n'.join(notes),
         'commands': '\n'.join(['```text', *lines, '```']),
     }
@@ -105,7 +98,7 @@ def architecture(entry: Mapping[str, Any]) -> str:
 def results() -> dict[str, dict[str, Any]]:
     """Recorded results of ``sightplan bench grounding``, by the file's name."""
     return {path.stem: json.loads(path.read_text())
-            for path in sorted((DOCS / 'performance').glob('*.json'), key=lambda path: path.stem)}
+            for path in sorted((DATA / 'performance').glob('*.json'), key=lambda path: path.stem)}
 
 
 def performance_blocks() -> dict[str, str]:
@@ -125,10 +118,11 @@ def performance_blocks() -> dict[str, str]:
         times += [_line(name, run, row) for row in run['results']]
     return {
         'runs': table(['run', 'on', 'model, 10⁹ parameters', 'type', 'questions', 'image tokens',
-                       'TFLOP/s / GB/s, measured', 'torch / transformers', 'date, commit'], runs),
+                       'TFLOP/s / GB/s, measured', 'torch / transformers', 'date, commit'], runs,
+                      right=10),
         'times': table(['run', 'questions', 'their tokens', 'plain, ms', 'ours, ms', 'floor, ms',
                         'plain / ours', 'ours / floor', 'memory plain / ours, MiB', 'largest ΔP'],
-                       times)}
+                       times, right=10)}
 
 
 def _line(name: str, run: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
@@ -148,11 +142,6 @@ def _line(name: str, run: Mapping[str, Any], row: Mapping[str, Any]) -> list[str
         '-' if 'agreement' not in row else f'{row["agreement"]["max_difference"]:.1e}']
 
 
-def fill(text: str, parts: Mapping[str, str]) -> str:
-    """A page with its generated parts made anew."""
-    return BLOCK.sub(lambda found: f'{found[1]}\n{parts[found[2]]}\n\n{found[3]}', text)
-
-
 def pages() -> dict[str, dict[str, str]]:
     """Generated parts of each page."""
     return {'models.md': model_blocks(tested()), 'performance.md': performance_blocks()}
@@ -170,5 +159,4 @@ def tested() -> frozenset[str]:
 
 if __name__ == '__main__':
     for name, parts in pages().items():
-        page = DOCS / name
-        page.write_text(fill(page.read_text(), parts))
+        rewrite(DOCS / name, parts)

@@ -148,12 +148,12 @@ def _episode(seed: int) -> EpisodeSpec:
 def main(args: Sequence[str] | None = None) -> int:
     """Write the sheet to a file."""
     parser = argparse.ArgumentParser(
-        prog='python docs/studies/arm_film.py', formatter_class=argparse.RawTextHelpFormatter,
+        prog='python studies/arm_film.py', formatter_class=argparse.RawTextHelpFormatter,
         description='Draw a simulated arm that moves a block, seen from beside the table; in the\n'
                     "corner of each picture is what the agent's camera sees.",
         epilog='examples:\n'
-               '  python docs/studies/arm_film.py --out sheet.png\n'
-               '  python docs/studies/arm_film.py --out wide.png --frames 12 --columns 6\n\n'
+               '  python studies/arm_film.py --out sheet.png\n'
+               '  python studies/arm_film.py --out wide.png --frames 12 --columns 6\n\n'
                'exit codes: 0 done; 1 the arm or the file failed; 2 bad usage')
     parser.add_argument('--out', type=Path, required=True, help='PNG to write')
     parser.add_argument('--frames', type=int, default=8, help='pictures (default %(default)s)')

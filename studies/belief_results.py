@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sightplan.agent import needs_grounder
+from sightplan.metrics import belief_reliability, measures
+from sightplan.metrics.intervals import fraction_interval
+from sightplan.metrics.measures import solved_of
 from study_results import (
     commits_of,
     dates_of,
@@ -20,11 +24,6 @@ from study_results import (
     score,
     table,
 )
-
-from sightplan.agent import needs_grounder
-from sightplan.metrics import belief_reliability, measures
-from sightplan.metrics.intervals import fraction_interval
-from sightplan.metrics.measures import solved_of
 
 FULL = 'full'
 """The variant of the ablations that nothing was taken from."""

@@ -6,7 +6,7 @@ Use::
     sightplan sweep config/sweeps/untold_embedded.yaml --out runs/untold
     sightplan sweep config/sweeps/untold_ablations.yaml --out runs/untold
     sightplan sweep config/sweeps/untold_told.yaml --out runs/untold
-    python docs/studies/untold_study.py runs/untold --out docs --measure-cost
+    python studies/untold_study.py runs/untold --out docs --measure-cost
 
 The text of the document is written by hand; tables, plots and sentences with numbers in them stand
 between ``<!-- table NAME -->`` and ``<!-- end -->``. One for which there are no results is left as
@@ -23,10 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import untold_results as tables
+from sightplan.model import InputError
 from study_document import rewrite, store
 from untold_results import Results, read_results
-
-from sightplan.model import InputError
 
 DOCUMENT = 'untold.md'
 PLOTS = 'untold'
@@ -41,7 +40,7 @@ _DONE, _USAGE = 0, 2
 def main(argv: Sequence[str] | None = None) -> int:
     """Regenerate; returns the exit code."""
     parser = argparse.ArgumentParser(
-        prog='python docs/studies/untold_study.py',
+        prog='python studies/untold_study.py',
         description='Regenerate tables and plots of docs/untold.md from run directories.')
     parser.add_argument('runs', nargs='+', type=Path, metavar='RUNS',
                         help='directory of one or more sweeps')

@@ -3,7 +3,7 @@
 Use::
 
     sightplan sweep config/sweeps/household_paths.yaml --out runs/household_paths
-    python docs/studies/household_paths_study.py runs/household_paths
+    python studies/household_paths_study.py runs/household_paths
 
 Episodes of the same problem in the same home with the same luck are pairs: their drives begin and
 end at the same places.
@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from study_results import Entry, read_entries, table
 
 from sightplan.metrics.measures import MEAN, Measure, aggregate
 from sightplan.metrics.paired import compare
 from sightplan.model import InputError
+from study_results import Entry, read_entries, table
 
 FIRST = 'first'
 """The variant that all others are compared with."""
@@ -103,7 +103,7 @@ def _number(value: float | None, low: float | None, high: float | None) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table; returns the exit code."""
-    parser = argparse.ArgumentParser(prog='python docs/studies/household_paths_study.py',
+    parser = argparse.ArgumentParser(prog='python studies/household_paths_study.py',
                                      description='Compare drives by what was wanted of them.')
     parser.add_argument('sweep', type=Path, metavar='DIR', help='directory of the sweep')
     arguments = parser.parse_args(argv)

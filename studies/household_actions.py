@@ -1,6 +1,6 @@
 """How often actions fail, contradict their PDDL or change other facts, and what they cost.
 
-    python docs/studies/household_actions.py --help
+    python studies/household_actions.py --help
 
 Walks: first towards the goal, by what a person would do next; then random legal actions.
 """
@@ -173,7 +173,7 @@ def report(tallies: dict[str, Tally]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the measurement."""
     parser = argparse.ArgumentParser(
-        prog='python docs/studies/household_actions.py', description=__doc__.split('\n', 1)[0])
+        prog='python studies/household_actions.py', description=__doc__.split('\n', 1)[0])
     parser.add_argument('--split', action='append', help='only this split (may be repeated)')
     parser.add_argument('--seeds', type=int, default=1, help='walks per problem')
     parser.add_argument('--steps', type=int, default=12, help='random actions per walk')

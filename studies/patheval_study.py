@@ -3,9 +3,9 @@
 Use::
 
     sightplan sweep config/sweeps/patheval.yaml --out runs/patheval
-    python docs/studies/patheval_study.py runs/patheval --out docs
+    python studies/patheval_study.py runs/patheval --out docs
 
-What was learned and probed is in ``docs/patheval/learned.json``, which is written by::
+What was learned and probed is in ``studies/data/patheval/learned.json``, which is written by::
 
     sightplan suite patheval generate --split train --out runs/patheval_train --workers 2
     python training/paths_tuned.py --data runs/patheval_train --cache runs/patheval_cache
@@ -28,9 +28,6 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-from study_document import rewrite
-from study_results import Entry, commits_of, dates_of, origin_of, read_entries
-
 from sightplan.grounding.path_wish_scores import noisy_asker, score_wishes
 from sightplan.grounding.path_wishes import WishSettings
 from sightplan.grounding.ranking import RankingBelief, rank
@@ -47,6 +44,8 @@ from sightplan.suites.patheval.items import Drawn, View, draw
 from sightplan.suites.patheval.samples import shipped_items
 from sightplan.vlm.backends.noisy_critic import Backend, Settings, published
 from sightplan.vlm.choosing import ChoiceRequest, compare
+from study_document import rewrite
+from study_results import Entry, commits_of, dates_of, origin_of, read_entries
 
 DOCUMENT = 'patheval.md'
 RANKINGS = 500
@@ -60,7 +59,7 @@ _DONE, _USAGE = 0, 2
 def main(argv: Sequence[str] | None = None) -> int:
     """Regenerate; returns the exit code."""
     parser = argparse.ArgumentParser(
-        prog='python docs/studies/patheval_study.py',
+        prog='python studies/patheval_study.py',
         description='Regenerate the tables of docs/patheval.md.')
     parser.add_argument('runs', nargs='*', type=Path, metavar='RUNS',
                         help='directory of the sweep; none: only what was learned')
@@ -68,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                         help=f'where {DOCUMENT} is (default: docs)')
     parser.add_argument('--pairs', type=int, default=462, metavar='N',
                         help='pairs that the program reads back (default: all)')
-    parser.add_argument('--learned', type=Path, default=Path('docs/patheval/learned.json'),
+    parser.add_argument('--learned', type=Path, default=Path('studies/data/patheval/learned.json'),
                         metavar='FILE', help='what was learned (default: %(default)s)')
     arguments = parser.parse_args(argv)
     try:

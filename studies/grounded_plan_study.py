@@ -2,8 +2,8 @@
 
 Use::
 
-    python docs/studies/grounded_plan_study.py compare --out docs/grounded_plan/compare.json
-    python docs/studies/grounded_plan_study.py tables [RUNS ...] --out docs
+    python studies/grounded_plan_study.py compare --out studies/data/grounded_plan/compare.json
+    python studies/grounded_plan_study.py tables [RUNS ...] --out docs
 
 ``compare`` asks what knowing instances is worth where the eyes are equally bad. The planner of
 ``decoupled`` is perfect here: it says every step of the true plan in order, each thing by its
@@ -30,7 +30,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from study_document import commit, rewrite, store
 
 from sightplan.agent.grounded_plans import grounded_steps
 from sightplan.domains import load_domain
@@ -57,6 +56,7 @@ from sightplan.vlm.detecting import DetectRequest
 from sightplan.vlm.locating import LocateRequest
 from sightplan_sim.tabletop.grounded_scenes import make_source, true_thing
 from sightplan_sim.tabletop.meanings import Choice
+from study_document import DATA, commit, rewrite, store
 
 DOCUMENT = 'grounded_plan.md'
 HORIZONS = ('short', 'medium', 'long')
@@ -429,14 +429,14 @@ def of_arm(files: Iterable[Path]) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure or regenerate; returns the exit code."""
     parser = argparse.ArgumentParser(
-        prog='python docs/studies/grounded_plan_study.py',
+        prog='python studies/grounded_plan_study.py',
         description='Measure and regenerate the tables of docs/grounded_plan.md.')
     parts = parser.add_subparsers(dest='what', required=True)
     part = parts.add_parser('compare', help='instances against names, equally bad eyes')
     part.add_argument('--count', type=int, default=200, help='tasks a horizon (default: 200)')
     part.add_argument('--seed', type=int, default=50_000, help='first scene (default: 50000)')
     part.add_argument('--out', type=Path, required=True, metavar='FILE.json')
-    part = parts.add_parser('tables', help='rewrite the page by docs/grounded_plan')
+    part = parts.add_parser('tables', help='rewrite the page by studies/data/grounded_plan')
     part.add_argument('runs', nargs='*', type=Path,
                       help='run directories of the suite: their scores are kept there')
     part.add_argument('--episodes', nargs='*', type=Path, default=[], metavar='RUN',
@@ -448,7 +448,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments.out.parent.mkdir(parents=True, exist_ok=True)
             store(arguments.out, compare(arguments.count, arguments.seed))
             return 0
-        folder = arguments.out / 'grounded_plan'
+        folder = DATA / 'grounded_plan'
         for run in arguments.runs:
             keep(run, folder / 'runs')
         for run in arguments.episodes:

@@ -5,7 +5,7 @@ Use::
     sightplan sweep config/sweeps/belief.yaml --out runs/belief
     sightplan sweep config/sweeps/belief_ablations.yaml --out runs/belief
     sightplan sweep config/sweeps/belief_embedded.yaml --out runs/belief
-    python docs/studies/belief_study.py runs/belief --out docs --measure-cost --fuzz 10000
+    python studies/belief_study.py runs/belief --out docs --measure-cost --fuzz 10000
 
 The text of the document is written by hand; tables stand between ``<!-- table NAME -->`` and
 ``<!-- end -->``. One for which there are no results is left as it is, and named.
@@ -22,9 +22,8 @@ from typing import Any
 
 import belief_results as tables
 from belief_results import Results, read_results, values
-from study_document import rewrite, store
-
 from sightplan.model import InputError
+from study_document import rewrite, store
 
 DOCUMENT = 'belief.md'
 PLOTS = 'belief'
@@ -37,7 +36,7 @@ _DONE, _FAULTS, _USAGE = 0, 1, 2
 def main(argv: Sequence[str] | None = None) -> int:
     """Regenerate; returns the exit code."""
     parser = argparse.ArgumentParser(
-        prog='python docs/studies/belief_study.py',
+        prog='python studies/belief_study.py',
         description='Regenerate tables and plots of docs/belief.md from run directories.')
     parser.add_argument('runs', nargs='+', type=Path, metavar='RUNS',
                         help='directory of one or more sweeps')

@@ -4,7 +4,7 @@ Use::
 
     sightplan run --domain tabletop --split medium --method grounded_plan --episodes 1 \
         --world-option execution=arm --bags all --out RUN
-    python docs/studies/tabletop_strip.py RUN --out docs/images/tabletop.png
+    python studies/tabletop_strip.py RUN --out docs/images/tabletop.png
 
 What is drawn was recorded: the pictures that the policy looked at and the regions of its actions.
 """
