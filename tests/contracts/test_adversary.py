@@ -18,7 +18,7 @@ import pytest
 
 from adversary import Library, Prying, PryingAnswerer, reachable, strangers
 from doubles import EventList, MemoryWorld
-from sightplan.agent import PrivilegedFacts, run_episode
+from sightplan.agent import FactsFromTruth, run_episode
 from sightplan.domains import load_domain
 from sightplan.grounding.observation_model import ObservationModel, problem_key
 from sightplan.model import (
@@ -100,7 +100,7 @@ def pry(suite: str, name: str, split: str, goal: str, options: dict[str, Any] | 
             run_episode(
                 spec, policy, world, Silent(), planner, EventList(), domain,
                 goal_reached=lambda spec=spec: spec.problem.goal_met(world.state()),
-                privileged=PrivilegedFacts(world, spec, domain.worth_asking(spec.problem)))
+                privileged=FactsFromTruth(world, spec, domain.worth_asking(spec.problem)))
             yield spec, policy, spec.problem.goal_met(world.state())
 
 

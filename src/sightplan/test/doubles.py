@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sightplan.agent import PrivilegedFacts
+from sightplan.agent import FactsFromTruth
 from sightplan.domains import Domain, InstantiatedModel, load_domain
 from sightplan.model import (
     Action,
@@ -371,9 +371,9 @@ def pantry() -> Domain:
     return Domain(PANTRY)
 
 
-def facts_of(world: MemoryWorld, spec: EpisodeSpec) -> PrivilegedFacts:
+def facts_of(world: MemoryWorld, spec: EpisodeSpec) -> FactsFromTruth:
     """The source of what is out of view in an episode of that world."""
-    return PrivilegedFacts(world, spec, world.domain.worth_asking(spec.problem))
+    return FactsFromTruth(world, spec, world.domain.worth_asking(spec.problem))
 
 
 def pantry_view(problem: Problem, state: State) -> set[str]:

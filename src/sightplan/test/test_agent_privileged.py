@@ -20,7 +20,7 @@ from doubles import (
 )
 from sightplan.agent import (
     Act,
-    PrivilegedFacts,
+    FactsFromTruth,
     Stop,
     make_policy,
     method_names,
@@ -127,7 +127,7 @@ def test_a_source_tells_nothing_in_an_episode_that_grants_nothing():
         facts_of(world, world.spec).provide(world.observe())
     spec = spec_of(apple_in('left'), privileged=ALWAYS)
     unsaid = Observation(stamp_ns=world.now_ns)
-    source = PrivilegedFacts(BoobyTrap(), spec, DOMAIN.model(spec.problem).atoms)
+    source = FactsFromTruth(BoobyTrap(), spec, DOMAIN.model(spec.problem).atoms)
     assert source.provide(unsaid) == {}
 
 

@@ -6,7 +6,7 @@ from statistics import fmean
 import pytest
 
 from doubles import MemoryWorld
-from sightplan.agent import PrivilegedFacts, make_policy, run_episode
+from sightplan.agent import FactsFromTruth, make_policy, run_episode
 from sightplan.domains import load_domain
 from sightplan.metrics import EpisodeScorer, measures, sem
 from sightplan.metrics.intervals import mean_over
@@ -311,7 +311,7 @@ def specs(domain, method):
 def score(method, spec, world, planner=None):
     scorer, domain = EpisodeScorer(world), load_domain(spec.problem.domain)
     told = (None if spec.privileged is Privileged.NONE else
-            PrivilegedFacts(world, spec, domain.worth_asking(spec.problem)))
+            FactsFromTruth(world, spec, domain.worth_asking(spec.problem)))
     run_episode(spec, make_policy(method, truth=world), world, None, planner, scorer, domain,
                 privileged=told)
     return scorer.result()

@@ -14,7 +14,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image
 from sightplan_interfaces.srv import GetState, GetView, LoadProblem, ProvideFacts, ResetWorld
 
-from sightplan.agent import PrivilegedFacts
+from sightplan.agent import FactsFromTruth
 from sightplan.domains import Domain, domain_reference, find_problem, load_domain
 from sightplan.model import (
     GOAL_NS,
@@ -123,7 +123,7 @@ class _Episode:
         self.world, self.spec = world, spec
         self.moved = False
         granted = spec.privileged is not Privileged.NONE
-        self._facts = (PrivilegedFacts(world, spec, domain.worth_asking(spec.problem))
+        self._facts = (FactsFromTruth(world, spec, domain.worth_asking(spec.problem))
                        if granted else None)
 
     def scene(self, outcome: str = '') -> tuple[Observation, Moment]:

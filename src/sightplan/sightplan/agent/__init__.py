@@ -3,7 +3,7 @@
 from sightplan.agent.answerer import Answerer, Desk, SampleTruth
 from sightplan.agent.loop import Limits, run_episode
 from sightplan.agent.policy import Act, Context, Decision, Forfeit, Policy, Stop, Withhold
-from sightplan.agent.privileged import PrivilegedFacts
+from sightplan.agent.privileged import FactsFromTruth
 from sightplan.agent.registry import (
     answerer_class,
     answerer_names,
@@ -24,8 +24,8 @@ from sightplan.agent.registry import (
 )
 
 __all__ = [
-    'Act', 'Answerer', 'Context', 'Decision', 'Desk', 'Forfeit', 'Limits', 'Policy',
-    'PrivilegedFacts', 'SampleTruth', 'Stop', 'Withhold', 'answerer_class', 'answerer_names',
+    'Act', 'Answerer', 'Context', 'Decision', 'Desk', 'FactsFromTruth', 'Forfeit', 'Limits',
+    'Policy', 'SampleTruth', 'Stop', 'Withhold', 'answerer_class', 'answerer_names',
     'answerer_settings', 'check_reads_goal', 'make_answerer', 'make_policy', 'method_names',
     'needs_grounder', 'needs_model', 'needs_planner', 'needs_truth', 'needs_visual_planner',
     'policy_class', 'policy_settings', 'prompt_name', 'reads_instruction', 'run_episode',

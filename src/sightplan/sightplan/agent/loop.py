@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 
 from sightplan.agent.policy import Act, Context, Decision, Forfeit, Policy, Stop
 from sightplan.agent.registry import check_reads_goal
+from sightplan.agent.worlds import WorldWrapper, with_rules
 from sightplan.grounding.observation_model import without_seed
 from sightplan.model import (
     BARE,
@@ -31,7 +32,6 @@ from sightplan.model import (
     EpisodeStarted,
     Feedback,
     FeedbackStatus,
-    GoalView,
     Grounder,
     InputError,
     Literal,
@@ -43,7 +43,6 @@ from sightplan.model import (
     PlanningResult,
     PlanningStatus,
     PlanningTask,
-    Privileged,
     PrivilegedSource,
     Problem,
     Proposal,
@@ -96,10 +95,9 @@ class Limits:
 class _Session:
     """One episode's view of the ports, with its stopwatch; what the Context of the policy does."""
 
-    def __init__(self, spec: EpisodeSpec, world: World, grounder: Grounder,
+    def __init__(self, spec: EpisodeSpec, world: WorldWrapper, grounder: Grounder,
                  planner: SymbolicPlanner, visual_planner: VisualPlanner | None,
                  recorder: Recorder, domain: Domain, policy: Policy,
-                 goal_reached: Callable[[], bool] | None, privileged: PrivilegedSource | None,
                  cancelled: Callable[[], bool], limits: Limits, clock: Clock) -> None:
         # The world's luck is a function of its seed: the policy learns neither. The id has the
         # name of the problem in it.
@@ -123,11 +121,8 @@ class _Session:
         self._world, self._grounder, self._planner = world, grounder, planner
         self._visual_planner, self._prompt = visual_planner, policy.prompt
         self._proposed_at: list[Observation] = []
-        self._goal: Observation | None = None
         self._in_view: dict[int, tuple[str, ...] | None] = {}  # by the stamp of each observation
         self._recorder = recorder
-        self._goal_reached, self._privileged = goal_reached, privileged
-        self._moved = False  # whether an action was carried out
         self._cancelled, self._limits, self._clock = cancelled, limits, clock
         self._started = clock()
         self._model: InstantiatedModel | None = None
@@ -171,23 +166,17 @@ class _Session:
 
     def observe(self) -> Observation:
         with self._stage('observe'):
-            observation = self._with_facts(self._world.observe())
+            observation = self._world.observe()
         self.stamp_ns = max(self.stamp_ns, observation.stamp_ns)
         self._in_view[observation.stamp_ns] = observation.visible_objects
         self.record(Observed(observation))
         return observation
 
     def goal_observation(self) -> Observation:
-        if not self.spec.pictured_goal:
-            raise InputError('the goal is told, not shown')
-        if self._goal is None:
-            if not isinstance(self._world, GoalView):
-                raise InputError(f'{type(self._world).__name__} cannot show the goal as a '
-                                 f'picture (choose goal=told)')
-            with self._stage('observe'):
-                self._goal = self._world.goal_observation()
-            self._in_view[self._goal.stamp_ns] = self._goal.visible_objects
-        return self._goal
+        with self._stage('observe'):
+            goal = self._world.goal_observation()
+        self._in_view[goal.stamp_ns] = goal.visible_objects
+        return goal
 
     def adopt_goal(self, goal: Sequence[Literal]) -> None:
         self.spec = replace(self.spec, problem=replace(self.problem, goal=tuple(goal)))
@@ -217,15 +206,6 @@ class _Session:
                               told.model or self._grounder.model,
                               used_between(spent, _usage(self._grounder))))
         return told
-
-    def _with_facts(self, observation: Observation) -> Observation:
-        """An observation, with the facts that the spec grants with it and no others."""
-        granted = self._full_spec.privileged.grants(self._moved)
-        facts = (dict(self._privileged.provide(observation))
-                 if granted and self._privileged is not None else {})
-        if facts == observation.privileged_facts == {}:
-            return observation
-        return replace(observation, privileged_facts=facts)
 
     def _as_observed(self, observation: Observation) -> Observation:
         """An observation that the policy gives back, with what the world said is in view."""
@@ -304,7 +284,6 @@ class _Session:
         with self._stage('act'):
             feedback = self._world.execute(action)
         self.stamp_ns = max(self.stamp_ns, feedback.stamp_ns)
-        self._moved = self._moved or feedback.status is FeedbackStatus.EXECUTED
         self._step(action, feedback, before_ns, self.timings_s['act'] - before_s)
         return feedback
 
@@ -322,22 +301,9 @@ class _Session:
         self.record(Stepped(self.steps, action, feedback, stamp_ns, seconds))
         self.steps += 1
 
-    def check_privileged(self) -> None:
-        """Refuse an episode that promises its policy facts that nobody can provide."""
-        if self._full_spec.privileged is not Privileged.NONE and self._privileged is None:
-            raise InputError(f'the episode grants its policy facts about what is out of view '
-                             f'(privileged: {self._full_spec.privileged.value}), but nobody can '
-                             f'provide them (give run_episode privileged, or choose '
-                             f'{Privileged.NONE.value})')
-
     def at_goal(self) -> Stop | None:
         """The end of an episode that is stopped at its goal, once that is reached."""
-        if not self.spec.stop_at_goal:
-            return None
-        if self._goal_reached is None:
-            raise InputError('the episode is to stop at its goal, but nobody can tell when that '
-                             'is reached (give run_episode goal_reached)')
-        if not self._goal_reached():
+        if not self._world.is_over():
             return None
         return Stop(StopReason.GOAL_REACHED, 'the goal holds in the true state')
 
@@ -361,7 +327,6 @@ def _usage(model: Grounder | VisualPlanner) -> Usage | None:
 def _drive(policy: Policy, session: _Session) -> Stop:
     """Reset, then decide, act and learn until someone stops or the budget is spent."""
     session.reset()
-    session.check_privileged()
     if session.spec.pictured_goal:
         check_reads_goal(session.spec.method, policy)
     context: Context = sealed(Context, session)
@@ -429,11 +394,11 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
         recorder: takes all events, in order, from this thread.
         domain: the problem's domain.
         visual_planner: plans for a policy that declares ``needs_visual_planner``.
-        goal_reached: whether the goal holds in the true state now. Asked by the loop alone, after
-            the reset and after each step, and only if the spec says ``stop_at_goal``: all that
-            a policy learns from it is that its episode goes on.
-        privileged: knows what is out of view. Asked by the loop alone, where the spec
-            says so (``Privileged``): then an observation has ``privileged_facts``.
+        goal_reached: whether the goal holds in the true state now, see ``worlds.StopAtGoal``.
+            Asked after the reset and after each step, and only if the spec says ``stop_at_goal``:
+            all that a policy learns from it is that its episode goes on.
+        privileged: knows what is out of view, see ``worlds.PrivilegedFacts``. Asked where the
+            spec says so (``Privileged``): then an observation has ``privileged_facts``.
         cancelled: polled before every use of a port; once true the episode ends as CANCELLED.
             It may raise a SightplanError instead, which ends the episode as ERROR.
         limits: wall-clock limits.
@@ -446,9 +411,9 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
         KeyboardInterrupt: after recording the episode as CANCELLED.
         StorageError: the recorder's disk is full: the episode has no end, and no other would.
     """
-    session = _Session(spec, world, grounder, planner, visual_planner, recorder, domain,
-                       policy, goal_reached, privileged, cancelled,
-                       limits or Limits(), clock)
+    session = _Session(spec, with_rules(world, goal_reached, privileged), grounder, planner,
+                       visual_planner, recorder, domain, policy, cancelled, limits or Limits(),
+                       clock)
     interrupt: KeyboardInterrupt | None = None
     try:
         stop = _drive(policy, session)

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from sightplan.model import Atom, EpisodeSpec, Observation, Privileged, TruthSource, WorldError
 
 
-class PrivilegedFacts:
+class FactsFromTruth:
     """Provides all that is true and false of things out of view, in one episode.
 
-    It stands where the ground truth is: in the process of the world. Who asks it, and when, is
-    decided by the episode loop (``run_episode``).
+    It stands where the ground truth is: in the process of the world. The wrapper
+    ``agent.worlds.PrivilegedFacts``, which the episode loop puts around the world, decides when it
+    is asked.
 
     Args:
         truth: of the world that shows the episode.

@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from typing import Any
 
 from sightplan.agent import (
+    FactsFromTruth,
     Limits,
     Policy,
-    PrivilegedFacts,
     make_policy,
     needs_grounder,
     needs_model,
@@ -363,4 +363,4 @@ def _privileged(spec: EpisodeSpec, truth: TruthSource, domain: Domain,
     """Who tells what is out of view: for the loop alone."""
     if spec.privileged is Privileged.NONE:
         return None
-    return PrivilegedFacts(truth, spec, domain.worth_asking(spec.problem))
+    return FactsFromTruth(truth, spec, domain.worth_asking(spec.problem))
