@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _HTML = 'report.html'
 _EPISODES = ('failed', 'all', 'none')
+_EXPORTS = ('inspect',)
 
 _EXAMPLES = """\
 examples:
@@ -25,6 +26,7 @@ examples:
   sightplan report runs/smoke --out report --title "First look"
   sightplan report runs/smoke --only method=ground,belief split=hard --most 5
   sightplan report runs/ground --episode problem_07 --out page.html
+  sightplan report runs/ground --export inspect
 
 Writes DIR/report.html, one file that opens without a network, and DIR/tables: the same tables as
 CSV, Parquet and Markdown. Episodes get a page each, with every question, if their bags were
@@ -59,6 +61,9 @@ def add_parser(subparsers: Any) -> None:
                              'or value of another axis of a sweep (several with commas)')
     parser.add_argument('--episode', default='', metavar='ID',
                         help='write the page of this one episode (its id, or a part of it)')
+    parser.add_argument('--export', nargs='+', default=[], choices=_EXPORTS,
+                        help='write the runs in the formats of other tools, too: inspect (logs '
+                             'that "inspect view" of inspect_ai opens, in DIR/inspect)')
 
 
 def write_report(arguments: argparse.Namespace) -> Result:
@@ -76,14 +81,16 @@ def write_report(arguments: argparse.Namespace) -> Result:
     done |= {'runs': len(results.runs), 'episodes': sum(len(r.lines) for r in results.runs),
              'warnings': len(results.warnings), 'bytes': Path(done['html']).stat().st_size,
              'seconds': round(time.monotonic() - began, 3)}
+    logs = f'{len(done["logs"])} logs for "inspect view"; ' if done['logs'] else ''
     print(f'{done["html"]}: {done["bytes"] / 1e6:.1f} MB, {done["pages"]} of {done["episodes"]} '
-          f'episodes have a page; {len(done["tables"])} files of tables; '
+          f'episodes have a page; {len(done["tables"])} files of tables; {logs}'
           f'{done["seconds"]:.1f} s')
     return done, DONE
 
 
 def _whole(results: Results, arguments: argparse.Namespace) -> dict[str, Any]:
     from sightplan.report.export import export
+    from sightplan.report.inspect_log import write_logs
     from sightplan.report.page import Settings, build
     from sightplan.report.tables import make_tables
     out = (user_path(arguments.out) if arguments.out else
@@ -96,22 +103,26 @@ def _whole(results: Results, arguments: argparse.Namespace) -> dict[str, Any]:
             arguments.episodes, arguments.most, round(arguments.most_mb * 1e6)),
             lambda done, total: bar.stage('pages of episodes', done, total))
     files = export(results, out, tables)
+    logs = write_logs(results, out) if 'inspect' in arguments.export else ()
     _write(out / _HTML, page.html)
     if page.left_out:
         note(f'sightplan report: {page.left_out} episodes did not fit into '
              f'{arguments.most_mb:g} MB; --most-mb takes more')
     return {'html': str(out / _HTML), 'tables': [str(file) for file in files],
-            'pages': page.episodes, 'left_out': page.left_out}
+            'logs': [str(file) for file in logs], 'pages': page.episodes,
+            'left_out': page.left_out}
 
 
 def _one(results: Results, arguments: argparse.Namespace) -> dict[str, Any]:
     from sightplan.report.page import one_episode
     if not arguments.out:
         raise InputError('--episode needs --out FILE, the page to write')
+    if arguments.export:
+        raise InputError('--export writes whole runs; leave --episode out')
     path = file_to_write(arguments.out)
     html = one_episode(results, arguments.episode)
     _write(path, html)
-    return {'html': str(path), 'tables': [], 'pages': 1, 'left_out': 0}
+    return {'html': str(path), 'tables': [], 'logs': [], 'pages': 1, 'left_out': 0}
 
 
 def only(results: Results, conditions: Sequence[str]) -> Results:
@@ -170,4 +181,4 @@ def _folder(path: Path) -> Path:
 def _write(path: Path, text: str) -> None:
     """Write a file so that it is whole or not there."""
     with replacing(path, synced=True) as temporary:
-        temporary.write_text(text, 'utf-8')
+        temporary.write_text(text, 'utf-8', errors='replace')  # names may hold lone surrogates
