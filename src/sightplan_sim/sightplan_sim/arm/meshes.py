@@ -8,6 +8,7 @@ primitives of their URDF.
 from __future__ import annotations
 
 import functools
+import math
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan_arm.config import RobotConfig
-from sightplan_arm.geometry import rotation_from_rpy
 from sightplan_sim.bullet import Bullet
+from sightplan_sim.meshes import Mesh, Profile, box, fitted, shaded, turned
 
 FILE = Path(__file__).with_name('panda_meshes.npz')
 SHADES = {'white': (0.92, 0.93, 0.94), 'dark': (0.24, 0.24, 0.27)}
@@ -108,10 +109,9 @@ def _primitives(urdf: Path) -> tuple[LinkMesh, ...]:
             origin = visual.find('origin')
             xyz, rpy = (_numbers(None if origin is None else origin.get(key)) for key in (
                 'xyz', 'rpy'))
-            turn = rotation_from_rpy(rpy)
-            vertices, normals, triangles = solid
+            placed = solid.placed(xyz, rpy)
             meshes.append(LinkMesh(link.get('name', ''), 'white' if shade > 0.5 else 'dark',
-                                   vertices @ turn.T + xyz, normals @ turn.T, triangles))
+                                   placed.vertices, placed.normals, placed.triangles))
     return tuple(meshes)
 
 
@@ -124,59 +124,24 @@ def _numbers(text: str | None) -> NDArray[np.float64]:
     return np.array([float(part) for part in (text or '0 0 0').split()])
 
 
-_Solid = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]
-
-
-def _solid(visual: ET.Element) -> _Solid | None:
-    """Vertices, normals and triangles of a primitive; None: it is a mesh."""
-    for box in visual.iter('box'):
-        return _swept(4, np.zeros(3), 0.5 * _numbers(box.get('size')))
-    for cylinder in visual.iter('cylinder'):
-        radius, half = float(cylinder.get('radius', 0)), float(cylinder.get('length', 0)) / 2
-        return _swept(_SIDES, np.zeros(3), np.array([radius, radius, half]))
-    for sphere in visual.iter('sphere'):
-        return _ball(float(sphere.get('radius', 0)))
+def _solid(visual: ET.Element) -> Mesh | None:
+    """The mesh of a box, cylinder or sphere; None: it is of another kind."""
+    for one in visual.iter('box'):
+        return shaded(fitted(box())).stretched(_numbers(one.get('size')))
+    for one in visual.iter('cylinder'):
+        radius, length = float(one.get('radius', 0)), float(one.get('length', 0))
+        return _unit_round(((0, 0), (1, 0), (1, 1), (0, 1))).stretched(
+            (2 * radius, 2 * radius, length))
+    for one in visual.iter('sphere'):
+        angles = np.linspace(0, math.pi, _SIDES // 2 + 1)[1:-1]
+        arc = ((0.0, -1.0), *zip(np.sin(angles).tolist(), (-np.cos(angles)).tolist(), strict=True),
+               (0.0, 1.0))
+        return _unit_round(arc).stretched(np.full(3, 2 * float(one.get('radius', 0))))
     return None
 
 
-def _swept(count: int, middle: NDArray[np.float64], half: NDArray[np.float64]) -> _Solid:
-    """A prism along z with a box (4) or a disc around it, flat at the ends."""
-    angles = 2 * np.pi * (np.arange(count) + 0.5) / count
-    corner = np.sqrt(2.0) if count == 4 else 1.0
-    ring = corner * np.column_stack([np.cos(angles), np.sin(angles)])
-    vertices: list[NDArray[np.float64]] = []
-    normals: list[NDArray[np.float64]] = []
-    triangles: list[tuple[int, int, int]] = []
-
-    def face(points: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-        first = len(vertices)
-        vertices.extend(points)
-        normals.extend([out] * len(points) if out.ndim == 1 else out)
-        triangles.extend((first, first + k, first + k + 1) for k in range(1, len(points) - 1))
-
-    for k in range(count):
-        a, b = ring[k], ring[(k + 1) % count]
-        out = np.array([a, a, b, b] if count > 4 else [a + b] * 4)
-        out = np.column_stack([out / np.linalg.norm(out, axis=1)[:, None], np.zeros(4)])
-        face(np.array([[*a, 1], [*a, -1], [*b, -1], [*b, 1]]), out)
-    for z in (1.0, -1.0):
-        points = np.column_stack([ring[::1 if z > 0 else -1], np.full(count, z)])
-        face(points, np.array([0.0, 0.0, z]))
-    return (np.array(vertices) * half + middle, np.array(normals),
-            np.array(triangles, np.int64))
-
-
-def _ball(radius: float) -> _Solid:
-    """A ball as a grid of longitudes and latitudes."""
-    rows = _SIDES // 2
-    polar, round_ = np.meshgrid(np.linspace(0, np.pi, rows + 1),
-                                np.linspace(0, 2 * np.pi, _SIDES + 1), indexing='ij')
-    normals = np.stack([np.sin(polar) * np.cos(round_), np.sin(polar) * np.sin(round_),
-                        np.cos(polar)], axis=-1).reshape(-1, 3)
-    corners = np.arange(rows)[:, None] * (_SIDES + 1) + np.arange(_SIDES)
-    a, b = corners.ravel(), (corners + _SIDES + 1).ravel()
-    triangles = np.concatenate([np.stack([a, b, b + 1], 1), np.stack([a, b + 1, a + 1], 1)])
-    return radius * normals, normals, triangles.astype(np.int64)
+def _unit_round(profile: Profile) -> Mesh:
+    return shaded(fitted(turned(profile, _SIDES)))
 
 
 def panda_folder() -> Path:

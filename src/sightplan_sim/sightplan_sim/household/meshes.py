@@ -1,7 +1,7 @@
 """Meshes of the kinds that parts have: few triangles, closed, outward normals, made once.
 
 Every kind fills the unit cube around the origin; a part stretches, turns and shifts it. Faces that
-meet at less than ``CREASE_DEG`` are shaded as one round surface.
+meet at a small angle (``sightplan_sim.meshes.CREASE_DEG``) are shaded as one round surface.
 """
 
 from __future__ import annotations
@@ -10,43 +10,32 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sightplan.model.reading import read_data
 from sightplan_arm.geometry import rotation_from_rpy
 from sightplan_sim.household.shapes import Part, Vec3
+from sightplan_sim.meshes import (
+    Floats,
+    Indices,
+    Mesh,
+    Polygons,
+    Profile,
+    box,
+    fitted,
+    prism,
+    shaded,
+    turned,
+)
 
-CREASE_DEG = 50.0
 SMALL_M = 0.06
 """A part whose extents stay below this gets a coarser mesh [m]."""
 
 SHORTEST_M, LONGEST_M = 0.3, 1.0
 """Faces of boxes are cut into pieces of about this length [m]."""
 
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Mesh:
-    """Triangles with a normal at each corner.
-
-    Attributes:
-        vertices: (N, 3) float64.
-        normals: (N, 3) float64, unit, outward.
-        triangles: (M, 3) int64, counter-clockwise seen from outside.
-    """
-
-    vertices: Floats
-    normals: Floats
-    triangles: NDArray[np.int64]
-
-
-Polygons = list[list[Vec3]]
-Profile = Sequence[tuple[float, float]]
 MeshFactory = Callable[[float], Polygons]
 
 _ROUND = 18
@@ -80,7 +69,7 @@ def unit_mesh(kind: str, coarse: bool = False) -> Mesh:
     """
     if kind not in KINDS:
         raise ValueError(f'no mesh {kind!r}; there are {", ".join(KINDS)}')
-    return _shaded(_fitted(KINDS[kind](0.5 if coarse else 1.0)))
+    return shaded(fitted(KINDS[kind](0.5 if coarse else 1.0)))
 
 
 def _tiles(length: float, width: float) -> int:
@@ -97,7 +86,7 @@ def _tiled_box(xy: int, xz: int, yx: int, yz: int, zx: int, zy: int) -> Mesh:
     """The unit box; ``xy`` is the number of pieces along x of the faces in x and y."""
     vertices: list[Floats] = []
     normals: list[Floats] = []
-    triangles: list[NDArray[np.int64]] = []
+    triangles: list[Indices] = []
     for axis, (m, n) in enumerate(((yz, zy), (zx, xz), (xy, yx))):
         i, j = np.indices((m + 1, n + 1)).reshape(2, -1)
         a = (np.arange(m)[:, None] * (n + 1) + np.arange(n)).ravel()
@@ -114,89 +103,7 @@ def _tiled_box(xy: int, xz: int, yx: int, yz: int, zx: int, zy: int) -> Mesh:
     return Mesh(np.concatenate(vertices), np.concatenate(normals), np.concatenate(triangles))
 
 
-def _fitted(polygons: Polygons) -> list[Floats]:
-    """Stretched and shifted to fill the unit cube."""
-    points = np.array([v for polygon in polygons for v in polygon])
-    low, high = points.min(axis=0), points.max(axis=0)
-    return [(np.array(polygon) - (low + high) / 2) / (high - low) for polygon in polygons]
-
-
-def _shaded(polygons: Sequence[Floats]) -> Mesh:
-    """Triangulate convex polygons; corners share normals across edges that are not sharp."""
-    corners: list[Floats] = []
-    face_normals: list[Floats] = []
-    for polygon in polygons:
-        points = [v for k, v in enumerate(polygon) if math.dist(v, polygon[k - 1]) > 1e-9]
-        for k in range(1, len(points) - 1):
-            normal = np.cross(points[k] - points[0], points[k + 1] - points[0])
-            area = float(np.linalg.norm(normal))
-            if area > 1e-12:
-                corners += [points[0], points[k], points[k + 1]]
-                face_normals.append(normal)
-    areas = np.array(face_normals)
-    directions = areas / np.linalg.norm(areas, axis=1, keepdims=True)
-    at: dict[tuple[float, ...], list[int]] = {}
-    keys = [tuple(np.round(corner, 6) + 0.0) for corner in corners]
-    for index, key in enumerate(keys):
-        at.setdefault(key, []).append(index // 3)
-    limit = math.cos(math.radians(CREASE_DEG))
-    seen: dict[tuple[float, ...], int] = {}
-    vertices: list[Floats] = []
-    normals: list[Floats] = []
-    triangles: list[int] = []
-    for index, (corner, key) in enumerate(zip(corners, keys, strict=True)):
-        around = np.array(at[key])
-        near = around[directions[around] @ directions[index // 3] > limit]
-        normal = areas[near].sum(axis=0)
-        normal /= np.linalg.norm(normal)
-        name = (*key, *np.round(normal, 5))
-        if name not in seen:
-            seen[name] = len(vertices)
-            vertices.append(corner)
-            normals.append(normal)
-        triangles.append(seen[name])
-    return Mesh(np.array(vertices), np.array(normals),
-                np.array(triangles, dtype=np.int64).reshape(-1, 3))
-
-
 # --- factories: each returns convex polygons, counter-clockwise seen from outside -------------
-
-
-def _prism(outline: Profile) -> Polygons:
-    """A counter-clockwise outline in x, y, between z = 0 and z = 1; caps are fans of triangles."""
-    n = len(outline)
-    cx, cy = (sum(p[k] for p in outline) / n for k in (0, 1))
-    polygons: Polygons = []
-    for k in range(n):
-        (x0, y0), (x1, y1) = outline[k], outline[(k + 1) % n]
-        polygons += [[(x0, y0, 0.0), (x1, y1, 0.0), (x1, y1, 1.0), (x0, y0, 1.0)],
-                     [(x0, y0, 1.0), (x1, y1, 1.0), (cx, cy, 1.0)],
-                     [(x1, y1, 0.0), (x0, y0, 0.0), (cx, cy, 0.0)]]
-    return polygons
-
-
-def _turned(profile: Profile, n: int, closed: bool = False) -> Polygons:
-    """A profile of (radius, z) turned about z; from the bottom outward and up.
-
-    A closed profile is a ring (counter-clockwise in the r-z plane); an open one starts and ends
-    on the axis.
-    """
-    polygons: Polygons = []
-    pairs = list(zip(profile, [*profile[1:], profile[0]], strict=True))
-    for (r0, z0), (r1, z1) in pairs if closed else pairs[:-1]:
-        for k in range(n):
-            a, b = 2 * math.pi * k / n, 2 * math.pi * (k + 1) / n
-            ca, sa, cb, sb = math.cos(a), math.sin(a), math.cos(b), math.sin(b)
-            if k + 1 == n:
-                cb, sb = 1.0, 0.0
-            face = [(r0 * ca, r0 * sa, z0), (r0 * cb, r0 * sb, z0), (r1 * cb, r1 * sb, z1),
-                    (r1 * ca, r1 * sa, z1)]
-            if r0 < 1e-9:
-                face = [(0.0, 0.0, z0), face[2], face[3]]
-            elif r1 < 1e-9:
-                face = [face[0], face[1], (0.0, 0.0, z1)]
-            polygons.append(face)
-    return polygons
 
 
 def _warped(polygons: Polygons, warp: Callable[[float, float, float], Vec3]) -> Polygons:
@@ -206,7 +113,7 @@ def _warped(polygons: Polygons, warp: Callable[[float, float, float], Vec3]) -> 
 def _lathe(points: Profile, sides: int = _ROUND, least: int = 8,
            closed: bool = False) -> MeshFactory:
     """Makes a turned profile; ``least`` is the number of sides that a coarse mesh has at least."""
-    return lambda detail: _turned(points, max(least, round(sides * detail)), closed)
+    return lambda detail: turned(points, max(least, round(sides * detail)), closed)
 
 
 def _torus(middle: float, thick: float) -> MeshFactory:
@@ -217,13 +124,6 @@ def _torus(middle: float, thick: float) -> MeshFactory:
                    for k in range(n)]
         return _lathe(profile, closed=True)(detail)
     return make
-
-
-def _box(detail: float) -> Polygons:
-    low: list[Vec3] = [(-1.0, -1.0, -1.0), (1.0, -1.0, -1.0), (1.0, 1.0, -1.0), (-1.0, 1.0, -1.0)]
-    high: list[Vec3] = [(x, y, 1.0) for x, y, _ in low]
-    return [low[::-1], high,
-            *([low[k], low[(k + 1) % 4], high[(k + 1) % 4], high[k]] for k in range(4))]
 
 
 def _sphere(detail: float) -> Polygons:
@@ -253,11 +153,11 @@ def _band(detail: float) -> Polygons:
 
 def _wedge(detail: float) -> Polygons:
     """A triangular prism along y; its base is at the bottom, its ridge above the middle."""
-    return _warped(_prism([(-1, 0), (1, 0), (0, 1)]), lambda x, y, z: (x, -z, y))
+    return _warped(prism([(-1, 0), (1, 0), (0, 1)]), lambda x, y, z: (x, -z, y))
 
 
 def _cabin(detail: float) -> Polygons:
-    return _warped(_box(detail), lambda x, y, z: (x * (0.72 if z > 0 else 1.0) - 0.04 * (z > 0),
+    return _warped(box(), lambda x, y, z: (x * (0.72 if z > 0 else 1.0) - 0.04 * (z > 0),
                                                   y * (0.86 if z > 0 else 1.0), z))
 
 
@@ -330,7 +230,7 @@ def _bag(detail: float) -> Polygons:
 _PROFILES = read_data(Path(__file__).with_name('profiles.yaml'))
 
 KINDS: Mapping[str, MeshFactory] = {
-    'box': _box, 'sphere': _sphere, 'leaf': _leaf, 'band': _band, 'wedge': _wedge,
+    'box': lambda _: box(), 'sphere': _sphere, 'leaf': _leaf, 'band': _band, 'wedge': _wedge,
     'cabin': _cabin, 'pillow': _pillow, 'sole': _sole, 'shoe': _shoe, 'banana': _banana,
     'bag': _bag, 'torus': _torus(0.90, 0.10), 'fat_torus': _torus(0.68, 0.32),
     'hoop': _torus(0.96, 0.04),

@@ -25,9 +25,9 @@ from sightplan_sim.arm.simulator import Poses, SimulatedArm
 from sightplan_sim.blocksworld.arm_scene import displaced, sense_depth
 from sightplan_sim.bullet import one_thread
 from sightplan_sim.episodes import Pose7
+from sightplan_sim.meshes import Floats
 from sightplan_sim.pinhole import Pinhole, View
 from sightplan_sim.tabletop.bodies import Body, add_thing, pose_of
-from sightplan_sim.tabletop.meshes import Floats
 from sightplan_sim.tabletop.render import (
     NOTHING,
     Frame,

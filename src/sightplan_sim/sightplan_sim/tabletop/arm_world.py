@@ -20,10 +20,10 @@ from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.skills import pointing, tabletop
 from sightplan_sim.arm.settings import HardwareSettings
 from sightplan_sim.closing import Closing
+from sightplan_sim.meshes import Floats
 from sightplan_sim.pinhole import Pinhole, View
 from sightplan_sim.tabletop.arm_scene import TableArm, TableCamera, TableScene
 from sightplan_sim.tabletop.holding import Holder, holders, opened
-from sightplan_sim.tabletop.meshes import Floats
 from sightplan_sim.tabletop.render import Frame
 from sightplan_sim.tabletop.shapes import Thing
 from sightplan_sim.tabletop.table import Table

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from sightplan.model.errors import InputError
+from sightplan_sim.meshes import Floats
 from sightplan_sim.tabletop.cabinet import CABINET, DRAWERS, swept
 from sightplan_sim.tabletop.catalogue import category_of, colours_of, make_thing
 from sightplan_sim.tabletop.draw import Draw
 from sightplan_sim.tabletop.graspable import is_graspable
 from sightplan_sim.tabletop.instructions import instruction_words
 from sightplan_sim.tabletop.look import Look, sample_look
-from sightplan_sim.tabletop.meshes import Floats
 from sightplan_sim.tabletop.packing import Destination, destinations_of, spots
 from sightplan_sim.tabletop.shapes import Placed, Pose, Thing
 from sightplan_sim.tabletop.table import (

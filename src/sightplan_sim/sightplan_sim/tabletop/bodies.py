@@ -14,7 +14,8 @@ import numpy as np
 from sightplan.model import WorldError
 from sightplan_arm.geometry import quaternion_from_rotation, rotation_from_rpy
 from sightplan_sim.bullet import SCRATCH, Bullet
-from sightplan_sim.tabletop.meshes import Floats, hulls_of, mesh_of
+from sightplan_sim.meshes import Floats
+from sightplan_sim.tabletop.meshes import hulls_of, mesh_of
 from sightplan_sim.tabletop.shapes import Part, Pose, Thing
 
 SPINNING, ROLLING = 0.004, 0.0006

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sightplan_sim.meshes import Floats
 from sightplan_sim.tabletop.draw import Draw
 from sightplan_sim.tabletop.making import DARK, STEEL, WHITE, finished, mixed, part, tinted
-from sightplan_sim.tabletop.meshes import Floats
 from sightplan_sim.tabletop.shapes import Box, Part, Rgb, Room, Slide, Thing, Tube, Vec3
 
 CABINET = 'cabinet'

@@ -14,8 +14,8 @@ from sightplan.model.region import Point
 from sightplan.model.scene import TraceTask
 from sightplan_sim.bullet import Bullet
 from sightplan_sim.closing import Closing
+from sightplan_sim.meshes import Floats
 from sightplan_sim.tabletop.bodies import Body, add_thing, pose_of
-from sightplan_sim.tabletop.meshes import Floats
 from sightplan_sim.tabletop.shapes import Placed
 from sightplan_sim.tabletop.table import Table, convex_gap, footprint, turned
 from sightplan_sim.tabletop.traces import rays_of, to_table

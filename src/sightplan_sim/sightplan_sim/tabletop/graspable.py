@@ -5,7 +5,8 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from sightplan_sim.tabletop.meshes import Floats, hulls_of
+from sightplan_sim.meshes import Floats
+from sightplan_sim.tabletop.meshes import hulls_of
 from sightplan_sim.tabletop.shapes import Thing, Tube
 
 WIDEST_M = 0.07

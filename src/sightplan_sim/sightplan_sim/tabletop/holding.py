@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from sightplan_sim.meshes import Floats
 from sightplan_sim.tabletop.cabinet import CABINET, drawer_rooms
-from sightplan_sim.tabletop.meshes import Floats, hulls_of
+from sightplan_sim.tabletop.meshes import hulls_of
 from sightplan_sim.tabletop.shapes import Room, Thing
 
 TABLE, HAND = 'table', 'hand'

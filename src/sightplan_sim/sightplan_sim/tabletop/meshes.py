@@ -6,12 +6,11 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sightplan_arm.geometry import rotation_from_rpy
+from sightplan_sim.meshes import Floats, Mesh, joined
 from sightplan_sim.tabletop.shapes import Box, Hull, Points2, Primitive, Slab, Tube, Turned, Vec3
 
 CREASE_DEG = 40.0
@@ -25,44 +24,20 @@ PAST = 0.15
 """Part of its length by which a convex piece reaches into the next one."""
 _TAPER = 0.6  # part of its thickness with which it ends there
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Mesh:
-    """Triangles with a normal at each corner.
-
-    Attributes:
-        vertices: (N, 3).
-        normals: (N, 3), unit, outward.
-        triangles: (M, 3), counter-clockwise seen from outside.
-    """
-
-    vertices: Floats
-    normals: Floats
-    triangles: Indices
-
-
 def mesh_of(primitives: Sequence[Primitive]) -> Mesh:
     """All primitives in one mesh, in the thing's frame."""
-    meshes = [_mesh(primitive) for primitive in primitives]
-    starts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes[:-1])])
-    return Mesh(np.concatenate([mesh.vertices for mesh in meshes]),
-                np.concatenate([mesh.normals for mesh in meshes]),
-                np.concatenate([mesh.triangles + start
-                                for mesh, start in zip(meshes, starts, strict=True)]))
+    return joined([_mesh(primitive) for primitive in primitives])
 
 
 @functools.lru_cache(maxsize=1024)
 def _mesh(primitive: Primitive) -> Mesh:
     match primitive:
         case Box():
-            return _placed(_box(primitive.size), primitive.at, primitive.rpy)
+            return _box(primitive.size).placed(primitive.at, primitive.rpy)
         case Turned():
-            return _placed(_turned(primitive), primitive.at, primitive.rpy)
+            return _turned(primitive).placed(primitive.at, primitive.rpy)
         case Slab():
-            return _placed(_slab(primitive), primitive.at, primitive.rpy)
+            return _slab(primitive).placed(primitive.at, primitive.rpy)
         case Tube():
             return _tube(primitive)
         case Hull():
@@ -120,13 +95,6 @@ def _blended_runs(runs: Sequence[Points2]) -> Iterator[Points2]:
         high = [(_TAPER * r, z + PAST * (after[-1][1] - z)) for r, z in run[-1:]
                 if r > 0.0 and after[:1] == run[-1:]]
         yield (*low, *run, *high)
-
-
-def _placed(mesh: Mesh, at: Vec3, rpy: Vec3) -> Mesh:
-    if not any(rpy):
-        return Mesh(mesh.vertices + at, mesh.normals, mesh.triangles)
-    turn = rotation_from_rpy(rpy)
-    return Mesh(mesh.vertices @ turn.T + at, mesh.normals @ turn.T, mesh.triangles)
 
 
 _FACES = ((0, 1, 2), (1, 2, 0), (2, 0, 1))

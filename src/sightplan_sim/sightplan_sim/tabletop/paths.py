@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan_sim.tabletop.meshes import Floats
+from sightplan_sim.meshes import Floats
 from sightplan_sim.tabletop.shapes import Placed
 from sightplan_sim.tabletop.table import Grid, footprint, footprint_of, turned
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from sightplan_sim.meshes import Floats
 from sightplan_sim.tabletop.catalogue import category_of
-from sightplan_sim.tabletop.meshes import Floats
 from sightplan_sim.tabletop.shapes import BODY, Placed
 from sightplan_sim.tabletop.table import SIZE_RATIO, Table, footprint_of
 

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from sightplan_arm.geometry import rotation_from_rpy
 from sightplan_sim.bullet import Bullet, one_thread
 from sightplan_sim.closing import Closing
+from sightplan_sim.meshes import Floats
 from sightplan_sim.pinhole import Pinhole, View
 from sightplan_sim.tabletop.bodies import Body, add_thing
 from sightplan_sim.tabletop.look import Look
-from sightplan_sim.tabletop.meshes import Floats, hulls_of
+from sightplan_sim.tabletop.meshes import hulls_of
 from sightplan_sim.tabletop.shapes import Placed, Rgb
 from sightplan_sim.tabletop.table import Table, footprint_of
 

@@ -11,10 +11,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan_sim.meshes import Floats
 from sightplan_sim.tabletop.catalogue import CATEGORIES, colours_of, make_thing
 from sightplan_sim.tabletop.draw import Draw
 from sightplan_sim.tabletop.look import Look, sample_look
-from sightplan_sim.tabletop.meshes import Floats, mesh_of
+from sightplan_sim.tabletop.meshes import mesh_of
 from sightplan_sim.tabletop.shapes import Placed, Pose, Thing
 
 FEWEST, MOST = 6, 12

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from sightplan.model.region import Point, pixel
 from sightplan.model.scene import TraceTask
+from sightplan_sim.meshes import Floats
 from sightplan_sim.pinhole import Pinhole, View
-from sightplan_sim.tabletop.meshes import Floats, hulls_of
+from sightplan_sim.tabletop.meshes import hulls_of
 from sightplan_sim.tabletop.paths import Plane
 from sightplan_sim.tabletop.shapes import Placed
 from sightplan_sim.tabletop.table import footprint_area, turned

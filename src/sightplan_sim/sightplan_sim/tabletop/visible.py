@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from sightplan.model.region import Mask
 from sightplan_arm.geometry import rotation_from_rpy
+from sightplan_sim.meshes import Floats
 from sightplan_sim.pinhole import Pinhole, View
-from sightplan_sim.tabletop.meshes import Floats, hulls_of, mesh_of
+from sightplan_sim.tabletop.meshes import hulls_of, mesh_of
 from sightplan_sim.tabletop.render import Frame
 from sightplan_sim.tabletop.shapes import Part, Placed
 from sightplan_sim.tabletop.table import Table
