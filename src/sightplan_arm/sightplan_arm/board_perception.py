@@ -153,7 +153,7 @@ def see_board(rgbd: Rgbd, robot: RobotConfig, pieces: Sequence[PlinthPiece],
 
 
 def _aside(places_m: Vector, centres_m: Vector) -> str:
-    """How all pieces stand beside the middles (N, 2) of their cells; '' if they do not.
+    """Explain that all pieces stand off the middles (N, 2) of their cells; '' if they do not.
 
     One piece may stand aside; when all do so alike, the camera or the board is not where it should
     be. A shift by whole cells cannot be told.
@@ -216,7 +216,7 @@ def _hue(rgb: NDArray[np.uint8], grey: Vector) -> float | None:
 
 
 def _cost(piece: PlinthPiece, plinth: _Plinth) -> float:
-    """How badly a plinth would fit a piece: errors of heights and hue, squared."""
+    """Cost of assigning a plinth to a piece: squared errors of height and hue."""
     if plinth.hue is None:
         return 2.0 * (_FAR_M / _HEIGHT_UNIT_M) ** 2
     return ((_height_off_m(piece, plinth) / _HEIGHT_UNIT_M) ** 2

@@ -167,7 +167,7 @@ class _Shape:
 
     @property
     def radius(self) -> float:
-        """Of a ball about its origin that holds it."""
+        """Radius of the smallest ball about the shape's origin that contains the shape [m]."""
         if self.hull is not None:
             return float(np.linalg.norm(self.hull, axis=1).max())
         return float(np.hypot(np.hypot(*(self.half[:2] + self.disc)), self.half[2])) + self.ball
@@ -245,11 +245,11 @@ class Bodies:
         return scene.conflict(worst, float(room[worst] + scene.floor[worst] - slack_m)), 0.0
 
     def goes_m(self, turned: Vector) -> float:
-        """How far any point of the arm goes at most when joints turn by so much (N,) [rad]."""
+        """Upper bound on how far any point of the arm moves when joints turn by (N,) [rad]."""
         return float((np.abs(turned) @ self._scene(NOTHING).reaches.T).max())
 
     def distances(self, q: Vector, around: Around = NOTHING) -> dict[tuple[str, str], float]:
-        """Of all pairs that are compared, at a posture (N,): by their names [m]."""
+        """Distance of each compared pair of bodies at a posture (N,), by the pair's names [m]."""
         scene = self._scene(around)
         poses = self._kinematics.joint_poses(q[None])
         pairs = np.arange(len(scene.floor))
@@ -267,7 +267,7 @@ class Bodies:
         return bool(len(self._scene(NOTHING).pairs)) and not self.unknown
 
     def margins(self, around: Around = NOTHING) -> dict[tuple[str, str], float]:
-        """Of all pairs that are compared: the distance that they must keep [m]."""
+        """Distance that each compared pair of bodies must keep, by the pair's names [m]."""
         scene = self._scene(around)
         return {(one.name, other.name): float(floor) for (one, other), floor in zip(
             map(scene.names, range(len(scene.floor))), scene.floor, strict=True)}
@@ -645,7 +645,7 @@ class _Stretches:
     gaps: tuple[Vector, Vector]
 
     def of(self, rows: Indices) -> _Stretches:
-        """Some of them."""
+        """The stretches at some rows."""
         def cut(pair: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
             return pair[0][rows], pair[1][rows]
         return _Stretches(self.pair[rows], self.piece[rows], self.low[rows], self.high[rows],
@@ -654,7 +654,7 @@ class _Stretches:
 
 
 class _Motion:
-    """One motion among the bodies of a scene."""
+    """Clearance checks of one motion among the bodies of a scene."""
 
     def __init__(self, scene: _Scene, kinematics: Kinematics, spline: Spline) -> None:
         self._scene, self._kinematics, self._spline = scene, kinematics, spline
@@ -818,7 +818,7 @@ def _box(body: int, joint: int, pose: Vector, size_m: Vector) -> _Shape:
 
 
 def _shape(body: int, joint: int, pose: Vector, geometry: Any, file: str) -> _Shape:
-    """One of the URDF's; a mesh counts as its convex hull."""
+    """Collision shape of one URDF geometry; a mesh is replaced by its convex hull."""
     nothing = np.zeros(3)
     if isinstance(geometry, coal.Box):
         return _Shape(body, joint, pose, geometry, np.array(geometry.halfSide))
@@ -903,6 +903,6 @@ def _finger_positions(robot: RobotConfig, model: Any, opening_m: float | None) -
 
 
 def _package_dirs(urdf: Path) -> list[str]:
-    """Where ``package://`` in a URDF may lie."""
+    """Folders in which ``package://`` paths of a URDF are looked up."""
     prefixes = [p for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
     return [str(urdf.parent), *(str(Path(prefix) / 'share') for prefix in prefixes)]

@@ -248,7 +248,7 @@ def check(arguments: argparse.Namespace) -> Result:
 
 
 def _check_live(arguments: argparse.Namespace) -> Result:
-    """Which guarantees hold for the arm of a running graph, or of drivers without one."""
+    """Print which guarantees hold for the arm of a running graph, or of bare drivers."""
     answer = _ask_graph({'robot': arguments.robot}, 'arm_live')
     if 'error' in answer:
         print(f'error: {answer["error"]}', file=sys.stderr)
@@ -266,7 +266,7 @@ _Note = Callable[[str, str, str], None]
 
 
 def _check_stops(robot: RobotConfig, note: _Note) -> None:
-    """How long after a loss of messages the arm stands."""
+    """Note the longest time from the loss of messages until the arm stands still."""
     safety = robot.safety
     slowest, field = max((getattr(safety, name), name) for name in (
         'state_timeout_s', 'image_timeout_s', 'heartbeat_timeout_s'))
@@ -280,7 +280,7 @@ def _check_stops(robot: RobotConfig, note: _Note) -> None:
 
 
 def _check_bodies(robot: RobotConfig, kinematics: Kinematics, note: _Note) -> dict[str, Any]:
-    """Which parts of the arm are compared with which, and how near they are in its postures."""
+    """Note which parts of the arm are compared, and their distances in the named postures."""
     from sightplan_arm.bodies import Bodies
     try:
         bodies = Bodies(robot, kinematics)

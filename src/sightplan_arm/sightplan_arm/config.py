@@ -75,7 +75,7 @@ class _As:
     convert: Callable[[Any], Any]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
-        """How pydantic reads the field."""
+        """Schema by which pydantic reads the field."""
         return handler.generate_schema(Annotated[self.plain, AfterValidator(self.convert)])
 
 
@@ -263,7 +263,7 @@ class GripperConfig:
         return self.joint_at_closed + part * (self.joint_at_open - self.joint_at_closed)
 
     def opening_at(self, joint: float) -> float:
-        """How far the fingers are apart where their joints are, below 0 past closed [m]."""
+        """Opening between the fingers at a joint position [m]; below 0 past the closed one."""
         return (joint - self.joint_at_closed) / (self.joint_at_open
                                                  - self.joint_at_closed) * self.open_m
 
@@ -308,7 +308,7 @@ class TableConfig:
     max_level: Count
 
     def column_x_m(self, n_columns: int) -> tuple[float, ...]:
-        """Where each column is: its x in the table's frame, left to right."""
+        """Place of each column: its x in the table's frame, left to right [m]."""
         return tuple((i - (n_columns - 1) / 2) * self.spacing_m for i in range(n_columns))
 
 
@@ -381,7 +381,7 @@ class ShapelessConfig:
 
 @dataclass(frozen=True)
 class BodiesConfig:
-    """How far bodies keep apart in every motion.
+    """Distances that bodies must keep in every motion.
 
     Attributes:
         self_margin_m: parts of the arm and of the hand from one another.
@@ -409,7 +409,7 @@ class BodiesConfig:
 
     @property
     def solids(self) -> tuple[Solid, ...]:
-        """The obstacles."""
+        """The obstacles as solids in the table's frame."""
         return tuple(Solid(one.name, one.pose, one.size_m) for one in self.obstacles)
 
 
@@ -445,7 +445,7 @@ class SafetyConfig:
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """All that is checked: origins of the frames, and the points."""
+        """Every checked point: the origins of the checked frames, then the checked points."""
         return (*map(Point, self.checked_frames), *self.checked_points)
 
 
@@ -533,7 +533,7 @@ def load_robot(name_or_path: str) -> RobotConfig:
 
 
 def _in_words(error: Any) -> str:
-    """One of pydantic's errors: field, what is wrong, and the remedy."""
+    """One of pydantic's errors in words: the field, what is wrong, and the remedy."""
     place, kind = error['loc'], error['type']
     field = '.'.join(excerpt(part) for part in place)
     if kind == 'dataclass_type':
@@ -714,7 +714,7 @@ class _Check:
                                   'in metres')
 
     def _links(self, robot: RobotConfig, model: Any) -> None:
-        """All frames that are named are links of the URDF."""
+        """Check that every named frame is a link of the URDF."""
         links = [frame.name for frame in model.frames if frame.type == pinocchio.FrameType.BODY]
         for field, names in (('base_frame', (robot.base_frame,)),
                              ('tip_frame', (robot.tip_frame,)), *_checked(robot.safety)):
@@ -768,7 +768,7 @@ class _Check:
                     raise self._wrong(field, f'{frame} does not move with the arm')
 
     def _postures(self, robot: RobotConfig, model: Any) -> None:
-        """In the named postures all checked points are in the box."""
+        """Check that every checked point is inside the box in the named postures."""
         data, safety = model.createData(), robot.safety
         for field in ('park', 'ready'):
             q = pinocchio.neutral(model)

@@ -1,4 +1,4 @@
-"""Where the camera hangs: its pose in the table's frame, and how sure that is.
+"""Extrinsic calibration: the camera's pose in the table's frame, with its uncertainty.
 
 Two sources: a printed ChArUco board whose place on the table is known; and places that the tip of
 the arm touched, with the pixels that show them.
@@ -371,7 +371,7 @@ class Board:
         return np.asarray(page, np.uint8)
 
     def detect(self, rgb: NDArray[np.uint8]) -> tuple[NDArray[np.intp], Vector]:
-        """Find the board.
+        """Detect the board's inner corners in a picture.
 
         Args:
             rgb: (H, W, 3) uint8, or (H, W) in grey.
@@ -392,7 +392,7 @@ class Board:
 
 def board_pose_from_touches(board: Board, corners: Sequence[int],
                             touched_m: ArrayLike) -> tuple[Vector, float]:
-    """Where the board is, from inner corners that the tip of the arm touched.
+    """Pose of the board, from inner corners that the tip of the arm touched.
 
     Args:
         board: the board.

@@ -127,7 +127,7 @@ AGAIN_S = 0.05
 
 @dataclass(frozen=True)
 class _Braking:
-    """When the arm brakes: from and to on its own clock, at the latest to on the wall's [s]."""
+    """Interval of braking on the arm's clock, and its latest end on the wall clock [s]."""
 
     begin_s: float
     end_s: float
@@ -523,7 +523,7 @@ class Gate:
 
     @property
     def stops(self) -> int:
-        """How often the arm was stopped so far, also while it was stopped already."""
+        """Number of stops so far; a stop of an arm that was already stopped counts, too."""
         with self._lock:
             return self._stops
 
@@ -645,7 +645,7 @@ class Gate:
                 'tracking': True, 'joint_states': True, 'pictures': self._image_age_s is not None}
 
     def status(self) -> GateStatus:
-        """How things stand."""
+        """The gate's present status: state, cause, what it waits for and asks."""
         with self._lock:
             waiting = list(self._waiting_for())
             pending = self._pending
@@ -721,7 +721,7 @@ class Gate:
                                   f"{faster:.2f} rad/s from the arm's")
 
     def _away(self, posture: Vector) -> float:
-        """How far a joint is measured from a posture [rad]; 0 where nothing is measured."""
+        """Largest deviation of a measured joint from a posture [rad]; 0 without a measurement."""
         state = self._arm.state()
         return 0.0 if state is None else float(np.abs(state.positions - posture).max())
 
@@ -933,7 +933,7 @@ class Gate:
                 + ' although nothing is commanded' + self._misreported())
 
     def _misreported(self) -> str:
-        """Which reported velocities are not believed, to be added to a message; '': all are."""
+        """Suffix of a message that names joints with distrusted velocities; '' without."""
         names = ', '.join(self._arm.distrusted())
         return names and f' (the velocities that the driver reports of {names} do not fit)'
 

@@ -44,7 +44,7 @@ class GateState(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class GateSettings:
-    """How the gate is run; what it allows stands in the robot's file.
+    """Settings of how the gate runs; the limits it enforces stand in the robot's file.
 
     ``confirm`` also takes true (``skill``) and false (``off``).
     """

@@ -127,6 +127,6 @@ def between(start: Array, end: Array, part: float) -> Array:
 
 
 def distance(start: Array, end: Array) -> tuple[float, float]:
-    """How far two poses are apart: [m] and [rad]."""
+    """Distance between the origins of two poses [m], and angle between their axes [rad]."""
     turn = vector_from_rotation(start[:3, :3].T @ end[:3, :3])
     return (float(np.linalg.norm(end[:3, 3] - start[:3, 3])), float(np.linalg.norm(turn)))

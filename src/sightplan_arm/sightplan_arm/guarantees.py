@@ -1,4 +1,4 @@
-"""Which guarantees hold for an arm now, as measured; what each means, and what helps if not.
+"""Measured guarantees of an arm: whether each holds now, what it means, and the remedy.
 
 ====================== ============================================================================
 guarantee              it holds if
@@ -58,7 +58,7 @@ class Measured:
     age_s: float
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data, in milliseconds; null where nothing came."""
+        """The figures as JSON data, in milliseconds; null where no message came."""
         def ms(seconds: float) -> float | None:
             return round(1e3 * seconds, 1) if math.isfinite(seconds) else None
         return {'n': self.n, 'rate_hz': round(self.rate_hz, 1), 'p95_ms': ms(self.p95_s),
@@ -66,17 +66,17 @@ class Measured:
 
 
 class Rate:
-    """When messages came. ``note`` and ``measured`` may be called from different threads."""
+    """Arrival times of messages. ``note`` and ``measured`` may run in different threads."""
 
     def __init__(self) -> None:
         self._came: deque[float] = deque(maxlen=_MOST)
 
     def note(self, at_s: float) -> None:
-        """One came."""
+        """Note that a message came at a monotonic time [s]."""
         self._came.append(at_s)
 
     def measured(self, now_s: float) -> Measured:
-        """Those of the last seconds."""
+        """Rate and gaps of the messages that came within the last ``WINDOW_S`` seconds."""
         came = list(self._came)
         age_s = now_s - came[-1] if came else math.inf
         came = [at for at in came if now_s - at <= WINDOW_S]
@@ -115,11 +115,11 @@ class Stamps:
         self._seen: deque[tuple[float, float, float]] = deque(maxlen=_MOST)
 
     def note(self, stamp_s: float, came_s: float, clock_s: float) -> None:
-        """One came: its stamp, the monotonic time, and that of the node's clock [s]."""
+        """Note a message: its stamp, its monotonic arrival time, and the node's clock then [s]."""
         self._seen.append((stamp_s, came_s, clock_s))
 
     def measured(self, now_s: float) -> ClockMeasured:
-        """Those of the last seconds."""
+        """Speed and jumps of the clock over the last ``WINDOW_S`` seconds."""
         seen = [one for one in list(self._seen) if now_s - one[1] <= WINDOW_S]
         if len(seen) < 2:
             return ClockMeasured(len(seen))
@@ -181,7 +181,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class Guarantee:
-    """One guarantee.
+    """A guarantee, whether it holds, and what was measured.
 
     Attributes:
         name: one of ``gate_status.GUARANTEES``.
@@ -206,7 +206,7 @@ class Guarantee:
                 f'{helps}')
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """The guarantee as JSON data."""
         return {'name': self.name, 'holds': self.holds, 'required': self.required,
                 'said': self.said, 'remedy': '' if self.holds else self.remedy,
                 'measured': dict(self.measured)}
@@ -217,7 +217,7 @@ _ON_DEMAND = 'taken on demand: the simulated arm is in this process'
 
 
 def assess(robot: RobotConfig, seen: Observed) -> tuple[Guarantee, ...]:
-    """All guarantees, in the order of their table.
+    """Assess all guarantees, in the order of their table.
 
     Args:
         robot: its limits, and which guarantees are required.
@@ -253,7 +253,7 @@ def assess(robot: RobotConfig, seen: Observed) -> tuple[Guarantee, ...]:
 
 
 def lacking(guarantees: Sequence[Guarantee]) -> list[Guarantee]:
-    """Those that are required and are not known to hold."""
+    """The required guarantees that are not known to hold."""
     return [one for one in guarantees if one.required and not one.holds]
 
 

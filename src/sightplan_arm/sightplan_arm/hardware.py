@@ -33,7 +33,7 @@ class ArmStoppedError(WorldError):
 
 @dataclass(frozen=True, eq=False)
 class JointState:
-    """One measurement of all joints.
+    """Measured state of all joints at one time.
 
     Attributes:
         stamp_s: when it was measured, on the arm's clock.

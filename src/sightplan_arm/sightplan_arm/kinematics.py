@@ -1,4 +1,4 @@
-"""Where the hand is at given joint angles, and which joint angles bring it somewhere.
+"""Forward and inverse kinematics of an arm that a URDF describes.
 
 The URDF is read by Pinocchio; joints other than the arm's (fingers) are fixed where they are when
 the URDF's angles are zero. Everything here may be used by several threads at once.
@@ -122,13 +122,13 @@ class Kinematics:
 
     @property
     def chain(self) -> list[tuple[Array, Array]]:
-        """Of each joint where it is in the frame of the one before (3,), and its axis (3,)."""
+        """Origin (3,) of each joint in the frame of the joint before it, and its axis (3,)."""
         return [(placement[:3, 3], np.array([motion.sine[2, 1], motion.sine[0, 2],
                                              motion.sine[1, 0]]))
                 for placement, _, motion in self._chain]
 
     def _poses(self, q: Array) -> list[Array]:
-        """Of each joint (K, 4, 4) in the frame in which the URDF's root stands."""
+        """Poses (K, 4, 4) of each joint in the frame of the URDF's root."""
         poses: list[Array] = []
         for index, (placement, parent, motion) in enumerate(self._chain):
             local = placement @ motion.at(q[:, index])
@@ -136,7 +136,7 @@ class Kinematics:
         return poses
 
     def _by_joint(self, frames: tuple[str | Point, ...]) -> list[tuple[int, list[int], Array]]:
-        """For each joint the columns of the points that move with it, and these (P, 4)."""
+        """For each joint: indices of the points that move with it, and these points (P, 4)."""
         found = self._points.get(frames)
         if found is None:
             if len(self._points) >= _KEPT:
@@ -236,7 +236,7 @@ class _Motion:
 
     @classmethod
     def of(cls, axis: Array) -> _Motion:
-        """That of an axis (linear, angular)."""
+        """The motion of a joint about an axis (6,), linear part first."""
         x, y, z = axis[3:]
         k, shift = np.zeros((4, 4)), np.zeros((4, 4))
         k[:3, :3] = [[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]]
@@ -291,7 +291,7 @@ def reach(kinematics: Kinematics, robot: RobotConfig) -> list[Reach]:
 
 def _reached(kinematics: Kinematics, robot: RobotConfig, column: int, level: int, pose: Array,
              ) -> Reach:
-    """How one pose of the tip in the table's frame is reached."""
+    """Whether, and with which margin, the arm reaches one pose of the tip in the table's frame."""
     arm, safety = robot.arm, robot.safety
     q = kinematics.ik(robot.table.pose @ pose, arm.ready)
     if q is None:

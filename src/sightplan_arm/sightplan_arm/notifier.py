@@ -17,7 +17,7 @@ _PLANS = 256  # that wait at most for a listener that is slow; older ones are fo
 
 @dataclass
 class _Listener:
-    """Who hears of the status, and the last one heard."""
+    """A listener to the gate's status, and the last status that it was sent."""
 
     call: Callable[[GateStatus], None]
     heard: GateStatus | None = None

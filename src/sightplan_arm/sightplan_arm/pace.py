@@ -38,7 +38,7 @@ _PART = 0.7  # of a limit, by which time stops for whoever is silent
 
 
 class Bounds:
-    """How far time may go, as others have said; may be used by several threads.
+    """Times up to which other nodes let the clock run; may be used by several threads.
 
     Args:
         wall: monotonic wall clock [s].
@@ -53,7 +53,7 @@ class Bounds:
         self._said[who] = until_s, self._wall()
 
     def until_s(self) -> float:
-        """How far time may go [s]; infinity: nobody is waited for."""
+        """Time up to which the clock may run [s]; infinity if no node is waited for."""
         now_s = self._wall()
         return min((until_s for until_s, said_s in list(self._said.values())
                     if now_s - said_s < PATIENCE_S), default=math.inf)
@@ -109,5 +109,5 @@ class Pace:
         self._heard.note(who, since_s + _PART * limit_s)
 
     def until_s(self) -> float:
-        """How far time may go, for all that is known here [s]; infinite: as far as it likes."""
+        """Time up to which the clock may run, as far as is known here [s]; may be infinite."""
         return min(self._heard.until_s(), self._stamp_s() + self._lead_s)

@@ -1,4 +1,4 @@
-"""Where coloured cubes stand, from one colour picture with depth.
+"""Poses of coloured cubes, from one colour picture with depth.
 
 Nothing here knows what a picture should show: cubes are found, fitted and judged from pixels
 alone. The table's frame is that of ``sightplan_arm.config.TableConfig``: x to the right as the
@@ -212,7 +212,7 @@ def see_table(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str],
 
 
 def misaligned(rgbd: Rgbd, camera_pose_table: Vector, column_x_m: Sequence[float]) -> str:
-    """How the table contradicts the camera's pose, and the remedy; '' if it does not.
+    """Explain how the table contradicts the camera's pose, with the remedy; '' if it does not.
 
     The plane of what should be the table is fitted; and where the columns have pads, darker or
     lighter than what is beside them, these must be under the columns.
@@ -238,7 +238,7 @@ def misaligned(rgbd: Rgbd, camera_pose_table: Vector, column_x_m: Sequence[float
 
 def _off_plane(view: _View, depth: NDArray[np.float32], points: Sequence[NDArray[np.float32]],
                ) -> str:
-    """How the plane of the table is off; '' if it is not, or little of the table is in view."""
+    """Explain how the table's plane is off; '' if it fits, or little of the table is in view."""
     x, y, z = points
     down = np.minimum(view.rays[2], np.float32(-1e-3))
     there = (view.rays[2] < -1e-3) & (depth > 0)
@@ -270,7 +270,7 @@ def _off_plane(view: _View, depth: NDArray[np.float32], points: Sequence[NDArray
 
 def _off_pads(rgb: NDArray[np.uint8], depth: NDArray[np.float32],
               points: Sequence[NDArray[np.float32]], column_x_m: Sequence[float]) -> str:
-    """How the pads of the columns are off; '' if they are not, or none are seen.
+    """Explain how the pads of the columns are off; '' if they fit, or none are seen.
 
     Brightness along the row, where nothing covers the table, is explained by pads of some shift
     along x: the shift that explains it best is theirs.
@@ -736,7 +736,7 @@ def _find(rgbd: Rgbd, pose: Vector, block_m: float) -> tuple[list[_Fit], list[tu
 
 def _merge(pieces: Sequence[Mask], fits: Mapping[int, _Fit | None], window: _Window,
            block_m: float) -> list[Mask]:
-    """One mask for each cube: faces that the light gives another colour join their cube."""
+    """Join masks of faces of one cube whose colours differ by the light: one mask a cube."""
     masks = {i: pieces[i] for i, fit in fits.items() if fit is not None}
     for i in sorted(range(len(pieces)), key=lambda i: int(pieces[i].sum())):
         points = _spread(window.points_m[(pieces[i] > 0) & window.inside].astype(np.float64), 200)
@@ -905,13 +905,13 @@ class _Target:
                                               self.block_m)[0]**2)))
 
     def cost_m(self, cube: _Solid) -> float:
-        """How badly a cube fits; a pixel counts as much as a millimetre."""
+        """Misfit of a cube [m]: residual of its points, plus 1 mm for each pixel of edge error."""
         return self.residual_m(cube) + 1e-3 * self.edge_px(cube)
 
 
 @dataclass(frozen=True, eq=False)
 class _Solid:
-    """Where a cube is: its centre (3,) [m] and its axes (3, 3), in columns."""
+    """Pose of a cube: its centre (3,) [m] and its axes (3, 3), in columns."""
 
     centre_m: Vector
     axes: Vector
@@ -936,7 +936,7 @@ def _tukey(ratio: Vector) -> Vector:
 
 
 def _first_guess(points: Vector, view: _View, block_m: float) -> _Solid:
-    """Of many yaws the one whose two visible sides explain the points."""
+    """First guess of a cube: the yaw whose two visible sides explain the points best."""
     middle = np.median(points, axis=0)
     low, high = np.percentile(points[:, 2], (4, 96))
     sides = points[points[:, 2] < max(high - 0.2 * block_m, (low + high) / 2)]

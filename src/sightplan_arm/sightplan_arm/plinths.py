@@ -67,7 +67,7 @@ class PlinthPiece:
 
     @property
     def hue(self) -> float:
-        """Of its paint, in [0, 1)."""
+        """Hue of the plinth's paint, in [0, 1)."""
         return colorsys.rgb_to_hsv(*PAINTS[self.colour])[0]
 
     def height_m(self, x: Vector, y: Vector) -> Vector:

@@ -47,7 +47,7 @@ class Solid:
     @classmethod
     def upright(cls, name: str, centre_m: Vector, size_m: Vector, yaw_rad: float = 0.0,
                 fingers: bool = True) -> Solid:
-        """One on the table by its middle (3,), its extents (3,), and its turn about z."""
+        """A box that stands upright: middle (3,) and extents (3,) [m], and its turn about z."""
         return cls(name, make_pose(centre_m, rotation_from_rpy((0.0, 0.0, yaw_rad))),
                    np.asarray(size_m, dtype=np.float64), fingers)
 

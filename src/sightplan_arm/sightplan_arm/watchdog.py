@@ -43,7 +43,7 @@ _PARTS = np.linspace(0.0, 1.0, 5)  # of the delay
 
 def off_track(state: JointState, start_s: float, trajectory: JointTrajectory, delay_s: float,
               ) -> float:
-    """How far a joint is from where it should have been just before the measurement [rad].
+    """Largest deviation of a joint from where the trajectory wants it at the measurement [rad].
 
     Args:
         state: as measured.

@@ -91,7 +91,7 @@ class Lock(Protocol):
 
 @dataclass(frozen=True)
 class WatcherStatus:
-    """How things stand; what the message ArmStatus carries.
+    """The watcher's status, as the message ArmStatus carries it.
 
     Attributes:
         state: see the module.
@@ -191,7 +191,7 @@ class Watcher:
             return not self._moving()
 
     def status(self) -> WatcherStatus:
-        """How things stand."""
+        """The watcher's present status."""
         with self._lock:
             missing = []
             if self._arm.state() is None:

@@ -54,7 +54,7 @@ _ASIDE = ('between_columns', 'out_of_row')  # warnings about a block that may be
 
 @dataclass(frozen=True, slots=True)
 class SkillSettings(PickingSettings):
-    """How blocks are moved."""
+    """Settings of how blocks are moved."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class MovePlanner:
             choice=settings.choice)
 
     def plan(self, task: Task) -> Moves:
-        """All motions of a move.
+        """Plan all motions of a move.
 
         Raises:
             NoRoomError: the hand does not fit, or the arm would come too near to blocks.
@@ -303,7 +303,7 @@ _MOST_TURN_RAD = math.radians(20.0)
 
 
 def hand_yaw(cube: Cube, others: Sequence[Cube], robot: RobotConfig) -> float | None:
-    """How to turn the hand around a block: as the block stands, as far as neighbours allow.
+    """Angle of the hand around a block: as the block stands, as far as neighbours allow.
 
     The fingers open along the table's y within 45 degrees. A block that is grasped a little askew
     turns between the fingers when they close.

@@ -1,4 +1,4 @@
-"""How far the arm keeps from blocks and other things: the shapes of its URDF against boxes.
+"""Distances between the arm and other things: the shapes of its URDF against boxes.
 
 Fingers are left out: whether they fit around a thing is a matter of its neighbours (``hand_yaw``
 of blocks, ``grasps`` of everything else).

@@ -69,7 +69,7 @@ Normals = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Drawer:
-    """A drawer as seen.
+    """A drawer as the camera sees it.
 
     Attributes:
         surface: in which it is seen.
@@ -102,7 +102,7 @@ class Drawer:
         return np.array([-self.out[1], self.out[0]])
 
     def distances(self, points: NDArray[np.float32]) -> tuple[Vector, Vector]:
-        """Of points (..., 2 or 3): how far they are before the front, and along it."""
+        """Distances of points (..., 2 or 3) before the front, and along it [m]."""
         off = points[..., :2].astype(np.float64) - self.at_m
         return off @ self.out, off @ self.along
 
@@ -139,7 +139,7 @@ def see_drawer(surface: Surface, pixels: Mask) -> Drawer:
 
 
 def front_again(surface: Surface, drawer: Drawer, reach_m: float) -> float | None:
-    """How far a front has moved out since it was seen; None: it is not found.
+    """Distance by which a front has moved out since it was seen [m]; None if it is not found.
 
     Args:
         surface: what is seen now.
@@ -266,7 +266,7 @@ def _handle(front: Drawer, pixels: Mask) -> tuple[Drawer, Vector | None, float]:
 
 
 def _off_front(front: Drawer, off: Vector) -> float:
-    """How far a handle is off where one can be on a front (2,): along it, and its height.
+    """Distance of a handle from the places where a front (2,) can have one.
 
     It may be anywhere along the front, but for its ends; of two alike the nearer one counts.
     """
@@ -287,9 +287,9 @@ def _pointed(front: Drawer, pixels: Mask) -> Vector:
 
 
 def _opened(front: Drawer, upright: Mask) -> tuple[float, float, bool]:
-    """How far a front is out, how deep the cabinet is behind its face, and if it is the uppermost.
+    """Opening of a drawer, depth of the cabinet behind its face, and whether it is the uppermost.
 
-    As far as seen.
+    All as far as they are seen.
     """
     face, depth, top = _top(front)
     if depth <= 0:
@@ -301,7 +301,7 @@ def _opened(front: Drawer, upright: Mask) -> tuple[float, float, bool]:
 
 
 def _top(front: Drawer) -> tuple[float, float, float]:
-    """Where the cabinet's top begins, counted from the front outward, its depth, and its height.
+    """Begin of the cabinet's top, counted from the front outward, its depth, and its height [m].
 
     Zeros where none is seen.
     """
@@ -339,7 +339,7 @@ def _top(front: Drawer) -> tuple[float, float, float]:
 
 
 def _other_front(front: Drawer, upright: Mask, opened_m: float) -> float | None:
-    """Where another front is that is closed, counted outward from this one; None: none is seen."""
+    """Place of another, closed front, counted outward from this one [m]; None if none is seen."""
     points = front.surface.points_m
     before, along = front.distances(points)
     height = points[:, :, 2]

@@ -1,4 +1,4 @@
-"""Where a parallel gripper can take a thing from above: from heights alone.
+"""Grasps of a thing from above by a parallel gripper, found from heights alone.
 
 A grasp is a place between the finger tips, a turn about the vertical, and how far the fingers
 open before they go down. Frames: the table's, metres. *Across* is the line along which the fingers
@@ -44,7 +44,7 @@ _PAD_ROWS = 2  # lines of cells on both sides of a finger's middle that it has t
 
 @dataclass(frozen=True, slots=True)
 class GraspSettings:
-    """How grasps are chosen."""
+    """Settings of how grasps are chosen."""
 
     turns: int = param(16, 'Turns of the hand that are tried, over half a circle', low=2, high=90)
     spare_m: float = param(0.009, 'How much wider than the thing the fingers open on each side, '
@@ -121,7 +121,7 @@ def propose(surface: Surface, thing: Mask, gripper: GripperConfig, settings: Gra
 
 
 def _unlike(grasps: list[Grasp], most: int = 24) -> list[Grasp]:
-    """Those that are not nearly the same as a better one, at most so many."""
+    """Grasps that differ clearly from every better one, at most ``most``."""
     kept: list[Grasp] = []
     for one in grasps:
         if not any(float(np.linalg.norm(one.at_m - other.at_m)) < 0.01
@@ -152,7 +152,7 @@ class _Run:
 
     @property
     def width_m(self) -> float:
-        """Its length."""
+        """Length of the run [m]."""
         return CELL_M * (self.end - self.start)
 
 
@@ -201,7 +201,7 @@ class _Turned:
 
     def grasps(self, settings: GraspSettings, wanted: Vector, size_m: float,
                exact: bool) -> Iterator[Grasp]:
-        """All grasps at this turn."""
+        """Yield all grasps at this turn of the hand."""
         off_cost = _OFF_POINTED if exact else _OFF_BALANCE + 1.0 / max(size_m, 0.05)
         goal = np.array([wanted @ self._across, wanted @ self._along])
         for row in np.nonzero(self._thing.any(axis=1))[0][::2]:
@@ -244,7 +244,7 @@ class _Turned:
         return bool(foreign.sum() <= _FOREIGN * high.sum())
 
     def _cost(self, run: _Run, settings: GraspSettings) -> float | None:
-        """How bad it is to take a run there; None: it cannot be taken."""
+        """Cost of taking a run; None if it cannot be taken."""
         hand, open_m = self._gripper.hand, self._gripper.open_m
         deep, spare = self._deep_m(run), self._spare_m(run, settings)
         middle = min((run.start + run.end) // 2, self._top.shape[1] - 1)
@@ -272,12 +272,12 @@ class _Turned:
                      self._deep_m(run), score)
 
     def _spare_m(self, run: _Run, settings: GraspSettings) -> float:
-        """How much wider than a run the fingers can open on each side."""
+        """Room between a run and each open finger [m]."""
         return min(settings.spare_m, (self._gripper.open_m - run.width_m) / 2,
                    run.free_m - self._gripper.hand.finger_thickness_m)
 
     def _deep_m(self, run: _Run) -> float:
-        """How far the fingers reach down beside a run: beside the lowest line under the pads."""
+        """Depth to which the fingers reach beside the lowest line of a run under the pads [m]."""
         rows = slice(max(0, run.row - _PAD_ROWS), run.row + _PAD_ROWS + 1)
         pads = self._thing_top[rows, run.start:run.end]
         return float(pads.max(axis=1).min()) - run.level
@@ -289,7 +289,7 @@ class _Turned:
                            hidden[run.end:run.end + reach]].mean())
 
     def _sides(self, run: _Run) -> tuple[float, float]:
-        """How what is between the fingers changes along them, as tangents.
+        """Change of what is between the fingers along them, as tangents.
 
         Returns:
             how fast its width grows, and how fast its middle moves aside: 0 for sides that are
@@ -308,7 +308,7 @@ class _Turned:
         return taper, float(abs(rows @ middles) / (rows @ rows))
 
     def _lean(self, run: _Run, deep_m: float) -> float:
-        """How far the sides lean, as a tangent: 0 for upright ones."""
+        """Lean of the sides, as a tangent: 0 for upright ones."""
         heights = self._strip_thing[run.row, run.start:run.end]
         upper = np.nonzero(heights > run.level + 0.75 * deep_m)[0]
         if not len(upper):

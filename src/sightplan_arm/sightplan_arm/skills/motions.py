@@ -57,7 +57,7 @@ class NoRoomError(UnreachableError):
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """One motion of the arm.
+    """A motion of the arm, with its name for people.
 
     Attributes:
         phase: under which name its time is counted.
@@ -88,7 +88,7 @@ class PathPlanner:
         self.clearance = Clearance(robot)
 
     def pose(self, posture: Vector) -> Vector:
-        """Of the tip in a posture."""
+        """Pose (4, 4) of the tip in the table's frame, in a posture."""
         return inverse(self.robot.table.pose) @ self.kinematics.fk(posture)
 
     @functools.cached_property
@@ -277,7 +277,7 @@ class MotionSequence:
 
     def out(self, phase: str, what: str, posture: Vector, blocks: Sequence[Obstacle],
             room_m: float, speed: float = 1.0) -> None:
-        """To a posture above the table: at once if nothing is in the way, else via ``ready``.
+        """Move to a posture above the table: straight if the way is clear, else via ``ready``.
 
         Raises:
             UnreachableError: the arm cannot follow the line from there.
@@ -292,7 +292,7 @@ class MotionSequence:
 
     def home(self, phase: str, blocks: Sequence[Obstacle], room_m: float,
              speed: float = 1.0) -> None:
-        """To ``park`` from above the table: at once if nothing is in the way, else via ``ready``.
+        """Move from above the table to ``park``: straight if the way is clear, else via ``ready``.
 
         Raises:
             UnreachableError: the arm cannot follow the line to there.
@@ -328,13 +328,13 @@ def back_from(paths: PathPlanner, posture: Vector, motions: Sequence[Motion],
 
 
 def turning_rad(motions: Iterable[Motion]) -> float:
-    """How much all joints turn in some motions, there and back added up [rad]."""
+    """Total turning of all joints over some motions, there and back added up [rad]."""
     return float(sum(np.abs(np.diff(motion.trajectory.positions, axis=0)).sum()
                      for motion in motions))
 
 
 def all_that_work(tries: Iterable[Callable[[], _Thing]], otherwise: str) -> list[_Thing]:
-    """All plans that can be made, at least one.
+    """Every plan that can be made; at least one.
 
     Raises:
         NoRoomError: as ``first_that_works``.

@@ -47,7 +47,7 @@ _LEAST, _MOST = 0.8, 1.2  # of its width, so far are the fingers apart that hold
 
 @dataclass(frozen=True, slots=True)
 class PickingSettings:
-    """How things are taken and put down."""
+    """Settings of how things are taken and put down."""
 
     regrasps: int = param(1, 'How often a missed grasp is tried again, after a new look', low=0,
                           high=5)
@@ -156,7 +156,7 @@ class PickingSkills(ArmUse, ABC, Generic[Seen, Task]):
 
     @abstractmethod
     def _plan(self, task: Task) -> Moves:
-        """All motions of a move.
+        """Plan all motions of a move.
 
         Raises:
             NoRoomError: the hand does not fit, or the arm would come too near to things.

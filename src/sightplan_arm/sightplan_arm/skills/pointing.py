@@ -79,7 +79,7 @@ _TRIED_M, _TRIED_RAD = 0.012, 0.3  # grasps nearer than this are the same
 
 @dataclass(frozen=True, slots=True)
 class PointingSettings(GraspSettings):
-    """How things are taken."""
+    """Settings of how things are taken."""
 
     tries: int = param(2, 'How often a grasp is tried, each time with a new picture', low=1,
                        high=5)
@@ -383,7 +383,7 @@ class PointingSkills(ArmUse):
                 raise Refused(causes.NOT_FOUND, str(error)) from error
 
     def _way(self, surface: Surface, trace: Region) -> list[Vector]:
-        """Where the table is seen through the points of a trace, but for the first."""
+        """Points of the table seen at the points of a trace, without the first one."""
         height, width = surface.shape
         way = []
         half = np.array([self.settings.half_x_m, self.settings.half_y_m])
@@ -453,7 +453,7 @@ class PointingSkills(ArmUse):
                          self.settings.carry_speed)
 
     def _force_n(self, grasp: Grasp) -> float:
-        """With which the fingers close."""
+        """Force with which the fingers close [N]."""
         return self._robot.gripper.force_n
 
     def _between(self, moves: Moves | Carry) -> Solid | None:

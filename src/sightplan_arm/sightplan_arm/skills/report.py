@@ -1,4 +1,4 @@
-"""How an action went as motions, as far as the robot itself can tell."""
+"""Report of an action as motions, as far as the robot itself can tell."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def corners(solid: Solid) -> Vector:
 
 
 def in_hand(name: str, parts: Sequence[Solid], tip: Vector) -> Solid:
-    """Some solids as one in the tip's frame.
+    """Join solids into one in the tip's frame.
 
     Args:
         name: of it.
@@ -121,6 +121,6 @@ def put_down(held: Solid, tip: Vector, others: Sequence[Solid],
 
 def around_thing(others: Sequence[Solid], thing: Sequence[Solid],
                  opening_m: float | None = None) -> Around:
-    """For a hand that goes around a thing, or away from it: the hand alone may touch it."""
+    """Surroundings of a hand that closes around a thing or leaves it and alone may touch it."""
     return Around((*others, *thing), opening_m=opening_m,
                   touches=tuple(Touch(HAND, one, None) for one in thing))

@@ -95,7 +95,7 @@ _CHANGED_CELLS, _CHANGED_PX = 6, 25
 
 @dataclass(frozen=True, slots=True)
 class TabletopSettings(PlaceSettings):
-    """How things are taken and put down, and drawers opened and closed."""
+    """Settings of taking and putting down things, and of opening and closing drawers."""
 
     open_fraction: float = param(0.68, "How far a drawer is pulled out, as a fraction of its "
                                  "cabinet's depth", low=0.1, high=1.0)
@@ -146,7 +146,7 @@ class TabletopSkills(PointingSkills):
 
     @property
     def carried(self) -> Carried | None:
-        """How the thing in the hand is held; None if nothing is, or the grip was broken off."""
+        """The held thing and its grip; None if nothing is held, or the grip was broken off."""
         return None if self.held is None else self._carried
 
     def reset(self, problem: Problem | None = None) -> None:
@@ -302,7 +302,7 @@ class TabletopSkills(PointingSkills):
 
     def _plan_place(self, surface: Surface, held: Carried, where: Region | Mask,
                     met: Sequence[Spot], watch: Stopwatch) -> tuple[PlaceMoves, Mask | None]:
-        """How a thing is put down, and the cells of what it is put in or on, if any.
+        """Plan how a thing is put down; returns also the cells of what it is put in or on, if any.
 
         Args:
             surface: what is seen.
@@ -401,7 +401,7 @@ class TabletopSkills(PointingSkills):
         return False
 
     def _above(self, posture: Vector) -> float:
-        """How much higher the tip is than in a posture [m]."""
+        """Height of the tip above where it is in a posture [m]."""
         return float(self._paths.pose(self._arm_state().positions)[2, 3]
                      - self._paths.pose(posture)[2, 3])
 
@@ -452,7 +452,7 @@ class TabletopSkills(PointingSkills):
 
     def _plan_slide(self, drawer: Drawer, way_m: float,
                     opens: bool) -> tuple[float, SlideMoves]:
-        """How far a drawer is moved, and how: out less far if there is no room for all the way."""
+        """Distance by which a drawer is moved, and the motions; shorter without enough room."""
         whole: UnreachableError | None = None
         for part in (1.0, *(_PULLED if opens else ())):
             try:
@@ -476,7 +476,7 @@ class TabletopSkills(PointingSkills):
         return drawer
 
     def _way_of(self, drawer: Drawer, opens: bool) -> float:
-        """How far a drawer has to move, outwards if positive."""
+        """Distance by which a drawer has to move [m], outwards if positive."""
         s = self.tabletop
         if not opens:
             if drawer.opened_m <= s.closed_m and drawer.depth_m > 0:
@@ -582,7 +582,7 @@ def _of_a_box(surface: Surface, where: Region | Mask) -> Region | Mask:
 
 
 def _pointed(surface: Surface, where: Region | Mask) -> tuple[Vector | None, Mask | None]:
-    """Where a thing shall go (2,), and the cells of what it is put in or on; None: the table.
+    """Target (2,) of a thing, and the cells of what it is put in or on; None for the table.
 
     Raises:
         InputError: the place is beside the picture.

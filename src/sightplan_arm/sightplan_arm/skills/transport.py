@@ -99,7 +99,7 @@ class TransportPlanner:
         self._slow, self._room_m, self._choice = carry_speed, clearance_m, choice
 
     def plan(self, task: Transport) -> Moves:
-        """All motions of a move.
+        """Plan all motions of a move.
 
         Raises:
             NoRoomError: the arm would come too near to things.
