@@ -229,7 +229,7 @@ def compare(count: int, seed: int) -> dict[str, Any]:
             return planner.plan(task, 60.0)
         for horizon in HORIZONS:
             found = cases(horizon, count, seed)
-            row = suite.published(SYSTEM, 'arr', split=horizon, instruction='explicit',
+            row = suite.published.find(SYSTEM, 'arr', split=horizon, instruction='explicit',
                                   system='decoupled')
             if row is None:
                 raise InputError(f'published.json has no ARR of {SYSTEM} at {horizon}')

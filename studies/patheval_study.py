@@ -129,7 +129,7 @@ def _bias(entries: Iterable[Entry]) -> str:
 def _published(name: str) -> float:
     from sightplan.runs import load_suite
 
-    row = load_suite('patheval').published(
+    row = load_suite('patheval').published.find(
         name, 'solved', split='test', view='2d', variant='none')
     return math.nan if row is None else row.value
 
@@ -331,7 +331,7 @@ def _published_range(measure: str, encoder: str) -> str:
     from sightplan.runs import load_suite
 
     suite = load_suite('patheval')
-    values = [found.value for model in suite.published_models if (found := suite.published(
+    values = [found.value for model in suite.published.models if (found := suite.published.find(
         model, measure, probe='identical or not', encoder=encoder)) is not None]
     return f'{_short(min(values))} to {_short(max(values))}' if values else '–'
 
@@ -378,7 +378,7 @@ def _table_5(inputs: str, encoder: str) -> str:
 
     variant = {'pictures': 'none', 'pictures, random names': 'random',
                'pictures + descriptors': 'descriptors'}.get(inputs, '')
-    row = load_suite('patheval').published('LLaVA-NeXT-7b, tuned', 'solved', split='test',
+    row = load_suite('patheval').published.find('LLaVA-NeXT-7b, tuned', 'solved', split='test',
                                            view='2d', variant=variant, encoder=encoder)
     return '–' if row is None else _short(row.value)
 

@@ -95,7 +95,7 @@ def _models(entries: Iterable[Entry]) -> str:
              'pictured: last look', 'pictured: `belief`')
     rows = [f'| {" | ".join(heads)} |', '|---' * len(heads) + '|']
     for model in MODELS:
-        row = suite.published(model, 'completed', modality='3d')
+        row = suite.published.find(model, 'completed', modality='3d')
         published = '–' if row is None else f'{row.value:.3f}'.lstrip('0')
         rows.append(f'| {model} | {published} | ' + ' | '.join(
             _cell(cells.get((model, goal, way))) for goal in GOALS for way in WAYS) + ' |')

@@ -29,7 +29,11 @@ def test_every_block_of_the_page_is_a_file_or_a_command() -> None:
 @pytest.fixture(scope='module')
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The empty folder, with the files of the page."""
-    folder = tmp_path_factory.mktemp('your_own')
+    return written(tmp_path_factory.mktemp('your_own'))
+
+
+def written(folder: Path) -> Path:
+    """A folder, with the files of the page."""
     for _, title, _, text in BLOCKS:
         if title:
             (folder / title).parent.mkdir(parents=True, exist_ok=True)
@@ -40,6 +44,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope='module')
 def run(place: Path) -> Run:
     """Runs a command where the page's commands run, with what they export."""
+    return runs_in(place)
+
+
+def runs_in(place: Path) -> Run:
+    """Runs a command in a folder, with what earlier ones exported."""
     exported = place / 'exported.sh'
     exported.touch()
 
@@ -79,6 +88,27 @@ def test_the_page_works(place: Path, run: Run) -> None:
     newest = max((place / 'runs').glob('*-shelf-easy-patient'), key=lambda p: p.stat().st_mtime)
     assert solved(newest) == [1, 1]
     assert 'Is the hand empty?' in said[-1] and 'handempty, on blue,lower' in said[-1]
+
+
+@pytest.mark.slow
+def test_a_suite_of_ones_own_is_a_file_of_at_most_60_lines(tmp_path: Path) -> None:
+    place = written(tmp_path)
+    run = runs_in(place)
+    assert len((place / 'photos.py').read_text().splitlines()) <= 60
+    run('export PYTHONPATH="$PWD/installed${PYTHONPATH:+:$PYTHONPATH}"')
+    said = [run(block) for block in commands(ros=False) if 'photos' in block]
+    assert 'suite photos keeps its contract' in said[0]
+    assert right(place / 'runs/photos-oracle') == [1, 1, 1]
+    assert right(place / 'runs/photos') == [1, 0, 0]
+    assert 'unread                   1 of 3 answers' in said[0]
+    assert 'My photos' in said[1] and len(right(place / 'runs/photos-random')) == 3
+    page = (place / 'report-photos/report.html').read_text()
+    assert 'photos' in page and 'right' in page
+
+
+def right(out: Path) -> list[float]:
+    return [json.loads(line)['measures']['right'] for line in
+            (out / 'episodes.jsonl').read_text().splitlines()]
 
 
 @pytest.mark.slow

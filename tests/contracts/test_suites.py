@@ -15,10 +15,12 @@ import json
 import math
 import os
 import random
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -27,17 +29,13 @@ from sightplan import cli
 from sightplan.agent import answerer_class, answerer_names, make_answerer
 from sightplan.metrics.measures import FRACTION, MEAN, Measure, aggregates
 from sightplan.model import Action, Form, Observation, Region, Usage
-from sightplan.model.sample import Picture, SampleReply
+from sightplan.model.sample import Picture, Sample, SampleReply
 from sightplan.records import RunStore
 from sightplan.runs import OpenRun, RunSettings, Suite, load_suite, run, sample_work, suite_names
-from sightplan.runs.samples import (
-    Samples,
-    load_samples,
-    read_reply,
-    score_reply,
-    truth_reply,
-)
-from sightplan.runs.suite import ALL_SAMPLES, EPISODES, SAMPLES, Unread
+from sightplan.runs.samples import load_samples, read_reply, score_reply, truth_reply
+from sightplan.runs.suite_contract import violations
+from sightplan.runs.suite_parts import Samples, Scored, Unread
+from sightplan.runs.suite_rules import ALL_SAMPLES, EPISODES, SAMPLES
 from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
 from sightplan.vlm.detecting import Detection, DetectReply, DetectRequest
 from sightplan.vlm.locating import LocateReply, LocateRequest
@@ -134,7 +132,7 @@ class Model:
 def _free_reply(suite: Suite, items: Sequence[Any], key: str) -> str:
     """A valid reply in free text, which hangs on what was seen alone; '' where none is wanted."""
     free = next((item for item in items if item.question is None and item.target is None), None)
-    return '' if free is None else str(suite.module('reading').guess(free, random.Random(key)))
+    return '' if free is None else suite.guess(free, random.Random(key))
 
 
 @pytest.fixture(scope='module')
@@ -157,9 +155,7 @@ def data(tmp_path_factory: Any) -> Callable[[str], Path]:
 
 def makes(name: str) -> Callable[[Path, int, int], Any]:
     """What writes a suite's data: one folder, also where they make episodes and samples."""
-    suite = load_suite(name)
-    made: Callable[[Path, int, int], Any] = suite.module(suite.kinds[0]).generate
-    return made
+    return load_suite(name).generate
 
 
 def least(name: str) -> int:
@@ -207,16 +203,71 @@ def test_there_are_suites() -> None:
 def test_its_files_say_what_it_is(name: str) -> None:
     suite = load_suite(name)
     assert suite.name == name and suite.title and (suite.folder / 'README.md').is_file()
-    for kind in suite.kinds:
-        measures = suite.measures(kind)
-        names = [measure.name for measure in measures]
-        assert len(set(names)) == len(names)
-        assert [measure.primary for measure in measures].count(True) == 1
-        assert all(measure.about for measure in measures)
-        assert not [measure.name for measure in measures if measure.kind == MEAN
-                    and measure.about.startswith('fraction of')]  # 0 of 5 has no width then
-        assert all(measure.counts or measure.needs or measure.halves for measure in measures
-                   if measure.statistic is not None)  # else items without a value are counted
+
+
+@every_suite
+def test_it_keeps_the_contract(name: str, data: Callable[[str], Path]) -> None:
+    """What the kit checks of a stranger's suite, too: measures, samples, reading, scoring."""
+    suite = load_suite(name)
+    assert violations(suite, {'data': str(data(name))} if SAMPLES in suite.kinds else {}) == []
+
+
+class Colours(Suite):
+    """A sound suite in a few lines."""
+
+    name = title = 'colours'
+    splits = ('all_of_it',)
+
+    def samples(self, split: str, options: Mapping[str, Any]) -> Samples:
+        """Two samples."""
+        return Samples.of((Sample(str(n), split, str(n), (f'Colour {n}?',)), colour)
+                          for n, colour in enumerate(('red', 'blue')))
+
+    def read(self, text: str, sample: Sample) -> Any:
+        """A colour."""
+        if text not in ('red', 'blue'):
+            raise Unread('no colour')
+        return text
+
+
+def _with(sample: Sample, **changes: Any) -> Callable[..., Samples]:
+    return lambda split, options: Samples.of([(dataclasses.replace(sample, **changes), 'red')])
+
+
+_SAMPLE = Sample('0', 'all_of_it', '0', ('Colour?',))
+_PICTURE = Picture('flat', lambda: np.zeros((2, 2), np.uint8))
+_SCORE = Measure('correct', 'fraction of colours', primary=True)
+
+
+@pytest.mark.parametrize(('part', 'value', 'said'), [
+    ('samples', _with(_SAMPLE), None),
+    ('samples', _with(_SAMPLE, split='other'), "has split 'other'"),
+    ('samples', _with(_SAMPLE, cluster=''), 'has no cluster'),
+    ('samples', _with(_SAMPLE, parts=()), 'shows nothing'),
+    ('samples', _with(_SAMPLE, details={'x': math.nan}), 'no plain JSON data'),
+    ('samples', _with(_SAMPLE, parts=(_PICTURE, 'Colour?')), 'no array of shape'),
+    ('samples', lambda split, options: Samples.of(()), 'a split without samples'),
+    ('samples', lambda split, options: dataclasses.replace(
+        _with(_SAMPLE)(split, options), identity={'time': random.random()}), 'another identity'),
+    ('measures', lambda kind: (), 'exactly one measure'),
+    ('measures', lambda kind: (_SCORE, _SCORE), 'two measures called correct'),
+    ('measures', lambda kind: (dataclasses.replace(_SCORE, about=''),), 'does not say what'),
+    ('measures', lambda kind: (dataclasses.replace(_SCORE, bounded_by='x'),), 'bounded by x'),
+    ('measures', lambda kind: (dataclasses.replace(_SCORE, kind=MEAN),), 'declared as a mean'),
+    ('measures', lambda kind: (_SCORE, Measure('more', 'of it', MEAN)), 'no value for more'),
+    ('read', lambda text, sample: text[0], 'makes read.. fail: IndexError'),
+    ('write', lambda truth, sample: 'green', "the true reply 'green' is not right: no colour"),
+    ('guess', lambda sample, rng: 'green', "guess.. gives 'green'"),
+    ('score', lambda sample, answer, truth, reply: Scored({'correct': 0.0}), 'true replies get 0'),
+    ('score', lambda sample, answer, truth, reply: Scored({'correct': math.inf}), 'no finite'),
+    ('score', lambda sample, answer, truth, reply: Scored({'correct': float(answer == truth)}),
+     'names no cause')])
+def test_the_kit_names_what_is_wrong(part: str, value: Any, said: str | None,
+                                     monkeypatch: Any) -> None:
+    suite = Colours()
+    monkeypatch.setattr(suite, part, value)
+    found = violations(suite)
+    assert found == [] if said is None else any(re.search(said, one) for one in found), found
 
 
 @every_suite
@@ -283,25 +334,6 @@ def test_bad_predictions_are_named(name: str, content: str, said: str, tmp_path:
 
 
 # ------------------------------------------------------------------------------------- samples
-
-
-@every_samples_suite
-def test_samples_are_well_formed(name: str, data: Callable[[str], Path]) -> None:
-    suite = load_suite(name)
-    for part in load_samples(suite, 'all', {'data': str(data(name))}):
-        assert part.items and json.dumps(part.identity)
-        loaded: set[str] = set()
-        for sample in part.items:
-            assert sample.split in suite.splits and sample.cluster and sample.parts
-            assert json.loads(json.dumps([part.truth(sample.id), sample.details]))
-            if sample.question is not None:
-                assert sample.parts[-1] == sample.question.text
-            for picture in (part for part in sample.parts if isinstance(part, Picture)):
-                if picture.name not in loaded:  # many samples are about one picture
-                    image = picture.load()
-                    assert image.dtype == 'uint8' and image.ndim == 3
-                    loaded.add(picture.name)
-            assert all(isinstance(part, str) for part in sample.blind().parts)
 
 
 def check_interval(measure: Measure, lines: Sequence[Mapping[str, Any]],
@@ -375,8 +407,7 @@ def replies(name: str, method: str, out: Path, data: Path) -> list[dict[str, Any
 
 def move_truths(suite: Suite, monkeypatch: Any) -> None:
     """Give each sample the truth of the next one; of yes/no questions the opposite of it."""
-    module = suite.module('samples')
-    real = module.samples
+    real = suite.samples
 
     def moved(split: str, options: Any) -> Any:
         part = real(split, options)
@@ -385,7 +416,7 @@ def move_truths(suite: Suite, monkeypatch: Any) -> None:
             order, order[1:] + order[:1], strict=True)}
         return dataclasses.replace(part, truth=lambda key: (
             not truths[key] if isinstance(truths[key], bool) else truths[key]))
-    monkeypatch.setattr(module, 'samples', moved)
+    monkeypatch.setattr(suite, 'samples', moved)
 
 
 class AskedDesk:
@@ -466,7 +497,7 @@ def _count(found: Mapping[str, Any]) -> int:
 def _worthless(suite: Suite, text: str, sample: Any, truth: Any) -> None:
     """A reply without a valid answer is unread, counts as wrong, and nothing crashes."""
     with pytest.raises(Unread) as unread:
-        suite.module('reading').read(text, sample)
+        suite.read(text, sample)
     assert str(unread.value)
     found = score_reply(suite, sample, truth, SampleReply(text, 0.5, 0.5))
     assert found['answer'] is None and found['unread'] and found['cause']
@@ -541,9 +572,8 @@ def hollow(suite: Suite, sample: Any) -> dict[str, str]:
     names = [option for choice in sample.choices for option in choice.options]
     for joint in (' ', ', ', ' or ', ' and ', '/', '\n'):
         replies[f'all options by {joint!r}'] = f'Answer: {joint.join(dict.fromkeys(names))}'
-    if hasattr(suite.module('reading'), 'guess'):
-        drawn = [str(suite.module('reading').guess(sample, random.Random(seed)))
-                 for seed in range(60)]
+    if sample.question is None:
+        drawn = [suite.guess(sample, random.Random(seed)) for seed in range(60)]
         replies |= {'many guesses': '\n'.join(drawn), 'one guess often': '\n'.join(drawn[:1] * 60)}
     if 'cells' in sample.details or suite.name == 'ivispar':
         cells = [f'{column}{row}' for column in 'abcd' for row in range(1, 5)]
@@ -619,21 +649,12 @@ def _scored(suite: Suite, sample: Any, truth: Any, text: str | None = None) -> d
 
 
 @every_suite
-def test_what_a_measure_is_bounded_by_is_a_measure(name: str) -> None:
-    suite = load_suite(name)
-    for kind in suite.kinds:
-        measures = {measure.name: measure for measure in suite.measures(kind)}
-        assert all(measure.bounded_by in ('', *measures) and measure.bounded_by != key
-                   for key, measure in measures.items())
-
-
-@every_suite
 def test_numbers_that_are_none_are_refused_or_score_nothing(
         name: str, data: Callable[[str], Path], tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / 'predictions.jsonl'
     suite = load_suite(name)
     kind = suite.kinds[-1]
-    known = (next(iter(suite.module('episodes').problems(data(name)))) if kind == EPISODES
+    known = (next(iter(suite.problems(data(name)))) if kind == EPISODES
              else load_samples(suite, 'all', {'data': str(data(name))})[0].items[0].id)
     for line in ('"answer": NaN', '"answer": [NaN]', '"answer": "NaN", "p_yes": NaN, "p_no": NaN',
                  '"answer": ["NaN"]', '"answer": "Yes", "p_yes": Infinity, "p_no": 0',
@@ -779,7 +800,7 @@ def test_actions_are_carried_out_within_the_suites_rules(
                     out=str(tmp_path / 'run')))
     line = RunStore(tmp_path / 'run').lines()[0]
     right, path = line['answer'], tmp_path / 'predictions.jsonl'
-    problems = suite.module('episodes').problems(data(name))
+    problems = suite.problems(data(name))
     own, problem = problems[f'{domain}/{split}/{line["problem"]}']
     idle = [str(action) for action in own.model(problem).actions
             if not own.model(problem).applicable(action, problem.init)][:1] * budget
@@ -811,7 +832,7 @@ def test_no_measure_of_episodes_rewards_actions_that_know_nothing(
         name: str, data: Callable[[str], Path], tmp_path: Path, capsys: Any) -> None:
     """No action, every one there is, one of them often, and texts that are none."""
     suite = load_suite(name)
-    problems = suite.module('episodes').problems(data(name))
+    problems = suite.problems(data(name))
     every = {key: [str(action) for action in domain.model(problem).actions]
              for key, (domain, problem) in problems.items()}
     path = tmp_path / 'predictions.jsonl'
@@ -846,7 +867,7 @@ def test_episodes_of_methods_without_eyes_run(name: str, method: str,
 def test_answers_without_an_action_never_solve(
         name: str, count: int, data: Callable[[str], Path]) -> None:
     from sightplan.runs.predictions import carry_out
-    problems = list(load_suite(name).module('episodes').problems(data(name)).values())
+    problems = list(load_suite(name).problems(data(name)).values())
     rng = random.Random(2)
     for number in range(count):
         domain, problem = problems[number % len(problems)]

@@ -58,7 +58,7 @@ def line(number: int = 0, solved: bool = True, *, scored: bool = True,
                                                      'answer_count': 0}},
         'answer': [], 'timings_s': {'reset': .5, 'act': .25}, 'seconds': 1.0}
     found.update(fields)
-    measured = load_suite('viplan').module('scoring').measures(found, solved)
+    measured = load_suite('viplan').episode_measures(found, solved)
     return {'measures': measured if scored else dict.fromkeys(measured),
             'cause': (found['failure'] or {}).get('cause'), **found}
 

@@ -15,7 +15,7 @@ from sightplan.model import InputError
 from sightplan.model.region import Form, Region
 from sightplan.model.sample import Picture, Sample, SampleReply
 from sightplan.planning.symbolic import FastDownwardPlanner
-from sightplan.runs.suite import Unread
+from sightplan.runs.suite_parts import Unread
 from sightplan.suites.grounded_plan import reading
 from sightplan.vlm.backends._marks import numbered
 

@@ -279,10 +279,11 @@ def test_by_hand_plans(by_hand):
 
 def action_accuracy(line):
     """ViPlan's, of a single scored episode."""
-    scoring = load_suite('viplan').module('scoring')
-    own = {**line, 'measures': scoring.measures(line, True)}
-    found = scoring.summarise([own])['action_accuracy']
-    assert aggregate([own], scoring.ACTION_ACCURACY).value == found
+    suite = load_suite('viplan')
+    own = {**line, 'measures': suite.episode_measures(line, True)}
+    found = suite.summarise([own])['action_accuracy']
+    measure = next(one for one in suite.measures('episodes') if one.name == 'action_accuracy')
+    assert aggregate([own], measure).value == found
     return found
 
 

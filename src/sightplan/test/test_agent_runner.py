@@ -44,7 +44,7 @@ from sightplan.runs import (
     worlds,
 )
 from sightplan.runs import rules as rules_of_runs
-from sightplan.runs.suite import MethodRules
+from sightplan.runs.suite_rules import MethodRules
 from sightplan.vlm.api import make_backend
 
 HERE = Path(__file__).parent

@@ -11,6 +11,7 @@ from sightplan.domains import load_domain
 from sightplan.metrics import EpisodeScorer, measures, sem
 from sightplan.metrics.intervals import mean_over
 from sightplan.model import InputError, Privileged
+from sightplan.model.plugins import Folder
 from sightplan.planning.symbolic import FastDownwardPlanner
 from sightplan.runs import (
     EpisodePlan,
@@ -79,7 +80,7 @@ def test_what_a_suite_has_not_is_said():
 
 
 def published(domain, method, model, split, measure='solved', failure_probability=0.0):
-    return load_suite('viplan').published(
+    return load_suite('viplan').published.find(
         model, measure, domain=domain, method=method, split=split,
         failure_probability=failure_probability)
 
@@ -97,7 +98,7 @@ seed: 1
 
 def test_a_small_suite_has_plain_rules(tmp_path):
     (tmp_path / 'suite.yaml').write_text(GOOD)
-    suite = read_suite(tmp_path)
+    suite = read_suite(Folder.at(tmp_path))
     assert [suite.budget('a', 'm', split) for split in 'xy'] == [3, 9]
     assert suite.budget('a', 'other', 'y') == 3
     assert not suite.stops_at_goal('a', 'm') and suite.privileged('a', 'x') is Privileged.NONE
@@ -139,7 +140,7 @@ def test_bad_suite_files_are_refused_with_file_and_field(tmp_path, old, new, mes
     assert old in GOOD
     path.write_text(GOOD.replace(old, new))
     with pytest.raises(InputError, match=message) as caught:
-        read_suite(tmp_path)
+        read_suite(Folder.at(tmp_path))
     assert str(path) in str(caught.value)
 
 
@@ -269,15 +270,15 @@ def test_figure_5_averages_the_methods_of_a_class(domain, name):
     ('gpt-5.2-2025-12-11', 'GPT-5.2'), ('Cosmos-Reason2-8B', 'Cosmos-Reason2 8B'),
     ('gemma-3 27b', 'Gemma-3 27B'), ('nobody', None)])
 def test_models_are_called_as_in_the_paper(model, name):
-    assert load_suite('viplan').model_name(model) == name
+    assert load_suite('viplan').published.model_name(model) == name
 
 
 def test_every_alias_is_of_a_published_model():
     suite = load_suite('viplan')
     data = json.loads((suite.folder / 'published.json').read_text())
     for alias in data['aliases']:
-        assert suite.model_name(alias) is not None, alias
-    assert 'ground_mem' in suite.published_methods and 'belief' not in suite.published_methods
+        assert suite.published.model_name(alias) is not None, alias
+    assert 'ground_mem' in suite.published.methods and 'belief' not in suite.published.methods
 
 
 def test_published_numbers_of_planning_models():

@@ -14,7 +14,7 @@ from grounded_plan_cases import IN, RED, SIZE, grasp, place, right
 from sightplan.model.grounded_plan import Primitive
 from sightplan.model.region import Form
 from sightplan.model.sample import Sample
-from sightplan.runs.suite import Unread
+from sightplan.runs.suite_parts import Unread
 from sightplan.suites.grounded_plan import reading
 from sightplan.suites.grounded_plan.coordinates import Coords, box_of
 from sightplan.suites.grounded_plan.reading import Step, read_steps, read_text

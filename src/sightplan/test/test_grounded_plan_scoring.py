@@ -456,5 +456,5 @@ def test_every_success_rate_of_table_1_is_a_whole_count():
     assert sum(counts.values()) == 1009
     assert [sum(n for (_, split), n in counts.items() if split == one)
             for one in ('short', 'medium', 'long')] == [345, 381, 283]
-    assert suite.published('Qwen/Qwen3-VL-4B-Instruct', 'tsr', split='short',
+    assert suite.published.find('Qwen/Qwen3-VL-4B-Instruct', 'tsr', split='short',
                            instruction='explicit', system='end_to_end').value == 0.395

@@ -21,7 +21,7 @@ from sightplan.records import RunStore
 from sightplan.runs import RunSettings, load_suite, run, specify
 from sightplan.runs.rules import suite_of
 from sightplan.runs.samples import load_samples, score_reply
-from sightplan.runs.suite import EPISODES, SAMPLES
+from sightplan.runs.suite_rules import EPISODES, SAMPLES
 from sightplan.suites.ivispar import reading
 from sightplan.suites.ivispar.samples import vocabulary_of
 from sightplan.sweeps.cells import parse_sweep
@@ -185,7 +185,7 @@ def test_published_errors_come_back(table: str, view: str, tmp_path: Path) -> No
     assert RunStore(tmp_path / table).lines()[0]['model'].startswith(
         f'noisy_reader({table} {view}, '), 'the view that is shown, unless it is set'
     found = summary['measures']['accuracy']['value']
-    paper = SUITE.published(table, 'inference', modality=view)
+    paper = SUITE.published.find(table, 'inference', modality=view)
     assert found == pytest.approx(1.0 if paper is None else paper.value, abs=0.05)
     with pytest.raises(InputError, match='nothing is blind about it'):
         run(RunSettings(suite='ivispar', split=f'boards_{view}', method='blind', episodes=1,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sightplan.model.reading import read_file
-from sightplan.runs.suite import PublishedFile
+from sightplan.runs.published import PublishedFile
 from sightplan.suites.ivispar import measures
 
 OPTIMAL = [3, 2, 1, 0]

@@ -17,7 +17,7 @@ from sightplan.paths.drawing import pair
 from sightplan.paths.generator import generate_map
 from sightplan.paths.labels import label_pair
 from sightplan.runs import load_suite
-from sightplan.runs.samples import Samples
+from sightplan.runs.suite_parts import Samples
 from sightplan.suites.patheval import building, reading, samples, segments
 from sightplan.suites.patheval.scenarios import scenario, vectors
 from sightplan.vlm.backends import noisy_critic
@@ -298,12 +298,13 @@ def test_bad_options_are_named(options: dict[str, Any], said: str) -> None:
 
 def test_the_papers_numbers_are_there() -> None:
     suite = load_suite('patheval')
-    found = suite.published('gpt-4o-mini', 'solved', split='test', view='2d', variant='none')
+    found = suite.published.find('gpt-4o-mini', 'solved', split='test', view='2d', variant='none')
     assert found is not None and found.value == 0.52 and found.n == 1050
-    first, second = (suite.published('LLaMA-3.2-11b', f'{place}_count', split='test', view='2d',
-                                     variant='none') for place in ('first', 'second'))
+    first, second = (suite.published.find('LLaMA-3.2-11b', f'{place}_count', split='test',
+                                          view='2d', variant='none')
+                     for place in ('first', 'second'))
     assert first is not None and second is not None
     assert (first.value, second.value, first.n) == (601, 251, 852)
-    low = suite.published('GPT-4o', 'perceived', set='delta3', view='3d',
+    low = suite.published.find('GPT-4o', 'perceived', set='delta3', view='3d',
                           descriptor='minimum_clearance')
     assert low is not None and low.value == 0.74

@@ -10,7 +10,7 @@ import pytest
 from sightplan.metrics.measures import aggregates
 from sightplan.model.sample import Choice, Sample, SampleReply
 from sightplan.paths.descriptors import KEYS, NAMES
-from sightplan.runs.suite import Unread
+from sightplan.runs.suite_parts import Unread
 from sightplan.suites.patheval import reading, report, scoring
 from sightplan.vlm.choosing import ChoiceReply
 

@@ -19,7 +19,7 @@ from sightplan.report.results import gather
 from sightplan.report.tables.model import Table
 from sightplan.runs import OpenRun, RunSettings, load_suite
 from sightplan.runs.samples import load_samples, random_reply, score_reply, truth_reply
-from sightplan.runs.suite import Unread
+from sightplan.runs.suite_parts import Unread
 from sightplan.suites.point_it_out import masks, reading, report, samples, scenes
 from sightplan.suites.point_it_out.ticks import draw_ticks
 from sightplan.vlm.locating import LocateReply

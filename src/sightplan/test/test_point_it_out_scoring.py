@@ -15,7 +15,7 @@ from sightplan.metrics.measures import aggregates
 from sightplan.model import Form, Region
 from sightplan.model.reading import read_file
 from sightplan.runs import load_suite
-from sightplan.runs.suite import PublishedFile
+from sightplan.runs.published import PublishedFile
 from sightplan.suites.point_it_out import masks, scoring
 from sightplan.suites.point_it_out.official import Item
 from sightplan.suites.point_it_out.predictions import Prediction, regions_of
@@ -52,7 +52,7 @@ def test_averages_of_table_7_follow_from_its_subclasses_and_the_released_counts(
             parts = {row.where['subclass']: row for row in rows if 'subclass' in row.where}
             assert {name: row.n for name, row in parts.items()} == counts
             mean = sum(row.value * row.n for row in parts.values()) / sum(counts.values())
-            printed = suite.published(model, 'score_dropped', split=split, output=output)
+            printed = suite.published.find(model, 'score_dropped', split=split, output=output)
             assert printed.n == sum(counts.values())
             assert mean == pytest.approx(printed.value, abs=1e-3), (model, split)
 
@@ -61,8 +61,8 @@ def test_table_6_has_people_and_judge():
     suite = load_suite('point_it_out')
     for model, people, judge in (('gemini-2.5-pro', 3.91, 3.25), ('molmo-7b', 1.40, 1.48)):
         where = {'split': 's3', 'output': 'trace'}
-        assert suite.published(model, 'rating_people', **where).value == people
-        assert suite.published(model, 'rating_judge', **where).value == judge
+        assert suite.published.find(model, 'rating_people', **where).value == people
+        assert suite.published.find(model, 'rating_judge', **where).value == judge
     rows = read_file(PublishedFile, suite.folder / 'published.json').rows
     assert len({row.model for row in rows if row.source == 'table 6'}) == 7
     keys = [(row.model, row.measure, tuple(sorted(row.where.items()))) for row in rows]
@@ -74,7 +74,7 @@ def test_models_are_found_under_the_names_of_their_checkpoints():
     table = read_file(PublishedFile, suite.folder / 'published.json')
     names = {row.model for row in table.rows}
     assert set(table.aliases.values()) <= names
-    assert suite.model_name('allenai/Molmo-7B-D-0924') == 'molmo-7b'
+    assert suite.published.model_name('allenai/Molmo-7B-D-0924') == 'molmo-7b'
 
 
 # --------------------------------------------------------------------------------------- masks

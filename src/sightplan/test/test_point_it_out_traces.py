@@ -11,8 +11,7 @@ from point_it_out_cases import install_scenes, predictions, write_data
 from sightplan import cli
 from sightplan.model import InputError, Usage
 from sightplan.runs import RunSettings, load_suite, run
-from sightplan.runs.samples import suite_prompt
-from sightplan.runs.suite import Unread
+from sightplan.runs.suite_parts import Unread
 from sightplan.suites.point_it_out import agreement, judging, samples, scenes, traces
 from sightplan.suites.point_it_out.agreement import Preference, Rating, Ratings
 from sightplan.suites.point_it_out.drawing import END, START, STRIP_PX, draw_trace
@@ -40,7 +39,7 @@ def test_a_trace_goes_from_red_to_blue_below_the_task():
 def test_the_prompts_say_the_colours_that_are_drawn():
     assert START == (255, 0, 0) and END == (0, 0, 255)
     for name in ('judge', 'judge_pair'):
-        text = ' '.join(suite_prompt(SUITE, name).before.split())
+        text = ' '.join(SUITE.prompt(name).before.split())
         assert 'starts where the line is red' in text or 'it starts where the line is red' in text
         assert 'goes over to blue' in text
 

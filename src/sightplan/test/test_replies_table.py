@@ -18,7 +18,7 @@ from sightplan.domains.sliding.readings import read_answer
 from sightplan.grounding import parse_yes_no
 from sightplan.model import Form, ProposalStatus, Verdict
 from sightplan.planning.visual import read_proposal
-from sightplan.runs.suite import Unread
+from sightplan.runs.suite_parts import Unread
 from sightplan.suites.grounded_plan.coordinates import Coords
 from sightplan.suites.grounded_plan.reading import read_text
 from sightplan.suites.point_it_out.judging import read_better, read_rating

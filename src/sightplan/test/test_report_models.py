@@ -15,20 +15,21 @@ from sightplan.vlm.backends._confusion import table_names
 DOCUMENTED = yaml.safe_load(
     (Path(__file__).parents[3] / 'docs' / 'models.yaml').read_text('utf-8'))
 VIPLAN = load_suite('viplan')
-PUBLISHED = [name for name in VIPLAN.published_models if name != 'mean of five']
+PUBLISHED = [name for name in VIPLAN.published.models if name != 'mean of five']
 SERVED = {'Phi-4 Multimodal': 'vision'}
 
 
 def documented(name):
     """The entry of docs/models.yaml about a model of the paper."""
-    (found,) = (entry for entry in DOCUMENTED if VIPLAN.model_name(entry['name']) == name)
+    (found,) = (entry for entry in DOCUMENTED
+                if VIPLAN.published.model_name(entry['name']) == name)
     return found
 
 
 def spellings(name):
     """What runs may call a model: published name, documented one, repositories, table, server."""
     entry = documented(name)
-    tables = [table for table in table_names() if VIPLAN.model_name(table) == name]
+    tables = [table for table in table_names() if VIPLAN.published.model_name(table) == name]
     names = dict.fromkeys([name, entry['name'], entry['paper'], entry['run'], *tables,
                            *filter(None, [SERVED.get(name)])])
     for one in names:
@@ -50,7 +51,8 @@ def row_of(folder, model, **fields):
 
 def test_all_models_of_the_paper_are_documented_and_the_other_way_round():
     assert len(PUBLISHED) == 24
-    assert sorted(VIPLAN.model_name(entry['name']) for entry in DOCUMENTED) == sorted(PUBLISHED)
+    assert sorted(VIPLAN.published.model_name(entry['name']) for entry in DOCUMENTED) == sorted(
+        PUBLISHED)
 
 
 @pytest.mark.parametrize('name', PUBLISHED)
@@ -61,7 +63,7 @@ def test_a_model_is_found_by_every_name(name):
 
 @pytest.mark.parametrize('name', PUBLISHED)
 def test_a_model_finds_its_column(tmp_path, name):
-    theirs = VIPLAN.published(name, 'solved', domain='blocksworld', method='ground',
+    theirs = VIPLAN.published.find(name, 'solved', domain='blocksworld', method='ground',
                               split='simple', failure_probability=0.0)
     assert theirs is not None
     for number, model in enumerate((f'{documented(name)["run"]}@localhost:8000/v1',
@@ -91,7 +93,7 @@ def test_every_alias_of_every_suite_is_found_in_any_spelling(name):
     path = suite.folder / 'published.json'
     data = json.loads(path.read_text('utf-8')) if path.is_file() else {'aliases': {}}
     for alias, meant in data['aliases'].items():
-        wanted = suite.model_name(meant)
+        wanted = suite.published.model_name(meant)
         assert wanted is not None, f'{alias}: {meant} has no number'
         for word in (alias, alias.upper(), f'Some-Org/{alias}', alias.replace('-', ' ')):
             assert short_model(f'{word}@localhost:8000/v1', suite) == wanted, word

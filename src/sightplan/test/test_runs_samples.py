@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
+import sightplan.suites
 from doubles import InsideEngine
 from sightplan import cli
 from sightplan.grounding.observation_model import read_observation_model
 from sightplan.model import BackendError, InputError, SpendingCapError, Usage
 from sightplan.records import RunStore
-from sightplan.runs import OpenRun, RunSettings, load_suite, read_suite, run
-from sightplan.runs import suite as suites
+from sightplan.runs import OpenRun, RunSettings, load_suite, run
+from sightplan.runs import suite_finding as suites
 from sightplan.runs.samples import load_samples, sample_answers
 from sightplan.suites.predicates import samples as predicates
 from sightplan.sweeps import Options, parse_sweep, run_sweep
@@ -331,7 +332,7 @@ splits: [all_of_it]
 """
 SAMPLES = '''
 from sightplan.model.sample import Sample
-from sightplan.runs.samples import Samples
+from sightplan.runs.suite_parts import Samples
 
 
 def samples(split, options):
@@ -339,7 +340,7 @@ def samples(split, options):
     return Samples(items, lambda id: 'red' if int(id) % 2 else 'blue', {'count': len(items)})
 '''
 READING = '''
-from sightplan.runs.suite import Unread
+from sightplan.runs.suite_parts import Unread
 
 
 def read(text, item):
@@ -353,7 +354,7 @@ def guess(item, rng):
 '''
 SCORING = '''
 from sightplan.metrics.measures import Measure
-from sightplan.runs.suite import Scored
+from sightplan.runs.suite_parts import Scored
 
 MEASURES = (Measure('right', 'fraction of right colours', primary=True),)
 
@@ -418,7 +419,10 @@ def root(stranger, tmp_path, monkeypatch):
     root.mkdir()
     stranger.rename(root / 'colours')
     monkeypatch.setattr(suites, '_root', lambda: root)
-    return root
+    monkeypatch.setattr(sightplan.suites, '__path__', [str(root)])
+    yield root
+    for name in [name for name in sys.modules if name.startswith('sightplan.suites.colours')]:
+        del sys.modules[name]
 
 
 def test_a_folder_is_all_that_a_suite_takes(root, tmp_path, monkeypatch, capsys):
@@ -454,14 +458,14 @@ def test_an_empty_suite_says_what_it_lacks(root, tmp_path, capsys):
     out, err = capsys.readouterr()
     listed = json.loads(out)
     assert [found['name'] for found in listed['suites']] == ['colours', 'empty']
-    assert [found['primary'] for found in listed['suites']] == ['right', None]
+    assert [found['primary'] for found in listed['suites']] == ['right', 'correct']
     assert [wrong['name'] for wrong in listed['unusable']] == ['broken']
     assert 'suite.yaml' in err and 'kind' in err
     assert cli.main(['run', '--suite', 'empty', '--split', 'all', '--method', 'oracle']) == 2
     assert 'samples.py is missing' in capsys.readouterr().err
     assert cli.main(['suite', 'colours', 'check', '--data', str(tmp_path)]) == 2
     assert 'no function check' in capsys.readouterr().err
-    assert read_suite(root / 'empty').kind == 'samples'
+    assert load_suite('empty').kind == 'samples'
 
 
 # ------------------------------------------------------------ runs that say nothing, and why

@@ -56,17 +56,18 @@ def test_a_suite_is_found_by_the_path_of_its_folder(folder):
     own = suite.measures('episodes')
     assert own[-1].about == 'actions over blocks'  # a relative import works
     assert suite.primary('episodes').name == 'solved' and measures_of(suite) == own
-    assert not suite.has('report') and 'mine' not in suite_names()
+    assert not list(suite.tables(())) and 'mine' not in suite_names()
 
 
 def test_its_published_numbers_are_found_by_all_that_they_are_of(folder):
     suite = load_suite(str(folder))
     where = {'split': 'simple', 'failure_probability': 0}
-    found = suite.published('MINE-1.0', 'solved', **where)
+    found = suite.published.find('MINE-1.0', 'solved', **where)
     assert (found.value, found.sem, found.n, found.source) == (.5, .1, 25, 'table 1')
-    assert suite.published('mine', 'steps', **where) is None
-    assert suite.published('mine', 'solved', split='simple') is None
-    assert suite.model_name('mine-1.0') == 'Mine' and suite.model_name('yours') is None
+    assert suite.published.find('mine', 'steps', **where) is None
+    assert suite.published.find('mine', 'solved', split='simple') is None
+    assert suite.published.model_name('mine-1.0') == 'Mine'
+    assert suite.published.model_name('yours') is None
 
 
 def test_a_run_of_it_has_its_rules_its_measures_and_its_summary(folder, tmp_path):
@@ -116,7 +117,7 @@ def test_what_is_missing_is_named(folder, tmp_path):
         load_suite(str(tmp_path))
     (folder / 'published.json').write_text('{"rows": [{"model": "m"}]}')
     with pytest.raises(InputError, match=r'published\.json: rows\.0\.where is missing') as caught:
-        load_suite(str(folder)).published('m', 'solved')
+        load_suite(str(folder)).published.find('m', 'solved')
     assert 'rows.0.value is missing' in str(caught.value)
     with pytest.raises(InputError, match='has no split .hard. of blocksworld'):
         run(RunSettings(suite=str(folder), split='hard', method='idle', out=str(tmp_path / 'run')),

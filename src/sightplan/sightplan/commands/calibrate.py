@@ -237,7 +237,7 @@ def _is_samples(folder: Path) -> bool:
         InputError: there is no run.
     """
     from sightplan.records import RunStore
-    from sightplan.runs.suite import SAMPLES
+    from sightplan.runs.suite_rules import SAMPLES
     return bool(RunStore(folder).run_info()['identity'].get('kind') == SAMPLES)
 
 

@@ -121,7 +121,7 @@ def settings_from(arguments: argparse.Namespace) -> Any:
     """
     from sightplan.agent import answerer_settings, policy_settings
     from sightplan.runs import RunSettings
-    from sightplan.runs.suite import sample_suite
+    from sightplan.runs.suite_finding import sample_suite
     from sightplan.vlm.api import backend_settings
     values = {f.name: getattr(arguments, f.name) for f in settings_fields(RunSettings)}
     values['backend'] = (backend_with(arguments.table, arguments.backend)
@@ -134,10 +134,9 @@ def settings_from(arguments: argparse.Namespace) -> Any:
                              'the two out')
         pairs.append(f'table={arguments.table}')
     suite = sample_suite(values['suite'], values['split'])
-    samples = None if suite is None else suite.module('samples')
-    method_settings = policy_settings if samples is None else answerer_settings
+    method_settings = policy_settings if suite is None else answerer_settings
     suite_pairs = list(arguments.suite_option)
-    if domain is not None and samples is None:
+    if domain is not None and suite is None:
         values['domain'] = domain
     elif domain is not None:
         suite_pairs.append(f'domain={domain}')
@@ -148,7 +147,7 @@ def settings_from(arguments: argparse.Namespace) -> Any:
         method_options=read_options(
             arguments.method_option, type(method_settings(values['method'])), '--method-option'),
         world_options=read_options(arguments.world_option, None, '--world-option'),
-        suite_options=read_options(suite_pairs, getattr(samples, 'Settings', None),
+        suite_options=read_options(suite_pairs, None if suite is None else suite.settings,
                                    '--suite-option'))
 
 
@@ -156,7 +155,7 @@ def run_episodes(arguments: argparse.Namespace) -> Result:
     """Run and show; returns the summary, and 1 if the run was broken off or nothing is scored."""
     from sightplan.report.rerun_log import RerunLog
     from sightplan.runs import run, why_useless
-    from sightplan.runs.suite import sample_suite
+    from sightplan.runs.suite_finding import sample_suite
     with stop_flag() as stop, ExitStack() as stack:
         settings = settings_from(arguments)
         if arguments.rerun and sample_suite(settings.suite, settings.split) is not None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.commands.frame import DONE, FAILED, USAGE, Result, add_command
+from sightplan.commands.frame import DONE, FAILED, USAGE, Result, add_command, read_options
 from sightplan.commands.run import measure_text
 from sightplan.model import InputError, user_path
 
@@ -27,7 +27,7 @@ examples:
   sightplan suite predicates score --data my_pictures --predictions answers.jsonl
   sightplan suite ./my_suite check --data my_data
 
-Every suite has check, generate and score; some have more verbs of their own.
+Every suite has check, contract, generate and score; some have more verbs of their own.
 
 exit codes: 0 done; 1 some data cannot be used; 2 bad usage or bad files.
 """
@@ -41,8 +41,9 @@ def add_parser(subparsers: Any) -> None:
         'suite', help='list the suites; check, generate and score their data',
         description='List the suites (benchmarks), or work with the data of one.',
         epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('suite', metavar='list|NAME|FOLDER',
-                        help='list them; or a suite, by its name or the path of its folder')
+    parser.add_argument('suite', metavar='list|NAME|PATH',
+                        help='list them; or a suite, by its name or the path of its folder or '
+                        'file')
     parser.add_argument('verb', nargs=argparse.REMAINDER, metavar='VERB ...',
                         help='what to do with it: check, generate, score, ...')
     parser.set_defaults(main=functools.partial(main, parser.prog))
@@ -72,7 +73,7 @@ def _add_verbs(parser: argparse.ArgumentParser, name: str) -> None:
     Raises:
         InputError: there is no such suite, or its ``commands.py`` cannot be used.
     """
-    from sightplan.runs.suite import load_suite
+    from sightplan.runs.suite_finding import load_suite
     suite = load_suite(name)
     parser.description = f'{suite.title}: {suite.paper}' if suite.paper else suite.title
     verbs = parser.add_subparsers(dest='verb', required=True, metavar='VERB')
@@ -81,9 +82,14 @@ def _add_verbs(parser: argparse.ArgumentParser, name: str) -> None:
                        'count what is in a folder of data, and say what cannot be used and why',
                        exits=_VERBS)
     _add_data(verb)
-    own = suite.module('commands') if suite.has('commands') else None
-    verb = add_command(verbs, 'generate',
-                       functools.partial(getattr(own, 'generate', generate), suite),
+    verb = add_command(verbs, 'contract', functools.partial(contract, suite),
+                       'check that the suite itself is sound: its measures, samples, reading and '
+                       'scoring; no model is needed',
+                       exits='0 it is; 1 it is not, which is said; 2 bad usage or bad files')
+    verb.add_argument('--suite-option', action='append', default=[], metavar='KEY=VALUE',
+                      help='an option of its samples, such as data=DIR; may be repeated')
+    own = suite.verbs
+    verb = add_command(verbs, 'generate', functools.partial(own.generate or generate, suite),
                        'write a folder of data, drawn from a seed', exits=_VERBS)
     verb.add_argument('--out', type=Path, required=True, metavar='DIR',
                       help='folder for the files; it is made')
@@ -92,37 +98,39 @@ def _add_verbs(parser: argparse.ArgumentParser, name: str) -> None:
                       'has (default: %(default)s)')
     verb.add_argument('--seed', type=int, default=0, metavar='S',
                       help='one seed always gives the same files (default: %(default)s)')
-    getattr(own, 'add_generate_options', lambda verb: None)(verb)
-    verb = add_command(verbs, 'score', functools.partial(getattr(own, 'score', score), suite),
+    if own.add_generate_options is not None:
+        own.add_generate_options(verb)
+    verb = add_command(verbs, 'score', functools.partial(own.score or score, suite),
                        'score answers that came from elsewhere; no model is needed', exits=_VERBS)
-    _add_data(verb)
+    _add_data(verb, required=own.score is not None)
     verb.add_argument('--predictions', type=Path, required=True, metavar='FILE',
                       help='JSON lines: {"id": ..., "answer": the text of the reply}; of '
                       'episodes the answer is the list of the actions, carried out by the rules '
                       "of the suite; or a run's episodes.jsonl; the README of a suite says what "
                       'else it takes')
-    if own is not None:
-        getattr(own, 'add_score_options', lambda parser: None)(verb)
+    if own.add_score_options is not None:
+        own.add_score_options(verb)
+    if own.add_parsers is not None:
         own.add_parsers(verbs)
 
 
-def _add_data(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('--data', type=Path, required=True, metavar='DIR',
-                        help="folder of data in the suite's format")
+def _add_data(parser: argparse.ArgumentParser, required: bool = True) -> None:
+    parser.add_argument('--data', type=Path, required=required, metavar='DIR',
+                        help="folder of data in the suite's format" + (
+                            '' if required else '; default: what the suite has by itself'))
 
 
 def list_suites(arguments: argparse.Namespace) -> Result:
     """All suites that are found by name."""
-    from sightplan.runs.suite import read_suite, suite_folders
+    from sightplan.runs import load_suite, suite_names
     suites: list[dict[str, Any]] = []
     unusable: list[dict[str, str]] = []
-    for name, folder in suite_folders().items():
+    for name in suite_names():
         try:
-            suite = read_suite(folder)
-            measures = {kind: suite.measures(kind) if suite.has('scoring') else ()
-                        for kind in suite.kinds}
+            suite = load_suite(name)
+            measures = {kind: suite.measures(kind) for kind in suite.kinds}
         except InputError as error:
-            unusable.append({'name': name, 'folder': str(folder), 'reason': str(error)})
+            unusable.append({'name': name, 'reason': str(error)})
             continue
         suites.append({
             'name': name, 'title': suite.title, 'paper': ' '.join(suite.paper.split()),
@@ -134,7 +142,7 @@ def list_suites(arguments: argparse.Namespace) -> Result:
             'measures': list(dict.fromkeys(
                 measure.name for found in measures.values() for measure in found)),
             'primary': next(iter(_primary(measures)), None), 'primaries': _primary(measures),
-            'folder': str(folder)})
+            'folder': str(suite.folder)})
     for found in suites:
         print(f'{found["name"]:16} {found["kind"]:9} {found["title"]} '
               f'({", ".join(found["splits"])}; {", ".join(found["primaries"]) or "no measure"})')
@@ -151,7 +159,7 @@ def _primary(measures: Mapping[str, Sequence[Measure]]) -> list[str]:
 
 def check(suite: Suite, arguments: argparse.Namespace) -> Result:
     """Count what is in a folder of data."""
-    report = _part(suite, 'check')(user_path(arguments.data))
+    report = suite.check(user_path(arguments.data))
     for name, count in report.counts.items():
         print(f'{name:24} {count}')
     for word, items in (('skipped', report.skipped), ('usable, but', report.noted)):
@@ -162,10 +170,22 @@ def check(suite: Suite, arguments: argparse.Namespace) -> Result:
             DONE if usable else FAILED)
 
 
+def contract(suite: Suite, arguments: argparse.Namespace) -> Result:
+    """Check a suite itself."""
+    from sightplan.runs.suite_contract import violations
+    options = read_options(arguments.suite_option, suite.settings, '--suite-option')
+    found = violations(suite, options)
+    for sentence in found:
+        print(sentence)
+    if not found:
+        print(f'suite {suite.name} keeps its contract')
+    return {'suite': suite.name, 'violations': found}, FAILED if found else DONE
+
+
 def generate(suite: Suite, arguments: argparse.Namespace) -> Result:
     """Write a folder of data."""
     out = user_path(arguments.out)
-    written = _part(suite, 'generate')(out, arguments.count, arguments.seed)
+    written = suite.generate(out, arguments.count, arguments.seed)
     print(', '.join(f'{count} {name}' for name, count in written.items()) + f' in {out}')
     return {'suite': suite.name, 'out': str(out), 'count': arguments.count,
             'seed': arguments.seed, **written}, DONE
@@ -174,7 +194,8 @@ def generate(suite: Suite, arguments: argparse.Namespace) -> Result:
 def score(suite: Suite, arguments: argparse.Namespace) -> Result:
     """Score a file of predictions."""
     from sightplan.runs.predictions import score_predictions
-    found = score_predictions(suite, user_path(arguments.data), user_path(arguments.predictions))
+    found = score_predictions(suite, None if arguments.data is None else user_path(arguments.data),
+                              user_path(arguments.predictions))
     bounds = {measure.name: measure.bounded_by for kind in suite.kinds
               for measure in suite.measures(kind)}
     for name, measure in found['measures'].items():
@@ -186,19 +207,3 @@ def score(suite: Suite, arguments: argparse.Namespace) -> Result:
               f'scored, such as {found["missing"][0]}', file=sys.stderr)
     return {'suite': suite.name, **found}, DONE
 
-
-def _part(suite: Suite, function: str) -> Any:
-    """A function of the module that makes a suite's items.
-
-    Episodes and samples of one suite share a folder of data; that of the episodes' module counts.
-
-    Raises:
-        InputError: it has none.
-    """
-    there = [kind for kind in suite.kinds if suite.has(kind)] or suite.kinds[:1]
-    found = next(filter(None, (getattr(suite.module(kind), function, None)
-                               for kind in there)), None)
-    if found is None:
-        raise InputError(f'suite {suite.name} cannot {function}: there is no function {function} '
-                         f'in {suite.folder / suite.kinds[0]}.py')
-    return found

@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model.perception import Question
+from sightplan.model.picture_files import read_image
 from sightplan.model.region import Point, Region, Target
 
 
@@ -30,6 +32,12 @@ class Picture:
     load: Callable[[], NDArray[np.uint8]]
     load_depth: Callable[[], NDArray[np.float32]] | None = None
     camera: tuple[float, float, float, float] | None = None
+
+
+    @classmethod
+    def of_file(cls, path: Path) -> Picture:
+        """A picture that is a PNG or JPEG file; called as the file, without its folder."""
+        return cls(path.name, lambda: read_image(path))
 
 
 @dataclass(frozen=True, slots=True)

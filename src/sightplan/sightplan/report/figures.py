@@ -64,7 +64,7 @@ def figures(results: Results, tables: Iterable[Table]) -> Iterator[tuple[str, Fi
 
 
 def of_suites(results: Results) -> Iterator[tuple[str, Figure]]:
-    """The figures that suites draw themselves (``report.py`` in their folder), with their section.
+    """The figures that suites draw themselves (``Suite.figures``), with their section.
 
     Args:
         results: runs of episodes and of samples.
@@ -74,10 +74,8 @@ def of_suites(results: Results) -> Iterator[tuple[str, Figure]]:
     """
     for runs in grouped(results.runs, lambda run: run.suite and run.suite.name).values():
         suite = runs[0].suite
-        if suite is not None and suite.has('report'):
-            draw = getattr(suite.module('report'), 'figures', None)
-            yield from (('suites', figure) for figure in (draw(runs) if draw is not None else ())
-                        if figure.svg)
+        if suite is not None:
+            yield from (('suites', figure) for figure in suite.figures(runs) if figure.svg)
 
 
 def group_labels(results: Results, domain: bool = False) -> list[str]:

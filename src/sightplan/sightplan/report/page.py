@@ -36,7 +36,7 @@ from sightplan.report.results import (
 from sightplan.report.shown import Shown, shown
 from sightplan.report.tables import Table
 from sightplan.report.tables.common import group_cells
-from sightplan.runs.suite import SAMPLES
+from sightplan.runs.suite_rules import SAMPLES
 
 FAILED, ALL, NO_PAGES = 'failed', 'all', 'none'
 MOST, MOST_BYTES, MOST_LISTED = 2, 15_000_000, 3000

@@ -290,7 +290,7 @@ def short_model(model: str, suite: Suite | None = None) -> str:
         name = model.partition('@')[0].strip()
     own = [] if suite is None else [suite]
     for one in itertools.chain(own, map(load_suite, suite_names())):
-        if known := one.model_name(name):
+        if known := one.published.model_name(name):
             return known
     name = name.rstrip('/').rpartition('/')[2]
     return name if '@' in model or table else str(re.split('[ (]', name)[0])

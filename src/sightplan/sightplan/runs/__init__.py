@@ -1,5 +1,7 @@
 """The run core: what a run consists of, and how it is walked."""
 
+from sightplan.metrics.measures import Measure
+from sightplan.model.sample import Picture, Sample
 from sightplan.runs.driver import Walked, walk
 from sightplan.runs.episodes import (
     EpisodePlan,
@@ -26,16 +28,10 @@ from sightplan.runs.settings import (
     asks_for_reasons,
     resolved_backend_options,
 )
-from sightplan.runs.suite import (
-    Suite,
-    Unread,
-    load_suite,
-    read_suite,
-    suite_folders,
-    suite_for,
-    suite_names,
-    suite_reference,
-)
+from sightplan.runs.suite import Suite
+from sightplan.runs.suite_finding import load_suite, suite_for, suite_names, suite_reference
+from sightplan.runs.suite_folder import FolderSuite, read_suite
+from sightplan.runs.suite_parts import Samples, Scored, Unread, read_yes_no
 from sightplan.runs.summary import (
     canonical_summary,
     measures_of,
@@ -49,12 +45,13 @@ from sightplan.runs.work import Item, Line, Plan, Progress, Work
 from sightplan.runs.worlds import make_world, world_identity, world_names
 
 __all__ = [
-    'ALL_SPLITS', 'EpisodePlan', 'EpisodeWork', 'Item', 'Line', 'OpenRun', 'Plan', 'Progress',
-    'RunSettings', 'Suite', 'Unread', 'Walked', 'Work', 'answering_prompt', 'asks_for_reasons',
+    'ALL_SPLITS', 'EpisodePlan', 'EpisodeWork', 'FolderSuite', 'Item', 'Line', 'Measure',
+    'OpenRun', 'Picture', 'Plan', 'Progress', 'RunSettings', 'Sample', 'Samples', 'Scored',
+    'Suite', 'Unread', 'Walked', 'Work', 'answering_prompt', 'asks_for_reasons',
     'canonical_summary', 'default_out', 'episode_scorer', 'identity', 'load_suite',
     'make_planner', 'make_work', 'make_world', 'measures_of', 'ordered', 'problems_sha256',
-    'read_suite', 'replies_read', 'resolved_backend_options', 'run', 'select_problems', 'session',
-    'specify', 'suite_folders', 'suite_for', 'suite_names', 'suite_of', 'suite_of_run',
-    'suite_reference', 'summarise', 'walk', 'why_unscored', 'why_useless', 'world_identity',
-    'world_names', 'write_summary',
+    'read_suite', 'read_yes_no', 'replies_read', 'resolved_backend_options', 'run',
+    'select_problems', 'session', 'specify', 'suite_for', 'suite_names', 'suite_of',
+    'suite_of_run', 'suite_reference', 'summarise', 'walk', 'why_unscored', 'why_useless',
+    'world_identity', 'world_names', 'write_summary',
 ]

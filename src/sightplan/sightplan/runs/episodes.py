@@ -21,7 +21,6 @@ from sightplan.agent import (
 from sightplan.domains import Domain, load_domain, read_folder
 from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.metrics import EpisodeScorer
-from sightplan.metrics.episodes import episode_measures
 from sightplan.model import (
     Answer,
     BackendError,
@@ -69,7 +68,8 @@ from sightplan.runs.method_check import (
 )
 from sightplan.runs.rules import suite_of
 from sightplan.runs.settings import ALL_SPLITS, RunSettings, resolved_backend_options
-from sightplan.runs.suite import EPISODES, Suite
+from sightplan.runs.suite import Suite
+from sightplan.runs.suite_rules import EPISODES
 from sightplan.runs.work import Line, closing
 from sightplan.vlm import recording
 from sightplan.vlm.api import (
@@ -168,9 +168,7 @@ def episode_scorer(truth: TruthSource | None, suite: Suite | None) -> EpisodeSco
     """The scorer of a suite's episodes, None: of no suite."""
     if suite is None:
         return EpisodeScorer(truth)
-    scoring = suite.module('scoring')
-    return EpisodeScorer(truth, suite.name, getattr(scoring, 'measures', episode_measures),
-                         getattr(scoring, 'details', None))
+    return EpisodeScorer(truth, suite.name, suite.episode_measures, suite.episode_details)
 
 
 class EpisodeWork:

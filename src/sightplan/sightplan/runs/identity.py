@@ -25,7 +25,8 @@ from sightplan.records import provenance
 from sightplan.runs import rules
 from sightplan.runs.method_check import check_method
 from sightplan.runs.settings import RunSettings, answering_prompt, resolved_backend_options
-from sightplan.runs.suite import EPISODES, Suite
+from sightplan.runs.suite import Suite
+from sightplan.runs.suite_rules import EPISODES
 from sightplan.runs.worlds import world_identity
 from sightplan.vlm.api import backend_settings, detecting_content
 

@@ -20,7 +20,6 @@ from typing import Annotated, Any
 import pydantic
 
 from sightplan.domains import Domain, InstantiatedModel
-from sightplan.metrics.episodes import episode_measures
 from sightplan.metrics.measures import aggregates
 from sightplan.metrics.scorer import Details
 from sightplan.model import Action, FeedbackStatus, InputError, Problem, State
@@ -30,7 +29,9 @@ from sightplan.model.sample import SampleReply
 from sightplan.runs.rules import DEFAULT_MAX_ACTIONS
 from sightplan.runs.samples import load_samples, score_reply
 from sightplan.runs.settings import ALL_SPLITS
-from sightplan.runs.suite import EPISODES, SAMPLES, Suite
+from sightplan.runs.suite import Suite
+from sightplan.runs.suite_parts import Samples
+from sightplan.runs.suite_rules import EPISODES, SAMPLES
 
 Probability = Annotated[float, pydantic.Field(ge=0, le=1)]
 
@@ -58,14 +59,14 @@ class EpisodePrediction(Record):
     stop_at_goal: bool | None = None
 
 
-def score_predictions(suite: Suite, data: Path, predictions: Path) -> dict[str, Any]:
+def score_predictions(suite: Suite, data: Path | None, predictions: Path) -> dict[str, Any]:
     """Score predictions for a folder of a suite's data.
 
     Where a suite has episodes and samples, the predictions are of one kind, which their ids tell.
 
     Args:
         suite: that they belong to.
-        data: folder of its data.
+        data: folder of its data; None: a suite of samples loads those that it has by itself.
         predictions: file of them, or of a run's lines.
 
     Returns:
@@ -83,10 +84,31 @@ def score_predictions(suite: Suite, data: Path, predictions: Path) -> dict[str, 
         kind = _kind(suite, data, predictions)
         lines, missing = (_score_samples(suite, data, predictions) if kind == SAMPLES
                           else _score_episodes(suite, data, predictions))
-    own = getattr(suite.module('scoring'), 'summarise', None) if kind == SAMPLES else None
     return {'measures': aggregates(lines, suite.measures(kind)), 'items': len(lines),
             'unread': sum(bool(line['unread']) for line in lines), 'missing': missing,
-            **(own(lines) if own is not None else {})}
+            **(suite.summarise(lines) if kind == SAMPLES else {})}
+
+
+def _loaded(suite: Suite, data: Path | None) -> list[Samples]:
+    """All samples of a suite, of a folder of data if one is given."""
+    return load_samples(suite, ALL_SPLITS, {} if data is None else {'data': str(data)})
+
+
+def _problems(suite: Suite, data: Path | None) -> Mapping[str, tuple[Domain, Problem]]:
+    """All problems of a folder of data.
+
+    Raises:
+        InputError: none is given, or not one problem can be used.
+    """
+    if data is None:
+        raise InputError(f'suite {suite.name} has episodes: give the folder of their problems '
+                         '(--data)')
+    return suite.problems(data)
+
+
+def _place(suite: Suite, data: Path | None) -> str:
+    """Where the items come from, for messages."""
+    return f'suite {suite.name}' if data is None else str(data)
 
 
 def check_one_model(models: Iterable[str], path: Path) -> None:
@@ -106,7 +128,7 @@ def check_one_model(models: Iterable[str], path: Path) -> None:
                          'those of each by themselves, from a file of its own')
 
 
-def _kind(suite: Suite, data: Path, predictions: Path) -> str:
+def _kind(suite: Suite, data: Path | None, predictions: Path) -> str:
     """Whether a file holds predictions of episodes or of samples.
 
     Raises:
@@ -117,17 +139,17 @@ def _kind(suite: Suite, data: Path, predictions: Path) -> str:
     ids = {content['id'] for where, line in _lines(predictions)
            if isinstance(content := _json(where, line), dict) and isinstance(
                content.get('id'), str)}
-    samples = {sample.id for part in load_samples(suite, ALL_SPLITS, {'data': str(data)})
+    samples = {sample.id for part in _loaded(suite, data)
                for sample in part.items} if ids else set()
     return SAMPLES if ids & samples else EPISODES
 
 
-def _score_samples(suite: Suite, data: Path, predictions: Path,
+def _score_samples(suite: Suite, data: Path | None, predictions: Path,
                    ) -> tuple[list[dict[str, Any]], list[str]]:
     parts = {sample.id: (sample, part)
-             for part in load_samples(suite, ALL_SPLITS, {'data': str(data)})
+             for part in _loaded(suite, data)
              for sample in part.items}
-    found = _read(SamplePrediction, predictions, parts, data)
+    found = _read(SamplePrediction, predictions, parts, _place(suite, data))
     lines = []
     for name, prediction in found.items():
         sample, part = parts[name]
@@ -139,20 +161,18 @@ def _score_samples(suite: Suite, data: Path, predictions: Path,
     return lines, [name for name in parts if name not in found]
 
 
-def _score_episodes(suite: Suite, data: Path, predictions: Path,
+def _score_episodes(suite: Suite, data: Path | None, predictions: Path,
                     ) -> tuple[list[dict[str, Any]], list[str]]:
-    problems: Mapping[str, tuple[Domain, Problem]] = suite.module('episodes').problems(data)
-    found = _read(EpisodePrediction, predictions, problems, data)
-    scoring = suite.module('scoring')
-    measures = getattr(scoring, 'measures', episode_measures)
+    problems = _problems(suite, data)
+    found = _read(EpisodePrediction, predictions, problems, _place(suite, data))
     lines = []
     for name, prediction in found.items():
         domain, problem = problems[name]
         line = carry_out(domain, problem, prediction.answer or (),
-                         getattr(scoring, 'details', None),
+                         suite.episode_details,
                          *_rules(suite, domain.name, name, prediction))
         lines.append({'id': name, 'cluster': name, 'unread': line['unread'],
-                      'measures': measures(line, line['solved'])})
+                      'measures': suite.episode_measures(line, line['solved'])})
     return lines, [name for name in problems if name not in found]
 
 
@@ -245,7 +265,7 @@ def is_run_line(line: object) -> bool:
     return isinstance(line, dict) and all(field in line for field in _RUN_FIELDS)
 
 
-def _score_run(suite: Suite, data: Path, path: Path,
+def _score_run(suite: Suite, data: Path | None, path: Path,
                ) -> tuple[str, list[dict[str, Any]], list[str]]:
     """Kind, lines and missing items of a run's file."""
     found: dict[str, tuple[str, dict[str, Any]]] = {}
@@ -268,15 +288,15 @@ def _score_run(suite: Suite, data: Path, path: Path,
     return EPISODES, *_run_episodes(suite, data, found)
 
 
-def _run_samples(suite: Suite, data: Path, found: Mapping[str, tuple[str, dict[str, Any]]],
+def _run_samples(suite: Suite, data: Path | None, found: Mapping[str, tuple[str, dict[str, Any]]],
                  ) -> tuple[list[dict[str, Any]], list[str]]:
     parts = {sample.id: (sample, part)
-             for part in load_samples(suite, ALL_SPLITS, {'data': str(data)})
+             for part in _loaded(suite, data)
              for sample in part.items}
     lines = []
     for name, (where, line) in found.items():
         if name not in parts:
-            raise InputError(_unknown(where, name, data, parts))
+            raise InputError(_unknown(where, name, _place(suite, data), parts))
         sample, part = parts[name]
         if line.get('error'):
             lines.append({**line, 'measures': dict.fromkeys(line['measures']), 'unread': ''})
@@ -285,27 +305,25 @@ def _run_samples(suite: Suite, data: Path, found: Mapping[str, tuple[str, dict[s
         reply = SampleReply(line.get('reply') or '', line.get('p_yes'), line.get('p_no'),
                             unread=line.get('unread') or '',
                             probability=line.get('probability'))
-        scored = suite.module('scoring').score(sample, line['answer'], part.truth(name), reply)
+        scored = suite.score(sample, line['answer'], part.truth(name), reply)
         lines.append({**line, 'measures': dict(scored.measures), 'cause': scored.cause})
     return lines, [name for name in parts if name not in found]
 
 
-def _run_episodes(suite: Suite, data: Path, found: Mapping[str, tuple[str, dict[str, Any]]],
+def _run_episodes(suite: Suite, data: Path | None, found: Mapping[str, tuple[str, dict[str, Any]]],
                   ) -> tuple[list[dict[str, Any]], list[str]]:
-    problems: Mapping[str, tuple[Domain, Problem]] = suite.module('episodes').problems(data)
-    scoring = suite.module('scoring')
-    measures = getattr(scoring, 'measures', episode_measures)
+    problems = _problems(suite, data)
     lines, left = [], dict.fromkeys(problems)
     for where, line in found.values():
         name = _problem_of(line, problems)
         if name is None:
-            raise InputError(_unknown(where, line['id'], data, problems))
+            raise InputError(_unknown(where, line['id'], _place(suite, data), problems))
         left.pop(name, None)
         solved: bool | None = None
         if not line.get('error') and line['measures'].get('solved') is not None:
-            line, solved = _followed(*problems[name], line, getattr(scoring, 'details', None),
-                                     where)
-        lines.append({**line, 'unread': '', 'measures': dict(measures(line, solved))})
+            line, solved = _followed(*problems[name], line, suite.episode_details, where)
+        lines.append({**line, 'unread': '',
+                      'measures': dict(suite.episode_measures(line, solved))})
     return lines, list(left)
 
 
@@ -373,12 +391,12 @@ def _after(model: InstantiatedModel, text: str, state: State, where: str) -> Sta
 # ----------------------------------------------------------------------------------- the file
 
 
-def _unknown(where: str, name: str, data: Path, known: Mapping[str, Any]) -> str:
+def _unknown(where: str, name: str, data: str, known: Mapping[str, Any]) -> str:
     return (f'{where}: id = {name!r} is none of {data}; use its ids, such as '
             f'{next(iter(known))!r}')
 
 
-def _read(kind: Any, path: Path, known: Mapping[str, Any], data: Path) -> dict[str, Any]:
+def _read(kind: Any, path: Path, known: Mapping[str, Any], data: str) -> dict[str, Any]:
     """Predictions by id, in the order of the file."""
     found: dict[str, Any] = {}
     for where, line in _lines(path):

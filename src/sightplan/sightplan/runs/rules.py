@@ -8,7 +8,9 @@ from typing import Any, TypeGuard
 from sightplan.domains import Domain
 from sightplan.model import InputError, Privileged
 from sightplan.runs.settings import ALL_SPLITS, PICTURED, TOLD, RunSettings
-from sightplan.runs.suite import EPISODES, SAMPLES, Suite, load_suite, suite_for
+from sightplan.runs.suite import Suite
+from sightplan.runs.suite_finding import load_suite, suite_for
+from sightplan.runs.suite_rules import EPISODES, SAMPLES
 
 DEFAULT_MAX_ACTIONS = 20
 """Of an episode that no suite has a rule for."""

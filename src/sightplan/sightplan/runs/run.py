@@ -18,7 +18,8 @@ from sightplan.runs.driver import WALKED, Walked, walk
 from sightplan.runs.episodes import EpisodePlan, EpisodeWork
 from sightplan.runs.identity import session
 from sightplan.runs.settings import RunSettings
-from sightplan.runs.suite import Suite, sample_suite
+from sightplan.runs.suite import Suite
+from sightplan.runs.suite_finding import sample_suite
 from sightplan.runs.summary import model_that_replied, summarise
 from sightplan.runs.work import Item, Line, Plan, Progress, Silent, Work
 from sightplan.vlm.api import Backend, picture_check
@@ -256,7 +257,7 @@ def default_out(settings: RunSettings) -> str:
     """A fresh run directory below ``runs/``, named by time and content."""
     now = datetime.datetime.now().strftime('%Y%m%d-%H%M%S')
     what = Path(settings.problems).name if settings.problems else settings.split
-    suite = Path(settings.suite).name if settings.suite else Path(settings.domain).name
+    suite = Path(settings.suite).stem if settings.suite else Path(settings.domain).name
     first = Path('runs') / f'{now}-{suite}-{what}-{settings.method}'
     names = itertools.chain((first,), (first.with_name(f'{first.name}-{n}')
                                        for n in itertools.count(2)))

@@ -52,11 +52,12 @@ from sightplan.runs.samples import (
     resolved_backend_options,
     score_reply,
     shared,
-    suite_prompt,
     truth_reply,
 )
 from sightplan.runs.settings import RunSettings
-from sightplan.runs.suite import SAMPLES, Suite, Unread
+from sightplan.runs.suite import Suite
+from sightplan.runs.suite_parts import Unread
+from sightplan.runs.suite_rules import SAMPLES
 from sightplan.runs.work import Line, closing
 from sightplan.vlm import recording
 from sightplan.vlm.api import (
@@ -365,8 +366,7 @@ class _Desk:
     def read(self, sample: Sample, reply: SampleReply) -> tuple[Any, str]:
         """Contract in ``agent.answerer.Desk``."""
         try:
-            return self._plan.suite.module('reading').read(
-                reply.text, self._handed.real(sample)), ''
+            return self._plan.suite.read(reply.text, self._handed.real(sample)), ''
         except Unread as unread:
             return None, str(unread)
 
@@ -500,7 +500,7 @@ class _Desk:
             Observation(_GREY if picture is None else picture.load()), sample.questions,
             self._plan.settings.grounder_timeout_s,
             load_domain(sample.domain).grounding_prompt(name))
-        return SampleReply(str(self._plan.suite.module('reading').compose(sample, answers)))
+        return SampleReply(self._plan.suite.compose(sample, answers))
 
     def _chooses_only(self, sample: Sample) -> bool:
         """Whether the model must be asked a sample as choices among options."""
@@ -529,7 +529,7 @@ class _Desk:
     def _composed(self, sample: Sample, replies: Sequence[ChoiceReply]) -> SampleReply:
         chances = replies[0].probabilities if len(replies) == 1 else None
         return SampleReply(
-            str(self._plan.suite.module('reading').compose_choices(sample, replies)),
+            self._plan.suite.compose_choices(sample, replies),
             probability=None if chances is None else max(chances))
 
     def _choice(self, sample: Sample, number: int) -> ChoiceRequest:
@@ -543,7 +543,7 @@ class _Desk:
                              timeout_s=self._plan.settings.propose_timeout_s)
 
     def _ask_text(self, sample: Sample, name: str) -> SampleReply:
-        prompt = suite_prompt(self._plan.suite, name)
+        prompt = self._plan.suite.prompt(name)
         self._note(sample, self._current_model)
         parts = (prompt.before, *(part if isinstance(part, str) else part.load()
                                   for part in sample.parts), prompt.after)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import itertools
-import json
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +21,18 @@ from sightplan.model import (
     Atom,
     InputError,
     MaskSource,
-    State,
     TruthSource,
     identity_values,
     prompt_id,
 )
-from sightplan.model.reading import Record, read_file
 from sightplan.model.reply_text import after_thoughts
 from sightplan.model.sample import Sample, SampleReply
 from sightplan.records import RunStore
 from sightplan.runs.method_check import check_writes
 from sightplan.runs.settings import ALL_SPLITS, RunSettings
-from sightplan.runs.suite import ALL_SAMPLES, SAMPLES, Scored, Suite, Unread
+from sightplan.runs.suite import Suite
+from sightplan.runs.suite_parts import Samples, Unread
+from sightplan.runs.suite_rules import ALL_SAMPLES, SAMPLES
 from sightplan.vlm.api import (
     backend_reads_prompt,
     backend_settings,
@@ -44,71 +42,6 @@ from sightplan.vlm.api import (
     resolved_options,
 )
 from sightplan.vlm.choosing import PreferenceSource
-
-
-@dataclass(frozen=True, slots=True)
-class Samples:
-    """The samples of a split, as a suite makes or loads them.
-
-    Attributes:
-        items: in order.
-        truth: from a sample's id to what is true, plain JSON data: for scoring and ``oracle``.
-        identity: what results depend on, such as the hash of the data; plain JSON data. Reports
-            put splits together that differ in their content alone (``sha256`` and the like, see
-            ``report.conditions``); all else says how samples are shown, and tells runs apart.
-        skipped: what cannot be used, and why, for people.
-        truth_source: the state that a sample's question is about, for the backend
-            ``noisy_oracle``; None where there is none.
-        mask_source: where things are in a sample's picture, for the backend ``noisy_locator``;
-            likewise.
-        preference_source: which of two subjects is the better one, for the backend
-            ``noisy_critic``; likewise.
-        shown: a sample of one choice between two, shown the other way round and under other
-            names: called with the sample, whether to swap, and whether names shall mean nothing.
-            None: its samples can be shown in one way only.
-    """
-
-    items: Sequence[Sample]
-    truth: Callable[[str], Any]
-    identity: Mapping[str, Any]
-    skipped: Sequence[str] = ()
-    truth_source: Callable[[Sample], TruthSource | None] = lambda sample: None
-    mask_source: Callable[[Sample], MaskSource | None] = lambda sample: None
-    preference_source: Callable[[Sample], PreferenceSource | None] = lambda sample: None
-    shown: Callable[[Sample, bool, bool], Sample] | None = None
-
-
-class KnownState:
-    """A TruthSource whose state never changes: that of a picture."""
-
-    def __init__(self, state: State) -> None:
-        """Keep the state."""
-        self._state = state
-
-    def state(self, stamp_ns: int | None = None) -> State:
-        """The state, at whatever time."""
-        return self._state
-
-    def last_outcome(self) -> str:
-        """Nothing was done."""
-        return ''
-
-
-class SuitePrompt(Record):
-    """The words around samples that are no yes/no questions: ``prompts/<name>.yaml`` of a suite.
-
-    Attributes:
-        system: text of the system role.
-        before: text before the sample's parts.
-        after: text after them.
-        max_tokens: most tokens of the reply.
-    """
-
-    system: str = ''
-    before: str = ''
-    after: str = ''
-    max_tokens: int = 1024
-
 
 # ------------------------------------------------------------------------------------- scoring
 
@@ -130,7 +63,7 @@ def read_reply(suite: Suite, sample: Sample, reply: SampleReply) -> tuple[Any, s
     if reply.text.strip() and not text.strip():
         return None, 'the reply ends within its thoughts'
     try:
-        return suite.module('reading').read(text, sample), ''
+        return suite.read(text, sample), ''
     except Unread as unread:
         return None, str(unread) or 'no valid answer'
 
@@ -142,38 +75,29 @@ def score_reply(suite: Suite, sample: Sample, truth: Any, reply: SampleReply) ->
         ``measures``, ``cause``, ``answer`` and ``unread`` of the sample's line.
     """
     answer, unread = read_reply(suite, sample, reply)
-    found: Scored = suite.module('scoring').score(sample, answer, truth, reply)
+    found = suite.score(sample, answer, truth, reply)
     return {'measures': dict(found.measures), 'cause': found.cause, 'answer': answer,
             'unread': unread}
 
 
 def truth_reply(suite: Suite, sample: Sample, truth: Any) -> SampleReply:
-    """The reply that says what is true: ``reading.write`` of the suite, else the truth as JSON.
+    """The reply that says what is true (``Suite.write``).
 
     A yes/no answer is certain, so that its probabilities are 1 and 0.
     """
-    write = getattr(suite.module('reading'), 'write', None)
-    text = str(write(truth, sample)) if write is not None else (
-        truth if isinstance(truth, str) else json.dumps(truth))
+    text = suite.write(truth, sample)
     if sample.question is None:
         return SampleReply(text)
     return SampleReply(text, float(bool(truth)), float(not truth))
 
 
 def random_reply(suite: Suite, sample: Sample, seed: int) -> SampleReply:
-    """A valid reply at random: ``reading.guess`` of the suite, else yes or no.
+    """A valid reply at random (``Suite.guess``), always the same one for a seed and a sample.
 
     Raises:
-        InputError: the sample is no yes/no question, and the suite cannot guess.
+        InputError: the suite cannot guess.
     """
-    rng = random.Random(f'{seed}\x1f{sample.id}')
-    guess = getattr(suite.module('reading'), 'guess', None)
-    if guess is not None:
-        return SampleReply(str(guess(sample, rng)))
-    if sample.question is None:
-        raise InputError(f'suite {suite.name}: method random needs a function guess(sample, rng) '
-                         f'in {suite.folder / "reading.py"}, which gives a valid reply')
-    return SampleReply('Yes' if rng.random() < 0.5 else 'No')
+    return SampleReply(suite.guess(sample, random.Random(f'{seed}\x1f{sample.id}')))
 
 
 # ------------------------------------------------------------------------------------ the plan
@@ -286,12 +210,12 @@ class SamplePlan:
             own = getattr(cls, 'instruction_prompt', '')
             if own and any('instruction' in sample.details for sample in self.items):
                 identity['instruction_prompt'] = {'name': own, 'sha256': hashlib.sha256(
-                    suite_prompt(self.suite, own).model_dump_json().encode()).hexdigest()[:12]}
+                    self.suite.prompt(own).model_dump_json().encode()).hexdigest()[:12]}
             if getattr(cls, 'tells_apart', False):
                 identity['detecting'] = detecting_content(settings.backend, options)
                 identity['instructions'] = instructions.content()
             if any(sample.question is None and sample.target is None for sample in self.items):
-                prompt = suite_prompt(self.suite, cls.suite_prompt)
+                prompt = self.suite.prompt(cls.suite_prompt)
                 identity['suite_prompt'] = {'name': cls.suite_prompt, 'sha256': hashlib.sha256(
                     prompt.model_dump_json().encode()).hexdigest()[:12]}
         return identity
@@ -348,8 +272,10 @@ def load_samples(suite: Suite, split: str, options: Mapping[str, Any]) -> list[S
     Raises:
         InputError: there is no such split, or the suite cannot make it.
     """
-    module = suite.module('samples')
-    loaded: list[Samples] = [module.samples(one, options) for one in _splits(suite, split)]
+    if options and suite.settings is None:
+        raise InputError(f'suite {suite.name} takes no options (it has no settings); leave out '
+                         f'{", ".join(options)}')
+    loaded = [suite.samples(one, options) for one in _splits(suite, split)]
     seen: set[str] = set()
     for sample in itertools.chain.from_iterable(part.items for part in loaded):
         if sample.id in seen:
@@ -357,18 +283,6 @@ def load_samples(suite: Suite, split: str, options: Mapping[str, Any]) -> list[S
                              f'each an id of its own')
         seen.add(sample.id)
     return loaded
-
-
-def suite_prompt(suite: Suite, name: str) -> SuitePrompt:
-    """A suite's prompt; ``ask`` is the sample alone where the suite says nothing.
-
-    Raises:
-        InputError: there is none, or its file cannot be used.
-    """
-    path = suite.folder / 'prompts' / f'{name}.yaml'
-    if name == 'ask' and not path.is_file():
-        return SuitePrompt()
-    return read_file(SuitePrompt, path)
 
 
 def resolved_backend_options(settings: RunSettings, domains: Sequence[str]) -> dict[str, Any]:

@@ -15,7 +15,9 @@ from sightplan.metrics.episodes import EPISODE_MEASURES
 from sightplan.metrics.failures import without_truth
 from sightplan.metrics.measures import Measure, aggregates, scored, solved_of
 from sightplan.model import InputError, ProposalStatus, Usage
-from sightplan.runs.suite import EPISODES, SAMPLES, Suite, load_suite
+from sightplan.runs.suite import Suite
+from sightplan.runs.suite_finding import load_suite
+from sightplan.runs.suite_rules import EPISODES, SAMPLES
 
 _ABSENT = ('episodes', 'solved', 'success_rate', 'interval95', 'sem', 'predicate_accuracy',
            'questions')
@@ -113,8 +115,7 @@ def summarise(lines: Sequence[Mapping[str, Any]], suite: Suite | None,
         found = solved_of(known)
         summary.update(solved=found.successes, success_rate=found.rate,
                        interval95=list(found.interval))
-    own = getattr(suite.module('scoring'), 'summarise', None) if suite is not None else None
-    return {**summary, **(own(lines) if own is not None else {})}
+    return {**summary, **(suite.summarise(lines) if suite is not None else {})}
 
 
 def replies_read(lines: Iterable[Mapping[str, Any]]) -> tuple[int, int]:

@@ -53,7 +53,7 @@ from sightplan.runs import (
     specify,
 )
 from sightplan.runs.samples import SamplePlan
-from sightplan.runs.suite import sample_suite
+from sightplan.runs.suite_finding import sample_suite
 from sightplan.sweeps.exclusions import Exclusions
 from sightplan.vlm.api import backend_content, backend_reads_prompt, backend_settings
 

@@ -141,8 +141,10 @@ def _whole_domain(folder: Path) -> None:
 def _yaml() -> Iterator[Target]:
     from sightplan.graphs.graph import load_graph
     from sightplan.model.paths import config_files
+    from sightplan.model.plugins import Folder
     from sightplan.paths.scenarios import FILE, load_scenarios
-    from sightplan.runs.suite import read_suite, suite_folders
+    from sightplan.runs.suite_finding import load_suite, suite_names
+    from sightplan.runs.suite_folder import read_suite
     from sightplan.sweeps.cells import read_sweep
     from sightplan.vlm.pointing import FOLDER, load_family
 
@@ -154,10 +156,10 @@ def _yaml() -> Iterator[Target]:
     def files(paths: Sequence[Path], name: str) -> tuple[Seed, ...]:
         return tuple(Seed(path.read_bytes(), name) for path in paths)
 
-    suites = suite_folders().values()
+    suites = [load_suite(name).folder for name in suite_names()]
     yield Target('suite.yaml', 'yaml', 'yaml', tuple(
         Seed((folder / 'suite.yaml').read_bytes(), 'suite.yaml', {}, '') for folder in suites),
-        lambda folder: _none(read_suite(folder)), turns=3)
+        lambda folder: _none(read_suite(Folder.at(folder))), turns=3)
     yield Target('prompts of a suite', 'yaml', 'yaml', files(
         [path for folder in suites for path in sorted(folder.glob('prompts/*.yaml'))], 'ask.yaml'),
         _suite_prompt, turns=3)
@@ -192,17 +194,18 @@ def _rows(path: Path) -> bytes:
 
 def _suite_prompt(path: Path) -> None:
     from sightplan.model.reading import read_file
-    from sightplan.runs.samples import SuitePrompt
+    from sightplan.runs.suite_parts import SuitePrompt
     read_file(SuitePrompt, path)
 
 
 def _published(folder: Path) -> None:
-    from sightplan.runs.suite import read_suite
-    suite = read_suite(folder)
-    _none(suite.published_models)
-    suite.published('gpt-4o', 'solved', domain='blocksworld')
-    _none(suite.published_methods)
-    suite.model_name('gpt-4o')
+    from sightplan.model.plugins import Folder
+    from sightplan.runs.suite_folder import read_suite
+    suite = read_suite(Folder.at(folder))
+    _none(suite.published.models)
+    suite.published.find('gpt-4o', 'solved', domain='blocksworld')
+    _none(suite.published.methods)
+    suite.published.model_name('gpt-4o')
 
 
 _SCRIPT = b'''\

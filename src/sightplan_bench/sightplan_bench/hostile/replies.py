@@ -264,7 +264,7 @@ def _choosing() -> Iterator[Target]:
 def _samples(name: str, place: Path) -> list[tuple[Any, Any]]:
     """Some samples of a suite of each kind, and their truths."""
     from sightplan.runs.samples import load_samples
-    from sightplan.runs.suite import load_suite
+    from sightplan.runs.suite_finding import load_suite
     options: dict[str, Any] = {'data': str(place)}
     found = []
     for part in load_samples(load_suite(name), 'samples', options):
@@ -275,7 +275,7 @@ def _samples(name: str, place: Path) -> list[tuple[Any, Any]]:
 
 def _of_suites(folder: Path) -> Iterator[Target]:
     from sightplan.runs.samples import score_reply, truth_reply
-    from sightplan.runs.suite import load_suite
+    from sightplan.runs.suite_finding import load_suite
     known = {'predicates': _YES_NO, 'patheval': _CHOICES, 'grounded_plan': _STEPS,
              'point_it_out': _REGIONS, 'ivispar': _BOARDS}
     for name, place in suites(folder).items():
@@ -295,7 +295,7 @@ def _of_suites(folder: Path) -> Iterator[Target]:
         truths = dict.fromkeys(truth_reply(suite, sample, truth).text
                                for sample, truth in samples[:3])
         yield from _target(f'replies to {name}', (*known.get(name, ('yes',)), *truths), read)
-    from sightplan.runs.suite import Unread
+    from sightplan.runs.suite_parts import Unread
     from sightplan.suites.point_it_out.judging import read_better, read_rating
 
     def judged(text: str) -> None:
@@ -320,7 +320,7 @@ def _instructions(folder: Path) -> Iterator[Target]:
     if place is None:
         return
     from sightplan.runs.samples import score_reply
-    from sightplan.runs.suite import load_suite
+    from sightplan.runs.suite_finding import load_suite
     suite = load_suite('grounded_plan')
     sample, truth = _samples('grounded_plan', place)[0]
     for answerer in (set_of_marks.Answerer(set_of_marks.Settings()),
@@ -346,7 +346,7 @@ class _Desk:
 
     def read(self, sample: Any, reply: SampleReply) -> tuple[Any, str]:
         from sightplan.runs.samples import read_reply
-        from sightplan.runs.suite import load_suite
+        from sightplan.runs.suite_finding import load_suite
         return read_reply(load_suite('grounded_plan'), sample, reply)
 
     def marked(self, sample: Any, boxes: Any) -> Any:

@@ -18,7 +18,7 @@ _FORMS = {'.json': 'json', '.jsonl': 'lines', '.pddl': 'pddl', '.png': 'picture'
 
 def prepare(folder: Path, small: bool = False) -> None:
     """Let every suite write a little of its data; only those that are quick if it be small."""
-    from sightplan.runs.suite import suite_names
+    from sightplan.runs.suite_finding import suite_names
     place = folder / _FOLDER
     place.mkdir(parents=True)
     for name in _QUICK if small else suite_names():
@@ -29,13 +29,8 @@ def prepare(folder: Path, small: bool = False) -> None:
 
 def _generate(name: str, out: Path) -> None:
     """Data as ``sightplan suite NAME generate`` writes them."""
-    from sightplan.runs.suite import load_suite
-    suite = load_suite(name)
-    for kind in suite.kinds:
-        write = getattr(suite.module(kind), 'generate', None) if suite.has(kind) else None
-        if write is not None:
-            write(out, 1, 0)
-            return
+    from sightplan.runs.suite_finding import load_suite
+    load_suite(name).generate(out, 1, 0)
 
 
 def _viplan(name: str, out: Path) -> None:
@@ -108,7 +103,7 @@ def _samples(folder: Path) -> Iterator[Target]:
 
 def _load(name: str, place: Path) -> Outcome | None:
     from sightplan.runs.samples import load_samples
-    from sightplan.runs.suite import load_suite
+    from sightplan.runs.suite_finding import load_suite
     suite = load_suite(name)
     skipped: list[str] = []
     if 'samples' in suite.kinds:
@@ -120,19 +115,20 @@ def _load(name: str, place: Path) -> Outcome | None:
                     if not isinstance(one, str) and name != 'ivispar':
                         one.load()
     if 'episodes' in suite.kinds:
-        suite.module('episodes').problems(place)
+        suite.problems(place)
     '\n'.join(skipped).encode()
     return Outcome.SKIPPED if skipped else None
 
 
 def _predictions(folder: Path) -> Iterator[Target]:
     from sightplan.runs.samples import load_samples, truth_reply
-    from sightplan.runs.suite import load_suite
+    from sightplan.runs.suite_finding import load_suite
     for name, place in suites(folder).items():
-        suite, files, lines = load_suite(name), beside(place), []
+        suite, files = load_suite(name), beside(place)
+        lines: list[list[dict[str, Any]]] = []
         if 'episodes' in suite.kinds:
             lines.append([{'id': one, 'answer': ['moveblock(r, c1)', 'move(red_cube, left)']}
-                          for one in suite.module('episodes').problems(place)])
+                          for one in suite.problems(place)])
         if 'samples' in suite.kinds:
             lines.append([
                 {'id': sample.id, 'answer': truth_reply(suite, sample, part.truth(sample.id)).text,
@@ -154,7 +150,7 @@ def _predictions(folder: Path) -> Iterator[Target]:
 
 def _official(folder: Path) -> Iterator[Target]:
     """Files of the papers' own that the suites read besides."""
-    from sightplan.runs.suite import load_suite
+    from sightplan.runs.suite_finding import load_suite
     from sightplan.suites.patheval.building import read_file
     shipped = load_suite('patheval').folder / 'test.json.gz'
     data = json.loads(gzip.decompress(shipped.read_bytes()))

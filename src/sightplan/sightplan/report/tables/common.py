@@ -57,7 +57,7 @@ def published(group: Group, split: str, measure: str = 'solved',
     another thing.
     """
     suite = group.suite_with(split)
-    found = suite.published(
+    found = suite.published.find(
         group.model, measure, domain=group.domain, method=group.method, split=split,
         failure_probability=group.failure_probability) if suite and group.model else None
     if found is None or unlike_published(group, split) or unlike_model(group, split):
@@ -102,5 +102,6 @@ def unlike_model(group: Group, split: str) -> str:
         return ''
     if bits := re.search(r'@.* (8bit|4bit)\b', group.exact_model):
         return f'weights quantised to {bits[1]}'
-    named = None if suite.model_name(group.model) else suite.model_with_other_weights(group.model)
+    named = None if suite.published.model_name(group.model) else (
+        suite.published.model_with_other_weights(group.model))
     return f'{group.model} is another model than {named}' if named else ''

@@ -32,13 +32,13 @@ def measures(results: Results) -> Table:
 
 
 def of_suites(results: Results) -> Iterator[Table]:
-    """The tables that suites make themselves (``report.py`` in their folder).
+    """The tables that suites make themselves (``Suite.tables``).
 
     Raises:
         InputError: such a module cannot be imported.
     """
     for runs in grouped(results.runs, lambda run: run.suite and run.suite.name).values():
         suite = runs[0].suite
-        if suite is not None and suite.has('report'):
-            for table in suite.module('report').tables(runs):
+        if suite is not None:
+            for table in suite.tables(runs):
                 yield replace(table, name=f'{OWN}{suite.name}_{table.name}')

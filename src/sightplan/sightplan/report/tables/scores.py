@@ -35,8 +35,9 @@ from sightplan.report.tables.common import (
     unscored,
 )
 from sightplan.report.tables.model import Table, group_columns, make
+from sightplan.runs.published import Published
 from sightplan.runs.rules import of_suite
-from sightplan.runs.suite import Published, Suite
+from sightplan.runs.suite import Suite
 
 _PERFECT = 'perfect'
 _ALIKE = ('domain', 'method', 'backend', 'failure_probability', 'privileged', 'calibrated')
@@ -98,7 +99,7 @@ class _Row:
     @property
     def published_methods(self) -> frozenset[str]:
         """The methods that its suite's paper has numbers of."""
-        return frozenset() if self.suite is None else self.suite.published_methods
+        return frozenset() if self.suite is None else self.suite.published.methods
 
     @property
     def perfect(self) -> bool:
@@ -333,7 +334,7 @@ def _cells_of_split(split: str, rates: Sequence[_Rate]) -> dict[str, Any]:
 
 def _of_five(row: _Row, domain: str, split: str) -> Published | None:
     """The paper's mean over its five models, of a split or of all, of a domain or of all."""
-    return row.suite.published(
+    return row.suite.published.find(
         _FIVE, 'solved', domain=domain, method=row.method, split=split,
         failure_probability=row.cells['failure_probability'],
     ) if row.suite and row.as_published else None

@@ -124,7 +124,7 @@ def overlay(arguments: argparse.Namespace) -> Result:
 
 def _overlay(image: Any, item: Item, prediction: Prediction, arguments: argparse.Namespace,
              ) -> Any:
-    from sightplan.runs.suite import Unread
+    from sightplan.runs.suite_parts import Unread
     from sightplan.suites.grounded_plan import drawing, predictions, reading, scoring
     try:
         steps = predictions.steps_of(prediction, item, arguments.coords)

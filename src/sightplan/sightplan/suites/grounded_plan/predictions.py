@@ -17,7 +17,7 @@ from typing import Any
 from sightplan.metrics.measures import aggregates
 from sightplan.model import InputError
 from sightplan.runs.predictions import check_one_model, is_run_line
-from sightplan.runs.suite import Unread
+from sightplan.runs.suite_parts import Unread
 from sightplan.suites.grounded_plan import scoring
 from sightplan.suites.grounded_plan.coordinates import Coords, box_region
 from sightplan.suites.grounded_plan.fields import FieldTable, field_table, renamed

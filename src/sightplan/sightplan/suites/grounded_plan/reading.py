@@ -26,7 +26,7 @@ from sightplan.model.json_text import DECODER
 from sightplan.model.region import Form
 from sightplan.model.reply_text import after_thoughts, refuses
 from sightplan.model.sample import Sample
-from sightplan.runs.suite import Unread
+from sightplan.runs.suite_parts import Unread
 from sightplan.suites.grounded_plan.coordinates import (
     Box,
     Coords,

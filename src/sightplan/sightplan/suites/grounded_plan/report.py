@@ -12,7 +12,8 @@ from sightplan.report.conditions import samples_by_split
 from sightplan.report.grouping import grouped
 from sightplan.report.results import Results
 from sightplan.report.tables.model import Table, make
-from sightplan.runs.suite import Suite, load_suite
+from sightplan.runs.suite import Suite
+from sightplan.runs.suite_finding import load_suite
 from sightplan.suites.grounded_plan.records import HORIZONS, KINDS
 from sightplan.suites.grounded_plan.scoring import MEASURES, part_of
 
@@ -76,13 +77,13 @@ def _plans(own: Mapping[Who, Sequence[Line]]) -> Iterator[dict[str, Any]]:
 
 
 def _published(suite: Suite) -> Iterator[dict[str, Any]]:
-    for model in suite.published_models:
+    for model in suite.published.models:
         for system, words in _SYSTEMS.items():
             row: dict[str, Any] = {}
             for part in _PARTS:
                 horizon, kind = part.split('/')
                 for measure in ('tsr', 'arr'):
-                    found = suite.published(model, measure, split=horizon, instruction=kind,
+                    found = suite.published.find(model, measure, split=horizon, instruction=kind,
                                             system=system)
                     if found is not None:
                         row |= {f'{part}_{measure}': found.value, f'{part}_n': found.n}

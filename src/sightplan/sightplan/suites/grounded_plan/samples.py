@@ -15,8 +15,8 @@ from typing import Any
 from sightplan.model import InputError, param, user_path
 from sightplan.model.grounded_plan import UnitKind
 from sightplan.model.sample import Picture, Sample
-from sightplan.runs.samples import Samples
-from sightplan.runs.suite import CheckReport, suite_settings
+from sightplan.runs.suite_finding import suite_settings
+from sightplan.runs.suite_parts import CheckReport, Samples
 from sightplan.suites.grounded_plan import records, scenes, scoring
 from sightplan.suites.grounded_plan.coordinates import Coords
 from sightplan.suites.grounded_plan.records import HORIZONS, KINDS, Dataset, Item

@@ -19,7 +19,7 @@ from sightplan.model import Region
 from sightplan.model.grounded_plan import PlanBlock, PlanUnit, UnitKind
 from sightplan.model.region import Form, Point
 from sightplan.model.sample import Sample, SampleReply
-from sightplan.runs.suite import Scored
+from sightplan.runs.suite_parts import Scored
 from sightplan.suites.grounded_plan.coordinates import Box, box_of, box_region
 from sightplan.suites.grounded_plan.matching import Matching
 from sightplan.suites.grounded_plan.reading import (

@@ -16,7 +16,7 @@ from sightplan.domains.sliding.configs import (
 )
 from sightplan.model import InputError, Problem, ProblemError
 from sightplan.planning.splits import draw_split
-from sightplan.runs.suite import CheckReport
+from sightplan.runs.suite_parts import CheckReport
 
 _DOMAIN = 'sliding'
 

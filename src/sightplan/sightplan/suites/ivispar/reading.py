@@ -14,7 +14,7 @@ from typing import Any
 from sightplan.domains.sliding.boards import cell_names
 from sightplan.model import Answer
 from sightplan.model.sample import Sample
-from sightplan.runs.suite import Unread
+from sightplan.runs.suite_parts import Unread
 from sightplan.suites.ivispar.inference import Items, Placed, perfect_answer, read_answer
 from sightplan.suites.ivispar.samples import vocabulary_of
 

@@ -28,7 +28,7 @@ from sightplan.report.plots import Curve, Dot, curves
 from sightplan.report.results import Group, Results
 from sightplan.report.tables.common import group_cells, unlike_rules
 from sightplan.report.tables.model import Table, make
-from sightplan.runs.suite import load_suite
+from sightplan.runs.suite_finding import load_suite
 from sightplan.suites.ivispar import measures as formulas
 from sightplan.suites.ivispar.classes import CLASSES
 from sightplan.suites.ivispar.inference import FORMAT_ERRORS
@@ -281,9 +281,9 @@ def _published(rows: Sequence[Row], names: Sequence[str]) -> Iterator[dict[str, 
     suite = load_suite(Path(__file__).parent.name)
     views = dict.fromkeys(row.view for row in rows if row.samples or row.like_the_papers)
     for view in views:
-        for model in suite.published_models:
+        for model in suite.published.models:
             found = {name: row for name in names
-                     if (row := suite.published(model, name, modality=view)) is not None}
+                     if (row := suite.published.find(model, name, modality=view)) is not None}
             if not found or set(found) == {'inference'}:
                 continue
             values: dict[str, float | None] = {name: row.value for name, row in found.items()}
@@ -328,9 +328,9 @@ def _paper(rows: Iterable[Row], view: str, names: Sequence[str],
            ) -> Iterator[tuple[str, dict[str, float]]]:
     """Numbers of the paper beside rows, on a view, by model, without its means over models."""
     suite = load_suite(Path(__file__).parent.name)
-    for model in suite.published_models if any(row.like_the_papers for row in rows) else ():
+    for model in suite.published.models if any(row.like_the_papers for row in rows) else ():
         found = {name: row.value for name in names
-                 if (row := suite.published(model, name, modality=view)) is not None}
+                 if (row := suite.published.find(model, name, modality=view)) is not None}
         if found and model != _AVERAGE:
             yield model, found
 

@@ -33,8 +33,8 @@ from sightplan.model import (
     user_path,
 )
 from sightplan.model.sample import Picture, Sample
-from sightplan.runs.samples import KnownState, Samples
-from sightplan.runs.suite import suite_settings
+from sightplan.runs.suite_finding import suite_settings
+from sightplan.runs.suite_parts import KnownState, Samples
 from sightplan.runs.worlds import make_world
 from sightplan.suites.ivispar import episodes
 from sightplan.suites.ivispar.inference import COLOURS, SHAPES, Vocabulary, pieces_on

@@ -37,7 +37,7 @@ from sightplan.metrics.measures import (
 )
 from sightplan.model import Action, FeedbackStatus, Problem, State
 from sightplan.model.sample import Sample, SampleReply
-from sightplan.runs.suite import Scored
+from sightplan.runs.suite_parts import Scored
 from sightplan.suites.ivispar import measures as formulas
 from sightplan.suites.ivispar.classes import (
     CLASSES,

@@ -34,7 +34,7 @@ from sightplan.paths.drawing import pair
 from sightplan.paths.labels import ORDER, Vector, label_pair
 from sightplan.paths.maps import GOAL, START, ObstacleMap, Point, map_from_text, map_text
 from sightplan.paths.path_files import PathRun, read_path_runs, write_path_runs
-from sightplan.runs.suite import CheckReport
+from sightplan.runs.suite_parts import CheckReport
 from sightplan.suites.patheval.building import PathPair, pairs_of
 from sightplan.suites.patheval.items import FromFile, Item, View, family_of
 from sightplan.suites.patheval.scenarios import scenarios

@@ -19,7 +19,7 @@ from typing import Any
 
 from sightplan.model.sample import Sample
 from sightplan.paths.descriptors import KEYS, NAMES
-from sightplan.runs.suite import Unread
+from sightplan.runs.suite_parts import Unread
 from sightplan.suites.patheval.asking import CHOICE, NEEDED, called, key_of
 from sightplan.vlm.choosing import ChoiceReply, read_choice
 

@@ -13,7 +13,8 @@ from sightplan.report.grouping import grouped
 from sightplan.report.panels import BarPanel, bars
 from sightplan.report.plots import Dot
 from sightplan.report.tables.model import Table, make
-from sightplan.runs.suite import Suite, load_suite
+from sightplan.runs.suite import Suite
+from sightplan.runs.suite_finding import load_suite
 from sightplan.suites.patheval.asking import CHOICE, PERCEPTION, key_of
 from sightplan.suites.patheval.items import LARGE, LEVELS
 from sightplan.suites.patheval.scoring import EVERY_LEVEL, lower_measure, measure_of, positions
@@ -84,7 +85,7 @@ def figures(runs: Iterable[Any]) -> Iterator[Figure]:
                     who[0], who[3] or who[2], who[1], _VIEWS[view],
                     '' if variant == 'none' else _ORDERS[variant])))
                 dots.append(Dot(label, '', found.value, found.low, found.high, found.n))
-        theirs = suite.published('GPT-4o', 'solved', split=_SEGMENTS, kind=kind, view='2d')
+        theirs = suite.published.find('GPT-4o', 'solved', split=_SEGMENTS, kind=kind, view='2d')
         if dots:
             panels.append(BarPanel(kind, tuple(dots), {} if theirs is None else {
                 theirs.model: theirs.value}))
@@ -158,11 +159,11 @@ def _accuracy(lines: Sequence[tuple[Who, Line]]) -> Iterator[dict[str, Any]]:
 
 
 def _accuracy_published(suite: Suite) -> Iterator[dict[str, Any]]:
-    for model in suite.published_models:
+    for model in suite.published.models:
         values: dict[str, Any] = {}
         for name, (_, view, variant) in _CONDITIONS.items():
             where = {'split': _TEST, 'variant': variant} | ({'view': view} if view else {})
-            found = suite.published(model, 'solved', **where)
+            found = suite.published.find(model, 'solved', **where)
             if found is not None:
                 values |= {name: found.value, f'{name}_n': found.n}
         if values:
@@ -187,11 +188,11 @@ def _positions(lines: Sequence[tuple[Who, Line]]) -> Iterator[dict[str, Any]]:
 
 
 def _positions_published(suite: Suite) -> Iterator[dict[str, Any]]:
-    for model in suite.published_models:
+    for model in suite.published.models:
         row: dict[str, Any] = {}
         for variant in _ORDERS:
             for place in ('first', 'second'):
-                found = suite.published(model, f'{place}_count', split=_TEST, view='2d',
+                found = suite.published.find(model, f'{place}_count', split=_TEST, view='2d',
                                         variant=variant)
                 if found is not None:
                     row[f'{variant}_{place}'] = int(found.value)
@@ -234,8 +235,9 @@ def _perception_published(suite: Suite) -> Iterator[dict[str, Any]]:
     for view in _VIEWS:
         for name in NAMES:
             values = {column: found.value for column, theirs in _SETS.items()
-                      if (found := suite.published('GPT-4o', 'perceived', set=theirs, view=view,
-                                                   descriptor=name)) is not None}
+                      if (found := suite.published.find(
+                          'GPT-4o', 'perceived', set=theirs, view=view,
+                          descriptor=name)) is not None}
             if values:
                 yield {'source': f'{_PAPER}, table 3', 'model': 'GPT-4o', 'view': view,
                        'descriptor': key_of(name), **values}
@@ -256,7 +258,7 @@ def _segments(lines: Sequence[tuple[Who, Line]]) -> Iterator[dict[str, Any]]:
 
 
 def _segments_published(suite: Suite) -> Iterator[dict[str, Any]]:
-    found = {kind: row for kind in KINDS if (row := suite.published(
+    found = {kind: row for kind in KINDS if (row := suite.published.find(
         'GPT-4o', 'solved', split=_SEGMENTS, kind=kind, view='2d')) is not None}
     if found:
         yield {'source': f'{_PAPER}, figure 2', 'model': 'GPT-4o', 'variant': 'none',

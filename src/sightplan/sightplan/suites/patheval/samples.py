@@ -23,8 +23,8 @@ from sightplan.model import InputError, param, user_path
 from sightplan.model.sample import Choice, Picture, Sample
 from sightplan.paths.descriptors import NAMES
 from sightplan.paths.drawing import LARGEST, pair
-from sightplan.runs.samples import Samples
-from sightplan.runs.suite import CheckReport, suite_settings
+from sightplan.runs.suite_finding import suite_settings
+from sightplan.runs.suite_parts import CheckReport, Samples
 from sightplan.suites.patheval import asking, building, generating, official, segments
 from sightplan.suites.patheval.asking import CHOICE, GIVEN, NEEDED, PERCEPTION, Names
 from sightplan.suites.patheval.items import (

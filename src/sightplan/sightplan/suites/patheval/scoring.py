@@ -19,7 +19,7 @@ from typing import Any
 from sightplan.metrics.measures import FRACTION, SHARE, Measure, aggregate, aggregates, grouped
 from sightplan.model.sample import Sample, SampleReply
 from sightplan.paths.descriptors import NAMES
-from sightplan.runs.suite import Scored
+from sightplan.runs.suite_parts import Scored
 from sightplan.suites.patheval.items import LARGE, LEVELS
 
 UNREAD, FORM = 'unread', 'form'

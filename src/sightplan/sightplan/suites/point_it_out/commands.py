@@ -109,7 +109,7 @@ def import_results(arguments: argparse.Namespace) -> Result:
 
 def judge(arguments: argparse.Namespace) -> Result:
     """Let a model rate traces, or choose the better ones of pairs."""
-    from sightplan.runs.suite import load_suite
+    from sightplan.runs.suite_finding import load_suite
     from sightplan.runs.work import closing
     from sightplan.suites.point_it_out import agreement, judging
     from sightplan.vlm.api import backend_settings, make_checked_backend
@@ -155,7 +155,7 @@ def rate(arguments: argparse.Namespace) -> Result:
 def show_agreement(arguments: argparse.Namespace) -> Result:
     """Say what ratings say, beside the paper's."""
     from sightplan.report.results import short_model
-    from sightplan.runs.suite import load_suite
+    from sightplan.runs.suite_finding import load_suite
     from sightplan.suites.point_it_out import agreement
     found = agreement.summarise(agreement.read_ratings(map(user_path, arguments.ratings)),
                                 arguments.raters, arguments.alike)
@@ -164,7 +164,7 @@ def show_agreement(arguments: argparse.Namespace) -> Result:
     for model, means in found['models'].items():
         cells: list[object] = [model]
         for kind in ('people', 'judge'):
-            theirs = suite.published(short_model(model, suite), f'rating_{kind}', split='s3',
+            theirs = suite.published.find(short_model(model, suite), f'rating_{kind}', split='s3',
                                      output='trace')
             means[kind]['published'] = None if theirs is None else theirs.value
             cells += [_number(means[kind]['mean']), means[kind]['traces'],

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from sightplan.model.json_text import DECODER
 from sightplan.model.reply_text import after_thoughts, refuses
-from sightplan.runs.samples import suite_prompt
-from sightplan.runs.suite import Suite, Unread
+from sightplan.runs.suite import Suite
+from sightplan.runs.suite_parts import Unread
 from sightplan.suites.point_it_out.agreement import Preference, Rating, Ratings
 from sightplan.suites.point_it_out.drawing import draw_trace
 from sightplan.suites.point_it_out.traces import ShownTrace
@@ -128,7 +128,7 @@ class Judge:
 
 def _request(suite: Suite, name: str, pictures: tuple[NDArray[np.uint8], ...],
              timeout_s: float | None) -> TextRequest:
-    prompt = suite_prompt(suite, name)
+    prompt = suite.prompt(name)
     return TextRequest(prompt.system, (prompt.before, *pictures, prompt.after), prompt.max_tokens,
                        timeout_s)
 

@@ -15,7 +15,7 @@ from sightplan.model import Form, InputError, Region
 from sightplan.model.json_text import load_json
 from sightplan.model.region import Point
 from sightplan.model.sample import Sample
-from sightplan.runs.suite import Unread
+from sightplan.runs.suite_parts import Unread
 from sightplan.suites.point_it_out import masks
 from sightplan.vlm.coordinates import Coordinates, Misdeclared, to_unit
 

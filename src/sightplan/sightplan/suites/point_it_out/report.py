@@ -10,7 +10,8 @@ from sightplan.metrics.measures import aggregate
 from sightplan.report.grouping import grouped
 from sightplan.report.results import Results, short_model
 from sightplan.report.tables.model import Table, make
-from sightplan.runs.suite import Suite, load_suite
+from sightplan.runs.suite import Suite
+from sightplan.runs.suite_finding import load_suite
 from sightplan.suites.point_it_out.official import TRACES
 from sightplan.suites.point_it_out.scoring import MEASURES, output_of
 
@@ -43,7 +44,7 @@ def _by_subclass(suite: Suite, lines: Sequence[tuple[Any, Line]]) -> Iterator[di
                 lambda line: line['split'], part, output_of)):
             where = {'split': split, 'output': output} | (
                 {} if subclass == _ALL else {'subclass': subclass})
-            theirs = suite.published(short_model(who[2], suite), 'score_dropped', **where)
+            theirs = suite.published.find(short_model(who[2], suite), 'score_dropped', **where)
             yield {**_named(who), 'split': split, 'subclass': subclass, 'output': output,
                    **_interval('score', own), 'dropped': _value('score_dropped', own),
                    'iou_released': _value('iou_released', own),
@@ -62,7 +63,7 @@ def _by_part(lines: Sequence[tuple[Any, Line]]) -> Iterator[dict[str, Any]]:
 
 def _traces(suite: Suite, lines: Sequence[tuple[Any, Line]]) -> Iterator[dict[str, Any]]:
     for (who, source), own in _groups(lines, (lambda line: line['details']['source'],)):
-        theirs = {kind: suite.published(short_model(who[2], suite), f'rating_{kind}',
+        theirs = {kind: suite.published.find(short_model(who[2], suite), f'rating_{kind}',
                                         split=TRACES, output='trace')
                   for kind in ('people', 'judge')}
         yield {**_named(who), 'source': source, 'unread': _value('unread', own),

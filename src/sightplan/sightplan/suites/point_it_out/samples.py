@@ -18,8 +18,8 @@ from sightplan.model import Form, InputError, Target, TargetMasks, param, user_p
 from sightplan.model.picture_files import read_image
 from sightplan.model.region import Mask
 from sightplan.model.sample import Picture, Sample
-from sightplan.runs.samples import Samples
-from sightplan.runs.suite import CheckReport, suite_settings
+from sightplan.runs.suite_finding import suite_settings
+from sightplan.runs.suite_parts import CheckReport, Samples
 from sightplan.suites.point_it_out import masks, official, scenes
 from sightplan.suites.point_it_out.official import Dataset, Item, Skipped
 from sightplan.suites.point_it_out.ticks import draw_ticks

@@ -20,7 +20,7 @@ from sightplan.metrics.measures import MEAN, SHARE, Measure, grouped
 from sightplan.model import Form, Region
 from sightplan.model.region import Mask, Point, pixel
 from sightplan.model.sample import Sample, SampleReply
-from sightplan.runs.suite import Scored
+from sightplan.runs.suite_parts import Scored
 from sightplan.suites.point_it_out import masks, reading, scenes
 from sightplan.suites.point_it_out.masks import Box, Ring, Size
 

@@ -1,11 +1,9 @@
-"""A reply to a yes/no question, and back."""
+"""A reply to a yes/no question."""
 
 from __future__ import annotations
 
-from sightplan.grounding import parse_yes_no
-from sightplan.model import Verdict
 from sightplan.model.sample import Sample
-from sightplan.runs.suite import Unread
+from sightplan.runs.suite_parts import read_yes_no
 
 
 def read(text: str, item: Sample) -> str:
@@ -14,13 +12,4 @@ def read(text: str, item: Sample) -> str:
     Raises:
         Unread: the reply is not clearly one of both.
     """
-    verdict = parse_yes_no(text)
-    if verdict.says is None:
-        raise Unread('cannot tell' if verdict is Verdict.UNKNOWN
-                     else 'neither yes nor no' if text.strip() else 'empty reply')
-    return verdict.value
-
-
-def write(truth: bool, item: Sample) -> str:
-    """The reply that says what is true."""
-    return 'Yes' if truth else 'No'
+    return 'yes' if read_yes_no(text) else 'no'

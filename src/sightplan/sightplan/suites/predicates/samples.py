@@ -35,8 +35,8 @@ from sightplan.model.json_text import load_json
 from sightplan.model.picture_files import read_image
 from sightplan.model.reading import Record, validated
 from sightplan.model.sample import Picture, Sample
-from sightplan.runs.samples import KnownState, Samples
-from sightplan.runs.suite import CheckReport, load_suite, suite_settings
+from sightplan.runs.suite_finding import load_suite, suite_settings
+from sightplan.runs.suite_parts import CheckReport, KnownState, Samples
 from sightplan.suites.predicates.drawing import Scene, Studio
 from sightplan.vlm.backends._images import encode
 

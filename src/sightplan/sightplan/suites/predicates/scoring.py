@@ -24,7 +24,7 @@ from sightplan.metrics.measures import (
     ratio,
 )
 from sightplan.model.sample import Sample, SampleReply
-from sightplan.runs.suite import Scored
+from sightplan.runs.suite_parts import Scored
 
 BINS = 10
 """Of the calibration error, of equal width."""

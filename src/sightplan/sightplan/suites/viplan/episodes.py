@@ -11,7 +11,9 @@ from typing import Any
 from sightplan.domains import Domain, load_domain, read_folder
 from sightplan.model import InputError, Problem
 from sightplan.planning.splits import draw_split
-from sightplan.runs.suite import CheckReport, Suite, read_suite
+from sightplan.runs.suite import Suite
+from sightplan.runs.suite_finding import load_suite
+from sightplan.runs.suite_parts import CheckReport
 
 _DOMAIN = re.compile(r'\(\s*:domain\s+([^\s()]+)', re.IGNORECASE)
 
@@ -77,7 +79,7 @@ def problems(data: Path) -> dict[str, tuple[Domain, Problem]]:
 
 
 def _suite() -> Suite:
-    return read_suite(Path(__file__).resolve().parent)
+    return load_suite(Path(__file__).parent.name)
 
 
 def _folders(data: Path) -> Iterator[Path]:

@@ -1,0 +1,175 @@
+"""Finding suites: ours, those of installed packages (entry points), and by the path of one.
+
+An entry point of the group ``sightplan.suites`` names an object that is a ``Suite``
+(``my_pictures = my_package.my_pictures:suite``), or a package whose folder holds ``suite.yaml``. A
+path is that of such a folder, or of a Python file that calls its suite ``suite``.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sightplan.model import InputError, check_settings, plugins, settings_fields
+from sightplan.runs.suite import Suite
+from sightplan.runs.suite_folder import MARKER, read_suite
+from sightplan.runs.suite_rules import SAMPLES
+
+GROUP = 'sightplan.suites'
+_PACKAGE = 'sightplan.suites'
+_OBJECT = 'suite'
+"""What a Python file calls its suite."""
+T = TypeVar('T')
+
+
+def suite_names() -> tuple[str, ...]:
+    """Names of the suites that are found without a path, sorted."""
+    return tuple(plugins.folders(_root(), MARKER, GROUP))
+
+
+def load_suite(name: str) -> Suite:
+    """Load a suite.
+
+    Args:
+        name: its name, or the path of its folder or file.
+
+    Raises:
+        InputError: there is none, or it cannot be used; says what is wrong.
+    """
+    if name.endswith('.py'):
+        return _of_file(Path(name))
+    point = plugins.entry_points(GROUP).get(name)
+    if point is not None and point.attr and not (_root() / name / MARKER).exists():
+        return _checked(plugins.load_object('suite', name, GROUP), point.value, name)
+    return read_suite(plugins.find_folder('suite', name, _root(), MARKER, GROUP))
+
+
+def suite_reference(name: str) -> str:
+    """What finds a suite from any working directory: its name, or its path.
+
+    Args:
+        name: one of ``suite_names()``, or the path of a folder or file.
+
+    Raises:
+        InputError: there is no such suite.
+    """
+    if name.endswith('.py'):
+        _of_file(Path(name))
+        return str(Path(name).expanduser().resolve())
+    return plugins.find_folder('suite', name, _root(), MARKER, GROUP).reference
+
+
+def suite_settings(name: str, cls: type[T], options: Mapping[str, Any]) -> T:
+    """Settings of a suite from its options (``--suite-option``).
+
+    Args:
+        name: of the suite.
+        cls: dataclass of its settings.
+        options: as given.
+
+    Raises:
+        InputError: an unknown option or a bad value.
+    """
+    known = [found.name for found in settings_fields(cls)]
+    for option in options:
+        if option not in known:
+            raise InputError(f'suite {name} has no option {option!r}; it has {", ".join(known)}')
+    settings = cls(**options)
+    check_settings(settings, f'suite {name}')
+    return settings
+
+
+def sample_suite(name: str, split: str) -> Suite | None:
+    """The suite of a run of samples; None: it is one of episodes.
+
+    Args:
+        name: of the suite that the run names, or its path; '' for none.
+        split: that the run names.
+
+    Raises:
+        InputError: there is no such suite.
+    """
+    suite = load_suite(name) if name else None
+    return suite if suite is not None and suite.kind_of(split) == SAMPLES else None
+
+
+def suite_for(domain: str, split: str) -> Suite | None:
+    """The suite of episodes that a domain's split belongs to, None if there is none."""
+    for suite in map(load_suite, suite_names()):
+        if domain in suite.domains and split in suite.domains[domain].splits:
+            return suite
+    return None
+
+
+def _of_file(path: Path) -> Suite:
+    """The suite of a Python file, read again when the file has changed.
+
+    Raises:
+        InputError: there is no such file, or its suite cannot be used.
+    """
+    try:
+        path = path.expanduser().resolve()
+        changed_ns = os.stat(path).st_mtime_ns
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InputError(f'suite {str(path)!r}: cannot be read ({error}); give the path of a '
+                         'Python file') from error
+    if path.stem in suite_names():
+        raise InputError(f'suite {str(path)!r}: {path.stem} is the name of another suite; rename '
+                         'the file')
+    return _read_file(path, changed_ns)
+
+
+@functools.lru_cache(maxsize=64)
+def _read_file(path: Path, changed_ns: int) -> Suite:
+    name = f'sightplan_suite_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}'
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise InputError(f'{path}: cannot be imported: {type(error).__name__}: {error} (correct '
+                         'it)') from error
+    return _checked(getattr(module, _OBJECT, None), f'{path}: {_OBJECT}', path.stem)
+
+
+def _checked(found: object, where: str, name: str) -> Suite:
+    """An object, if it is a suite that is called as it is found.
+
+    Raises:
+        InputError: it is none; says what it lacks.
+    """
+    if not isinstance(found, Suite):
+        raise InputError(f'{where} is no suite but {type(found).__name__}; make it an object of a '
+                         f'class that inherits from sightplan.runs.Suite')
+    suite = found
+    missing = [part for part in ('name', 'title') if not getattr(suite, part, '')]
+    if missing:
+        raise InputError(f'{where} has no {" and no ".join(missing)}; add it to '
+                         f'{type(suite).__name__}')
+    if not suite.kinds:
+        raise InputError(f'{where} has neither splits of samples nor domains of episodes; add '
+                         f'splits to {type(suite).__name__}, such as splits = ("all_of_it",)')
+    if suite.name != name:
+        raise InputError(f'{where} calls itself {suite.name!r}, but is found as {name!r}; give it '
+                         'one name')
+    return suite
+
+
+def _root() -> Path:
+    """Where suites are looked for by name."""
+    return _ours()
+
+
+@functools.cache
+def _ours() -> Path:
+    """The folder of our own suites."""
+    spec = importlib.util.find_spec(_PACKAGE)
+    assert spec is not None and spec.submodule_search_locations
+    return Path(next(iter(spec.submodule_search_locations)))
