@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import re
@@ -14,11 +15,10 @@ from pathlib import Path
 
 import pytest
 
-import sightplan.suites
 from doubles import InsideEngine
 from sightplan import cli
 from sightplan.grounding.observation_model import read_observation_model
-from sightplan.model import BackendError, InputError, SpendingCapError, Usage
+from sightplan.model import BackendError, InputError, SpendingCapError, Usage, plugins
 from sightplan.records import RunStore
 from sightplan.runs import OpenRun, RunSettings, load_suite, run
 from sightplan.runs import suite_finding as suites
@@ -418,10 +418,14 @@ def root(stranger, tmp_path, monkeypatch):
     root = tmp_path / 'suites'
     root.mkdir()
     stranger.rename(root / 'colours')
-    monkeypatch.setattr(suites, '_root', lambda: root)
-    monkeypatch.setattr(sightplan.suites, '__path__', [str(root)])
+    real = plugins.entry_points
+    monkeypatch.setattr(suites, '_root', lambda: tmp_path / 'none')
+    monkeypatch.syspath_prepend(str(root))
+    monkeypatch.setattr(plugins, 'entry_points', lambda group: real(group) if (
+        group != suites.GROUP) else {folder.name: importlib.metadata.EntryPoint(
+            folder.name, folder.name, group) for folder in root.iterdir()})
     yield root
-    for name in [name for name in sys.modules if name.startswith('sightplan.suites.colours')]:
+    for name in [name for name in sys.modules if name.partition('.')[0] == 'colours']:
         del sys.modules[name]
 
 
