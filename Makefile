@@ -29,9 +29,12 @@ PYTEST = $(RUN) PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 python -m pytest -n $
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(BUILT)  ## solve blocksworld from camera pixels on ROS 2: bag, results and a table
+DEMO_OUT := runs/demo-$(shell date +%Y%m%d-%H%M%S)
+
+demo: $(BUILT)  ## solve blocksworld from camera pixels on ROS 2: bag, results, a table and a report
 	.venv/bin/sightplan up experiment domain:=blocksworld split:=simple method:=ground \
-		backend:=embedded report:=true $(DEMO_ARGS)
+		backend:=embedded out:=$(DEMO_OUT) $(DEMO_ARGS)
+	.venv/bin/sightplan report $(DEMO_OUT)
 
 test: lint fast  ## check style and types, and run the tests that are not slow
 

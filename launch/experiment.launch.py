@@ -1,4 +1,4 @@
-"""Walk a split or folder of problems and report.
+"""Walk a split or folder of problems.
 
 The arguments and nodes are those of config/graphs/experiment.yaml.
 """

@@ -27,6 +27,7 @@ ROOMS_OF_THE_CORE = {
     'agent': ('model', 'domains', 'grounding', 'planning'),
     'metrics': ('model', 'domains'),
     'records': ('model', 'domains', 'grounding', 'metrics'),
+    'console': ('model', 'metrics'),
     'runs': (*_THOUGHT, 'metrics', 'records'),
     'report': _RUNS,
     'sweeps': (*_RUNS, 'graphs'),
@@ -34,10 +35,11 @@ ROOMS_OF_THE_CORE = {
     'labelling': ('model', 'metrics', 'records'),
     'playing': ('model', 'domains', 'agent', 'metrics', 'records', 'labelling'),
     'graphs': ('model', 'domains', 'agent'),
-    'commands': (*_RUNS, 'report', 'sweeps', 'replay', 'labelling', 'playing', 'graphs'),
+    'commands': (*_RUNS, 'console', 'report', 'sweeps', 'replay', 'labelling', 'playing',
+                 'graphs'),
     'cli': ('commands',),
     # Found by name or path, as those from outside: nothing imports one.
-    'suites': (*_RUNS, 'report', 'labelling', 'commands'),
+    'suites': (*_RUNS, 'console', 'report', 'labelling', 'commands'),
 }
 """Every room; ``cli`` is the one module that is in none."""
 
@@ -62,6 +64,7 @@ LIBRARIES_OF_THE_CORE = {
     'labelling': _PLAIN,
     'playing': _PLAIN,
     'graphs': ('pydantic',),
+    'console': ('rich',),
     'commands': (*_PLAIN, 'rich'),
     'cli': (),
 }
@@ -70,7 +73,7 @@ EXCEPTIONS = {
     # module: what it alone of its room or package may import as well.
     'sightplan.model.reading': ('pydantic', 'yaml'),
     'sightplan.model.yaml_text': ('yaml',),
-    'sightplan_arm.command': ('sightplan.commands',),
+    'sightplan_arm.command': ('sightplan.commands', 'sightplan.console'),
 }
 
 HEAVY = {

@@ -46,7 +46,7 @@ def test_command_works(command, place):
     if words[0] == 'make':
         words = [words[0], '-C', str(ROOT), *words[1:]]
         if command == 'make demo':
-            words[-1] += f' out:={place}/run'
+            words.append(f'DEMO_OUT={place}/run')
     else:
         assert words[0] == '.venv/bin/sightplan', f'the test does not know how to run {command!r}'
         words[0] = str(ROOT / words[0])

@@ -54,6 +54,15 @@ def test_nothing_else_needs_the_benchmarks():
     assert not found, '\n'.join(found)
 
 
+def test_no_node_imports_a_command():
+    package = SRC / 'sightplan_nodes'
+    commands = {'policy.py'}  # "sightplan security policy"
+    found = [str(item) for file in sorted((package / 'sightplan_nodes').glob('*.py'))
+             if file.name not in commands for item in rooms.imports_of(file, package)
+             if item.target.startswith('sightplan.commands')]
+    assert not found, '\n'.join(found)
+
+
 def test_every_package_is_read():
     for package in rooms.PACKAGES:
         files = list((SRC / package / package).rglob('*.py'))

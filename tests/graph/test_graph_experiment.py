@@ -6,6 +6,8 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 
 import pytest
 from graph_testing import bag_content, eventually, read_bag, result
@@ -17,7 +19,7 @@ NODES = ('sim_bridge', 'grounder', 'symbolic_planner', 'agent', 'metrics_recorde
 
 
 def test_two_episodes_are_solved_recorded_and_reported(start) -> None:
-    graph = start('episodes:=2', 'backend_options:=table=perfect', 'report:=true')
+    graph = start('episodes:=2', 'backend_options:=table=perfect')
     assert graph.wait() == 0, graph.text
     lines = graph.lines()
     assert [measures.solved(line) for line in lines] == [True, True]
@@ -35,9 +37,10 @@ def test_two_episodes_are_solved_recorded_and_reported(start) -> None:
         assert line['images_missing'] == 0
     assert 'solved' in graph.text
     assert '[2/2]' in graph.text
-    report = graph.out / 'report' / 'report.html'
-    assert graph.text.rstrip().endswith(f'[experiment] report: {report}')
-    assert 'data:image/' in report.read_text(), 'it has pictures'
+    report = subprocess.run([sys.executable, '-m', 'sightplan.cli', 'report', str(graph.out)],
+                            capture_output=True, text=True, check=True)
+    assert str(graph.out / 'report' / 'report.html') in report.stdout
+    assert 'data:image/' in (graph.out / 'report' / 'report.html').read_text(), 'it has pictures'
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sightplan.commands.progress import Pace, duration
+from sightplan.console.progress import Pace, duration
 
 
 @pytest.mark.parametrize(('seconds', 'text'), [

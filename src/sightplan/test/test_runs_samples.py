@@ -521,7 +521,7 @@ def test_a_sweep_of_which_nothing_can_be_read_fails(root, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize('kind', ['sample', 'episode'])
 def test_beside_a_bar_the_reasons_are_said_once(kind, monkeypatch):
-    from sightplan.commands.run import ProgressBar
+    from sightplan.console.progress import ProgressBar
     said = []
     with ProgressBar() as bar:
         bar.started(Path('out'), [], 9, [])

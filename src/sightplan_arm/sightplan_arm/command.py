@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, add_group, read_numbers
-from sightplan.commands.progress import EpisodeBar
+from sightplan.console.progress import EpisodeBar
 from sightplan.model import InputError, user_path
 from sightplan.model.region import LEAST_TO_ACT
 

@@ -28,7 +28,7 @@ from sightplan.commands.frame import (
     read_options,
     stop_flag,
 )
-from sightplan.commands.progress import EpisodeBar
+from sightplan.console.progress import EpisodeBar
 from sightplan.metrics import measures
 from sightplan.model import (
     EpisodeEnded,

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sightplan.commands.frame import Result, add_command
-from sightplan.commands.progress import EpisodeBar
+from sightplan.console.progress import EpisodeBar
 from sightplan.model import InputError
 from sightplan_bench.output import count, shown
 from sightplan_bench.solids import SPARSE_M, Solids

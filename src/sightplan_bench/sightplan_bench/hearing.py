@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, print_table, stop_flag
-from sightplan.commands.progress import EpisodeBar
+from sightplan.console.progress import EpisodeBar
 from sightplan.model import InputError, user_path
 from sightplan.model.journal import Journal
 from sightplan.records.description import write_json

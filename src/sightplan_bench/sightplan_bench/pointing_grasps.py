@@ -43,7 +43,7 @@ from sightplan.commands.frame import (
     read_options,
     stop_flag,
 )
-from sightplan.commands.progress import EpisodeBar
+from sightplan.console.progress import EpisodeBar
 from sightplan.model import Form, InputError, Region, Target, TargetMasks, WorldError
 from sightplan.model.journal import Journal
 from sightplan.model.region import Mask

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, print_table
-from sightplan.commands.progress import EpisodeBar
+from sightplan.console.progress import EpisodeBar
 from sightplan.model import InputError, user_path
 from sightplan_bench.hostile.targets import KINDS, Outcome, prepare, targets
 from sightplan_bench.hostile.workers import (

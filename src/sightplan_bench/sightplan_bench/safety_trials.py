@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from sightplan.commands.frame import Stop as Stopped
-from sightplan.commands.progress import Pace
+from sightplan.console.progress import Pace
 from sightplan.graphs.up import clean_shared_memory
 from sightplan.model import DeadlineError, SightplanError
 from sightplan_bench.output import say

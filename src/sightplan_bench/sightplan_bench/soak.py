@@ -26,7 +26,7 @@ from sightplan.commands.frame import (
     print_table,
     stop_flag,
 )
-from sightplan.commands.progress import EpisodeBar
+from sightplan.console.progress import EpisodeBar
 from sightplan.metrics import measures
 from sightplan.model import EpisodeSpec, InputError, SightplanError, user_path
 from sightplan.model.journal import Journal

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.commands.frame import Result, add_command
-from sightplan.commands.progress import EpisodeBar
+from sightplan.console.progress import EpisodeBar
 from sightplan.model import InputError
 from sightplan_bench.output import shown
 

@@ -1,4 +1,4 @@
-"""The node ``experiment``: walks problems and reports."""
+"""The node ``experiment``: walks the problems of a run, and shows how far it is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import json
 import os
 import queue
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -38,7 +37,8 @@ from sightplan.agent import (
     needs_visual_planner,
     policy_settings,
 )
-from sightplan.commands.run import ProgressBar, show
+from sightplan.console.progress import ProgressBar
+from sightplan.console.results_table import show
 from sightplan.domains import Domain
 from sightplan.model import (
     BusyError,
@@ -103,9 +103,9 @@ class ExperimentSettings:
     """Parameters of ``experiment``, besides the core's RunSettings."""
 
     world: str = param(names.SIM_BRIDGE, 'Node that is the world', choices=names.WORLDS)
-    autostart: bool = param(True, 'Run at once what the parameters say, report, and exit; '
+    autostart: bool = param(True, 'Run at once what the parameters say, show the scores, '
+                                  'and exit; '
                                   'otherwise wait for goals of ~/run_experiment')
-    report: bool = param(False, 'With autostart: write a report of the run, and name it')
     rerun: str = param('', 'Where rerun_viewer shows the run: the first picture waits until it '
                            'sees the world; empty: there is no viewer')
     startup_timeout_s: float = param(
@@ -247,7 +247,7 @@ class ExperimentNode(Node):
             elif useless := why_useless(outcome.summary):
                 self._say(useless)
             else:
-                code = self._report(outcome.summary['out']) if self._settings.report else 0
+                code = 0
         except InputError as error:
             self._say(str(error))
             code = 2
@@ -258,17 +258,6 @@ class ExperimentNode(Node):
         self.exit_code = code
         if self.executor is not None:
             self.executor.wake()
-
-    def _report(self, out: str) -> int:
-        """Write the report of a run, name it, and return the exit code of the command."""
-        done = subprocess.run(
-            [sys.executable, '-m', 'sightplan.cli', 'report', out, '--json'], check=False,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-        if done.returncode == 0:
-            page = json.loads(done.stdout.splitlines()[-1])['html']
-            sys.stdout.write(f'report: {page}\n')
-            sys.stdout.flush()
-        return done.returncode
 
     def _say(self, text: str) -> None:
         sys.stderr.write(f'experiment: {without_secrets(text)}\n')

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sightplan.commands.frame import read_options
 from sightplan.model import InputError
 from sightplan.model.json_text import load_json
+from sightplan.model.option_pairs import read_options
 
 
 def parse_options(text: str, source: str, settings: type | None = None) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from sightplan.commands.frame import (
     note,
     print_table,
 )
-from sightplan.commands.progress import EpisodeBar
+from sightplan.console.progress import EpisodeBar
 from sightplan.domains import Domain, load_domain
 from sightplan.grounding.rollouts import (
     RolloutSettings,

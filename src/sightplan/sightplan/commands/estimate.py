@@ -18,7 +18,7 @@ from sightplan.commands.frame import (
     note,
     print_table,
 )
-from sightplan.commands.progress import EpisodeBar
+from sightplan.console.progress import EpisodeBar
 from sightplan.model import Atom, DomainError, InputError, Problem, check_settings, user_path
 from sightplan.model.json_text import load_json
 

@@ -15,7 +15,7 @@ from sightplan.commands.frame import (
     note,
     read_options,
 )
-from sightplan.commands.progress import EpisodeBar
+from sightplan.console.progress import EpisodeBar
 from sightplan.model import InputError
 from sightplan.model.whole_files import replacing
 

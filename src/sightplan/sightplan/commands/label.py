@@ -18,7 +18,7 @@ from sightplan.commands.frame import (
     print_table,
     stop_flag,
 )
-from sightplan.commands.progress import EpisodeBar
+from sightplan.console.progress import EpisodeBar
 from sightplan.model import AskPurpose, InputError
 
 if TYPE_CHECKING:

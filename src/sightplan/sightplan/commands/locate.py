@@ -81,7 +81,7 @@ def add_parser(subparsers: Any) -> None:
 
 def locate_things(arguments: argparse.Namespace) -> Result:
     """Locate, show and draw."""
-    from sightplan.commands.progress import EpisodeBar
+    from sightplan.console.progress import EpisodeBar
     from sightplan.grounding import locate
     from sightplan.model.picture_files import read_image
     from sightplan.vlm.api import backend_settings

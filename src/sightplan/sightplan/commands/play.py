@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from sightplan.commands.domain_argument import add_domain
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, read_options
 from sightplan.commands.label import serve
-from sightplan.commands.run import ProgressBar, show
+from sightplan.console.progress import ProgressBar
+from sightplan.console.results_table import show
 from sightplan.model import InputError, settings_fields
 
 if TYPE_CHECKING:

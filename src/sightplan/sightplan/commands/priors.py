@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sightplan.commands.domain_argument import add_domain
 from sightplan.commands.frame import DONE, Result, add_command, add_group, note, read_options
-from sightplan.commands.progress import EpisodeBar
+from sightplan.console.progress import EpisodeBar
 from sightplan.domains import Domain, load_domain
 from sightplan.model import Action, InputError, PlanningTask, Problem, State, TruthSource
 

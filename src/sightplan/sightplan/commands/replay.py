@@ -19,9 +19,9 @@ from sightplan.commands.frame import (
     read_options,
     stop_flag,
 )
-from sightplan.commands.progress import EpisodeBar
-from sightplan.commands.run import show
 from sightplan.commands.table_argument import backend_with
+from sightplan.console.progress import EpisodeBar
+from sightplan.console.results_table import show
 from sightplan.model import (
     Answer,
     Asked,

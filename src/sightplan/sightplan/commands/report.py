@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sightplan.commands.frame import DONE, Result, add_command, file_to_write, note
-from sightplan.commands.progress import EpisodeBar
+from sightplan.console.progress import EpisodeBar
 from sightplan.model import InputError, user_path
 from sightplan.model.whole_files import replacing
 

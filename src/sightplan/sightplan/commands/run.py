@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 from sightplan.commands.frame import (
@@ -17,9 +15,9 @@ from sightplan.commands.frame import (
     read_options,
     stop_flag,
 )
-from sightplan.commands.progress import EpisodeBar
 from sightplan.commands.table_argument import OF_TABLES, backend_with
-from sightplan.metrics import measures
+from sightplan.console.progress import ProgressBar
+from sightplan.console.results_table import show
 from sightplan.model import InputError, settings_fields
 
 _EXAMPLES = """\
@@ -37,10 +35,6 @@ results (in --out): run.json (what was run), episodes.jsonl (a line per finished
 summary.json (scores); with --bags, bags/ (all that happened, for "sightplan replay" and viewers).
 The same command with the same --out takes up a run that was broken off.
 """
-
-
-_MOST_REASONS = 5
-"""Most reasons for unscored items that are named while a run goes on."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -176,155 +170,3 @@ def run_episodes(arguments: argparse.Namespace) -> Result:
         note(f'sightplan run: broken off after {summary["items"]} of {summary["planned"]} {what}; '
              f'the same command with --out {summary["out"]} goes on from there')
     return summary, FAILED if summary['interrupted'] or useless else DONE
-
-
-def show(summary: Mapping[str, Any]) -> None:
-    """Print a run's scores as a table."""
-    from rich.console import Console
-    from rich.table import Table
-    console = Console()
-    table = Table(title=f'{summary["out"]}', title_justify='left', show_header=False)
-    table.add_column(justify='left')
-    table.add_column(justify='left', overflow='fold')
-    for name, value in rows(summary):
-        table.add_row(name, value)
-    console.print(table)
-
-
-def rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The lines of the final table: of any suite, then what only episodes have."""
-    episodes = summary['episodes'] is not None
-    lines = [('episodes' if episodes else 'samples',
-              f'{summary["items"]} of {summary["planned"]}')]
-    if summary['success_rate'] is not None:
-        low, high = summary['interval95']
-        text = f'{summary["solved"]} of {summary["scored"]}: {summary["success_rate"]:.3f}'
-        text += f', 95 % interval {low:.3f} to {high:.3f}'
-        if summary['sem'] is not None:
-            text += f', standard error {summary["sem"]:.3f}'
-        lines.append(('solved', text))
-    for split, success in summary.get('splits', {}).items():
-        if success['success_rate'] is not None:
-            low, high = success['interval95']
-            lines.append((f'  {split}', f'{success["success_rate"]:.3f}, {low:.3f} to {high:.3f}'))
-    lines += [(name.replace('_', ' '), measure_text(found))
-              for name, found in summary['measures'].items()
-              if name != 'solved' and found['value'] is not None]
-    if episodes:
-        lines += _episode_rows(summary)
-    if summary['unread']:
-        lines.append(('unread', f'{summary["unread"]} replies (they count as wrong)'
-                      + _reasons(summary, 'unread')))
-    if summary['usage']:
-        used = summary['usage']
-        cost = '' if used['cost_usd'] is None else f', {used["cost_usd"]:.4f} USD'
-        tokens = f'{used["prompt_tokens"]} tokens in, {used["completion_tokens"]} out'
-        lines.append(('usage', f'{used["requests"]} requests, {tokens}{cost}'))
-    if summary['errors']:
-        items = 'episodes' if episodes else 'samples'
-        lines.append(('errors', f'{summary["errors"]} {items} (not scored)'
-                      + _reasons(summary, 'errors')))
-    if summary['repeated_lines']:
-        lines.append(('repeated lines', f'{len(summary["repeated_lines"])} left out: '
-                      + ', '.join(summary['repeated_lines'][:5])))
-    if summary['problems_skipped']:
-        lines.append(('skipped problems', '\n'.join(summary['problems_skipped'])))
-    stages = ', '.join(f'{stage} {seconds:.1f}'
-                       for stage, seconds in summary.get('stage_seconds', {}).items())
-    lines.append(('seconds', f'{summary["seconds"]:.1f}' + (f' ({stages})' if stages else '')))
-    return lines
-
-
-def _reasons(summary: Mapping[str, Any], kind: str) -> str:
-    """The most frequent reasons, each on a line of its own."""
-    return ''.join(f'\n{count} x {why}' for why, count in summary['reasons'][kind].items())
-
-
-def measure_text(found: Mapping[str, Any]) -> str:
-    """An aggregated measure in words: value and 95 % interval."""
-    if found['value'] is None:
-        return '-'
-    text = f'{found["value"]:.4g}'
-    if found['interval95'] is not None:
-        low, high = found['interval95']
-        text += f', 95 % interval {low:.4g} to {high:.4g}'
-    return text
-
-
-def _episode_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    lines = []
-    for predicate, counts in summary['predicates'].get('enumeration', {}).items():
-        every, yes, no = (_rate(counts[key])
-                          for key in ('accuracy', 'yes_accuracy', 'no_accuracy'))
-        lines.append((f'  {predicate}', f'{every} (true atoms {yes}, false atoms {no})'))
-    if summary['proposals']:
-        kinds = ', '.join(f'{k} {v}' for k, v in summary['proposals'].items())
-        lines.append(('proposals', kinds + (f' ({summary["repaired"]} after a repair)'
-                                            if summary['repaired'] else '')))
-        lines.append(('executable actions', f'{_rate(summary["executable"])}'))
-    if summary['questions']:
-        lines.append(('all questions', f'{summary["questions"]}'
-                      + (f', {summary["unparsed"]} unreadable answers'
-                         if summary['unparsed'] else '')
-                      + (f', {summary["unknown"]} unknown' if summary['unknown'] else '')))
-    if summary['privileged_facts']:
-        facts = summary['privileged_facts_per_episode'] or 0
-        lines.append(('provided', f'{facts:.1f} facts about what is out of view per episode'))
-    lines.append(('ended by', ', '.join(f'{k} {v}' for k, v in summary['stops'].items()) or '-'))
-    if summary['failures']['causes']:
-        lines.append(('failed by', ', '.join(
-            f'{cause} {n}' for cause, n in summary['failures']['causes'].items())))
-    return lines
-
-
-def _rate(value: float | None) -> str:
-    return '-' if value is None else f'{value:.4f}'
-
-
-class ProgressBar(EpisodeBar):
-    """Progress on standard error: a bar on a terminal, lines elsewhere."""
-
-    def started(self, out: Path, done: Sequence[Mapping[str, Any]], total: int,
-                skipped: Sequence[str]) -> None:
-        """Open the bar."""
-        for text in skipped:
-            self.say(f'skipped: {text}')
-        self.say(f'results: {out}' + (f' ({len(done)} items are there already)' if done else ''))
-        self._said_why: set[str] = set()
-        self._good = sum(map(_good, done))
-        self._scored = sum(map(measures.scored, done))
-        self.begin('items', total, len(done))
-
-    def item(self, line: Mapping[str, Any]) -> None:
-        """Advance."""
-        self._scored += measures.scored(line)
-        self._good += _good(line)
-        sample = line['kind'] == 'sample'
-        text = f'{"right" if sample else "solved"} {self._good} of {self._scored}'
-        self.update(self.done + 1, text)
-        if not measures.scored(line) and (sample or not self.plain):
-            self._say_why(line)
-        if not self.plain:
-            return
-        if sample:  # one line for every twentieth of the run
-            if self.done * 20 // self.total > (self.done - 1) * 20 // self.total:
-                self.say(f'[{self.done}/{self.total}] {text}, ETA {self.time_left}')
-            return
-        verdict = ('solved' if _good(line) else 'not solved') if measures.scored(line) else (
-            f'not scored ({line["error"] or "there is no ground truth"})')
-        self.say(f'[{self.done}/{self.total}] {line["id"]}: {verdict}, '
-                 f'{line["steps"]} actions, {line["stop"]}, {line["seconds"]:.1f} s, '
-                 f'ETA {self.time_left}')
-
-
-    def _say_why(self, line: Mapping[str, Any]) -> None:
-        """Name the reason for which an item is not scored, once for each of the first ones."""
-        why = str(line['error'] or 'there is no ground truth')
-        if why not in self._said_why and len(self._said_why) < _MOST_REASONS:
-            self._said_why.add(why)
-            self.say(f'{line["id"]}: not scored ({why})')
-
-
-def _good(line: Mapping[str, Any]) -> bool:
-    """Whether an item is scored, and nothing made it fail."""
-    return measures.scored(line) and line['cause'] is None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sightplan.commands.frame import DONE, FAILED, USAGE, Result, add_command, read_options
-from sightplan.commands.run import measure_text
+from sightplan.console.results_table import measure_text
 from sightplan.model import InputError, user_path
 
 if TYPE_CHECKING:

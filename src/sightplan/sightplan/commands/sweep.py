@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, stop_flag
-from sightplan.commands.progress import EpisodeBar, duration
+from sightplan.console.progress import EpisodeBar, duration
 from sightplan.model import InputError, config_files
 
 if TYPE_CHECKING:

@@ -159,7 +159,7 @@ def export(arguments: argparse.Namespace) -> Result:
 
 def generate(suite: Suite, arguments: argparse.Namespace) -> Result:
     """Write a folder of data; the same command goes on where it was interrupted."""
-    from sightplan.commands.progress import EpisodeBar
+    from sightplan.console.progress import EpisodeBar
     from sightplan.suites.patheval import building, generating
     out = user_path(arguments.out)
     count, seed = arguments.count, arguments.seed

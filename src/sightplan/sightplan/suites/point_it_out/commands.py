@@ -18,7 +18,7 @@ from sightplan.commands.frame import (
     print_table,
     read_options,
 )
-from sightplan.commands.run import measure_text
+from sightplan.console.results_table import measure_text
 from sightplan.model import InputError, user_path
 from sightplan.model.whole_files import replacing
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self
+
+from sightplan.metrics import measures
 
 
 class Pace:
@@ -36,6 +39,9 @@ _BAR_WIDTH = 68
 
 _EVERY_S = 10.0
 """How often a stage says where it is when there is no terminal."""
+
+_MOST_REASONS = 5
+"""Most reasons for unscored items that are named while a run goes on."""
 
 
 class EpisodeBar:
@@ -111,6 +117,54 @@ class EpisodeBar:
     def time_left(self) -> str:
         """The time that the rest will take, see ``Pace``."""
         return self._pace.time_left(self.done - self._before, self.total - self.done)
+
+
+class ProgressBar(EpisodeBar):
+    """Progress on standard error: a bar on a terminal, lines elsewhere."""
+
+    def started(self, out: Path, done: Sequence[Mapping[str, Any]], total: int,
+                skipped: Sequence[str]) -> None:
+        """Open the bar."""
+        for text in skipped:
+            self.say(f'skipped: {text}')
+        self.say(f'results: {out}' + (f' ({len(done)} items are there already)' if done else ''))
+        self._said_why: set[str] = set()
+        self._good = sum(map(_good, done))
+        self._scored = sum(map(measures.scored, done))
+        self.begin('items', total, len(done))
+
+    def item(self, line: Mapping[str, Any]) -> None:
+        """Advance."""
+        self._scored += measures.scored(line)
+        self._good += _good(line)
+        sample = line['kind'] == 'sample'
+        text = f'{"right" if sample else "solved"} {self._good} of {self._scored}'
+        self.update(self.done + 1, text)
+        if not measures.scored(line) and (sample or not self.plain):
+            self._say_why(line)
+        if not self.plain:
+            return
+        if sample:  # one line for every twentieth of the run
+            if self.done * 20 // self.total > (self.done - 1) * 20 // self.total:
+                self.say(f'[{self.done}/{self.total}] {text}, ETA {self.time_left}')
+            return
+        verdict = ('solved' if _good(line) else 'not solved') if measures.scored(line) else (
+            f'not scored ({line["error"] or "there is no ground truth"})')
+        self.say(f'[{self.done}/{self.total}] {line["id"]}: {verdict}, '
+                 f'{line["steps"]} actions, {line["stop"]}, {line["seconds"]:.1f} s, '
+                 f'ETA {self.time_left}')
+
+    def _say_why(self, line: Mapping[str, Any]) -> None:
+        """Name the reason for which an item is not scored, once for each of the first ones."""
+        why = str(line['error'] or 'there is no ground truth')
+        if why not in self._said_why and len(self._said_why) < _MOST_REASONS:
+            self._said_why.add(why)
+            self.say(f'{line["id"]}: not scored ({why})')
+
+
+def _good(line: Mapping[str, Any]) -> bool:
+    """Whether an item is scored, and nothing made it fail."""
+    return measures.scored(line) and line['cause'] is None
 
 
 def duration(seconds: float) -> str:

@@ -1,0 +1,51 @@
+"""Options that people give as ``key=value``: on a command line, or in a node's parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sightplan.model.errors import InputError
+from sightplan.model.json_text import load_json
+from sightplan.model.settings import settings_fields
+
+
+def read_options(pairs: Sequence[str], settings: type | None, flag: str) -> dict[str, Any]:
+    """Read KEY=VALUE pairs; values get the type of the setting they are for.
+
+    Args:
+        pairs: as on the command line.
+        settings: settings dataclass; None: values are read as JSON, else taken as text.
+        flag: name of the option, for messages.
+
+    Raises:
+        InputError: a pair has no "=", an unknown key, or a value of another type.
+    """
+    fields = {f.name: f for f in settings_fields(settings)} if settings is not None else {}
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition('=')
+        if not equals or not key:
+            raise InputError(f'{flag} {pair!r} must have the form KEY=VALUE')
+        if settings is None:
+            try:
+                options[key] = load_json(text)
+            except ValueError:
+                options[key] = text
+            continue
+        if key not in fields:
+            raise InputError(f'{flag}: there is no setting {key!r}; there are '
+                             f'{", ".join(fields) or "none"}')
+        options[key] = _convert(text, fields[key].type, f'{flag} {pair!r}')
+    return options
+
+
+def _convert(text: str, kind: type, where: str) -> Any:
+    if kind is bool:
+        if text.lower() not in ('true', 'false'):
+            raise InputError(f'{where}: must be true or false')
+        return text.lower() == 'true'
+    try:
+        return kind(text)
+    except ValueError as error:
+        raise InputError(f'{where}: must be a {kind.__name__}') from error
