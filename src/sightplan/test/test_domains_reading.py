@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
@@ -330,3 +331,28 @@ def test_a_domain_file_of_another_vocabulary_is_refused(tmp_path, old, new, what
     path.write_text(DOMAIN.pddl.replace(old, new))
     with pytest.raises(DomainError, match=f'other.pddl:1: its {what} are'):
         load_domain('blocksworld', path)
+
+
+def test_a_problem_is_parsed_and_written_once(monkeypatch):
+    from sightplan.domains import domain as module
+    domain = load_domain('blocksworld')
+    text = domain.write_problem(domain.split_problems('simple')[0])
+    count = Counter()
+
+    def counted(name):
+        function = getattr(module, name)
+
+        def call(*arguments, **named):
+            count[name] += 1
+            return function(*arguments, **named)
+        monkeypatch.setattr(module, name, call)
+    counted('parse')
+    counted('write')
+    first = domain.parse_problem(text, 'read_twice')
+    assert domain.parse_problem(text, 'read_twice') is first
+    assert domain.parse_problem(text, 'of_another_name').name == 'of_another_name'
+    written = [domain.write_problem(first) for _ in range(2)]
+    turned = dataclasses.replace(first, objects=dict(reversed(first.objects.items())))
+    assert written[0] == written[1] != domain.write_problem(turned)
+    assert domain.write_problem(first, frozenset()) != written[0]
+    assert count == {'parse': 2, 'write': 3}

@@ -31,6 +31,7 @@ from sightplan.model import (
     Atom,
     DomainError,
     InputError,
+    Literal,
     Problem,
     ProblemError,
     State,
@@ -250,6 +251,8 @@ class Domain:
     def parse_problem(self, text: str, name: str, source: str = '') -> Problem:
         """Read a problem's text; case is folded and declared closures are applied.
 
+        The last problems that were read are kept: the same text gives the same problem.
+
         Args:
             text: PDDL.
             name: what to call the problem.
@@ -258,12 +261,12 @@ class Domain:
         Raises:
             ProblemError: it cannot be used; ``source:line: reason (remedy)``.
         """
-        return parse(self.schema, self._closure, text, name=name, domain=self.reference,
-                     domain_pddl=self.pddl, source=source or name, known=self._known,
-                     names=self.names)
+        return _parsed(self, text, name, source or name)
 
     def write_problem(self, problem: Problem, init: State | None = None) -> str:
         """PDDL text of a problem; the same facts give the same bytes.
+
+        The last texts that were written are kept.
 
         Args:
             problem: what to write.
@@ -271,7 +274,8 @@ class Domain:
                 that no action changes) of which it holds no atom, the problem's own facts
                 are added.
         """
-        return write(self.schema, problem, init)
+        return _written(self, problem.name, tuple(problem.objects.items()), problem.init,
+                        problem.goal, init)
 
     def problem_file(self, problem: Problem) -> tuple[str, str]:
         """Name and text of a problem's file: in the domain's own form, where it has one."""
@@ -334,6 +338,19 @@ class Domain:
             raise InputError(f'domain {self.name} has no problem generator '
                              f'(add {self.folder / "generator.py"})')
         return module
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(domain: Domain, text: str, name: str, source: str) -> Problem:
+    return parse(domain.schema, domain._closure, text, name=name, domain=domain.reference,
+                 domain_pddl=domain.pddl, source=source, known=domain._known,
+                 names=domain.names)
+
+
+@functools.lru_cache(maxsize=256)
+def _written(domain: Domain, name: str, objects: tuple[tuple[str, str], ...], init: State,
+             goal: tuple[Literal, ...], other_init: State | None) -> str:
+    return write(domain.schema, Problem(name, '', dict(objects), init, goal), other_init)
 
 
 def domain_names() -> tuple[str, ...]:
