@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
+pytest_plugins = ('browser',)
+
 hypothesis.settings.register_profile('sightplan', deadline=None, print_blob=True)
 hypothesis.settings.load_profile('sightplan')
 

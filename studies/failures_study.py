@@ -15,13 +15,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from sightplan.commands.failures import rules_table
 from sightplan.metrics import Cause
 from sightplan.model import InputError
 from sightplan.records import RunStore
 from sightplan.records.evidence import failure_picture
 from sightplan.records.failure_picture import for_document
-from sightplan.report.failures import Column, matching, read_columns, run_folders
+from sightplan_report.commands.failures import rules_table
+from sightplan_report.failures import Column, matching, read_columns, run_folders
 from study_document import rewrite
 
 DOCUMENT, PICTURE = 'failures.md', Path('failures', 'example.png')

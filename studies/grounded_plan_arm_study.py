@@ -55,9 +55,9 @@ from sightplan.model import (
 )
 from sightplan.model.grounded_plan import UnitKind
 from sightplan.planning.symbolic import FastDownwardPlanner
-from sightplan.vlm.backends._hashed_draws import uniform
-from sightplan.vlm.backends.noisy_locator import Backend, Settings
 from sightplan.vlm.locating import LocateRequest
+from sightplan_models._hashed_draws import uniform
+from sightplan_models.noisy_locator import Backend, Settings
 from sightplan_sim.tabletop.grounded_scenes import make_source
 from sightplan_sim.tabletop.tidy_problems import object_name
 from sightplan_sim.tabletop.world import TabletopWorld, make_world

@@ -48,14 +48,14 @@ from sightplan.model.grounded_plan import GroundedPlanTask, Primitive, UnitKind
 from sightplan.model.region import Mask, Region, TrueThing, box_iou
 from sightplan.planning.symbolic import FastDownwardPlanner
 from sightplan.runs import load_suite
-from sightplan.suites.grounded_plan.reading import Step
-from sightplan.suites.grounded_plan.scoring import Score, score_plan
-from sightplan.vlm.backends._hashed_draws import uniform
-from sightplan.vlm.backends.noisy_locator import Backend, Settings
 from sightplan.vlm.detecting import DetectRequest
 from sightplan.vlm.locating import LocateRequest
+from sightplan_models._hashed_draws import uniform
+from sightplan_models.noisy_locator import Backend, Settings
 from sightplan_sim.tabletop.grounded_scenes import make_source, true_thing
 from sightplan_sim.tabletop.meanings import Choice
+from sightplan_suites.grounded_plan.reading import Step
+from sightplan_suites.grounded_plan.scoring import Score, score_plan
 from study_document import DATA, commit, rewrite, store
 
 DOCUMENT = 'grounded_plan.md'

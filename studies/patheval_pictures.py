@@ -26,19 +26,19 @@ from sightplan import cli
 from sightplan.agent import make_policy, run_episode
 from sightplan.domains import Domain, load_domain
 from sightplan.model import EpisodeSpec, InputError
-from sightplan.paths import ObstacleMap
-from sightplan.paths.drawing import pair
-from sightplan.paths.labels import ORDER
-from sightplan.paths.path_files import PathRun
-from sightplan.report.picture import save_png
-from sightplan.report.plots import COLOURS, INK, LINES
 from sightplan.runs import RunSettings, make_planner
-from sightplan.suites.patheval import official
-from sightplan.suites.patheval.items import Drawn, Item
-from sightplan.suites.patheval.samples import shipped_items
-from sightplan.suites.patheval.scenarios import scenario
+from sightplan_report.picture import save_png
+from sightplan_report.plots import COLOURS, INK, LINES
 from sightplan_sim.household import make_world
 from sightplan_sim.household.driving import Drive
+from sightplan_suites.patheval import official
+from sightplan_suites.patheval.items import Drawn, Item
+from sightplan_suites.patheval.samples import shipped_items
+from sightplan_suites.patheval.scenarios import scenario
+from sightplan_suites.paths import ObstacleMap
+from sightplan_suites.paths.drawing import pair
+from sightplan_suites.paths.labels import ORDER
+from sightplan_suites.paths.path_files import PathRun
 
 ITEM = 'SceneWaves_Lines8_3/1/s02'
 """The item that is shown."""

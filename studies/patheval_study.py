@@ -28,22 +28,22 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-from sightplan.grounding.path_wish_scores import noisy_asker, score_wishes
-from sightplan.grounding.path_wishes import WishSettings
-from sightplan.grounding.ranking import RankingBelief, rank
 from sightplan.metrics import wilson
 from sightplan.metrics.intervals import fraction_of
 from sightplan.model import InputError
-from sightplan.paths.descriptors import NAMES, WAYPOINTS, describe_all
-from sightplan.paths.drawing import TopView
-from sightplan.paths.drawing3d import PerspectiveView
-from sightplan.paths.labels import ORDER, PATHEVAL
-from sightplan.paths.reading_back import read_path
-from sightplan.paths.scenarios import load_scenarios
-from sightplan.suites.patheval.items import Drawn, View, draw
-from sightplan.suites.patheval.samples import shipped_items
-from sightplan.vlm.backends.noisy_critic import Backend, Settings, published
 from sightplan.vlm.choosing import ChoiceRequest, compare
+from sightplan_belief.ranking import RankingBelief, rank
+from sightplan_models.noisy_critic import Backend, Settings, published
+from sightplan_suites.patheval.items import Drawn, View, draw
+from sightplan_suites.patheval.samples import shipped_items
+from sightplan_suites.paths.descriptors import NAMES, WAYPOINTS, describe_all
+from sightplan_suites.paths.drawing import TopView
+from sightplan_suites.paths.drawing3d import PerspectiveView
+from sightplan_suites.paths.labels import ORDER, PATHEVAL
+from sightplan_suites.paths.reading_back import read_path
+from sightplan_suites.paths.scenarios import load_scenarios
+from sightplan_suites.paths.wish_scores import noisy_asker, score_wishes
+from sightplan_suites.paths.wishes import WishSettings
 from study_document import rewrite
 from study_results import Entry, commits_of, dates_of, origin_of, read_entries
 

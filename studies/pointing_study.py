@@ -34,7 +34,12 @@ from typing import Any
 
 import numpy as np
 
-from sightplan.grounding.pointing import (
+from sightplan.metrics import reliability, wilson
+from sightplan.model import InputError, Region, Target
+from sightplan.model.region import Form
+from sightplan.vlm.api import YesNoReply
+from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest
+from sightplan_belief.pointing import (
     Answers,
     CheckerRates,
     Pieces,
@@ -44,11 +49,6 @@ from sightplan.grounding.pointing import (
     Reliability,
     fit,
 )
-from sightplan.metrics import reliability, wilson
-from sightplan.model import InputError, Region, Target
-from sightplan.model.region import Form
-from sightplan.vlm.api import YesNoReply
-from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest
 from study_document import DATA, store
 
 MODELS = {'molmo-7b': 0.533, 'roborefer': 0.581}

@@ -78,14 +78,14 @@ EXCEPTIONS = {
 
 HEAVY = {
     # library: the only places (a room, a module or a package) that may import it.
-    'torch': ('sightplan.vlm.backends', 'sightplan_bench'),
-    'transformers': ('sightplan.vlm.backends', 'sightplan_bench'),
-    'torchvision': ('sightplan.vlm.backends',),
-    'tokenizers': ('sightplan.vlm.backends',),
-    'safetensors': ('sightplan.vlm.backends',),
-    'openai': ('sightplan.vlm.backends',),
-    'PIL': ('sightplan.model.picture_files', 'sightplan.vlm.backends', 'sightplan.records',
-            'sightplan.report', 'sightplan.suites.point_it_out', 'sightplan.suites.grounded_plan',
+    'torch': ('sightplan_models', 'sightplan_bench'),
+    'transformers': ('sightplan_models', 'sightplan_bench'),
+    'torchvision': ('sightplan_models',),
+    'tokenizers': ('sightplan_models',),
+    'safetensors': ('sightplan_models',),
+    'openai': ('sightplan_models',),
+    'PIL': ('sightplan.model.picture_files', 'sightplan_models', 'sightplan.records',
+            'sightplan_report', 'sightplan_suites.point_it_out', 'sightplan_suites.grounded_plan',
             'sightplan.domains.sliding', 'sightplan_arm.camera_files'),
     'unified_planning': ('sightplan.domains', 'sightplan.planning'),
     'up_fast_downward': ('sightplan.planning',),
@@ -95,17 +95,17 @@ HEAVY = {
     'lz4': ('sightplan.records',),
     'ortools': ('sightplan.grounding',),
     'clingo': ('sightplan.grounding',),
-    'matplotlib': ('sightplan.report',),
-    'jinja2': ('sightplan.report', 'sightplan.labelling'),
-    'pyarrow': ('sightplan.report',),
+    'matplotlib': ('sightplan_report',),
+    'jinja2': ('sightplan_report', 'sightplan_report.labelling'),
+    'pyarrow': ('sightplan_report',),
     'ray': ('sightplan.sweeps',),
-    'rerun': ('sightplan.report',),
+    'rerun': ('sightplan_report',),
     'rosbags': ('sightplan.records', 'sightplan_nodes'),
     'pybullet': ('sightplan_sim',),
     'pybullet_data': ('sightplan_sim',),
-    'cv2': ('sightplan_sim', 'sightplan_arm', 'sightplan.grounding.pointing', 'sightplan.paths',
-            'sightplan.report', 'sightplan.suites.point_it_out'),
-    'ompl': ('sightplan.paths',),
+    'cv2': ('sightplan_sim', 'sightplan_arm', 'sightplan_belief.pointing', 'sightplan_suites.paths',
+            'sightplan_report', 'sightplan_suites.point_it_out'),
+    'ompl': ('sightplan_suites.paths',),
     'pinocchio': ('sightplan_arm',),
     'coal': ('sightplan_arm',),  # collision distances, part of Pinocchio
 }
@@ -117,7 +117,7 @@ PACKAGES = {
     'sightplan_arm': (
         ('sightplan.model', 'sightplan.domains'), ('numpy', 'pydantic', 'scipy', 'yaml')),
     'sightplan_sim': (
-        ('sightplan.model', 'sightplan.domains', 'sightplan.paths', 'sightplan_arm'),
+        ('sightplan.model', 'sightplan.domains', 'sightplan_suites.paths', 'sightplan_arm'),
         ('numpy', 'yaml')),
     'sightplan_nodes': (
         ('sightplan', 'sightplan_arm', 'sightplan_sim', 'sightplan_interfaces'),

@@ -11,7 +11,7 @@ LISTENS = re.compile(r'\.bind\(\(|\.listen\(|\bTCPServer\b|\bHTTPServer\b|Thread
                      r'|start_server|create_server|make_server|socketserver|\baiohttp\b|uvicorn'
                      r'|\bflask\b|serve_grpc|serve_web')
 KNOWN = {
-    'sightplan/labelling/local_page.py': 'the pages: LocalServer',
+    'sightplan_report/labelling/local_page.py': 'the pages: LocalServer',
     'sightplan/graphs/up.py': 'holds the port that reserves a ROS domain, and answers nobody',
     'sightplan_bench/hostile/replies.py': 'a model that answers nonsense, for the benchmark',
 }

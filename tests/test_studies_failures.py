@@ -3,9 +3,9 @@
 import pytest
 
 import failures_study
-from sightplan.commands.failures import rules_table
 from sightplan.metrics import wilson
 from sightplan.runs import RunSettings, run
+from sightplan_report.commands.failures import rules_table
 from test_failures_cli import PictureWorld, decode_png, with_pictures
 
 __all__ = ['with_pictures']

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import pointing_study as study
-from sightplan.grounding.pointing import Pieces
 from sightplan.model import Target
 from sightplan.vlm.locating import CheckRequest, LocateRequest
+from sightplan_belief.pointing import Pieces
 
 NOISE = study.Noise('molmo-7b', 0.533, 0.45, 0.9)
 

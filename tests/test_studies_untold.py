@@ -14,8 +14,8 @@ from sightplan.metrics.paired import sign_flip_exact
 from sightplan.model import InputError
 from sightplan.runs import worlds
 from sightplan.sweeps import Options, parse_sweep, read_sweep, run_sweep
-from sightplan.vlm.backends._confusion import load_table
 from sightplan_bench.step_cost import Timed
+from sightplan_models._confusion import load_table
 from test_studies_belief import rows, without_tables
 from untold_results import (
     Cell,

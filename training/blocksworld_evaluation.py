@@ -77,7 +77,7 @@ def run_part(job: tuple[str, int, int, int, int, str, str]) -> dict[str, Any]:
     from sightplan.domains import load_domain
     from sightplan.model import Atom, Observation
     from sightplan.vlm.api import YesNoRequest
-    from sightplan.vlm.backends.embedded import Backend, Settings
+    from sightplan_models.embedded import Backend, Settings
     from sightplan_sim.blocksworld.scene import BlocksScene
 
     backend = Backend(Settings(model_dir=model_dir, domain='blocksworld'))

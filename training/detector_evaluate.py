@@ -25,14 +25,14 @@ import torch
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from sightplan.vlm.backends._embedded_detector import (
+from sightplan.vlm.detecting import CABINET, CATEGORIES, DRAWERS, OTHER, Detection, DetectRequest
+from sightplan_models._embedded_detector import (
     SETTINGS_FILE,
     Calibration,
     Candidates,
     EmbeddedDetector,
     overlap,
 )
-from sightplan.vlm.detecting import CABINET, CATEGORIES, DRAWERS, OTHER, Detection, DetectRequest
 
 ENOUGH = 0.5
 """Intersection over union from which a box is right."""

@@ -68,7 +68,7 @@ def run_part(job: tuple[str, int, int, tuple[int, ...], int, int, int, str]) -> 
     from sightplan.model import EpisodeSpec, Observation
     from sightplan.planning.symbolic import FastDownwardPlanner
     from sightplan.vlm.api import YesNoRequest
-    from sightplan.vlm.backends.embedded import Backend, Settings
+    from sightplan_models.embedded import Backend, Settings
     from sightplan_sim.household.world import make_world
 
     backend = Backend(Settings(model_dir=model_dir, domain='household'))

@@ -32,7 +32,7 @@ from shards import Arrays
 from sightplan.domains import load_domain
 from sightplan.domains.household import generator
 from sightplan.model import Action, Atom, EpisodeSpec, Problem, SightplanError, State
-from sightplan.vlm.backends._depth import depth_channel
+from sightplan_models._depth import depth_channel
 from sightplan_sim.household import predicates
 from sightplan_sim.household.actions import Actions
 from sightplan_sim.household.catalog import category_of

@@ -27,9 +27,9 @@ from locator_wording import Wording
 from shards import Arrays
 from sightplan.model.plugins import load_object
 from sightplan.model.scene import PointingScene, SceneSource
-from sightplan.vlm.backends._locator_network import COARSE, HEIGHT, MAP, WIDTH
-from sightplan.vlm.backends._locator_pictures import channels, fit, put_depth, put_image
-from sightplan.vlm.backends._locator_words import ids_of, mirrored, pieces, words_of
+from sightplan_models._locator_network import COARSE, HEIGHT, MAP, WIDTH
+from sightplan_models._locator_pictures import channels, fit, put_depth, put_image
+from sightplan_models._locator_words import ids_of, mirrored, pieces, words_of
 
 SCENES = 'sightplan.scenes'
 """Entry points of makers of scenes."""

@@ -33,8 +33,8 @@ from sightplan.metrics.measures import SHARE, Measure, aggregate
 from sightplan.model import Form, Region, Target
 from sightplan.model.region import Mask
 from sightplan.model.scene import PointingScene
-from sightplan.vlm.backends.embedded import LOCATOR, SHIPPED, Backend, Settings
 from sightplan.vlm.locating import LocateRequest
+from sightplan_models.embedded import LOCATOR, SHIPPED, Backend, Settings
 
 FIRST, FIRST_CALIBRATION = 500_000, 900_000
 """Seeds of scenes to measure on, and to calibrate on, begin here; those learned from are small."""
@@ -144,7 +144,7 @@ def table(rows: Sequence[Row]) -> dict[str, Any]:
 
 def calibrate(source: str, folder: Path, scenes: int) -> tuple[float, ...]:
     """Fit the probability that a point is right; written to the model folder."""
-    import sightplan.vlm.backends._embedded_locator as locating
+    import sightplan_models._embedded_locator as locating
 
     maker, rng = scene_source(source), random.Random(0)
     network = locating.EmbeddedLocator(folder)

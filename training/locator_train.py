@@ -35,16 +35,8 @@ from torch import Tensor, nn
 
 from locator_data import THINGS, Batch, Batches, Vocabulary, drawer
 from shards import Corpus, render
-from sightplan.vlm.backends._embedded_locator import SETTINGS_FILE, WEIGHTS_FILE
-from sightplan.vlm.backends._locator_network import (
-    MAP,
-    Network,
-    Pointed,
-    Seen,
-    Shape,
-    Vision,
-    pooled,
-)
+from sightplan_models._embedded_locator import SETTINGS_FILE, WEIGHTS_FILE
+from sightplan_models._locator_network import MAP, Network, Pointed, Seen, Shape, Vision, pooled
 
 NO_CALIBRATION = (0.0, 1.0, 0.0)
 SOURCES = ('tabletop:15', 'blocksworld:1', 'household:1')

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 import sightplan.vlm
-from sightplan.paths.labels import ORDER
-from sightplan.suites.patheval import building, official, samples
-from sightplan.suites.patheval.items import Item
-from sightplan.vlm.backends._embedded_paths import load_network
-from sightplan.vlm.backends._embedded_paths_network import Network, Shape, prepared
+from sightplan_models._embedded_paths import load_network
+from sightplan_models._embedded_paths_network import Network, Shape, prepared
+from sightplan_suites.patheval import building, official, samples
+from sightplan_suites.patheval.items import Item
+from sightplan_suites.paths.labels import ORDER
 
 SHIPPED = Path(sightplan.vlm.__file__).parent / 'embedded_model' / 'paths'
 VIEW = 'top'

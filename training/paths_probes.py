@@ -40,9 +40,9 @@ from paths_features import (
     values_of,
 )
 from paths_results import update
-from sightplan.paths.labels import ORDER, PATHEVAL
-from sightplan.suites.patheval.items import Item
-from sightplan.vlm.backends._embedded_paths_network import Network
+from sightplan_models._embedded_paths_network import Network
+from sightplan_suites.patheval.items import Item
+from sightplan_suites.paths.labels import ORDER, PATHEVAL
 
 PAPER = {'rate': 1e-5, 'epochs': 30, 'batch': 8}
 """How the paper trains its probe, on pairs in their order."""

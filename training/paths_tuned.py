@@ -51,10 +51,10 @@ from paths_features import (
     values_of,
 )
 from paths_results import update
-from sightplan.paths.scenarios import load_scenarios
-from sightplan.suites.patheval.asking import GIVEN, Names, random_names
-from sightplan.suites.patheval.items import Item
-from sightplan.vlm.backends._embedded_paths_network import Network
+from sightplan_models._embedded_paths_network import Network
+from sightplan_suites.patheval.asking import GIVEN, Names, random_names
+from sightplan_suites.patheval.items import Item
+from sightplan_suites.paths.scenarios import load_scenarios
 
 WORDS, WIDTH, LAYERS, HEADS = 4096, 64, 2, 4
 NAME_LENGTH = 6

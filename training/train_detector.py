@@ -36,16 +36,12 @@ from torch.utils.data import DataLoader, Dataset
 
 from detector_data import KINDS, Batch, drawer_of_shards, make_batch
 from shards import Corpus, render
-from sightplan.vlm.backends._detector_network import Found, Network, Seen
-from sightplan.vlm.backends._embedded_detector import (
-    NO_CALIBRATION,
-    SETTINGS_FILE,
-    WEIGHTS_FILE,
-)
-from sightplan.vlm.backends._embedded_locator import WEIGHTS_FILE as LOCATOR_FILE
-from sightplan.vlm.backends._locator_network import COARSE, Shape
-from sightplan.vlm.backends.embedded import LOCATOR, SHIPPED
 from sightplan.vlm.detecting import COLOURS
+from sightplan_models._detector_network import Found, Network, Seen
+from sightplan_models._embedded_detector import NO_CALIBRATION, SETTINGS_FILE, WEIGHTS_FILE
+from sightplan_models._embedded_locator import WEIGHTS_FILE as LOCATOR_FILE
+from sightplan_models._locator_network import COARSE, Shape
+from sightplan_models.embedded import LOCATOR, SHIPPED
 from sightplan_sim.tabletop.catalogue import CATEGORIES as CATALOGUE
 
 _LIKE = {'cabinet': 'drawer box', 'crate': 'tray', 'napkin': 'box', 'drawer:top': 'drawer box',

@@ -30,20 +30,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from shards import render, shard_path
-from sightplan.paths.descriptors import NAMES, WAYPOINTS, describe, turning_angles
-from sightplan.paths.drawing import TopView, draw_top
-from sightplan.paths.drawing3d import PerspectiveView, draw_perspective
-from sightplan.paths.generator import FAMILIES, generate_map
-from sightplan.paths.labels import PATHEVAL
-from sightplan.paths.maps import GOAL, START, ObstacleMap
-from sightplan.paths.planning import PLANNERS, PlannerSettings, plan_path
-from sightplan.vlm.backends._embedded_paths import (
-    MODEL_TYPE,
-    SETTINGS_FILE,
-    load_network,
-    weights_file,
-)
-from sightplan.vlm.backends._embedded_paths_network import (
+from sightplan_models._embedded_paths import MODEL_TYPE, SETTINGS_FILE, load_network, weights_file
+from sightplan_models._embedded_paths_network import (
     FARTHEST,
     PERSPECTIVE_SIZE,
     READINGS,
@@ -55,6 +43,13 @@ from sightplan.vlm.backends._embedded_paths_network import (
     prepared,
     read,
 )
+from sightplan_suites.paths.descriptors import NAMES, WAYPOINTS, describe, turning_angles
+from sightplan_suites.paths.drawing import TopView, draw_top
+from sightplan_suites.paths.drawing3d import PerspectiveView, draw_perspective
+from sightplan_suites.paths.generator import FAMILIES, generate_map
+from sightplan_suites.paths.labels import PATHEVAL
+from sightplan_suites.paths.maps import GOAL, START, ObstacleMap
+from sightplan_suites.paths.planning import PLANNERS, PlannerSettings, plan_path
 
 FIRST_SEED = 5_000_000
 """Seeds of maps to learn from begin here; those of the suite are small numbers."""

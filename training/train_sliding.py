@@ -48,8 +48,8 @@ from sightplan.domains.sliding.marks import ACTIVE, TINTS, mark
 from sightplan.metrics.intervals import wilson
 from sightplan.model import Atom, Observation, Question
 from sightplan.vlm.api import YesNoRequest
-from sightplan.vlm.backends._embedded_sliding import SETTINGS_FILE, WEIGHTS_FILE
-from sightplan.vlm.backends._embedded_sliding_network import (
+from sightplan_models._embedded_sliding import SETTINGS_FILE, WEIGHTS_FILE
+from sightplan_models._embedded_sliding_network import (
     Network,
     Shape,
     cells,
@@ -60,8 +60,8 @@ from sightplan.vlm.backends._embedded_sliding_network import (
     plan,
     small,
 )
-from sightplan.vlm.backends.embedded import BOARDS, Backend
-from sightplan.vlm.backends.embedded import Settings as BackendSettings
+from sightplan_models.embedded import BOARDS, Backend
+from sightplan_models.embedded import Settings as BackendSettings
 from sightplan_sim.blocksworld.scene import BlocksScene
 from sightplan_sim.blocksworld.scene import sample_look as sample_blocks_look
 from sightplan_sim.sliding.drawing import make_scene

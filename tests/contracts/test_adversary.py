@@ -20,7 +20,6 @@ from adversary import Library, Prying, PryingAnswerer, reachable, strangers
 from doubles import EventList, MemoryWorld
 from sightplan.agent import FactsFromTruth, run_episode
 from sightplan.domains import load_domain
-from sightplan.grounding.observation_model import ObservationModel, problem_key
 from sightplan.model import (
     Action,
     Answer,
@@ -39,6 +38,7 @@ from sightplan.runs.episodes import EpisodePlan, EpisodeWork
 from sightplan.runs.method_check import warn_of_learned_problems
 from sightplan.runs.sample_work import SampleWork
 from sightplan.runs.samples import truth_reply
+from sightplan_belief.observation_model import ObservationModel, problem_key
 
 EPISODES = [
     ('viplan', 'blocksworld', 'simple', 'told', {'pictures': 'none'}),

@@ -18,13 +18,13 @@ from unified_planning.io import PDDLReader
 from unified_planning.shortcuts import OneshotPlanner, get_environment
 
 from sightplan.domains import Domain, MemoryOf, domain_names, load_domain
-from sightplan.grounding.constraints import instantiate, read_constraints
-from sightplan.grounding.observation_model import problem_key, read_observation_model
-from sightplan.grounding.priors import known_rates
 from sightplan.model import Action, Atom, PlanningStatus, PlanningTask, Problem
 from sightplan.planning.symbolic import FastDownwardPlanner
-from sightplan.vlm.backends.embedded import Backend as Embedded
-from sightplan.vlm.backends.embedded import Settings
+from sightplan_belief.constraints import instantiate, read_constraints
+from sightplan_belief.observation_model import problem_key, read_observation_model
+from sightplan_belief.priors import known_rates
+from sightplan_models.embedded import Backend as Embedded
+from sightplan_models.embedded import Settings
 
 get_environment().credits_stream = None
 pytestmark = pytest.mark.filterwarnings('ignore::DeprecationWarning:unified_planning')

@@ -585,7 +585,7 @@ def hollow(suite: Suite, sample: Any) -> dict[str, str]:
                     'the same, by piece': f'Solution: {", ".join(by_piece)}',
                     'one item often': f'Solution: {", ".join(listed[:1] * 500)}'}
     if suite.name == 'patheval':
-        from sightplan.paths.descriptors import KEYS
+        from sightplan_suites.paths.descriptors import KEYS
         replies |= {'every descriptor': f'Answer: {"; ".join(KEYS)}',
                     'both for every descriptor': 'Answer:\n' + '\n'.join(
                         f'{key}: {" or ".join(dict.fromkeys(names))}' for key in KEYS)}

@@ -16,8 +16,8 @@ from sightplan.model.region import Form, Region
 from sightplan.model.sample import Picture, Sample, SampleReply
 from sightplan.planning.symbolic import FastDownwardPlanner
 from sightplan.runs.suite_parts import Unread
-from sightplan.suites.grounded_plan import reading
-from sightplan.vlm.backends._marks import numbered
+from sightplan.vlm.marks import numbered
+from sightplan_suites.grounded_plan import reading
 
 
 def box(x: float) -> Region:

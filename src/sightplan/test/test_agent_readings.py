@@ -20,8 +20,8 @@ from sightplan.metrics import measures
 from sightplan.model import Asked, Atom, InputError, Observation, Verdict
 from sightplan.planning.own import OwnPlanner
 from sightplan.runs import RunSettings, run
-from sightplan.suites.ivispar.inference import perfect_answer
 from sightplan.vlm.api import TextReply, make_backend
+from sightplan_suites.ivispar.inference import perfect_answer
 
 sim = pytest.importorskip('sightplan_sim.sliding.world')
 

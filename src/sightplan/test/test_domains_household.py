@@ -9,7 +9,7 @@ import yaml
 
 from sightplan.domains import Domain, load_domain, read_folder
 from sightplan.model import Action, Atom, DomainError, ProblemError
-from sightplan.suites.viplan.episodes import check
+from sightplan_suites.viplan.episodes import check
 
 DOMAIN = load_domain('household')
 PROBLEM = DOMAIN.parse_problem("""

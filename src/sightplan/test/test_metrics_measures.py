@@ -276,7 +276,7 @@ def test_only_lines_with_a_value_are_counted():
     found = aggregate([*lines, line('x', answers_right=1, answers_read=2)], accuracy)
     assert (found.value, found.n, found.clusters) == (.5, 1, 1)
     assert (aggregate(lines, accuracy).n, aggregate(lines, accuracy).clusters) == (0, 0)
-    from sightplan.suites.predicates.scoring import MEASURES
+    from sightplan_suites.predicates.scoring import MEASURES
     error = next(m for m in MEASURES if m.name == 'calibration_error')
     lines = [line(str(n // 4), accuracy=1.0, sensitivity=1.0,
                   probability=.75 if n < 10 else None) for n in range(40)]
@@ -285,7 +285,7 @@ def test_only_lines_with_a_value_are_counted():
 
 
 def test_balanced_accuracy_that_is_always_the_same_has_the_width_of_its_halves():
-    from sightplan.suites.predicates.scoring import MEASURES
+    from sightplan_suites.predicates.scoring import MEASURES
     balanced = next(m for m in MEASURES if m.name == 'balanced_accuracy')
     lines = [line(str(n), accuracy=1.0, sensitivity=1.0 if n < 5 else None,
                   specificity=None if n < 5 else 1.0) for n in range(15)]

@@ -15,11 +15,11 @@ import pytest
 
 from sightplan.model import InputError, excerpt
 from sightplan.model.array_files import load_array, load_arrays
+from sightplan.model.depth_files import read_depth
 from sightplan.model.json_text import DECODER, load_json
 from sightplan.model.picture_files import MOST_PIXELS, picture_size, read_image
 from sightplan.model.reading import Record, read_data, read_file, validated
-from sightplan.vlm.backends._depth_files import read_depth
-from sightplan.vlm.backends._images import encode
+from sightplan.vlm.images import encode
 
 
 def png(width: int, height: int, content: bytes = b'') -> bytes:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sightplan.cli import main
-from sightplan.grounding import ask, locate
 from sightplan.model import InputError
 from sightplan.model.picture_files import read_image
 from sightplan.records.messages import image_from_msg
+from sightplan_belief import ask, locate
 
 GREY16 = np.tile(np.linspace(0, 65_535, 64).astype(np.uint16), (48, 1))
 GREY = (GREY16 >> 8).astype(np.uint8)

@@ -12,7 +12,7 @@ import pytest
 from sightplan.cli import main
 from sightplan.domains import load_domain
 from sightplan.model import Observation, WorldError
-from sightplan.report.contact_sheet import Picture, draw_sheet, shrunk
+from sightplan_report.contact_sheet import Picture, draw_sheet, shrunk
 
 DOMAIN = load_domain('blocksworld')
 

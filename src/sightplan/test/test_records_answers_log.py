@@ -7,11 +7,11 @@ import json
 import pytest
 
 from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner, two_blocks
-from sightplan.grounding.observation_model import problem_key
 from sightplan.model import WorldError
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, run
-from sightplan.vlm.backends import noisy_oracle
+from sightplan_belief.observation_model import problem_key
+from sightplan_models import noisy_oracle
 
 ANSWER = {'episode', 'split', 'problem', 'domain', 'model', 'questions_sha256', 'prompt', 'step',
           'image', 'stamp_ns', 'purpose', 'atom', 'answer', 'p_yes', 'p_no', 'truth'}

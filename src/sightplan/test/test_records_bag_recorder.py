@@ -27,9 +27,9 @@ from sightplan.records.bag_recorder import BagRecorder
 from sightplan.records.evidence import fresh_name
 from sightplan.records.messages import image_from_msg, time_from_msg
 from sightplan.records.recorded import read_episodes
-from sightplan.replay.episodes import find_episodes
 from sightplan.replay.rescored import differences, rescore
 from sightplan.runs import RunSettings, run
+from sightplan_report.replay.episodes import find_episodes
 
 HERE = Path(__file__).parent
 

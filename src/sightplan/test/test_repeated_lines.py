@@ -7,10 +7,10 @@ import pytest
 from report_cases import line
 from sightplan import cli
 from sightplan.records import RunStore
-from sightplan.report.failures import read_columns
-from sightplan.report.results import gather
 from sightplan.runs.samples import sample_answers
 from sightplan.sweeps.committed import Committed
+from sightplan_report.failures import read_columns
+from sightplan_report.results import gather
 
 FIRST = 'blocksworld/simple/problem_00#0'
 

@@ -19,12 +19,12 @@ from sightplan.grounding import parse_yes_no
 from sightplan.model import Form, ProposalStatus, Verdict
 from sightplan.planning.visual import read_proposal
 from sightplan.runs.suite_parts import Unread
-from sightplan.suites.grounded_plan.coordinates import Coords
-from sightplan.suites.grounded_plan.reading import read_text
-from sightplan.suites.point_it_out.judging import read_better, read_rating
 from sightplan.vlm.choosing import read_choice
 from sightplan.vlm.coordinates import Coordinates
 from sightplan.vlm.pointing_replies import read_regions
+from sightplan_suites.grounded_plan.coordinates import Coords
+from sightplan_suites.grounded_plan.reading import read_text
+from sightplan_suites.point_it_out.judging import read_better, read_rating
 
 TABLE: list[dict[str, str]] = yaml.safe_load(
     (Path(__file__).parent / 'replies.yaml').read_text('utf-8'))

@@ -12,16 +12,16 @@ from doubles import PANTRY, TWO_BLOCKS, MemoryWorld, SearchPlanner
 from sightplan import cli
 from sightplan.agent import make_policy
 from sightplan.domains import Domain, load_domain
-from sightplan.grounding.observation_model import (
-    AnswerRates,
-    ObservationModel,
-    read_observation_model,
-)
-from sightplan.grounding.priors import FILE, check_calibrations
 from sightplan.model import InputError
 from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings, check_search
 from sightplan.runs import RunSettings, run
 from sightplan.runs.method_check import check_inference, check_method, check_starts
+from sightplan_belief.observation_model import (
+    AnswerRates,
+    ObservationModel,
+    read_observation_model,
+)
+from sightplan_belief.priors import FILE, check_calibrations
 
 BLOCKS, HOME = load_domain('blocksworld'), load_domain('household')
 

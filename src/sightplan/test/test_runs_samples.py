@@ -17,15 +17,15 @@ import pytest
 
 from doubles import InsideEngine
 from sightplan import cli
-from sightplan.grounding.observation_model import read_observation_model
 from sightplan.model import BackendError, InputError, SpendingCapError, Usage, plugins
 from sightplan.records import RunStore
 from sightplan.runs import OpenRun, RunSettings, load_suite, run
 from sightplan.runs import suite_finding as suites
 from sightplan.runs.samples import load_samples, sample_answers
-from sightplan.suites.predicates import samples as predicates
 from sightplan.sweeps import Options, parse_sweep, run_sweep
 from sightplan.vlm.api import YesNoReply
+from sightplan_belief.observation_model import read_observation_model
+from sightplan_suites.predicates import samples as predicates
 
 
 @pytest.fixture(scope='module')

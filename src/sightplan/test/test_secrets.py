@@ -24,7 +24,7 @@ from sightplan.runs import RunSettings, worlds
 
 pytest.importorskip('openai')
 
-from sightplan.vlm.backends import _openai_server
+from sightplan_models import _openai_server
 
 KEY = 'Zulu7plant0Alpha'
 """Of the model's server; nothing but its place in the environment says that it is one."""
@@ -159,7 +159,7 @@ import logging, os, sys
 from doubles import MemoryWorld
 from sightplan import cli
 from sightplan.runs import worlds
-from sightplan.vlm.backends import scripted
+from sightplan_models import scripted
 
 def breaks(self, *arguments, **named):
     logging.getLogger('plugin').warning('sent with %s', os.environ['PLUGIN_TOKEN'])

@@ -17,8 +17,6 @@ import yaml
 from doubles import InsideEngine, MemoryWorld, SearchPlanner
 from sightplan import cli, sweeps
 from sightplan.domains import load_domain
-from sightplan.grounding import observation_model
-from sightplan.grounding.observation_model import problem_key, read_observation_model
 from sightplan.model import InputError, SpendingCapError, WorldError
 from sightplan.records import RunStore
 from sightplan.runs import OpenRun, RunSettings, worlds
@@ -36,7 +34,9 @@ from sightplan.sweeps.calibrations import calibration_runs
 from sightplan.sweeps.cells import calibration_file
 from sightplan.sweeps.estimates import guess
 from sightplan.sweeps.schedule import Job, Schedule
-from sightplan.vlm.backends import noisy_oracle
+from sightplan_belief import observation_model
+from sightplan_belief.observation_model import problem_key, read_observation_model
+from sightplan_models import noisy_oracle
 
 CONFIG = Path(__file__).parents[3] / 'config' / 'sweeps'
 

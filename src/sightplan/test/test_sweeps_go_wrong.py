@@ -24,7 +24,7 @@ from sightplan.sweeps import Options, damaged, estimate, parse_sweep, read_sweep
 from sightplan.sweeps.ray_engine import RayEngine, _check_reachable, _wait_for
 from sightplan.sweeps.schedule import CAP_OF_SWEEP, STORAGE, Job, Schedule
 from sightplan.sweeps.work import Outcome
-from sightplan.vlm.backends import noisy_oracle
+from sightplan_models import noisy_oracle
 
 INSIDE = Options(1, engine=InsideEngine)
 TWO = '{base: {table: perfect, split: simple, episodes: 3}, axes: {seed: [0, 1]}}'

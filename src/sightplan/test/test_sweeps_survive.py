@@ -186,7 +186,7 @@ def test_an_episode_that_ends_in_an_error_is_tried_again_and_then_counted(
 
 
 def test_a_sweep_has_a_cap_over_all_its_runs(memory, tmp_path, monkeypatch):
-    from sightplan.vlm.backends import noisy_oracle
+    from sightplan_models import noisy_oracle
     spent = [0]
     real = noisy_oracle.Backend.answer
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sightplan.domains import load_domain
-from sightplan.grounding.constraints import instantiate, read_constraints
 from sightplan.model import Action, Atom, PlanningStatus, PlanningTask
 from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
+from sightplan_belief.constraints import instantiate, read_constraints
 
 LENGTHS = {'short': (1, 4), 'medium': (5, 8), 'long': (9, 26)}
 PROBLEM = """(define (problem two) (:domain tabletop)

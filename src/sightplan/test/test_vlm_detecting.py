@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 from sightplan.model import BackendError, DeadlineError, Form, InputError, Region
-from sightplan.vlm.backends import embedded
-from sightplan.vlm.backends.embedded import DETECTOR, SHIPPED, Backend, Settings
 from sightplan.vlm.detecting import (
     CABINET,
     CATEGORIES,
@@ -25,14 +23,16 @@ from sightplan.vlm.detecting import (
     can_detect,
     detector,
 )
+from sightplan_models import embedded
+from sightplan_models.embedded import DETECTOR, SHIPPED, Backend, Settings
 
 torch = pytest.importorskip('torch')
 from safetensors.torch import save_file  # noqa: E402
 
-from sightplan.vlm.backends import _embedded_detector as detecting  # noqa: E402
-from sightplan.vlm.backends._detector_network import Found, Network  # noqa: E402
-from sightplan.vlm.backends._locator_network import COARSE, HEIGHT, WIDTH, Shape  # noqa: E402
-from sightplan.vlm.backends._locator_pictures import fit  # noqa: E402
+from sightplan_models import _embedded_detector as detecting  # noqa: E402
+from sightplan_models._detector_network import Found, Network  # noqa: E402
+from sightplan_models._locator_network import COARSE, HEIGHT, WIDTH, Shape  # noqa: E402
+from sightplan_models._locator_pictures import fit  # noqa: E402
 
 KINDS = ('mug', 'teapot', 'fork', CABINET, *DRAWERS)
 HUES = ('red', 'green', 'blue')

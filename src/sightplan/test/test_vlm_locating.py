@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from sightplan.model import Form, InputError, Region, Target
 from sightplan.vlm.api import YesNoReply, YesNoRequest
-from sightplan.vlm.backends._marks import marked
 from sightplan.vlm.locating import CheckRequest, check
+from sightplan.vlm.marks import marked
 
 GREY = 120
 IMAGE = np.full((480, 640, 3), GREY, np.uint8)

@@ -7,10 +7,10 @@ import pytest
 
 from sightplan.grounding import BackendGrounder
 from sightplan.model import Observation, Usage
-from sightplan.report.results import gather
-from sightplan.report.tables import make_tables
 from sightplan.runs import OpenRun, RunSettings, specify
 from sightplan.vlm.api import TextReply, locating_content, make_backend
+from sightplan_report.results import gather
+from sightplan_report.tables import make_tables
 
 pytest.importorskip('torch')
 

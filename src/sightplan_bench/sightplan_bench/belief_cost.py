@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sightplan.domains import Domain, load_domain
-from sightplan.grounding.constraints import instantiate, read_constraints
-from sightplan.grounding.estimator import Estimator, Evidence
 from sightplan.model import Atom, Problem, Verdict
+from sightplan_belief.constraints import instantiate, read_constraints
+from sightplan_belief.estimator import Estimator, Evidence
 
 SIZES = tuple((blocks, 4 if blocks <= 6 else 6) for blocks in range(3, 13))
 """Blocks and columns."""

@@ -17,8 +17,6 @@ from sightplan.model.grounded_plan import PlanBlock, PlanUnit, Primitive, UnitKi
 from sightplan.model.region import Form, Region
 from sightplan.model.scene import Piece
 from sightplan.planning.symbolic import FastDownwardPlanner
-from sightplan.suites.grounded_plan.reading import Step
-from sightplan.suites.grounded_plan.scoring import score_plan
 from sightplan.vlm.api import make_backend
 from sightplan.vlm.detecting import DetectRequest, detector
 from sightplan_sim.tabletop.grounded_scenes import make_source, pieces
@@ -26,6 +24,8 @@ from sightplan_sim.tabletop.render import Painter
 from sightplan_sim.tabletop.tidying import Tidying
 from sightplan_sim.tabletop.visible import Visible
 from sightplan_sim.tabletop.world import TabletopWorld, make_world
+from sightplan_suites.grounded_plan.reading import Step
+from sightplan_suites.grounded_plan.scoring import score_plan
 
 _PLANS, _THINGS, _ACTIONS = 1000, 11, 4
 _HORIZONS = ('short', 'medium', 'long')

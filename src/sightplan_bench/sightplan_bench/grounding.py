@@ -37,8 +37,8 @@ from sightplan_bench.floor import SHAPES, Grid, Rates, Shape, depths, floor, wor
 from sightplan_bench.output import say, shown
 
 if TYPE_CHECKING:
-    from sightplan.vlm.backends._shared_prefix import SharedPrefix
     from sightplan_bench.models import Scene
+    from sightplan_models._shared_prefix import SharedPrefix
 
 _TOLERANCES = {'float32': 2e-3, 'bfloat16': 0.04, 'float16': 0.02}
 """Largest difference of two probabilities of yes that rounding explains, by type."""
@@ -366,7 +366,7 @@ def settle(options: Options) -> Options:
     """
     import torch
 
-    from sightplan.vlm.backends._shared_prefix import MECHANISMS
+    from sightplan_models._shared_prefix import MECHANISMS
     device = options.device
     if device == 'auto':
         device = 'cuda' if torch.cuda.is_available() else 'cpu'

@@ -16,8 +16,8 @@ import torch
 from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 
 from sightplan.model import InputError
-from sightplan.vlm.backends._shared_prefix import SharedPrefix
 from sightplan_bench.floor import Grid, Shape
+from sightplan_models._shared_prefix import SharedPrefix
 
 _SPECIAL = 8
 """Tokens at the end of the vocabulary that stand for an image and its ends."""

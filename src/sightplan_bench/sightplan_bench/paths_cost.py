@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.grounding.path_critic import compare_paths, rank_paths
-from sightplan.grounding.path_wishes import WishSettings, certain, understood_wishes
-from sightplan.paths.descriptors import describe_all
-from sightplan.paths.generator import generate_map
-from sightplan.paths.maps import GOAL, START, ObstacleMap, OccupancyGrid, map_of_grid
-from sightplan.paths.planning import PlannerSettings, plan_paths
+from sightplan_suites.paths.critic import compare_paths, rank_paths
+from sightplan_suites.paths.descriptors import describe_all
+from sightplan_suites.paths.generator import generate_map
+from sightplan_suites.paths.maps import GOAL, START, ObstacleMap, OccupancyGrid, map_of_grid
+from sightplan_suites.paths.planning import PlannerSettings, plan_paths
+from sightplan_suites.paths.wishes import WishSettings, certain, understood_wishes
 
 _PATHS, _POINTS, _POLYGONS, _RUNS = 8, 50, 200, 30
 _VECTOR = (0, 1, 0, -1, -1, -1, -1)

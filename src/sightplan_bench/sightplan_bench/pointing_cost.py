@@ -55,7 +55,7 @@ def scoring(repeats: int, seed: int) -> dict[str, float]:
     A process of its own, with its start; scenes of ours in the benchmark's format. With few
     repeats there are fewer items.
     """
-    from sightplan.suites.point_it_out.samples import generate
+    from sightplan_suites.point_it_out.samples import generate
     with tempfile.TemporaryDirectory() as folder:
         data, predictions = Path(folder) / 'data', Path(folder) / 'predictions.jsonl'
         wanted = min(ITEMS, 35 * repeats)

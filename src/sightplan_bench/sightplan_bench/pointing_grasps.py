@@ -49,8 +49,8 @@ from sightplan.model.journal import Journal
 from sightplan.model.region import Mask
 
 if TYPE_CHECKING:
-    from sightplan.grounding.pointing import Located, Pieces, Pointer
     from sightplan_arm.hardware import Rgbd
+    from sightplan_belief.pointing import Located, Pieces, Pointer
     from sightplan_sim.tabletop.arm_world import TabletopArmWorld
     from sightplan_sim.tabletop.render import Frame
     from sightplan_sim.tabletop.table import Table
@@ -192,7 +192,7 @@ class Scenes:
 
     def show(self, seed: int) -> Sight | None:
         """The scene of a seed; None if nothing on the table can be named and grasped."""
-        from sightplan.grounding.pointing import propose_pieces
+        from sightplan_belief.pointing import propose_pieces
         from sightplan_sim.tabletop.graspable import is_graspable
         from sightplan_sim.tabletop.table import sample_table
         from sightplan_sim.tabletop.tasks import Asker
@@ -263,9 +263,9 @@ class Choosers:
         return self._pointers[name]
 
     def _make(self, name: str) -> Pointer:
-        from sightplan.grounding.pointing import Pointer, PointerSettings
         from sightplan.vlm.api import locator, make_backend
         from sightplan.vlm.locating import can_check, check
+        from sightplan_belief.pointing import Pointer, PointerSettings
         plan = self._plan
         if name == 'embedded':
             backend = make_backend('embedded', {})
@@ -283,8 +283,8 @@ class Choosers:
 
     def _known(self) -> Any:
         """What is known of the simulated model; None for nothing."""
-        from sightplan.grounding.pointing import CheckerRates, PointerRates, Reliability
-        from sightplan.grounding.pointing.reliability import PUBLISHED
+        from sightplan_belief.pointing import CheckerRates, PointerRates, Reliability
+        from sightplan_belief.pointing.reliability import PUBLISHED
         plan = self._plan
         if plan.knowledge != 'known':
             return None
@@ -493,7 +493,7 @@ def _plan(arguments: argparse.Namespace, settings: Callable[[], Any]) -> Plan:
     Raises:
         InputError: an argument is wrong.
     """
-    from sightplan.grounding.pointing.reliability import PUBLISHED
+    from sightplan_belief.pointing.reliability import PUBLISHED
     if arguments.scenes < 1 or arguments.askings < 1 or arguments.first < 0:
         raise InputError('--scenes and --askings must be 1 or more, and --first 0 or more')
     for name in ('repeat', 'confusable', 'check'):
@@ -511,7 +511,7 @@ def _plan(arguments: argparse.Namespace, settings: Callable[[], Any]) -> Plan:
 
 def _available() -> tuple[str, ...]:
     """All pointers, but for ``embedded`` where no network that locates is installed."""
-    from sightplan.vlm.backends.embedded import locator_is_shipped
+    from sightplan_models.embedded import locator_is_shipped
     return tuple(name for name in POINTERS if name != 'embedded' or locator_is_shipped())
 
 

@@ -66,8 +66,8 @@ def test_a_part_gives_its_figures(monkeypatch, capsys, part):
 
 
 def test_every_picture_that_is_located_in_is_a_new_one(monkeypatch):
-    from sightplan.vlm.backends._locator_network import Network
     from sightplan_bench.pointing_cost import locating
+    from sightplan_models._locator_network import Network
     encoded, look = [], Network.look
     monkeypatch.setattr(Network, 'look', lambda self, picture: (
         encoded.append(1), look(self, picture))[1])

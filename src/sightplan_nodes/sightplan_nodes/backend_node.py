@@ -92,7 +92,7 @@ class BackendSettings:
     """Parameters of every node that loads a model."""
 
     backend: str = param('embedded', 'Vision-language backend: a module of '
-                                     'sightplan.vlm.backends')
+                                     'sightplan_models')
     backend_options: str = param('', 'Settings of the backend: key=value,... or JSON')
     seed: int = param(0, 'Seeds a backend that has a seed and was given none', low=0,
                       high=2**32 - 1)

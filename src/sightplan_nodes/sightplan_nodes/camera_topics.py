@@ -9,8 +9,8 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Image
 
-from sightplan.grounding.pointing.depth_pieces import Camera
 from sightplan.model import DeadlineError
+from sightplan_belief.pointing.depth_pieces import Camera
 from sightplan_nodes import names, qos
 from sightplan_nodes.calls import run_in_executor
 

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import Image
 from sightplan_interfaces import msg
 
-from sightplan.grounding import Found, PointerSettings
 from sightplan.model import (
     BARE,
     Answer,
@@ -41,6 +40,7 @@ from sightplan.model import (
 from sightplan.model.region import Point
 from sightplan.records import messages
 from sightplan.records.messages import text
+from sightplan_belief import Found, PointerSettings
 
 
 @functools.cache

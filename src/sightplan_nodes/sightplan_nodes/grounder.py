@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sightplan_interfaces.srv import Ground, Locate, TellApart
 
-from sightplan.grounding import PARSERS, BackendGrounder, BackendLocator, PointerSettings
+from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.model import Observation, param
 from sightplan.records import messages
 from sightplan.runs import asks_for_reasons
 from sightplan.vlm.api import Backend, can_locate
 from sightplan.vlm.detecting import can_detect
+from sightplan_belief import BackendLocator, PointerSettings
 from sightplan_nodes import conversions, names
 from sightplan_nodes.backend_node import BackendNode, BackendSettings, Work
 from sightplan_nodes.camera_topics import Intrinsics, next_picture

@@ -19,12 +19,7 @@ from sightplan_interfaces.srv import ComparePaths
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from sightplan.grounding.path_critic import CriticSettings, Critique, PathCritic
-from sightplan.grounding.path_wishes import WishSettings, can_read_tasks
 from sightplan.model import InputError, param
-from sightplan.paths.descriptors import NAMES
-from sightplan.paths.labels import Vector
-from sightplan.paths.maps import ObstacleMap, OccupancyGrid, map_of_grid
 from sightplan.records import messages
 from sightplan.vlm.api import Backend, NoWords, backend_class, backend_names
 from sightplan.vlm.choosing import can_choose
@@ -33,6 +28,11 @@ from sightplan_nodes.backend_node import BackendNode, BackendSettings
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import MODEL
 from sightplan_nodes.spin import main as run_main
+from sightplan_suites.paths.critic import CriticSettings, Critique, PathCritic
+from sightplan_suites.paths.descriptors import NAMES
+from sightplan_suites.paths.labels import Vector
+from sightplan_suites.paths.maps import ObstacleMap, OccupancyGrid, map_of_grid
+from sightplan_suites.paths.wishes import WishSettings, can_read_tasks
 
 _BEST, _OTHER = (0.0, 0.45, 0.7, 1.0), (0.5, 0.5, 0.5, 0.6)
 _TURNED = 1e-3
@@ -44,7 +44,7 @@ class PathCriticSettings(BackendSettings):
     """Parameters of ``path_critic``."""
 
     backend: str = param('', 'Model that is asked what a task wants, or to compare pictures: a '
-                             'module of sightplan.vlm.backends; empty: none, requests must give '
+                             'module of sightplan_models; empty: none, requests must give '
                              'a vector')
     occupied_threshold: int = param(50, 'A cell of a map is an obstacle from this value on [%]',
                                     low=1, high=100)

@@ -24,7 +24,6 @@ from sightplan.model import (
 from sightplan.records import messages
 from sightplan.records.messages import EventReader
 from sightplan.records.reorder_buffer import Arrival, ReorderBuffer
-from sightplan.report.rerun_log import TARGETS, RerunLog
 from sightplan_nodes import names, qos
 from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.failures import dropping, error_text
@@ -32,6 +31,7 @@ from sightplan_nodes.metrics_recorder import Ring, subscribe_to_events
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.work import Worker
+from sightplan_report.rerun_log import TARGETS, RerunLog
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,6 @@ from sightplan_interfaces import msg
 from sightplan_interfaces.srv import Ground, Locate
 
 from nodes_testing import LIMIT_S, Manager, eventually, parameters, spinning
-from sightplan.grounding import Found, PointerSettings, locate_picture
-from sightplan.grounding.pointing import propose_pieces
 from sightplan.model import (
     Atom,
     BackendError,
@@ -41,6 +39,8 @@ from sightplan.model import (
 from sightplan.records import messages
 from sightplan.vlm.api import YesNoReply, YesNoRequest
 from sightplan.vlm.locating import LocateReply, LocateRequest
+from sightplan_belief import Found, PointerSettings, locate_picture
+from sightplan_belief.pointing import propose_pieces
 from sightplan_nodes import backend_node, camera_topics, conversions, names, qos
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.conversions import MESSAGES

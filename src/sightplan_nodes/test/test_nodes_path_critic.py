@@ -16,10 +16,7 @@ from sightplan_interfaces.srv import ComparePaths
 from visualization_msgs.msg import Marker, MarkerArray
 
 from nodes_testing import LIMIT_S, Manager, eventually, parameters, spinning
-from sightplan.grounding.path_critic import compare_paths
-from sightplan.grounding.path_wishes import certain
 from sightplan.model import BackendError, InputError, Usage
-from sightplan.paths import maps
 from sightplan.records import messages
 from sightplan.vlm.api import YesNoReply, YesNoRequest
 from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest
@@ -27,6 +24,9 @@ from sightplan_nodes import backend_node, names, path_critic, qos
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.path_critic import PathCriticNode
+from sightplan_suites.paths import maps
+from sightplan_suites.paths.critic import compare_paths
+from sightplan_suites.paths.wishes import certain
 
 SHORT = (0, 0, 0, -1, 0, 0, 0)
 CELLS = np.zeros((20, 30), np.int8)

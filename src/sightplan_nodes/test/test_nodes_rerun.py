@@ -34,11 +34,11 @@ from sightplan.model import (
     StopReason,
     Verdict,
 )
-from sightplan.report.rerun_log import RerunLog
 from sightplan_nodes import names, qos
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.ports import RosRecorder
 from sightplan_nodes.rerun_viewer import RerunViewer
+from sightplan_report.rerun_log import RerunLog
 
 pytest.importorskip('rerun')
 

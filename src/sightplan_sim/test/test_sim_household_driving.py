@@ -12,7 +12,6 @@ from sightplan.agent import make_policy, run_episode
 from sightplan.domains import load_domain
 from sightplan.metrics import EpisodeScorer
 from sightplan.model import Action, EpisodeEnded, EpisodeStarted, InputError, StopReason
-from sightplan.paths import Bounds, ObstacleMap, vector_from_text
 from sightplan.records.truth import NotedTruth
 from sightplan_sim.household import make_world
 from sightplan_sim.household.driving import STEP_M, drive, floor_map, summarise
@@ -20,6 +19,7 @@ from sightplan_sim.household.robot import RobotBody
 from sightplan_sim.household.scene import Scene
 from sightplan_sim.household.shapes import Placed, Room, Station
 from sightplan_sim.household.stations import ANKLE_M
+from sightplan_suites.paths import Bounds, ObstacleMap, vector_from_text
 
 BODY = RobotBody()
 DOMAIN = load_domain('household')

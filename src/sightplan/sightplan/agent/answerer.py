@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from sightplan.grounding.instructions import Instance
-from sightplan.grounding.pointing import PointerSettings
 from sightplan.model import (
     CancelledError,
     InputError,
@@ -27,6 +26,7 @@ from sightplan.model import (
 )
 from sightplan.model.region import Region
 from sightplan.model.sample import Sample, SampleReply
+from sightplan_belief.pointing import PointerSettings
 
 
 class Desk(Protocol):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 from sightplan.agent.policy import Act, Context, Decision, Forfeit, Policy, Stop
 from sightplan.agent.registry import check_reads_goal
 from sightplan.agent.worlds import WorldWrapper, with_rules
-from sightplan.grounding.observation_model import without_seed
 from sightplan.model import (
     BARE,
     Action,
@@ -66,6 +65,7 @@ from sightplan.model import (
 from sightplan.model.journal import StorageError
 from sightplan.model.redaction import without_secrets
 from sightplan.model.sealing import sealed
+from sightplan_belief.observation_model import without_seed
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain, InstantiatedModel

@@ -354,8 +354,8 @@ def check_solvers(site: Site) -> Check:
     """The solvers of the belief load and solve."""
     return _trial('solvers', site, _requirements(site), (
         'import importlib.metadata as metadata, numpy\n'
-        'from sightplan.grounding.solver import StateSolver\n'
-        'from sightplan.grounding.theory import Group, Theory\n'
+        'from sightplan_belief.solver import StateSolver\n'
+        'from sightplan_belief.theory import Group, Theory\n'
         'from sightplan.model import Atom\n'
         'theory = Theory((Atom("p"), Atom("q")), (), (Group((0, 1), True),))\n'
         'solutions = StateSolver(theory).near_best(numpy.array([1.0, 0.5]), 5.0, 10)\n'
@@ -381,7 +381,7 @@ def check_torch(site: Site) -> Check:
 
 def check_model(site: Site) -> Check:
     """The folders of the embedded models are complete."""
-    from sightplan.vlm.backends.embedded import shipped_domains, shipped_folder
+    from sightplan_models.embedded import shipped_domains, shipped_folder
     checks = [check_model_folder(shipped_folder(domain)) for domain in shipped_domains()]
     if not checks:
         return check_model_folder(shipped_folder())
@@ -391,7 +391,7 @@ def check_model(site: Site) -> Check:
 
 def check_model_folder(folder: Path) -> Check:
     """A model folder holds configuration and weights; but for boards also what reads text."""
-    from sightplan.vlm.backends.embedded import reads_boards
+    from sightplan_models.embedded import reads_boards
     name = 'embedded model'
     remedy = 'restore the folder from the repository, or train the model again (make train)'
     boards = reads_boards(folder)

@@ -275,9 +275,9 @@ def write_picture(domain: Domain, problem: Problem, path: Path, backend: str | N
         BackendError: the model cannot answer.
     """
     from sightplan.grounding import BackendGrounder
-    from sightplan.report.picture import draw_answers, save_png
     from sightplan.runs import make_world
     from sightplan.vlm.api import make_backend, resolved_options
+    from sightplan_report.picture import draw_answers, save_png
     world = make_world(domain.reference)
     world.reset(EpisodeSpec('picture', problem, 'picture', seed=seed))
     observation = world.observe()
@@ -304,9 +304,9 @@ def picture_problems(arguments: argparse.Namespace) -> Result:
 
     A problem that the world cannot show gets an empty cell, and the exit code is 1.
     """
-    from sightplan.report.contact_sheet import Picture, draw_sheet, shrunk
-    from sightplan.report.picture import save_png
     from sightplan.runs import ALL_SPLITS, RunSettings, make_world, select_problems
+    from sightplan_report.contact_sheet import Picture, draw_sheet, shrunk
+    from sightplan_report.picture import save_png
     out = _check_sheet(arguments)
     domain, pairs, errors = select_problems(RunSettings(
         domain=arguments.domain, split=arguments.split or ALL_SPLITS,

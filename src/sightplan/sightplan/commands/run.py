@@ -42,9 +42,9 @@ def add_parser(subparsers: Any) -> None:
     from sightplan.agent import answerer_names, method_names
     from sightplan.commands.domain_argument import add_domain
     from sightplan.grounding import PARSERS
-    from sightplan.report.rerun_log import TARGETS
     from sightplan.runs import RunSettings
     from sightplan.vlm.api import backend_names
+    from sightplan_report.rerun_log import TARGETS
     about = {f.name: f for f in settings_fields(RunSettings)}
     parser = add_command(
         subparsers, 'run', run_episodes, 'run episodes in this process and score them',
@@ -147,9 +147,9 @@ def settings_from(arguments: argparse.Namespace) -> Any:
 
 def run_episodes(arguments: argparse.Namespace) -> Result:
     """Run and show; returns the summary, and 1 if the run was broken off or nothing is scored."""
-    from sightplan.report.rerun_log import RerunLog
     from sightplan.runs import run, why_useless
     from sightplan.runs.suite_finding import sample_suite
+    from sightplan_report.rerun_log import RerunLog
     with stop_flag() as stop, ExitStack() as stack:
         settings = settings_from(arguments)
         if arguments.rerun and sample_suite(settings.suite, settings.split) is not None:

@@ -12,7 +12,6 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
-from sightplan.grounding.observation_model import problem_key
 from sightplan.model import (
     Asked,
     EpisodeEvent,
@@ -26,6 +25,7 @@ from sightplan.model import (
     Verdict,
 )
 from sightplan.model.journal import Journal
+from sightplan_belief.observation_model import problem_key
 
 NAME = 'answers.jsonl'
 

@@ -2,5 +2,5 @@
 
 All of it works on iterators of ``RecordedEpisode`` (``sightplan.records.recorded``), wherever they
 come from; ``sources`` finds those of bags, runs and sweeps. The command ``sightplan replay`` is
-``sightplan.commands.replay``.
+``sightplan_report.commands.replay``.
 """

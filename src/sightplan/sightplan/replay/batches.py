@@ -18,7 +18,7 @@ from sightplan.records.recorded import RecordedEpisode
 
 
 class Labels(Protocol):
-    """People's labels of images; see ``sightplan.labelling.labels``."""
+    """People's labels of images; see ``sightplan_report.labelling.labels``."""
 
     def truth(self, image_id: str, atom: Atom) -> bool | None:
         """Whether an atom holds in an image; None if nobody labelled it, or labels differ."""

@@ -18,8 +18,6 @@ from sightplan.agent import (
 )
 from sightplan.domains import Domain
 from sightplan.grounding import instructions
-from sightplan.grounding.constraints import read_constraints
-from sightplan.grounding.observation_model import read_observation_model
 from sightplan.model import Problem, identity_values, user_path
 from sightplan.records import provenance
 from sightplan.runs import rules
@@ -29,6 +27,8 @@ from sightplan.runs.suite import Suite
 from sightplan.runs.suite_rules import EPISODES
 from sightplan.runs.worlds import world_identity
 from sightplan.vlm.api import backend_settings, detecting_content
+from sightplan_belief.constraints import read_constraints
+from sightplan_belief.observation_model import read_observation_model
 
 
 def identity(settings: RunSettings, suite: Suite | None, domain: Domain,

@@ -19,11 +19,11 @@ from sightplan.agent import (
 )
 from sightplan.agent.grounded_plans import BY_MODEL
 from sightplan.domains import Domain
-from sightplan.grounding.observation_model import problem_key, read_observation_model
 from sightplan.model import InputError, Problem, TextualWorld, World, excerpt
 from sightplan.runs import rules
 from sightplan.runs.settings import ALL_SPLITS, RunSettings
 from sightplan.vlm.api import backend_class, backend_names, can_answer_texts
+from sightplan_belief.observation_model import problem_key, read_observation_model
 
 _LOG = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ def check_method(settings: RunSettings, domain: Domain) -> Any:
         from sightplan.planning.symbolic import check_search
         check_search(search, f'search of method {settings.method}')
     if hasattr(found, 'calibration') and getattr(found, 'priors', True):
-        from sightplan.grounding.priors import check_calibrations, read_priors
+        from sightplan_belief.priors import check_calibrations, read_priors
         read_priors(domain)
         if needs_grounder(settings.method) and not found.calibration:
             check_calibrations(domain)
@@ -185,8 +185,8 @@ def check_inference(method: Any, domain: Domain, problem: Problem) -> None:
     """
     if getattr(method, 'inference', '') != 'sampled':
         return
-    from sightplan.agent.methods._believing import make_filter
-    from sightplan.agent.methods._estimators import Estimators
+    from sightplan_belief.methods._believing import make_filter
+    from sightplan_belief.methods._estimators import Estimators
     setting = SimpleNamespace(model=domain.model(problem), problem=problem, domain=domain)
     make_filter(cast(Context, setting), Estimators('', method.constraints, method.priors), method)
 
@@ -204,8 +204,8 @@ def check_starts(method: Any, domain: Domain, pairs: Iterable[tuple[str, Problem
     """
     if not getattr(method, 'constraints', False):
         return
-    from sightplan.grounding.constraint_learning import Sample, find_violation
-    from sightplan.grounding.constraints import instantiate, read_constraints
+    from sightplan_belief.constraints import instantiate, read_constraints
+    from sightplan_belief.learning.constraints import Sample, find_violation
     constraints, theories = read_constraints(domain), {}
     for _, problem in pairs:
         objects = tuple(sorted(problem.objects.items()))

@@ -21,8 +21,6 @@ from sightplan.agent.answerer import Desk, each, failed
 from sightplan.domains import load_domain
 from sightplan.grounding import BackendGrounder
 from sightplan.grounding.instructions import Instance, instances_of, propose_goal
-from sightplan.grounding.locate_picture import BackendLocator
-from sightplan.grounding.pointing import PointerSettings
 from sightplan.model import (
     Answer,
     BackendError,
@@ -72,9 +70,11 @@ from sightplan.vlm.api import (
     make_checked_backend,
     model_of,
 )
-from sightplan.vlm.backends._marks import numbered
 from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest, choose, compare
 from sightplan.vlm.detecting import DetectRequest, detector
+from sightplan.vlm.marks import numbered
+from sightplan_belief.locate_picture import BackendLocator
+from sightplan_belief.pointing import PointerSettings
 
 _LOG = logging.getLogger(__name__)
 _GREY = np.full((480, 480, 3), 128, np.uint8)

@@ -15,7 +15,6 @@ from sightplan.agent import answerer_class, answerer_settings
 from sightplan.agent.grounded_plans import BY_MODEL
 from sightplan.domains import Domain, load_domain
 from sightplan.grounding import instructions, parse_yes_no
-from sightplan.grounding.calibration import LoggedAnswer
 from sightplan.metrics.measures import scored
 from sightplan.model import (
     Atom,
@@ -42,6 +41,7 @@ from sightplan.vlm.api import (
     resolved_options,
 )
 from sightplan.vlm.choosing import PreferenceSource
+from sightplan_belief.learning.calibration import LoggedAnswer
 
 # ------------------------------------------------------------------------------------- scoring
 

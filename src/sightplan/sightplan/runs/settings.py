@@ -38,7 +38,7 @@ class RunSettings:
     problems: str = param('', 'Folder of problem files to use instead of a split')
     domain_file: str = param('', 'Another domain file of the same vocabulary, with problems')
     method: str = param('ground', 'Method: a module of sightplan.agent.methods')
-    backend: str = param('embedded', 'Vision-language backend: a module of sightplan.vlm.backends')
+    backend: str = param('embedded', 'Vision-language backend: a module of sightplan_models')
     answers: str = param('strict', 'How replies are read: strict, or prefix (as the ViPlan '
                          'reference does: "not" and "now" are no)', choices=tuple(PARSERS))
     episodes: int = param(0, 'Number of episodes; 0: one per problem; more than there are '

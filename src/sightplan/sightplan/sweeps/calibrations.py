@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sightplan.domains import Domain, load_domain
-from sightplan.grounding.calibration import calibrate
-from sightplan.grounding.observation_model import problem_key, read_observation_model
 from sightplan.model import InputError, did_you_mean
 from sightplan.records.answers_log import NAME as ANSWERS
 from sightplan.records.answers_reading import read_answers
 from sightplan.runs import EpisodePlan, RunSettings
 from sightplan.sweeps.cells import Calibration, calibration_file, run_settings, slug
+from sightplan_belief.learning.calibration import calibrate
+from sightplan_belief.observation_model import problem_key, read_observation_model
 
 INDEX = 'index.yaml'
 """The file that a folder of problems has when it is whole."""

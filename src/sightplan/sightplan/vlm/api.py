@@ -5,7 +5,7 @@ one batch and, where it can, from probabilities without generating text; a promp
 images to which the model replies in free text; a thing to be found in an image (``locating``); and
 options to choose among (``choosing``).
 
-A backend is one module, ``sightplan.vlm.backends.<name>`` or an entry point of another package in
+A backend is one module, ``sightplan_models.<name>`` or an entry point of another package in
 the group ``sightplan.backends``, holding a frozen settings dataclass
 ``Settings`` and a class ``Backend(settings, truth=None)``; it is chosen by that name, never by
 searching a model's name. Heavy libraries are imported only inside the module. A backend whose
@@ -29,6 +29,7 @@ from typing import Any, Literal, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+import sightplan_models as backends
 from sightplan.model import (
     BARE,
     GroundingPrompt,
@@ -40,7 +41,6 @@ from sightplan.model import (
     settings_fields,
 )
 from sightplan.model.plugins import Registry
-from sightplan.vlm import backends
 from sightplan.vlm.locating import LocateReply, LocateRequest
 
 GROUP = 'sightplan.backends'

@@ -142,7 +142,7 @@ def check(backend: Backend, request: CheckRequest) -> YesNoReply:
     if isinstance(backend, PlaceChecker):
         return backend.check(request)
     from sightplan.vlm.api import YesNoRequest
-    from sightplan.vlm.backends._marks import marked
+    from sightplan.vlm.marks import marked
     from sightplan.vlm.pointing import check_question
 
     picture, mark = marked(request)

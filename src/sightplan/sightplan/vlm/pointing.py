@@ -277,7 +277,7 @@ def _with_ticks(image: NDArray[np.uint8], text: str, pointing: Pointing, resized
     """Picture and text with scales, if they are to be drawn."""
     if not pointing.axis_ticks:
         return image, text
-    from sightplan.vlm.backends._marks import with_axis_ticks
+    from sightplan.vlm.marks import with_axis_ticks
 
     return (with_axis_ticks(image, pointing.coordinates, resized),
             f'{text}\n{_common().ticks}')

@@ -380,7 +380,7 @@ class RecordingBackend(BackendUser):
         self._journal.append(*lines)
 
     def _draw(self, parts: Sequence[Part | None]) -> None:
-        from sightplan.vlm.backends._images import encode
+        from sightplan.vlm.images import encode
 
         for part in parts:
             if part is None or isinstance(part, str) or part_id(part) in self._drawn:

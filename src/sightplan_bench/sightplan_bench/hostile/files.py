@@ -120,8 +120,8 @@ def _folders() -> dict[str, dict[str, bytes]]:
 def _whole_domain(folder: Path) -> None:
     """Read a domain's folder, and all that is in it."""
     from sightplan.domains import Domain
-    from sightplan.grounding.constraints import read_constraints
-    from sightplan.grounding.priors import check_calibrations, read_priors
+    from sightplan_belief.constraints import read_constraints
+    from sightplan_belief.priors import check_calibrations, read_priors
     domain = Domain(folder)
     problem = domain.read_problem(folder / _PROBLEM)
     _used(domain, problem)
@@ -142,11 +142,11 @@ def _yaml() -> Iterator[Target]:
     from sightplan.graphs.graph import load_graph
     from sightplan.model.paths import config_files
     from sightplan.model.plugins import Folder
-    from sightplan.paths.scenarios import FILE, load_scenarios
     from sightplan.runs.suite_finding import load_suite, suite_names
     from sightplan.runs.suite_folder import read_suite
     from sightplan.sweeps.cells import read_sweep
     from sightplan.vlm.pointing import FOLDER, load_family
+    from sightplan_suites.paths.scenarios import FILE, load_scenarios
 
     for file in ('domain', 'questions', 'goal', 'prompts', 'constraints', 'priors'):
         yield Target(f'{file}.yaml of a domain', 'yaml', 'yaml', tuple(
@@ -235,8 +235,8 @@ def _script(path: Path) -> None:
 
 
 def _lines(run: Mapping[str, bytes]) -> Iterator[Target]:
-    from sightplan.labelling.labels import read_labels
     from sightplan.records.answers_reading import read_answers
+    from sightplan_report.labelling.labels import read_labels
     domain = _domain('blocksworld')
     path = domain.problem_files(domain.split_folder('simple'))[0]
     problem = {'p.pddl': path.read_bytes()}
@@ -312,7 +312,7 @@ def _answers_store(folder: Path) -> None:
 
 def _run(folder: Path) -> Outcome | None:
     """What a report reads of a run."""
-    from sightplan.report.results import gather
+    from sightplan_report.results import gather
     found = gather([folder])
     for run in found.runs:
         _none(run.summary)
@@ -420,8 +420,8 @@ def _calibrations() -> Iterator[Target]:
 
 
 def _rates(path: Path) -> None:
-    from sightplan.grounding.observation_model import read_observation_model
     from sightplan.model import Verdict
+    from sightplan_belief.observation_model import read_observation_model
     found = read_observation_model(path)
     for predicate in ('on', 'inside', 'at'):
         for last in Verdict:

@@ -24,7 +24,7 @@ mode: trinary
 
 def make(folder: Path) -> list[Target]:
     """All of these readers."""
-    from sightplan.vlm.backends._images import encode
+    from sightplan.vlm.images import encode
     rng = np.random.default_rng(0)
     noise = rng.integers(0, 255, (48, 64, 3), np.uint8)
     flat = np.full((120, 160, 3), 200, np.uint8)
@@ -90,7 +90,7 @@ def _picture(path: Path) -> None:
 
 
 def _depth(path: Path) -> None:
-    from sightplan.vlm.backends._depth_files import read_depth
+    from sightplan.model.depth_files import read_depth
     depth = read_depth(path)
     assert depth.ndim == 2 and np.isfinite(depth).all()
 
@@ -101,10 +101,10 @@ def _arm_depth(path: Path) -> None:
 
 
 def _map(path: Path) -> None:
-    from sightplan.paths.grid_files import open_map
+    from sightplan_suites.paths.grid_files import open_map
     open_map(path)
 
 
 def _paths(path: Path) -> None:
-    from sightplan.paths.path_files import read_path_runs
+    from sightplan_suites.paths.path_files import read_path_runs
     read_path_runs(path)

@@ -124,7 +124,7 @@ def _answers() -> Iterator[Target]:
             parse(text) for parse in PARSERS.values()) else None
 
     def wishes(text: str) -> None:
-        from sightplan.grounding.path_wishes import understand
+        from sightplan_suites.paths.wishes import understand
         understand(_Says(text), 'carry a full glass')  # type: ignore[arg-type]
 
     yield from _target('answers to yes/no questions', _YES_NO, read)
@@ -296,7 +296,7 @@ def _of_suites(folder: Path) -> Iterator[Target]:
                                for sample, truth in samples[:3])
         yield from _target(f'replies to {name}', (*known.get(name, ('yes',)), *truths), read)
     from sightplan.runs.suite_parts import Unread
-    from sightplan.suites.point_it_out.judging import read_better, read_rating
+    from sightplan_suites.point_it_out.judging import read_better, read_rating
 
     def judged(text: str) -> None:
         try:

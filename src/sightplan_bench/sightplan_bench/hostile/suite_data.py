@@ -46,8 +46,8 @@ def _viplan(name: str, out: Path) -> None:
 
 def _predicates(name: str, out: Path) -> None:
     """One picture."""
-    from sightplan.suites.predicates.samples import FILE, draw
-    from sightplan.vlm.backends._images import encode
+    from sightplan.vlm.images import encode
+    from sightplan_suites.predicates.samples import FILE, draw
     (image, rows), = draw('blocksworld', 'simple', 1, 0)
     (out / rows[0].picture).parent.mkdir(parents=True)
     (out / rows[0].picture).write_bytes(encode(image, 'png'))
@@ -57,7 +57,7 @@ def _predicates(name: str, out: Path) -> None:
 
 def _grounded_plan(name: str, out: Path) -> None:
     """Tasks of one horizon."""
-    from sightplan.suites.grounded_plan.samples import make as write
+    from sightplan_suites.grounded_plan.samples import make as write
     write(out, 2, 0, ('medium',))
 
 
@@ -151,7 +151,7 @@ def _predictions(folder: Path) -> Iterator[Target]:
 def _official(folder: Path) -> Iterator[Target]:
     """Files of the papers' own that the suites read besides."""
     from sightplan.runs.suite_finding import load_suite
-    from sightplan.suites.patheval.building import read_file
+    from sightplan_suites.patheval.building import read_file
     shipped = load_suite('patheval').folder / 'test.json.gz'
     data = json.loads(gzip.decompress(shipped.read_bytes()))
     small = {**data, 'pairs': data['pairs'][:3],
@@ -208,5 +208,5 @@ def _info() -> list[bytes]:
 
 
 def _read_info(path: Path) -> None:
-    from sightplan.suites.point_it_out.info_files import read_info
+    from sightplan_suites.point_it_out.info_files import read_info
     read_info(path)

@@ -20,7 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from sightplan.paths import (
+from sightplan_sim.household.decor import WALL
+from sightplan_sim.household.robot import RobotBody
+from sightplan_sim.household.scene import Scene
+from sightplan_sim.household.shapes import Room, Station
+from sightplan_sim.household.stations import ANKLE_M
+from sightplan_sim.household.turns import Floats
+from sightplan_suites.paths import (
     NAMES,
     WAYPOINTS,
     AlternativeSettings,
@@ -36,12 +42,6 @@ from sightplan.paths import (
     plan_path,
     thresholds_on,
 )
-from sightplan_sim.household.decor import WALL
-from sightplan_sim.household.robot import RobotBody
-from sightplan_sim.household.scene import Scene
-from sightplan_sim.household.shapes import Room, Station
-from sightplan_sim.household.stations import ANKLE_M
-from sightplan_sim.household.turns import Floats
 
 STEP_M = 0.05
 """Poses along a path are at most this far apart."""

@@ -59,8 +59,8 @@ from sightplan_sim.household.shapes import Home, Station
 from sightplan_sim.pinhole import CameraInfo, View
 
 if TYPE_CHECKING:
-    from sightplan.paths import ObstacleMap, Vector
     from sightplan_sim.household.driving import Drive
+    from sightplan_suites.paths import ObstacleMap, Vector
 
 ACT_S = {'navigate-to': 10.0, 'open-container': 5.0, 'close-container': 5.0}
 OTHER_ACT_S = 3.0
@@ -439,7 +439,7 @@ def _vector(settings: Settings) -> Vector | None:
     if settings.paths == 'none':
         raise InputError('path_vector: the robot drives along no paths (add paths=planned, or '
                          'leave path_vector out)')
-    from sightplan.paths import vector_from_text
+    from sightplan_suites.paths import vector_from_text
     return vector_from_text(settings.path_vector, 'path_vector')
 
 

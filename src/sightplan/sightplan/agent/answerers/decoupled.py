@@ -14,11 +14,11 @@ from typing import Any
 
 from sightplan.agent.answerer import Desk, each
 from sightplan.agent.answerers._instructed import InstructionAnswerer
-from sightplan.grounding.pointing import PointerSettings
 from sightplan.model import param
 from sightplan.model.grounded_plan import Primitive
 from sightplan.model.region import Form, Region, Target
 from sightplan.model.sample import Sample, SampleReply
+from sightplan_belief.pointing import PointerSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """``votes``: where a place is asked for, the model is asked several times, and checked.
 
-See ``sightplan.grounding.pointing``. All other samples are asked as by ``ask``.
+See ``sightplan_belief.pointing``. All other samples are asked as by ``ask``.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from sightplan.agent.answerer import Desk, each
 from sightplan.agent.answerers import ask
-from sightplan.grounding.pointing import PointerSettings
 from sightplan.model.sample import Sample, SampleReply
+from sightplan_belief.pointing import PointerSettings
 
 Settings = PointerSettings
 

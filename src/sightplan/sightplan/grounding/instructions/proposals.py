@@ -24,9 +24,9 @@ from sightplan.model import InputError, Instance
 from sightplan.model.reading import Record, read_file
 from sightplan.model.reply_text import after_thoughts, refuses
 from sightplan.vlm.api import Backend, TextRequest
-from sightplan.vlm.backends._marks import numbered
 from sightplan.vlm.detecting import CABINET, DRAWERS, PLACES
 from sightplan.vlm.literals import MOST_CHARS, Value, find_literals
+from sightplan.vlm.marks import numbered
 
 FILE = Path(__file__).with_name('goal_prompt.yaml')
 MOST_STAGES = 20

@@ -1,5 +1,0 @@
-"""Episodes played by people: the game between an episode and a local page, and its server."""
-
-from sightplan.playing.game import Game
-
-__all__ = ['Game']

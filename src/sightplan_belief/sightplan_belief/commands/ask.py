@@ -1,0 +1,154 @@
+"""``sightplan ask``: what a model sees in a picture of one's own."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sightplan.commands.frame import DONE, Result, add_command, print_table, read_options
+from sightplan.model import Answer, InputError, Question, user_path
+
+if TYPE_CHECKING:
+    from sightplan_belief import Seen
+
+_FAINT = 0.01
+
+_EXAMPLES = """\
+examples:
+  sightplan ask table.png --problem my_problem.pddl
+  sightplan ask table.png --domain blocksworld --objects red:block,green:block,c1:column,c2:column
+  sightplan ask table.png --problem my_problem.pddl --out marked.png --json
+  sightplan ask table.png --question 'Is the red block on top of the green block?'
+  sightplan ask table.png --question 'What is on the table?' --backend openai \\
+      --backend-option model=NAME
+
+All questions of the domain about the objects are asked. The belief weighs the answers against each
+other by the rules of the domain (constraints.yaml): the probability that each fact holds, and the
+most probable state. Of a problem only the objects count.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan ask``."""
+    from sightplan.commands.domain_argument import add_domain
+    from sightplan.vlm.api import backend_names
+    from sightplan_belief.one_picture import PROMPT
+    parser = add_command(
+        subparsers, 'ask', ask_model, 'ask a model about a picture of your own',
+        'What a vision-language model answers about a picture, and the belief that follows.',
+        examples=_EXAMPLES, exits='0 done; 1 the model failed; 2 bad usage or bad files')
+    parser.add_argument('picture', metavar='PICTURE', help='PNG or JPEG file')
+    add_domain(parser, optional=True, help='name of an installed domain, or the path of its '
+               'folder (default: the one that the problem names)')
+    objects = parser.add_mutually_exclusive_group()
+    objects.add_argument('--problem', metavar='FILE', help='problem file with the objects that '
+                         'are in the picture')
+    objects.add_argument('--objects', metavar='NAME:TYPE,...', help='the objects themselves')
+    parser.add_argument('--question', metavar='TEXT', help="a question of your own instead of the "
+                        "domain's: a model that can write answers freely, another one yes or no; "
+                        "one made for a domain's questions refuses all others")
+    parser.add_argument('--backend', choices=backend_names(), default='embedded',
+                        help='vision-language backend (default: %(default)s)')
+    parser.add_argument('--backend-option', action='append', default=[], metavar='KEY=VALUE',
+                        help='setting of the backend (repeatable)')
+    parser.add_argument('--calibration', metavar='CAL', help='file of "sightplan calibrate"; '
+                        'without one, those of the domain, else generic ones')
+    parser.add_argument('--prompt', default=PROMPT, metavar='NAME', help='prompt around the '
+                        'questions, for models that read one (default: %(default)s)')
+    parser.add_argument('--out', metavar='PNG', help='write the picture with questions, answers '
+                        'and belief beside it')
+    parser.add_argument('--all', action='store_true', help='show every question, not only '
+                        'those whose facts are affirmed or believed')
+
+
+def ask_model(arguments: argparse.Namespace) -> Result:
+    """Ask and show."""
+    return (_scene if arguments.question is None else _question)(arguments), DONE
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+    from sightplan.vlm.api import backend_settings
+    return read_options(arguments.backend_option, type(backend_settings(arguments.backend)),
+                        '--backend-option')
+
+
+def _question(arguments: argparse.Namespace) -> dict[str, Any]:
+    from sightplan_belief import ask_freely
+    for name in ('problem', 'objects', 'calibration', 'out'):
+        if getattr(arguments, name) is not None:
+            raise InputError(f'--{name} does not go with --question: leave it out')
+    model, answer = ask_freely(
+        arguments.picture, arguments.question, domain=arguments.domain or '',
+        backend=arguments.backend, backend_options=_options(arguments))
+    print(answer.text + ('' if answer.p_yes is None else f' (P(yes) {answer.p_yes:.3f})'))
+    return {'picture': arguments.picture, 'model': model, 'question': arguments.question,
+            **_answer(answer)}
+
+
+def _scene(arguments: argparse.Namespace) -> dict[str, Any]:
+    from sightplan_belief import ask
+    from sightplan_report.picture import draw_answers, save_png
+    seen = ask(arguments.picture, arguments.domain, objects=_objects(arguments.objects),
+               problem=arguments.problem, backend=arguments.backend,
+               backend_options=_options(arguments), calibration=arguments.calibration,
+               prompt=arguments.prompt)
+    shown = seen.notable(-1.0 if arguments.all else _FAINT)
+    if arguments.out is not None:
+        try:
+            save_png(str(user_path(arguments.out)), draw_answers(
+                seen.image, [question for question, _ in shown], [answer for _, answer in shown],
+                belief=seen.estimate.marginals))
+        except OSError as error:
+            raise InputError(f'--out {arguments.out}: cannot be written: {error.strerror} (choose '
+                             'another file)') from error
+    show(seen, shown)
+    if arguments.out is not None:
+        print(f'picture: {arguments.out}')
+    return as_json(arguments.picture, seen)
+
+
+def _objects(text: str | None) -> dict[str, str]:
+    """Objects and their types, from ``red:block,c1:column``."""
+    found: dict[str, str] = {}
+    for pair in (text or '').split(',') if text is not None else ():
+        name, colon, kind = (part.strip().lower() for part in pair.partition(':'))
+        if not (name and colon and kind):
+            raise InputError(f'--objects: {pair!r} must have the form NAME:TYPE')
+        if name in found:
+            raise InputError(f'--objects: {name} is named twice; name it once')
+        found[name] = kind
+    return found
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    return {'answer': answer.verdict.value, 'text': answer.text, 'p_yes': answer.p_yes,
+            'p_no': answer.p_no, 'p_unknown': answer.p_unknown}
+
+
+def as_json(picture: str | Path, seen: Seen) -> dict[str, Any]:
+    """All that was answered and is believed, as plain JSON data."""
+    return {
+        'picture': str(picture), 'model': seen.model,
+        'answers': [{'atom': str(question.atom), 'question': question.text, **_answer(answer),
+                     'belief': seen.estimate.marginals[question.atom]}
+                    for question, answer in zip(seen.questions, seen.answers, strict=True)],
+        'state': [str(atom) for atom in sorted(seen.estimate.state)],
+        'log_evidence': seen.estimate.log_evidence, 'complete': seen.estimate.complete}
+
+
+def show(seen: Seen, shown: Sequence[tuple[Question, Answer]]) -> None:
+    """Print answers and belief as a table; what is not shown is counted."""
+    believed, marginals = seen.estimate.state, seen.estimate.marginals
+    print_table(('question', 'answer', 'P(yes)', 'belief'), [
+        (question.text, answer.verdict.value,
+         '-' if answer.p_yes is None else f'{answer.p_yes:.3f}',
+         f'{marginals[question.atom]:.3f}') for question, answer in shown], seen.model,
+        bold={n for n, (question, _) in enumerate(shown) if question.atom in believed})
+    if len(shown) < len(seen.questions):
+        print(f'{len(seen.questions) - len(shown)} more answers are no, with a belief of at most '
+              f'{_FAINT} (--all shows them)')
+    print('most probable state: ' + ', '.join(map(str, sorted(believed))))
+    if seen.estimate.caveat:
+        print(seen.estimate.caveat)

@@ -1,0 +1,216 @@
+"""``sightplan priors``: learn what a domain lets one expect."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shlex
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sightplan.commands.domain_argument import add_domain
+from sightplan.commands.frame import DONE, Result, add_command, add_group, note, read_options
+from sightplan.console.progress import EpisodeBar
+from sightplan.domains import Domain, load_domain
+from sightplan.model import Action, InputError, PlanningTask, Problem, State, TruthSource
+
+if TYPE_CHECKING:
+    from sightplan.planning.symbolic import FastDownwardPlanner
+
+_NO_MODEL = 'perfect'  # a table without errors, of nobody
+
+_EXAMPLES = """\
+examples:
+  sightplan priors learn --domain household --out priors.yaml --world-option pictures=none
+  sightplan priors learn --domain household --leave-out gpt-4.1 --problems 10
+"""
+
+_ABOUT = """\
+Learn the prior probabilities of a domain's atoms by what is in view, and what becomes of its
+actions, from walks through generated problems that are in none of its splits; and how models
+answer about it, from the confusion tables that come with the package. The domain's folder holds
+the result as priors.yaml.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan priors`` with its sub-command."""
+    commands = add_group(subparsers, 'priors', 'learn what a domain lets one expect',
+                         'What is likely in a domain before anybody has said anything.', _EXAMPLES)
+    command = add_command(commands, 'learn', learn_priors, 'learn a priors.yaml', _ABOUT,
+                          exits='0 done; 2 bad usage')
+    add_domain(command)
+    command.add_argument('--split', action='append', metavar='SPLIT',
+                         help='problems like those of this split only (may be repeated)')
+    for name, default, about in (
+            ('problems', 40, 'problems to walk through, of each split, at least 1'),
+            ('steps', 12, 'actions in each'),
+            ('first-seed', 100_000, 'seed of the first problem'),
+            ('seed', 0, 'seed of the walks')):
+        command.add_argument(f'--{name}', type=_count if name == 'problems' else _number,
+                             default=default, metavar='N',
+                             help=f'{about} (default: {default})')
+    command.add_argument('--leave-out', action='append', default=[], metavar='MODEL',
+                         help='do not learn from this model, or from those whose names begin so '
+                         '(may be repeated)')
+    command.add_argument('--world-option', action='append', default=[], metavar='KEY=VALUE',
+                         help='setting of the world (may be repeated)')
+    command.add_argument('--out', type=Path, metavar='FILE',
+                         help='write it there (default: standard output)')
+
+
+def _number(text: str) -> int:
+    value = int(text)
+    if not 0 <= value < 2**31:
+        raise argparse.ArgumentTypeError(f'{text} is not a number from 0')
+    return value
+
+
+def _count(text: str) -> int:
+    value = _number(text)
+    if not value:
+        raise argparse.ArgumentTypeError(f'{text} is not a number from 1')
+    return value
+
+
+def _command(arguments: argparse.Namespace, domain: str, splits: Sequence[str]) -> str:
+    """What makes the same file again."""
+    parts = ['sightplan', 'priors', 'learn', '--domain', domain]
+    for option, values in (
+            ('--split', splits), ('--problems', [arguments.problems]),
+            ('--steps', [arguments.steps]), ('--first-seed', [arguments.first_seed]),
+            ('--seed', [arguments.seed]), ('--leave-out', arguments.leave_out),
+            ('--world-option', arguments.world_option)):
+        for value in values:
+            parts += [option, str(value)]
+    return shlex.join(parts)
+
+
+def learn_priors(arguments: argparse.Namespace) -> Result:
+    """Learn and write."""
+    from sightplan.planning.symbolic import FastDownwardPlanner
+    from sightplan.runs import make_world
+    from sightplan_belief.learning.priors import Counts, answers_of, as_yaml, walk
+    from sightplan_belief.priors import read_priors
+    if arguments.out is not None:
+        _check_writable(arguments.out)
+    domain = load_domain(arguments.domain)
+    splits = tuple(dict.fromkeys(arguments.split or domain.splits))
+    for split in splits:
+        domain.split_folder(split)
+    world = make_world(domain.reference, read_options(
+        arguments.world_option, None, '--world-option'))
+    if not isinstance(world, TruthSource):
+        raise InputError(f'the world of domain {domain.name} offers no ground truth')
+    left_out = tables_left_out(arguments.leave_out)
+    names, tables = confusion_rates(domain, left_out)
+    problems = list(_problems(domain, splits, arguments.problems, arguments.first_seed))
+    counts, rng = Counts(), random.Random(f'priors/{arguments.seed}')
+    with FastDownwardPlanner() as planner, EpisodeBar(transient=True) as bar:
+        def plan(problem: Problem, state: State) -> Sequence[Action]:
+            return _plan(planner, domain, problem, state)
+
+        for number, problem in enumerate(problems):
+            bar.stage('problems', number, len(problems))
+            walk(counts, domain, world, problem, arguments.steps, plan, rng)
+    text = as_yaml(counts, answers_of(tables), (
+        f'Made by "{_command(arguments, domain.name, splits)}": {counts.homes} problems of '
+        f'{", ".join(splits)} from seed {arguments.first_seed} on,\nnone of them in a split; '
+        f'{counts.states} states of walks of {arguments.steps} actions, half towards the goal. '
+        f'Situations: + in view, - not, for\neach argument. Answers: confusion tables of '
+        f'{len(tables)} models'
+        + (f', without {", ".join(left_out)}' if left_out else '') + '.'),
+        read_priors(domain).sights)
+    if arguments.out is None:
+        print(text, end='')
+    else:
+        try:
+            arguments.out.write_text(text, 'utf-8')
+        except OSError as error:
+            raise _unwritable(arguments.out, error) from error
+    note(f'{counts.homes} problems, {counts.states} states, {len(tables)} models'
+         + (f': {arguments.out}' if arguments.out else ''))
+    return {'domain': domain.name, 'problems': counts.homes, 'states': counts.states,
+            'models': names, 'out': str(arguments.out) if arguments.out else None}, DONE
+
+
+def _check_writable(path: Path) -> None:
+    """Check that a new file can be written.
+
+    Raises:
+        InputError: there is such a file, or it cannot be written.
+    """
+    try:
+        path.open('x').close()
+        path.unlink()
+    except FileExistsError as error:
+        raise InputError(f'--out {path}: there is such a file (name another one)') from error
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> InputError:
+    return InputError(f'--out {path}: cannot be written ({error.strerror or error}); name a file '
+                      'in a folder that is there and that you may write to')
+
+
+def _problems(domain: Domain, splits: Sequence[str], count: int, first: int,
+              ) -> Iterator[Problem]:
+    from sightplan_belief.observation_model import problem_key
+    known = {problem_key(problem) for split in domain.splits
+             for problem in domain.split_problems(split)}
+    generator = domain.generator
+    for split in splits:
+        settings = generator.SPLITS[split].settings
+        for _, problem in generator.generate(
+                domain, settings, count, first, accept=lambda p: problem_key(p) not in known):
+            yield problem
+
+
+def _plan(planner: FastDownwardPlanner, domain: Domain, problem: Problem, state: State,
+          ) -> Sequence[Action]:
+    text = domain.write_problem(problem, state)
+    return planner.plan(PlanningTask(domain.pddl, text), 20.0).plan
+
+
+def tables_left_out(wanted: Sequence[str]) -> list[str]:
+    """The confusion tables whose names begin with one of the given texts, in any case.
+
+    Raises:
+        InputError: a text begins no name; lists the names.
+    """
+    from sightplan_models._confusion import table_names
+    names = [name for name in table_names() if name != _NO_MODEL]
+    for text in wanted:
+        if not text or not any(name.lower().startswith(text.lower()) for name in names):
+            raise InputError(f'--leave-out {text!r}: there is no such model (choose among '
+                             f'{", ".join(names)})')
+    return [name for name in names
+            if any(name.lower().startswith(text.lower()) for text in wanted)]
+
+
+def confusion_rates(domain: Domain, left_out: Collection[str],
+                    ) -> tuple[list[str], list[dict[str, tuple[float, float]]]]:
+    """Names of models and, by predicate, P(yes | true) and P(yes | false) of each.
+
+    Args:
+        domain: whose predicates count.
+        left_out: exact names of models that do not.
+    """
+    from sightplan_models._confusion import load_table, table_names
+    names, found = [], []
+    for name in table_names():
+        if name == _NO_MODEL or name in left_out:
+            continue
+        rates = load_table(name, pseudo_count=0.5).pooled
+        row = {}
+        for predicate in domain.schema.predicates:
+            if predicate in rates:
+                missed, invented = rates[predicate].error_true, rates[predicate].error_false
+                if missed is not None and invented is not None:
+                    row[predicate] = (1.0 - missed, invented)
+        if row:
+            names.append(name)
+            found.append(row)
+    return names, found

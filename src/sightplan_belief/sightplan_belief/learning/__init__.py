@@ -1,0 +1,1 @@
+"""Learning of sightplan_belief."""

@@ -1,0 +1,280 @@
+"""Where things are in a picture.
+
+Example::
+
+    found = locate('desk.png', ['the red mug', 'the handle of the pan'])
+    for thing in found:
+        print(thing.target.text, thing.regions, thing.probability, thing.sure)
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model import (
+    BackendError,
+    DeadlineError,
+    Form,
+    InputError,
+    Region,
+    Target,
+    check_settings,
+    user_path,
+)
+from sightplan.model.depth_files import read_depth
+from sightplan.model.picture_files import checked_rgb, read_image
+from sightplan.model.region import Point
+from sightplan.vlm.api import (
+    Backend,
+    BackendUser,
+    backend_class,
+    locator,
+    make_checked_backend,
+    model_of,
+    resolved_options,
+)
+from sightplan.vlm.locating import LocateRequest, can_check, check
+from sightplan_belief.pointing import (
+    Located,
+    Pieces,
+    Pointer,
+    PointerSettings,
+    Reliability,
+    propose_pieces,
+)
+from sightplan_belief.pointing.asking import are_named, doubt_of
+from sightplan_belief.pointing.depth_pieces import Camera
+
+_USUAL = PointerSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a target is.
+
+    Attributes:
+        target: what was looked for.
+        regions: in unit coordinates, the best first; none: it is not there, or ``unread``.
+        probability: that the first region is right; without any, that the target is not there;
+            None where nobody offers one.
+        sure: whether the probability is at least what was to be accepted, a check confirmed that
+            the target is there, and the model knows every word of it.
+        unread: why what the model said cannot be used; '' if it can.
+        text: what the model said at first; '' for a model that does not speak.
+        askings: how often it was asked to point.
+        checks: how often it was asked whether a marked place is right.
+        model: exact name of the model that answered.
+        doubt: why it is not sure, in words; '' if it is, or if ``unread``.
+    """
+
+    target: Target
+    regions: tuple[Region, ...] = ()
+    probability: float | None = None
+    sure: bool = False
+    unread: str = ''
+    text: str = ''
+    askings: int = 0
+    checks: int = 0
+    model: str = ''
+    doubt: str = ''
+
+
+class BackendLocator(BackendUser):
+    """Locate things by a backend that can point.
+
+    It is asked several times, and what it says is weighed (``Pointer``); once only, and taken at
+    its word, with ``max_askings`` = 1 and for a trace. A backend that cannot check a place
+    (``locating.can_check``) is not asked whether places are right: it would not know such a
+    question. Then nothing is sure, unless it tells apart from pointing what the words name
+    (``LocateReply.named``).
+
+    Args:
+        name: of the backend.
+        backend: see ``make_backend``.
+        reliability: of the model; None: nothing is known of it.
+
+    Raises:
+        InputError: it cannot point; names those that can.
+    """
+
+    def __init__(self, name: str, backend: Backend,
+                 reliability: Reliability | None = None) -> None:
+        super().__init__(backend)
+        self._locator = locator(name, backend)
+        self._reliability = reliability
+        self._check = partial(check, backend) if can_check(backend) else None
+
+    @property
+    def model(self) -> str:
+        """Exact name and version of the model that points; a backend may have one for that."""
+        return model_of(self._backend, 'locator')
+
+    def locate(self, image: NDArray[np.uint8], targets: Sequence[Target],
+               settings: PointerSettings | None = None, *,
+               depth_m: NDArray[np.float32] | None = None, camera: Camera | None = None,
+               start: Point | None = None, timeout_s: float | None = None,
+               progress: Callable[[int], None] | None = None) -> list[Found]:
+        """Locate all targets in one picture.
+
+        Args:
+            image: (H, W, 3) uint8 RGB.
+            targets: what to find.
+            settings: how long the model is asked.
+            depth_m: (H, W) float32 distance along the optical axis [m], 0 where unknown.
+            camera: intrinsics of image and depth.
+            start: where a trace is to begin, in unit coordinates.
+            timeout_s: wall-clock limit of all targets together [s]. A target that is asked for
+                several times has an even share of what is left, at the end of which counts what
+                is known by then.
+            progress: is told after each target how many are done.
+
+        Returns:
+            One for each target, in order.
+
+        Raises:
+            InputError: a target, the depth or the start cannot be used; names the remedy.
+            BackendError: the model could not answer, or broke its contract.
+            DeadlineError: not within the time limit.
+            SpendingCapError: a limit on tokens or cost is reached.
+        """
+        settings = settings or PointerSettings()
+        pointer = Pointer(self._locator, self._check, settings, self._reliability)
+        _check(image, targets, depth_m, camera, start)
+        end = math.inf if timeout_s is None else time.monotonic() + timeout_s
+        pieces: Pieces | None = None
+        found: list[Found] = []
+        for number, target in enumerate(targets):
+            left_s = None if timeout_s is None else end - time.monotonic()
+            if left_s is not None and left_s <= 0:
+                raise DeadlineError(f'{number} of {len(targets)} targets were located within '
+                                    f'{timeout_s:g} s; allow more time, or ask for fewer')
+            request = LocateRequest(image, target, depth_m, start, timeout_s=left_s)
+            if settings.max_askings == 1 or target.form is Form.TRACE:
+                found.append(self._plainly(request, settings))
+            else:
+                pieces = pieces or propose_pieces(image, depth_m, camera)
+                if left_s is not None:
+                    request = replace(request, timeout_s=left_s / (len(targets) - number))
+                found.append(self._believed(pointer.locate(request, camera, pieces)))
+            if progress is not None:
+                progress(number + 1)
+        return found
+
+    def _plainly(self, request: LocateRequest, settings: PointerSettings) -> Found:
+        """What the model says when it is asked once."""
+        reply = self._locator.locate(request)
+        chance = reply.probability
+        if chance is not None and not 0.0 <= chance <= 1.0:
+            raise BackendError(f'{self.model} gave probability = {chance!r} for '
+                               f'{request.target.text!r}; a probability lies in [0, 1]')
+        doubt = '' if reply.unread else doubt_of(
+            chance, settings.accept, reply.unknown,
+            not reply.regions or are_named([] if reply.named is None else [reply.named]))
+        return Found(request.target, reply.regions, chance, not (doubt or reply.unread),
+                     reply.unread, reply.text, askings=1, model=self.model, doubt=doubt)
+
+    def _believed(self, located: Located) -> Found:
+        """What is believed after several askings."""
+        reply = located.to_reply()
+        return Found(located.target, reply.regions, reply.probability, located.sure, reply.unread,
+                     reply.text, located.askings, located.checks, self.model, located.doubt)
+
+
+def locate(picture: str | Path | NDArray[np.uint8], targets: Sequence[str | Target], *,
+           form: Form | str = Form.POINT, backend: str = 'embedded',
+           backend_options: Mapping[str, Any] | None = None,
+           depth: str | Path | NDArray[np.float32] | None = None, camera: Camera | None = None,
+           start: Point | None = None, max_askings: int = _USUAL.max_askings,
+           accept: float = _USUAL.accept, checks: bool = _USUAL.checks, mark: str = _USUAL.mark,
+           reliability: Reliability | None = None,
+           progress: Callable[[int], None] | None = None) -> list[Found]:
+    """Locate things in a picture.
+
+    Args:
+        picture: a file, or (H, W, 3) uint8 RGB.
+        targets: what to find, in words ("the red mug"), or with a form of its own each.
+        form: what is asked for: point, points, box or trace.
+        backend: name of the backend.
+        backend_options: its settings.
+        depth: of the picture: a file (.npy in metres, or 16-bit PNG in millimetres), or (H, W)
+            float32 [m], 0 where unknown.
+        camera: intrinsics of the camera (fx, fy, cx, cy) [px], from the top left pixel's corner.
+        start: where a trace is to begin, x and y from 0 to 1.
+        max_askings: most askings about one target; 1: the model points once and is taken at its
+            word, and no place is checked.
+        accept: probability from which a place may be sure, and asking ends.
+        checks: whether the model is asked if marked places are right.
+        mark: what is marked for that: ``piece`` (for things), or ``point`` (for parts of things
+            and places to act on).
+        reliability: of the model; None: nothing is known of it.
+        progress: is told after each target how many are done.
+
+    Returns:
+        One for each target, in order.
+
+    Raises:
+        InputError: an argument or file cannot be used; names it and the remedy.
+        BackendError: the model could not be loaded, or could not answer.
+    """
+    image = picture if isinstance(picture, np.ndarray) else read_image(user_path(str(picture)))
+    if depth is not None and not isinstance(depth, np.ndarray):
+        depth = read_depth(user_path(str(depth)))
+    wanted = _targets([targets] if isinstance(targets, str) else targets, form)
+    settings = PointerSettings(max_askings, accept, checks=checks, mark=mark)
+    check_settings(settings)
+    _check(image, wanted, depth, camera, start)
+    kind = backend_class(backend)
+    if not hasattr(kind, 'locate'):
+        locator(backend, cast(Backend, kind))  # refused in words before it is loaded
+    if kind.needs_truth:
+        raise InputError(f'backend {backend!r} points by the truth, which nobody knows of a '
+                         'picture; choose one that looks at it')
+    made = make_checked_backend(backend, resolved_options(backend, backend_options or {}, 0))
+    return BackendLocator(backend, made, reliability).locate(
+        image, wanted, settings, depth_m=depth, camera=camera, start=start, progress=progress)
+
+
+def _targets(targets: Sequence[str | Target], form: Form | str) -> list[Target]:
+    try:
+        asked = Form(form)
+    except ValueError as error:
+        raise InputError(f'form {form!r} is not one of {", ".join(Form)}') from error
+    return [Target(target, asked) if isinstance(target, str) else target for target in targets]
+
+
+def _check(image: NDArray[np.uint8], targets: Sequence[Target],
+           depth_m: NDArray[np.float32] | None, camera: Camera | None,
+           start: Point | None) -> None:
+    """Refuse what cannot be located.
+
+    Raises:
+        InputError: says what is wrong, and the remedy.
+    """
+    checked_rgb(image)
+    if not targets:
+        raise InputError('what is to be located? Name at least one target, such as "the red mug"')
+    for number, target in enumerate(targets, 1):
+        if not target.text.strip():
+            raise InputError(f'target {number} is empty; say in words what to find, such as "the '
+                             'red mug"')
+    if depth_m is not None and depth_m.shape != image.shape[:2]:
+        raise InputError(f'the depth is of shape {depth_m.shape}, the picture of shape '
+                         f'{image.shape[:2]}; give depth that is aligned with the picture')
+    if camera is not None and not (
+            len(camera) == 4 and all(map(math.isfinite, camera)) and min(camera[:2]) > 0):
+        raise InputError(f'camera {camera}: give fx, fy, cx, cy in pixels, fx and fy above 0')
+    if start is None:
+        return
+    if len(start) != 2 or not all(0 <= number <= 1 for number in start):
+        raise InputError(f'start {start}: give x and y from 0 to 1')
+    if any(target.form is not Form.TRACE for target in targets):
+        raise InputError('only a trace has a start: leave it out, or ask for the form trace')

@@ -1,0 +1,29 @@
+"""``blind``: the belief of ``belief`` with its eyes shut.
+
+The same action model, the same constraints, the same use of what is executed and what is
+rejected, but never a question. What this solves, no vision-language model can take credit for.
+
+It uses no picture, nor what the world says is in view. Privileged facts that an episode
+grants it gets like the others: it observes for these facts alone, and none at all in
+an episode that grants nothing.
+"""
+
+from __future__ import annotations
+
+from sightplan.agent.policy import Context, Stop
+from sightplan_belief.methods._believing import BelievingPolicy, BelievingSettings
+
+Settings = BelievingSettings
+
+
+class Policy(BelievingPolicy):
+    """Act on a joint belief that only actions and their feedback change."""
+
+    needs_grounder = False
+    needs_visual_planner = False
+    prompt = ''
+
+    def begin(self, context: Context) -> Stop | None:
+        """Refuse what was learned in another domain; who answers does not matter here."""
+        self._estimators.rates.check_domain(context.domain)
+        return super().begin(context)

@@ -1,0 +1,65 @@
+"""``decode``: ``ground``, but every enumeration is decoded to the most probable possible state.
+
+The one difference to ``ground``: before it plans, the answers of an enumeration are replaced by
+the possible state that explains them best. All else is as in ``ground``, also that any answer to
+a precondition or effect question that is not as expected starts over. It measures what joint
+estimation alone gives, without asking again and without a belief over time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sightplan.agent.methods import ground
+from sightplan.agent.policy import Context
+from sightplan.model import Answer, Observation, Verdict, param
+from sightplan_belief.estimator import Evidence
+from sightplan_belief.methods._estimators import Estimators
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(ground.Settings):
+    """Settings of ``decode``."""
+
+    calibration: str = param('', 'Calibration file of the model (see "sightplan calibrate"); '
+                             "empty: the domain's priors, else generic rates")
+    constraints: bool = param(True, "Whether to use the domain's constraints")
+
+
+class Policy(ground.Policy):
+    """Enumerate, decode, plan, check, act, check, and start over on a mismatch."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Read the calibration.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        super().__init__(settings)
+        self._estimators = Estimators(settings.calibration, settings.constraints)
+
+    def _correct(self, context: Context, observation: Observation,
+                 answers: Sequence[Answer]) -> None:
+        """Replace the belief by the most probable possible state.
+
+        What is out of view and was provided is certain; what was believed of it earlier counts as
+        an answer; of what is not known at all the constraints alone decide.
+
+        Raises:
+            InputError: the calibration belongs to another model, wording, prompt or domain.
+        """
+        self._estimators.rates.check(context.answering_model, context.domain,
+                                     context.answering_prompt)
+        evidence = [Evidence(a.atom, a.verdict, '', a.p_yes, a.p_no) for a in answers]
+        evidence += [Evidence(atom, Verdict.YES if value else Verdict.NO)
+                     for atom, value in self._belief.items()
+                     if atom in self._worth and not observation.in_view(atom)
+                     and atom not in observation.privileged_facts]
+        estimators = self._estimators.answering(
+            context.domain, context.answering_model, context.answering_prompt)
+        estimate = estimators.get(context).estimate(evidence, observation.privileged_facts)
+        for atom in estimate.marginals:
+            self._belief[atom] = atom in estimate.state
+        self._probabilities.update(estimate.marginals)
+        context.believe(ground.believed_state(self._belief), self._probabilities)

@@ -1,0 +1,421 @@
+"""What answers and actions are worth: P(answer | truth) and P(what happens | action).
+
+An answer's likelihood depends on the truth of its atom alone:
+
+* an answer is unreadable with P(unreadable | truth), else "unknown" with P(unknown | truth), else
+  "yes" with P(yes | truth);
+* errors persist, as those of real models do. About a *new* image, while the truth is the same, a
+  wrong answer is wrong again with probability r, never below the error rate e, and a right one
+  turns wrong with probability e (1 - r) / (1 - e), so that the long-run error rate stays e;
+* about the *same* image an answer says nothing new: callers must not count it again.
+
+Rates come from labelled answers, from answers alone (``sightplan_belief.learning.calibration``), or are
+the defaults. None is 0 or 1, so that no evidence is ever beyond doubt.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, NonNegativeInt, TypeAdapter
+
+from sightplan.domains import load_domain
+from sightplan.model import InputError, Problem, Verdict, user_path
+from sightplan.model.reading import Record, read_file
+from sightplan.model.whole_files import replacing
+
+if TYPE_CHECKING:
+    from sightplan.domains import Domain
+
+LOW, HIGH = 0.001, 0.999
+"""Bounds of all rates."""
+
+Learned = Literal['default', 'labels', 'em']
+"""Where rates come from: nobody, answers with their truth, answers alone."""
+
+_RATES = ('yes_true', 'yes_false', 'unread_true', 'unread_false', 'unknown_true', 'unknown_false',
+          'repeat')
+_Rate = Annotated[float, Field(gt=0.0, lt=1.0)]
+_Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
+_Finite = Annotated[float, Field(allow_inf_nan=False)]
+_Count = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+_LEAST_ANSWERS, _MOST_ANSWERS = 4.0, 100.0  # that rates are worth, whatever is behind them
+_MAX_LOGIT = math.log(HIGH / LOW)
+_SEED = re.compile(r',? ?\bseed \d+')
+
+
+@dataclass(frozen=True, slots=True)
+class Platt:
+    """How the probabilities of an answer change its weight (Platt 1999, as a likelihood ratio).
+
+    The log likelihood ratio of true to false is ``slope * x + intercept`` with
+    x = logit(p_yes / (p_yes + p_no)).
+    """
+
+    __pydantic_config__: ClassVar = Record.model_config
+
+    slope: _Finite
+    intercept: _Finite
+
+    def log_ratio(self, p_yes: float, p_no: float) -> float:
+        """Log P(answer | true) / P(answer | false) [nats], bounded as all rates are."""
+        ratio = self.slope * logit(p_yes, p_no) + self.intercept
+        return min(max(ratio, -_MAX_LOGIT), _MAX_LOGIT)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRates:
+    """How a model answers questions about one predicate.
+
+    Attributes:
+        yes_true: P(yes | yes or no, atom true).
+        yes_false: P(yes | yes or no, atom false).
+        unread_true: P(unreadable | atom true).
+        unread_false: P(unreadable | atom false).
+        unknown_true: P(unknown | readable, atom true).
+        unknown_false: P(unknown | readable, atom false).
+        repeat: P(wrong | wrong before, new image, same truth); below the error rate it stands
+            for the error rate.
+        platt: weight of the answer's probabilities; None: the verdict is all that counts.
+        n_true: answers about true atoms behind the rates (expected numbers after EM).
+        n_false: likewise about false atoms.
+        learned: see ``Learned``.
+    """
+
+    __pydantic_config__: ClassVar = Record.model_config
+
+    yes_true: _Rate = 0.9
+    yes_false: _Rate = 0.1
+    unread_true: _Rate = 0.01
+    unread_false: _Rate = 0.01
+    unknown_true: _Rate = 0.01
+    unknown_false: _Rate = 0.01
+    repeat: _Rate = 0.5
+    platt: Platt | None = None
+    n_true: _Count = 0.0
+    n_false: _Count = 0.0
+    learned: Learned = 'default'
+
+    def __post_init__(self) -> None:
+        for name in _RATES:
+            if not 0.0 < getattr(self, name) < 1.0:
+                raise ValueError(f'{name} = {getattr(self, name)!r} is not inside (0, 1)')
+
+    @property
+    def strength_true(self) -> float:
+        """How many answers about true atoms the rates are worth."""
+        return min(max(self.n_true, _LEAST_ANSWERS), _MOST_ANSWERS)
+
+    @property
+    def strength_false(self) -> float:
+        """How many answers about false atoms the rates are worth."""
+        return min(max(self.n_false, _LEAST_ANSWERS), _MOST_ANSWERS)
+
+    def chances(self, verdict: Verdict, last: Verdict | None = None) -> tuple[float, float]:
+        """P(verdict | atom false), P(verdict | atom true).
+
+        Args:
+            verdict: of the answer.
+            last: verdict of the last answer about the atom on another image, if its truth has
+                not changed since; None, UNPARSED or UNKNOWN: the answer is a first one.
+        """
+        if verdict is Verdict.UNPARSED:
+            return self.unread_false, self.unread_true
+        unknown = (self.unknown_false, self.unknown_true)
+        yes = self.yes(last)
+        chances = {Verdict.UNKNOWN: unknown,
+                   Verdict.YES: (yes[0] * (1.0 - unknown[0]), yes[1] * (1.0 - unknown[1])),
+                   Verdict.NO: ((1.0 - yes[0]) * (1.0 - unknown[0]),
+                                (1.0 - yes[1]) * (1.0 - unknown[1]))}[verdict]
+        return chances[0] * (1.0 - self.unread_false), chances[1] * (1.0 - self.unread_true)
+
+    def yes(self, last: Verdict | None = None) -> tuple[float, float]:
+        """P(yes | yes or no, atom false), P(yes | yes or no, atom true); ``last``: see above."""
+        if last is None or last.says is None:
+            return self.yes_false, self.yes_true
+        return (self._wrong(self.yes_false, last is Verdict.YES),
+                1.0 - self._wrong(1.0 - self.yes_true, last is Verdict.NO))
+
+    def _wrong(self, error: float, before: bool) -> float:
+        again = max(self.repeat, error)
+        return again if before else error * (1.0 - again) / (1.0 - error)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionReliability:
+    """What happens when an applicable action is executed; the three fractions sum to 1.
+
+    Attributes:
+        success: its effects happen, each as reliably as ``effect`` says.
+        no_op: nothing happens.
+        slip: it does what the same schema with one other argument would do.
+        effects: P(effect holds | success), where it is not 1, by predicate and sign: ``on +``.
+        n: executions behind the fractions.
+    """
+
+    __pydantic_config__: ClassVar = Record.model_config
+
+    success: _Fraction = 0.95
+    no_op: _Fraction = 0.025
+    slip: _Fraction = 0.025
+    effects: Mapping[Annotated[str, Field(pattern=r'^.+ [+-]$')], _Rate] = field(
+        default_factory=dict)
+    n: _Count = 0.0
+
+    def __post_init__(self) -> None:
+        total = self.success + self.no_op + self.slip
+        if abs(total - 1.0) > 1e-6:
+            raise ValueError(f'success + no_op + slip is {total:g}, not 1')
+
+    def effect(self, predicate: str, positive: bool) -> float:
+        """P(an effect on the predicate holds | the action succeeded)."""
+        return self.effects.get(f'{predicate} {"+" if positive else "-"}', 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationModel:
+    """Likelihoods of answers and reliabilities of actions.
+
+    Attributes:
+        predicates: rates by predicate; all others have those of ``other``.
+        other: see there.
+        actions: reliability by schema name; all others have that of ``other_action``.
+        other_action: see there.
+        rejection: P(an action is rejected | its preconditions hold).
+        execution_if_inapplicable: P(an action is executed | its preconditions do not hold).
+        model: name of the model that gave the answers; '' with the defaults, which fit any.
+        questions_sha256: hash of the wording of the questions, likewise.
+        prompt: name and hash of the prompt around the questions; '' if the answers did not
+            depend on it; None if they do not say.
+        domain: name of the domain, likewise.
+        learned: see ``Learned``.
+        answers: number of answers that were learned from.
+        problems: keys (see ``problem_key``) of the problems they were about: results on these
+            are not results on unseen problems.
+        format: of the file.
+        source: file that it was read from, for messages; '' for none. Not part of the content.
+    """
+
+    __pydantic_config__: ClassVar = Record.model_config
+
+    predicates: Mapping[str, AnswerRates] = field(default_factory=dict)
+    other: AnswerRates = AnswerRates()
+    actions: Mapping[str, ActionReliability] = field(default_factory=dict)
+    other_action: ActionReliability = ActionReliability()
+    rejection: _Rate = 0.03
+    execution_if_inapplicable: _Rate = 0.001
+    model: str = ''
+    questions_sha256: str = ''
+    prompt: str | None = ''
+    domain: str = ''
+    learned: Learned = 'default'
+    answers: NonNegativeInt = 0
+    problems: tuple[str, ...] = ()
+    format: Literal[1] = 1
+    source: str = field(default='', compare=False)
+
+    @classmethod
+    def default(cls) -> ObservationModel:
+        """Generic rates for any model, prompt and domain."""
+        return cls()
+
+    def rates(self, predicate: str) -> AnswerRates:
+        """The rates of a predicate."""
+        return self.predicates.get(predicate, self.other)
+
+    def action(self, name: str) -> ActionReliability:
+        """The reliability of an action schema."""
+        return self.actions.get(name, self.other_action)
+
+    def log_likelihoods(self, predicate: str, verdict: Verdict, p_yes: float | None = None,
+                        p_no: float | None = None) -> tuple[float, float]:
+        """Weight of the first answer about an atom.
+
+        Args:
+            predicate: of the atom.
+            verdict: the answer.
+            p_yes: its probability of "yes", if there is one; counts only where a calibration has
+                found that it helps.
+            p_no: likewise.
+
+        Returns:
+            log P(answer | atom false), log P(answer | atom true) [nats].
+        """
+        rates = self.rates(predicate)
+        low, high = map(math.log, rates.chances(verdict))
+        if rates.platt is None or p_yes is None or p_no is None or verdict.says is None:
+            return low, high
+        return _with_ratio((low, high), rates.platt.log_ratio(p_yes, p_no))
+
+    def repeated_log_likelihoods(self, predicate: str, verdict: Verdict, last: Verdict,
+                                 p_yes: float | None = None, p_no: float | None = None,
+                                 ) -> tuple[float, float]:
+        """Weight of an answer on a new image while the atom's value is that of the last answer.
+
+        Args:
+            predicate: of the atom.
+            verdict: the answer.
+            last: the last answer about the atom; after one that says neither yes nor no the
+                answer counts as a first one.
+            p_yes: see ``log_likelihoods``. The weight of a repeated verdict is that of its
+                probabilities, in the fraction that repeating leaves of a verdict's weight; an
+                answer that differs from the last one counts by its verdict.
+            p_no: likewise.
+
+        Returns:
+            log P(answer | atom false, last), log P(answer | atom true, last) [nats].
+        """
+        if last.says is None:
+            return self.log_likelihoods(predicate, verdict, p_yes, p_no)
+        rates = self.rates(predicate)
+        low, high = map(math.log, rates.chances(verdict, last))
+        if (rates.platt is None or p_yes is None or p_no is None or verdict is not last):
+            return low, high
+        first = rates.chances(verdict)
+        weight = math.log(first[1] / first[0])
+        fraction = min(max((high - low) / weight, 0.0), 1.0) if weight else 0.0
+        return _with_ratio((low, high), fraction * rates.platt.log_ratio(p_yes, p_no))
+
+    def p_yes(self, predicate: str, last: Verdict | None = None) -> tuple[float, float]:
+        """P(yes | atom false), P(yes | atom true) of a yes or no; ``last`` as above."""
+        return self.rates(predicate).yes(last)
+
+    def check(self, model: str, domain: Domain, prompt: str = '') -> None:
+        """Check that the rates are about this model, these questions, prompt and domain.
+
+        Seeds in the names of simulated models do not matter. The defaults fit anything. A domain
+        without questions (of a domain file alone) is compared by its name. Prompts are compared
+        unless one side says that the model's answers do not depend on it.
+
+        Args:
+            model: exact name of the model that answers.
+            domain: of the questions.
+            prompt: ``name@sha256`` of the prompt around them; '' if answers do not depend on it.
+
+        Raises:
+            InputError: they are about others; names the file, both and the remedy.
+        """
+        self.check_domain(domain)
+        if not self.model:
+            return
+        self._check('wording of the questions', self.questions_sha256,
+                    domain.question_hash or self.questions_sha256)
+        if prompt and self.prompt is None:
+            raise InputError(f'{self._where}the calibration does not say for which prompt it was '
+                             f'learned, this is {prompt!r} (make it again with "sightplan '
+                             f'calibrate", or leave it out: then the defaults are used)')
+        self._check('prompt', self.prompt or prompt, prompt or self.prompt or '')
+        self._check('model', without_seed(self.model), without_seed(model))
+
+    def check_domain(self, domain: Domain) -> None:
+        """Check that the rates are about this domain, whoever answers.
+
+        Raises:
+            InputError: they are about another one; names the file, both and the remedy.
+        """
+        if self.model:
+            self._check('domain', self.domain, domain.name)
+
+    @property
+    def _where(self) -> str:
+        return f'{self.source}: ' if self.source else ''
+
+    def _check(self, what: str, ours: str, theirs: str) -> None:
+        if ours != theirs:
+            raise InputError(
+                f'{self._where}the calibration belongs to another {what}: it was learned for '
+                f'{ours!r}, this is {theirs!r} (calibrate again from answers of this one, or '
+                f'leave the calibration out: then the defaults are used)')
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON data: see ``read_observation_model``."""
+        return _FILE.dump_python(self, mode='json', exclude={'source'})  # type: ignore[no-any-return]
+
+    def write(self, path: Path | str) -> None:
+        """Write a calibration file; a crash leaves the old one, or none, never a part.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        path = user_path(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            text = json.dumps(self.to_json(), indent=2, allow_nan=False) + '\n'
+            if path.exists() and not path.is_file():  # /dev/stdout; a folder cannot be opened
+                path.write_text(text, 'utf-8')
+            else:
+                with replacing(path.resolve(), synced=True) as whole:
+                    whole.write_text(text, 'utf-8')
+        except OSError as error:
+            raise InputError(f'{path}: cannot be written ({error.strerror}); choose another '
+                             f'file') from error
+
+
+def read_observation_model(path: Path | str) -> ObservationModel:
+    """Read a calibration file, as ``ObservationModel.write`` (``sightplan calibrate``) made it.
+
+    What it leaves out is as in the defaults.
+
+    Raises:
+        InputError: the file is missing or malformed; names file, field and remedy.
+    """
+    path = user_path(path)
+    try:
+        found = read_file(ObservationModel, path)
+        if found.learned != 'default' and not (
+                found.model and found.questions_sha256 and found.domain):
+            raise InputError(f'{path}: model, questions_sha256 and domain must say what the rates '
+                             f'are about')
+        return dataclasses.replace(found, source=str(path))
+    except InputError as error:
+        raise InputError(f'{error}; make the file again with "sightplan calibrate --out '
+                         f'{path}"') from error
+
+
+def problem_key(problem: Problem) -> str:
+    """Names a problem by its content, without its initial state: 12 hex digits.
+
+    In a domain where problems with the same facts are different ones, by its name, too. It is for
+    records and for those who make problems and runs, and never for a method: from it somebody who
+    has the problems learns which one is played, goals that are hidden included.
+    """
+    facts: tuple[object, ...] = (problem.domain_name, sorted(problem.objects.items()),
+                                 sorted(map(str, problem.goal)))
+    if load_domain(problem.domain).instances:
+        facts = (*facts, problem.name)
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
+
+
+def without_seed(model: str) -> str:
+    """A model's name without the seed of its simulated errors: what a calibration is about."""
+    return _SEED.sub('', model)
+
+
+def logit(p_yes: float, p_no: float) -> float:
+    """Log odds of "yes" against "no" [nats], bounded; 0 where both are 0."""
+    total = p_yes + p_no
+    fraction = min(max(p_yes / total, 1e-9), 1.0 - 1e-9) if total > 0.0 else 0.5
+    return math.log(fraction / (1.0 - fraction))
+
+
+def clip(rate: float) -> float:
+    """A rate within the bounds."""
+    return min(max(rate, LOW), HIGH)
+
+
+def _with_ratio(pair: tuple[float, float], ratio: float) -> tuple[float, float]:
+    """Another log ratio (true to false) with the same mean likelihood, so that it stays one."""
+    mean = math.log((math.exp(pair[0]) + math.exp(pair[1])) / 2.0)
+    low = mean - math.log((1.0 + math.exp(ratio)) / 2.0)
+    return low, low + ratio
+
+
+_FILE = TypeAdapter(ObservationModel)

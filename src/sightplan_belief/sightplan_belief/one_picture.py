@@ -1,0 +1,212 @@
+"""One picture: what a model answers about it, and the state that follows.
+
+Example::
+
+    seen = ask('table.png', domain='blocksworld', objects={'red': 'block', 'c1': 'column'})
+    for question, answer in zip(seen.questions, seen.answers):
+        print(question.text, answer.verdict.value, answer.p_yes)
+    print(seen.estimate.state, seen.estimate.marginals)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.domains import Domain, load_domain
+from sightplan.grounding.backend_grounder import BackendGrounder
+from sightplan.model import (
+    Answer,
+    Atom,
+    InputError,
+    Observation,
+    Problem,
+    Question,
+    Verdict,
+    did_you_mean,
+    user_path,
+)
+from sightplan.model.picture_files import checked_rgb, read_image
+from sightplan.vlm.api import (
+    TextRequest,
+    backend_class,
+    backend_reads_prompt,
+    make_checked_backend,
+    resolved_options,
+)
+from sightplan_belief.estimator import (
+    MOST_LISTED,
+    Estimate,
+    Estimator,
+    EstimatorSettings,
+    Evidence,
+)
+from sightplan_belief.observation_model import read_observation_model
+from sightplan_belief.priors import known_rates
+
+PROMPT = 'ground'
+"""Prompt around the questions, for models that read one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What a model answered about a picture, and what follows.
+
+    Attributes:
+        image: the picture, (H, W, 3) uint8 RGB.
+        model: exact name of the model that answered.
+        questions: what was asked, in order.
+        answers: one per question.
+        estimate: the most probable state and the probability of each atom.
+    """
+
+    image: NDArray[np.uint8]
+    model: str
+    questions: tuple[Question, ...]
+    answers: tuple[Answer, ...]
+    estimate: Estimate
+
+    def notable(self, above: float = 0.01) -> list[tuple[Question, Answer]]:
+        """Questions and answers, what is believed first.
+
+        Args:
+            above: what is denied is left out unless its belief is larger; negative: nothing is.
+        """
+        believed, marginals = self.estimate.state, self.estimate.marginals
+        return sorted(((question, answer) for question, answer
+                       in zip(self.questions, self.answers, strict=True)
+                       if answer.verdict is not Verdict.NO or marginals[answer.atom] > above),
+                      key=lambda pair: pair[0].atom not in believed)
+
+
+def ask(picture: str | Path | NDArray[np.uint8], domain: str | Domain | None = None, *,
+        objects: Mapping[str, str] | None = None, problem: str | Path | None = None,
+        backend: str = 'embedded', backend_options: Mapping[str, Any] | None = None,
+        calibration: str | Path | None = None, prompt: str = PROMPT) -> Seen:
+    """Ask a model everything that a domain knows to ask about a picture, and weigh its answers.
+
+    Args:
+        picture: a file, or (H, W, 3) uint8 RGB.
+        domain: name or folder of the domain; None: the first installed one whose problem file
+            ``problem`` is.
+        objects: names of the objects in the picture, and their types.
+        problem: file of a problem whose objects they are; its initial state is not read.
+        backend: name of the backend.
+        backend_options: its settings.
+        calibration: file of ``sightplan calibrate``; None: what the domain has of the model,
+            else its priors, else generic rates.
+        prompt: name of the prompt around the questions, for models that read one.
+
+    Raises:
+        InputError: an argument or file cannot be used; names it and the remedy.
+        BackendError: the model could not be loaded, or could not answer.
+    """
+    image = _image(picture)
+    loaded = domain if isinstance(domain, Domain) else load_domain(_domain(domain, problem))
+    scene = _scene(loaded, objects, problem)
+    _check_backend(backend)
+    words = loaded.grounding_prompt(prompt, problem=scene)
+    model = None if calibration is None else read_observation_model(user_path(str(calibration)))
+    options = resolved_options(backend, backend_options or {}, 0, words.reasoning, loaded)
+    grounder = BackendGrounder(make_checked_backend(backend, options))
+    prompt_id = loaded.prompt_id(prompt) if backend_reads_prompt(backend) else ''
+    if model is not None:
+        model.check(grounder.model, loaded, prompt_id)
+    else:
+        model = known_rates(loaded, grounder.model, prompt_id)
+    estimator = Estimator(loaded, scene, observation_model=model,
+                          settings=EstimatorSettings(limit=MOST_LISTED))
+    questions = tuple(loaded.question(atom) for atom in loaded.worth_asking(scene))
+    observation = Observation(image)
+    answers = grounder.ground(observation, questions, prompt=words)
+    estimate = estimator.estimate([
+        Evidence(a.atom, a.verdict, observation.image_id, a.p_yes, a.p_no) for a in answers])
+    return Seen(image, grounder.model, questions, tuple(answers), estimate)
+
+
+def ask_freely(picture: str | Path | NDArray[np.uint8], question: str, *, domain: str = '',
+               backend: str = 'embedded', backend_options: Mapping[str, Any] | None = None,
+               ) -> tuple[str, Answer]:
+    """Ask one question in words of one's own.
+
+    A model that can write answers in free text, another one with yes or no.
+
+    Args:
+        picture: a file, or (H, W, 3) uint8 RGB.
+        question: what is asked.
+        domain: name or folder of the domain, for a backend that has a model for each.
+        backend: name of the backend.
+        backend_options: its settings.
+
+    Returns:
+        Exact name of the model, and its answer, whose ``text`` is the reply and whose ``verdict``
+        and probabilities say yes or no, as far as they can be told.
+
+    Raises:
+        InputError: an argument or the file cannot be used; names it and the remedy.
+        BackendError: the model could not be loaded, or could not answer.
+    """
+    from sightplan.grounding.parsing import parse_yes_no
+    image = _image(picture)
+    _check_backend(backend)
+    made = make_checked_backend(backend, resolved_options(
+        backend, backend_options or {}, 0, domain=load_domain(domain) if domain else None))
+    about = Atom('question', ())
+    if backend_class(backend).generates:
+        text = made.generate(TextRequest('', (image, question))).text
+        return made.model, Answer(about, parse_yes_no(text), text=text)
+    answer, = BackendGrounder(made).ground(Observation(image), [Question(about, question)])
+    return made.model, answer
+
+
+def _image(picture: str | Path | NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return (checked_rgb(picture) if isinstance(picture, np.ndarray)
+            else read_image(user_path(str(picture))))
+
+
+def _check_backend(backend: str) -> None:
+    if backend_class(backend).needs_truth:
+        raise InputError(f'backend {backend!r} answers from the truth, which nobody knows of a '
+                         'picture; choose one that looks at it')
+
+
+def _domain(name: str | None, problem: str | Path | None) -> str:
+    """Name of the domain: the one that is given, else the one that the problem's file names."""
+    from sightplan.domains import domain_names
+    from sightplan.domains.problem_files import named_domain, read_text
+    from sightplan.model import ProblemError
+    if name is not None:
+        return name
+    named = '' if problem is None else named_domain(
+        read_text(user_path(str(problem)), ProblemError))
+    if named not in domain_names():
+        raise InputError(f'which domain? Name one of {", ".join(domain_names())}, or its folder'
+                         + (f' ({problem} is of {named or "none"})' if problem else ''))
+    return named
+
+
+def _scene(domain: Domain, objects: Mapping[str, str] | None,
+           problem: str | Path | None) -> Problem:
+    """The objects in the picture, as a problem without initial state and goal."""
+    if problem is not None:
+        if objects:
+            raise InputError('objects and problem both say which objects there are; give one')
+        return domain.read_problem(user_path(str(problem))).for_agent()
+    kinds = tuple(domain.schema.types)
+    if not objects:
+        raise InputError('which objects are in the picture? Name them with their types (such as '
+                         f'NAME:{kinds[-1] if kinds else "object"}; types of {domain.name}: '
+                         f'{", ".join(kinds) or "object"}), or give a problem file')
+    for name, kind in objects.items():
+        if kind not in kinds and kind != 'object':
+            raise InputError(f'object {name}:{kind}: domain {domain.name} has no type {kind!r} '
+                             f'(it has {", ".join(kinds)}){did_you_mean(kind, kinds)}')
+    text = ' '.join(f'{name} - {kind}' for name, kind in objects.items())
+    return domain.parse_problem(
+        f'(define (problem picture) (:domain {domain.schema.name}) (:objects {text}) '
+        f'(:init) (:goal (and)))', 'picture', 'the objects').for_agent()

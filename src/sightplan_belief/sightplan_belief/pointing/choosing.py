@@ -1,0 +1,110 @@
+"""What to ask next: to point once more, or whether a place is right.
+
+What an asking is worth is the information that its answer is expected to give about where the
+target is, and by how much it is expected to raise the probability of the best place. The fewer
+askings are left, the more the latter counts: there will be no use for information later on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sightplan_belief.pointing.reliability import Floats
+from sightplan_belief.pointing.votes import ELSEWHERE, Belief, check_chance, weights_of
+
+_LEAST_INFORMATION = 1e-3
+"""An asking that is expected to tell less is not worth it [nats]."""
+_GAIN = 10.0
+"""So many nats is probability of the best place worth where one asking is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Something to ask.
+
+    Attributes:
+        place: index of the place that is to be checked; None: ask where the target is.
+    """
+
+    place: int | None = None
+
+    @property
+    def is_check(self) -> bool:
+        """Whether it is a yes/no question about a place."""
+        return self.place is not None
+
+
+POINT = Asking()
+
+
+def next_asking(belief: Belief, askings: Iterable[Asking], left: int) -> Asking | None:
+    """The asking that is worth most.
+
+    Args:
+        belief: what is believed so far.
+        askings: what may be asked.
+        left: how many askings there still may be.
+
+    Returns:
+        None: nothing that may be asked can be expected to tell anything.
+    """
+    if left < 1:
+        return None
+    best, most = None, 0.0
+    for asking in askings:
+        chances = outcome_chances(belief, asking)
+        information = _information(belief.probabilities, chances)
+        worth = information + _GAIN / left * _gain(belief, chances)
+        if information > _LEAST_INFORMATION and worth > most:
+            best, most = asking, worth
+    return best
+
+
+def outcome_chances(belief: Belief, asking: Asking) -> Floats:
+    """P(answer | truth, all answers so far), (N, answers).
+
+    Answers to "where?" are in the order of the hypotheses; answers to a check are yes and no.
+    """
+    return (_point_chances(belief) if asking.place is None
+            else _check_chances(belief, asking.place))
+
+
+def _point_chances(belief: Belief) -> Floats:
+    rates, cells, emission = belief.reliability.pointer, belief.pointer_cells, belief.emission
+    votes = belief.answers.votes
+    afresh = 1 - rates.repeat if votes else np.ones_like(rates.repeat)
+    hit = cells @ (afresh * rates.hit)
+    confused = (cells @ (afresh * (1 - rates.hit) * rates.confusable)) * (1 - emission.no_piece)
+    other = cells @ (afresh * (1 - rates.hit)) - confused
+    chances = (hit[:, None] * emission.hit + confused[:, None] * emission.piece
+               + other[:, None] * emission.other)
+    if votes:
+        chances += np.outer(cells @ rates.repeat, weights_of(votes[-1], belief.answers.places))
+    return chances
+
+
+def _check_chances(belief: Belief, place: int) -> Floats:
+    rates, last = belief.reliability.checker, belief.answers.last_check(place)
+    before = None if last is None else last.yes
+    yes = belief.checker_cells @ check_chance(1 - rates.no_wrong, 1.0, before, rates.repeat)
+    yes[place] = belief.checker_cells[place] @ check_chance(rates.yes_right, 1.0, before,
+                                                            rates.repeat)
+    return np.stack([yes, 1 - yes], axis=1)
+
+
+def _information(probabilities: Floats, chances: Floats) -> float:
+    """Mutual information of truth and answer [nats]."""
+    from scipy.special import xlogy  # slow to import
+
+    expected = probabilities @ chances
+    return float(probabilities @ xlogy(chances, chances).sum(axis=1)
+                 - xlogy(expected, expected).sum())
+
+
+def _gain(belief: Belief, chances: Floats) -> float:
+    """How much more probable the best place is expected to be after the answer."""
+    joint = np.delete(belief.probabilities[:, None] * chances, ELSEWHERE, axis=0)
+    return float(joint.max(axis=0).sum() - belief.probability)

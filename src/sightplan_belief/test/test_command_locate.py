@@ -1,0 +1,442 @@
+"""Where things are in a picture of one's own: command, Python call, and bad input."""
+
+import importlib.metadata
+import json
+import sys
+import types
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from sightplan.cli import main
+from sightplan.model import BackendError, Form, InputError, Region, Target, Usage, param
+from sightplan.model.depth_files import read_depth
+from sightplan.vlm.api import YesNoReply
+from sightplan.vlm.locating import LocateReply
+from sightplan_belief import BackendLocator, Found, PointerSettings, locate, locate_picture
+from sightplan_belief.pointing import PointerRates, Reliability, propose_pieces
+
+WIDTH, HEIGHT = 320, 240
+MUG = Region(Form.POINT, ((0.25, 0.5),), 'mug')
+PAN = Region(Form.BOX, ((0.5, 0.25), (0.75, 1.0)))
+PATH = Region(Form.TRACE, ((0.1, 0.1), (0.2, 0.8), (0.9, 0.9)))
+PLACES = {
+    'the red mug': LocateReply((MUG,), 'at 25 %', 0.95, named=0.9),
+    'the blue mug': LocateReply((MUG,), '', 0.95, named=0.4),
+    'the green mug': LocateReply((MUG,), '', 0.99),
+    'the unicorn': LocateReply((MUG,), '', 0.99, unknown=('unicorn',), named=0.99),
+    'the pan': LocateReply((PAN,), '', 0.4, named=0.9),
+    'both cups': LocateReply((MUG, Region(Form.POINT, ((0.5, 0.9),), probability=0.3)), '', 0.6),
+    'over there': LocateReply((PATH,), ''),
+    'the cat': LocateReply((), 'there is no cat'),
+    'nonsense': LocateReply((), 'x = 640', unread='x = 640 is not within 0 and 1'),
+    'the mug again': LocateReply((MUG,)),
+    'too sure': LocateReply((MUG,), '', 1.5),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    eyes: int = param(2, 'How many')
+
+
+class Mute:
+    """A backend that cannot point."""
+
+    needs_truth = needs_pixels = generates = answers = False
+    model = 'finger-1'
+    usage = Usage()
+    requests: ClassVar[list] = []
+    made: ClassVar[list] = []
+
+    def __init__(self, settings):
+        self.made.append(settings)
+
+
+class Finger(Mute):
+    """A backend that points by the text of the target."""
+
+    locates = True
+
+    def locate(self, request):
+        self.requests.append(request)
+        return PLACES[request.target.text]
+
+
+class Oracle(Finger):
+    needs_truth = True
+
+
+class Perhaps(Finger):
+    """One that can point if its settings say so."""
+
+    locates = False
+
+    def __init__(self, settings):
+        super().__init__(settings)
+        self.locates = settings.eyes > 0
+
+
+@pytest.fixture(autouse=True)
+def backends(monkeypatch):
+    """Entry points as if a package had these backends."""
+    points = []
+    for kind in (Finger, Oracle, Mute, Perhaps):
+        name = kind.__name__.lower()
+        module = types.ModuleType(f'{name}_of_a_test')
+        module.Settings, module.Backend = Settings, kind
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        points.append(importlib.metadata.EntryPoint(name, module.__name__, 'sightplan.backends'))
+    monkeypatch.setattr(importlib.metadata, 'entry_points', lambda **wanted: [
+        point for point in points if wanted == {'group': point.group}])
+    Finger.requests.clear()
+    Finger.made.clear()
+
+
+@pytest.fixture
+def picture(tmp_path):
+    path = tmp_path / 'desk.png'
+    pixels = np.random.default_rng(0).integers(0, 256, (HEIGHT, WIDTH, 3), np.uint8)
+    Image.fromarray(pixels).save(path)
+    return path
+
+
+def run(picture, *arguments):
+    return main(['locate', str(picture), *arguments, '--backend', 'finger',
+                 '--max-askings', '1'])
+
+
+def test_a_place_is_printed_in_pixels_and_unit_coordinates(picture, capsys):
+    assert run(picture, 'the red mug', 'the pan', 'the cat') == 0
+    out = capsys.readouterr().out
+    assert 'finger-1' in out
+    mug, pan, cat = (next(line for line in out.splitlines() if line.startswith(f'{n} '))
+                     for n in (1, 2, 3))
+    assert mug.split() == ['1', 'the', 'red', 'mug', '80,120', '0.250,0.500', '0.950', 'yes']
+    assert pan.split()[3:9] == ['160,60', '240,240', '0.500,0.250', '0.750,1.000', '0.400', 'no']
+    assert 'the probability is below 0.95' in out
+    assert cat.split()[3:] == ['-', '-', '-', 'no', 'not', 'there;', 'the', 'model', 'offers',
+                               'no', 'probability']
+    assert [request.target.form for request in Finger.requests] == [Form.POINT] * 3
+
+
+def test_all_points_are_shown_where_several_are_asked_for(picture, capsys):
+    assert run(picture, 'both cups', '--form', 'points') == 0
+    rows = [line.split()[3:] for line in capsys.readouterr().out.splitlines()
+            if line.startswith('1 both cups')]
+    assert [row[:4] for row in rows] == [['80,120', '0.250,0.500', '0.600', 'no'],
+                                         ['160,216', '0.500,0.900', '0.300']]
+    assert run(picture, 'both cups') == 0
+    assert capsys.readouterr().out.count('both cups') == 1, 'else only the best'
+
+
+def test_json_says_everything(picture, capsys):
+    assert run(picture, 'the red mug', 'over there', '--form', 'trace', '--start', '0.1,0.1',
+               '--accept', '0.96', '--json') == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {name: found[name] for name in ('picture', 'width', 'height', 'model')} == {
+        'picture': str(picture), 'width': WIDTH, 'height': HEIGHT, 'model': 'finger-1'}
+    mug, path = found['found']
+    assert mug == {
+        'target': 'the red mug', 'form': 'trace', 'probability': 0.95, 'sure': False,
+        'doubt': 'the probability is below 0.96', 'unread': '', 'text': 'at 25 %', 'askings': 1,
+        'checks': 0,
+        'regions': [{'form': 'point', 'points': [[0.25, 0.5]], 'label': 'mug',
+                     'pixels': [[80, 120]]}]}
+    assert path['probability'] is None and not path['sure']
+    assert path['regions'][0]['pixels'] == [[32, 24], [64, 192], [288, 216]]
+    assert Finger.requests[0].start == (0.1, 0.1)
+
+
+@pytest.mark.parametrize(('words', 'doubt'), [
+    ('the unicorn', "the model does not know 'unicorn'"),
+    ('the blue mug', 'no check confirmed that it is there'),
+    ('the green mug', 'no check confirmed that it is there')])
+@pytest.mark.parametrize('most', ['1', '9'])
+def test_nothing_is_sure_that_no_check_confirmed_or_whose_words_are_unknown(
+        picture, capsys, words, doubt, most):
+    Image.fromarray(_desk()).save(picture)
+    assert main(['locate', str(picture), words, 'the red mug', '--backend', 'finger', '--accept',
+                 '0.9', '--max-askings', most, '--json']) == 0
+    shown = capsys.readouterr()
+    thing, mug = json.loads(shown.out)['found']
+    assert thing['probability'] >= 0.9 and not thing['sure'] and thing['doubt'] == doubt
+    assert doubt in ' '.join(shown.err.split())
+    assert mug['sure'] and mug['doubt'] == ''
+
+
+@pytest.mark.parametrize(('says', 'sure'), [('yes', True), ('no', False), ('mu', False)])
+def test_a_model_that_can_check_is_asked_before_anything_is_sure(desk, says, sure):
+    class Checking(Finger):
+        def check(self, request):
+            return YesNoReply(says)
+    found, = BackendLocator('finger', Checking(Settings())).locate(
+        desk, [Target('the green mug')], PointerSettings(accept=0.9))
+    assert found.checks >= 1 and found.sure is sure and bool(found.doubt) is not sure
+
+
+def test_a_reply_that_cannot_be_read_is_named_and_counts_as_failure(picture, capsys):
+    assert run(picture, 'the red mug', 'nonsense') == 1
+    out = capsys.readouterr().out
+    assert '80,120' in out and 'x = 640 is not within 0 and 1' in out
+
+
+def test_the_marked_picture_shows_each_place(picture, tmp_path, capsys):
+    marked = tmp_path / 'marked.png'
+    assert run(picture, 'the red mug', 'the cat', '--out', str(marked)) == 0
+    assert f'picture: {marked}' in capsys.readouterr().out
+    before, after = (np.asarray(Image.open(path)) for path in (picture, marked))
+    assert before.shape == after.shape
+    changed = (before != after).any(axis=2)
+    assert changed[120 - 18:120 + 18, 80 - 18:80 + 18].mean() > 0.2
+    assert not changed[:90].any() and not changed[150:].any(), 'and nothing where nothing is'
+
+
+def test_depth_camera_and_settings_reach_the_backend(picture, tmp_path):
+    depth = np.full((HEIGHT, WIDTH), 0.5, np.float32)
+    depth[0, 0] = np.nan
+    np.save(tmp_path / 'depth.npy', depth)
+    assert run(picture, 'the red mug', '--depth', str(tmp_path / 'depth.npy'),
+               '--camera', '50,50,32,24', '--backend-option', 'eyes=3') == 0
+    request, = Finger.requests
+    np.testing.assert_array_equal(request.image, np.asarray(Image.open(picture)))
+    assert request.depth_m.dtype == np.float32
+    assert request.depth_m[0, :2].tolist() == [0.0, 0.5], '0 where it is not known'
+    assert Finger.made == [Settings(3)]
+
+
+@pytest.mark.parametrize(('arguments', 'message'), [
+    (['none.png', 'mug'], 'none.png: cannot be read'),
+    (['text.png', 'mug'], 'text.png: is not a picture'),
+    (['desk.png', ' '], 'target 1 is empty; say in words'),
+    (['desk.png', 'mug', ''], 'target 2 is empty'),
+    (['desk.png', 'mug', '--backend', 'mute'], "backend 'mute' cannot point at things; choose"),
+    (['desk.png', 'mug', '--backend', 'oracle'], 'points by the truth'),
+    (['desk.png', 'mug', '--backend-option', 'ears=2'], "no setting 'ears'; there are eyes"),
+    (['desk.png', 'mug', '--start', '0.5'], "--start '0.5' must have the form X,Y"),
+    (['desk.png', 'mug', '--start', '0.5,0.5'], 'only a trace has a start'),
+    (['desk.png', 'mug', '--form', 'trace', '--start', '5,0.5'], 'give x and y from 0 to 1'),
+    (['desk.png', 'mug', '--camera', '1,2,3'], "'1,2,3' must have the form FX,FY,CX,CY"),
+    (['desk.png', 'mug', '--camera', 'a,b,c,d'], 'must have the form'),
+    (['desk.png', 'mug', '--camera', '0,5,3,3'], 'fx and fy above 0'),
+    (['desk.png', 'mug', '--depth', 'none.npy'], 'none.npy: cannot be read: No such file'),
+    (['desk.png', 'mug', '--depth', 'text.png'], 'text.png: is not a picture that can be read'),
+    (['desk.png', 'mug', '--depth', 'desk.png'], 'which is no depth image (give a .npy file in'),
+    (['desk.png', 'mug', '--depth', 'small.npy'], 'give depth that is aligned with the picture'),
+    (['desk.png', 'mug', '--max-askings', '0'], 'max_askings = 0 is out of bounds'),
+    (['desk.png', 'mug', '--accept', '2'], 'accept = 2.0 is out of bounds'),
+    (['desk.png', 'the red mug', '--out', 'no/m.png'], 'no/m.png: cannot be written'),
+])
+def test_what_cannot_be_located_is_named(picture, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(picture.parent)
+    (picture.parent / 'text.png').write_text('no picture')
+    np.save(picture.parent / 'small.npy', np.ones((4, 6)))
+    if '--backend' not in arguments:
+        arguments = [*arguments, '--backend', 'finger']
+    assert main(['locate', *arguments]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err and captured.out == ''
+
+
+def test_those_that_can_are_named_for_a_backend_that_cannot(picture, capsys):
+    assert main(['locate', str(picture), 'mug', '--backend', 'mute']) == 2
+    able = capsys.readouterr().err.partition('that can: ')[2].strip().split(', ')
+    assert {'finger', 'oracle'} <= set(able) and 'mute' not in able
+    assert not Finger.made, 'before its weights are loaded'
+
+
+def test_settings_may_decide_whether_a_backend_can(picture):
+    assert locate(picture, ['the pan'], backend='perhaps', max_askings=1)[0].regions == (PAN,)
+    with pytest.raises(InputError, match="'perhaps' cannot point at things"):
+        locate(picture, ['the pan'], backend='perhaps', backend_options={'eyes': 0})
+
+
+def test_the_same_from_python(picture):
+    found = locate(picture, ['the red mug', Target('the pan', Form.BOX)], backend='finger',
+                   max_askings=1)
+    assert found[0].regions[0].pixels(640, 480) == ((160, 240),)
+    assert (found[0].probability, found[0].sure, found[0].model) == (0.95, True, 'finger-1')
+    assert [request.target for request in Finger.requests] == [
+        Target('the red mug'), Target('the pan', Form.BOX)]
+    one = locate(np.asarray(Image.open(picture)), 'the pan', form='box', backend='finger',
+                 accept=0.3, max_askings=1)
+    assert one == [Found(Target('the pan', Form.BOX), (PAN,), 0.4, True, '', '', 1, 0, 'finger-1')]
+
+
+def test_wrong_arguments_of_the_python_call(picture):
+    with pytest.raises(InputError, match="form 'circle' is not one of point, points, box, trace"):
+        locate(picture, ['mug'], form='circle', backend='finger')
+    with pytest.raises(InputError, match='Name at least one'):
+        locate(picture, [], backend='finger')
+    with pytest.raises(InputError, match='uint8 RGB'):
+        locate(np.zeros((4, 4), np.uint8), ['mug'], backend='finger')
+    assert not Finger.made, 'found before a model is loaded'
+
+
+def test_a_probability_of_a_backend_lies_between_0_and_1(picture):
+    with pytest.raises(BackendError, match=r"probability = 1.5 for 'too sure'"):
+        locate(picture, ['too sure'], backend='finger', max_askings=1)
+
+
+def test_the_model_that_points_is_named_where_it_is_another(picture, monkeypatch):
+    monkeypatch.setattr(Finger, 'locator_model', 'locator-2', raising=False)
+    found, = locate(picture, ['the pan'], backend='finger', max_askings=1)
+    assert found.model == 'locator-2'
+
+
+def test_progress_is_told_after_each_target(picture):
+    done = []
+    locate(picture, ['the red mug', 'the pan'], backend='finger', max_askings=1,
+           progress=done.append)
+    assert done == [1, 2]
+
+
+def test_the_time_left_goes_with_each_request(picture):
+    image = np.asarray(Image.open(picture))
+    locator = BackendLocator('finger', Finger(Settings()))
+    locator.locate(image, [Target('the red mug'), Target('the pan')],
+                   PointerSettings(max_askings=1), timeout_s=1000.0)
+    first, second = (request.timeout_s for request in Finger.requests)
+    assert 0.0 < second < first <= 1000.0
+
+
+def _desk():
+    image = np.full((HEIGHT, WIDTH, 3), 230, np.uint8)
+    image[90:150, 50:110] = 200, 0, 0
+    image[90:150, 200:260] = 0, 120, 0
+    return image
+
+
+@pytest.fixture
+def desk():
+    """Two things on a white table: where the red mug is, and elsewhere."""
+    return _desk()
+
+
+def test_a_model_is_asked_until_it_is_sure_or_may_be_asked_no_more(desk):
+    mug, pan = locate(desk, ['the red mug', 'the pan'], backend='finger', max_askings=4,
+                      accept=0.9)
+    assert mug.sure and mug.askings == 1
+    assert mug.regions[0].points == MUG.points and mug.probability == mug.regions[0].probability
+    assert not pan.sure and pan.askings == 4 and pan.model == 'finger-1'
+    assert pan.regions[0].form is Form.POINT, 'a vote for a piece, whatever it was said with'
+    assert [request.attempt for request in Finger.requests] == [0, 0, 1, 2, 3]
+    more, = locate(desk, ['the red mug'], backend='finger', accept=0.999)
+    assert not more.sure and 0.9 < more.probability < 0.999
+
+
+def test_a_trace_is_asked_for_once_and_taken_at_its_word(desk):
+    found, = locate(desk, ['over there'], form='trace', backend='finger')
+    assert (found.regions, found.askings, found.probability) == ((PATH,), 1, None)
+
+
+def test_the_pieces_of_a_picture_are_made_once(desk, monkeypatch):
+    made = []
+    monkeypatch.setattr(locate_picture, 'propose_pieces',
+                        lambda *arguments: made.append(arguments) or propose_pieces(*arguments))
+    depth, camera = np.ones((HEIGHT, WIDTH), np.float32), (300.0, 300.0, 160.0, 120.0)
+    locate(desk, ['the red mug', 'the pan'], backend='finger', depth=depth, camera=camera)
+    (image, given, intrinsics), = made
+    assert image is desk and given is depth and intrinsics == camera
+    made.clear()
+    locate(desk, ['the red mug', 'the pan'], backend='finger', max_askings=1)
+    assert not made, 'nobody needs them'
+
+
+class Careful(Finger):
+    """Says itself whether a marked place is right."""
+
+    checked: ClassVar[list] = []
+
+    def check(self, request):
+        self.checked.append(request)
+        return YesNoReply('no', 0.05, 0.95)
+
+
+class Writer(Finger):
+    """Answers any question."""
+
+    generates = True
+    questions: ClassVar[list] = []
+
+    def answer(self, request):
+        self.questions += request.questions
+        return [YesNoReply('no', 0.05, 0.95)]
+
+
+def test_who_can_tell_is_asked_whether_a_marked_place_is_right(desk):
+    """One that answers the questions of its domain only is not asked."""
+    for kind, asked in ((Careful, Careful.checked), (Writer, Writer.questions), (Finger, [])):
+        backend = BackendLocator('finger', kind(Settings()))
+        found, = backend.locate(desk, [Target('the pan')])
+        assert found.checks == len(asked) and bool(asked) is (kind is not Finger)
+        assert found.checks + found.askings <= PointerSettings().max_askings
+        before = len(asked)
+        found, = backend.locate(desk, [Target('the pan')], PointerSettings(checks=False))
+        assert found.checks == 0 and len(asked) == before
+    assert Careful.checked[0].target == Target('the pan') and Careful.checked[0].mask.any()
+    assert 'the pan' in Writer.questions[0].text
+
+
+def test_the_command_can_do_without_checks_or_mark_points(picture, capsys, monkeypatch):
+    monkeypatch.setattr(sys.modules['finger_of_a_test'], 'Backend', Careful)
+    Careful.checked.clear()
+    for more in ([], ['--mark', 'point'], ['--no-checks']):
+        Careful.checked.clear()
+        Image.fromarray(_desk()).save(picture)
+        assert main(['locate', str(picture), 'the pan', '--backend', 'finger', '--json',
+                     *more]) == 0
+        found = json.loads(capsys.readouterr().out)['found'][0]
+        marks = [request.mask is not None for request in Careful.checked]
+        assert found['checks'] == len(marks)
+        assert marks == [] if '--no-checks' in more else marks[0] is (not more)
+
+
+def test_what_is_known_of_a_model_counts(desk):
+    def chance(**rates):
+        known = replace(Reliability.default(), pointer=PointerRates.known(**rates))
+        found, = locate(desk, [Target('the mug again')], backend='finger', reliability=known,
+                        max_askings=3)
+        return found.probability
+    assert chance(hit=0.9, repeat=0.0) > chance(hit=0.9, repeat=0.9) > chance(hit=0.3, repeat=0.9)
+
+
+def test_targets_share_the_time_evenly(desk):
+    locator = BackendLocator('finger', Finger(Settings()))
+    locator.locate(desk, [Target('the red mug')] * 4, timeout_s=1000.0)
+    limits = [request.timeout_s for request in Finger.requests]
+    assert limits[0] <= 250.0 < limits[1] <= 1000.0 / 3, 'what one leaves the others have'
+    assert limits[1] < limits[2] <= 500.0 < limits[3] <= 1000.0
+
+
+@pytest.mark.parametrize(('name', 'values'), [
+    ('mm.png', np.array([[0, 500], [1000, 65535]], np.uint16)),
+    ('mm.npy', np.array([[0, 500], [1000, 65535]], np.uint16)),
+    ('m.npy', np.array([[np.nan, 0.5], [1.0, 65.535]])),
+    ('m.npy', np.array([[-np.inf, 0.5], [1.0, 65.535]], np.float32))])
+def test_depth_files_are_read_in_metres(tmp_path, name, values):
+    path = tmp_path / name
+    if path.suffix == '.npy':
+        np.save(path, values)
+    else:
+        Image.fromarray(values).save(path)
+    depth = read_depth(path)
+    assert depth.dtype == np.float32
+    np.testing.assert_allclose(depth, [[0.0, 0.5], [1.0, 65.535]], rtol=1e-6)
+
+
+@pytest.mark.parametrize('values', [np.zeros((2, 2, 3)), np.zeros((2, 2), np.uint8),
+                                    np.zeros(4), np.array([['a']]), np.zeros((2, 2), complex)])
+def test_other_numbers_are_no_depth(tmp_path, values):
+    np.save(tmp_path / 'depth.npy', values)
+    with pytest.raises(InputError, match='which is no depth image'):
+        read_depth(tmp_path / 'depth.npy')
+
+
+def test_a_pickled_file_is_not_executed(tmp_path):
+    np.save(tmp_path / 'depth.npy', np.array([{}], dtype=object), allow_pickle=True)
+    with pytest.raises(InputError, match='cannot be read'):
+        read_depth(tmp_path / 'depth.npy')

@@ -1,0 +1,43 @@
+"""Install models that answer: servers, local weights, shipped small ones, simulated ones."""
+
+from setuptools import find_packages, setup
+
+NAME = 'sightplan_models'
+
+setup(
+    name=NAME,
+    version='0.2.0',
+    description='Models that answer: servers, local weights, shipped small ones, simulated ones',
+    license='Apache-2.0',
+    maintainer='sightplan developers',
+    maintainer_email='maintainers@sightplan.invalid',
+    packages=find_packages(include=[NAME, f'{NAME}.*']),
+    # Data is found by kind, not listed file by file.
+    package_data={NAME: ['py.typed', *(f'**/*.{kind}' for kind in (
+        'yaml', 'json', 'jsonl', 'safetensors', 'md', 'txt', 'jinja', 'html', 'css', 'gz',
+        'js'))]},
+    data_files=[
+        ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
+        (f'share/{NAME}', ['package.xml']),
+    ],
+    zip_safe=False,
+    python_requires='>=3.11',
+    install_requires=[
+        'setuptools',
+        'sightplan',
+    ],
+    extras_require={'test': ['pytest']},
+    entry_points={
+        'sightplan.backends': [
+            'embedded = sightplan_models.embedded',
+            'noisy_critic = sightplan_models.noisy_critic',
+            'noisy_locator = sightplan_models.noisy_locator',
+            'noisy_oracle = sightplan_models.noisy_oracle',
+            'noisy_reader = sightplan_models.noisy_reader',
+            'openai = sightplan_models.openai',
+            'replay = sightplan_models.replay',
+            'scripted = sightplan_models.scripted',
+            'transformers = sightplan_models.transformers',
+        ],
+    },
+)

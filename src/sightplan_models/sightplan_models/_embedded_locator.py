@@ -1,0 +1,299 @@
+"""The locator of the backend ``embedded``: a small network of our own that points, on the CPU.
+
+A folder holds its weights and ``locator.json``: the network's shape, the words it knows, and how
+its probabilities are calibrated. A picture is encoded once; what was seen of the last few is kept,
+so that each further target in a picture costs a tenth.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812 (its usual name)
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from torch import Tensor
+
+from sightplan.model import BackendError, DeadlineError, Form, InputError, Region
+from sightplan.vlm.locating import LocateReply, LocateRequest
+from sightplan_models._locator_network import (
+    HEIGHT,
+    WIDTH,
+    Network,
+    Pointed,
+    Seen,
+    Shape,
+    load_weights,
+)
+from sightplan_models._locator_pictures import Frame, channels, fit, put_depth, put_image
+from sightplan_models._locator_words import ids_of, mirrored, pieces, unknown_words, words_of
+
+WEIGHTS_FILE, SETTINGS_FILE = 'locator.safetensors', 'locator.json'
+_SEEN = WIDTH, HEIGHT
+_KEPT = 4
+"""Encoded pictures that are kept, of some 4 MB each."""
+_INSIDE = 0.5
+"""Probability from which a place counts as part of what is meant."""
+_SMALLEST, _MOST = 3, 32
+"""Cells of the heat map that make a place of its own, and most places of one reply."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Sight:
+    """An encoded picture.
+
+    Attributes:
+        seen: what the network knows of it.
+        frame: where the picture stands in it.
+        beside: (H, W) bool, cells of the heat map that are not the picture.
+    """
+
+    seen: Seen
+    frame: Frame
+    beside: Tensor
+
+
+class _Maps(NamedTuple):
+    """What the network says of one target.
+
+    Attributes:
+        score: (H, W) smoothed probability of each place to be pointed at; 0 beside the picture.
+        inside: (H, W) probability of each place to be part of what is meant; likewise.
+        named: probability that a word of the target names the kind of thing that is meant.
+        sight: the picture.
+    """
+
+    score: Tensor
+    inside: Tensor
+    named: float
+    sight: _Sight
+
+
+class EmbeddedLocator:
+    """A loaded locator; locates one target at a time, from any thread.
+
+    Args:
+        folder: of the model.
+
+    Raises:
+        BackendError: the folder holds no locator.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            found = json.loads((folder / SETTINGS_FILE).read_text())
+            shape: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value
+                                     for key, value in found['shape'].items()}
+            self._network = Network(Shape(**shape)).eval()
+            self._known = {str(word): i for i, word in enumerate(found['words'], 1)}
+            self._calibration = tuple(map(float, found['calibration']))
+            load_weights(self._network, folder / WEIGHTS_FILE)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError,
+                SafetensorError) as error:
+            raise BackendError(f'embedded: {folder} holds no locator ({type(error).__name__}: '
+                               f'{error}); name as locator_dir a folder with {SETTINGS_FILE} and '
+                               f'{WEIGHTS_FILE} (training/README.md), or leave it empty'
+                               ) from error
+        self._network.vision.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self._name = f'{folder.parent.name}/{folder.name}@{_digest(folder)}'
+        self._lock = threading.Lock()
+        self._sights: OrderedDict[tuple[str, str, int], _Sight] = OrderedDict()
+
+    @property
+    def model(self) -> str:
+        """Folder and hash of weights and settings: ``embedded_model/locator@0f3a5c...``."""
+        return self._name
+
+    def locate(self, request: LocateRequest, use_depth: bool = True) -> LocateReply:
+        """Find something in a picture; contract in the protocol ``api.Locator``.
+
+        Another attempt at the same is another view of the picture, see ``fit``.
+
+        Args:
+            request: what to find.
+            use_depth: whether to look at depth where the request has it.
+
+        Raises:
+            InputError: the image is none, or a trace is asked for.
+            DeadlineError: not within the time limit.
+        """
+        started = time.monotonic()
+        maps = self._maps(request, use_depth)
+        regions = self._regions(request.target.form, maps.score, maps.inside, maps.sight.frame)
+        took = time.monotonic() - started
+        if request.timeout_s is not None and took > request.timeout_s:
+            raise DeadlineError(f'embedded: locating took {took:.2f} s, the limit was '
+                                f'{request.timeout_s:.2f} s')
+        return LocateReply(regions, probability=regions[0].probability,
+                           unknown=unknown_words(request.target.text, self._known),
+                           named=maps.named)
+
+    def point(self, request: LocateRequest) -> tuple[Region, tuple[float, float]]:
+        """The best point, and what its probability is calibrated from; see ``evidence``."""
+        score, inside, _, sight = self._maps(request, True)
+        row, column = divmod(int(score.argmax()), score.shape[1])
+        seen = evidence(score, inside, row, column)
+        return _point_region(row, column, sight.frame, calibrated(seen, self._calibration)), seen
+
+    def _maps(self, request: LocateRequest, use_depth: bool) -> _Maps:
+        """What the network says of a target."""
+        _check(request)
+        words = words_of(request.target.text)
+        with self._lock, torch.inference_mode():
+            sight = self._sight(request, request.depth_m if use_depth else None)
+            reply = self._read(sight, mirrored(words) if sight.frame.mirrored else words)
+            point = reply.point[0, 0].masked_fill(sight.beside, -torch.inf)
+            weight = torch.cat([point.flatten(), reply.absent[0, :1]]).softmax(0)[:-1]
+            score = F.avg_pool2d(weight.view(1, *point.shape), 3, 1, 1, count_include_pad=False)[0]
+            inside = reply.mask[0, 0].sigmoid().masked_fill(sight.beside, 0.0)
+            # As learned: each word by itself names a thing, or does not.
+            named = float(reply.chosen[0, 0].softmax(-1) @ reply.meant[0, 0].sigmoid().amax(0))
+            return _Maps(score.masked_fill(sight.beside, 0.0), inside, named, sight)
+
+    def _sight(self, request: LocateRequest, depth_m: NDArray[np.float32] | None) -> _Sight:
+        """The encoded picture, as it is kept or anew."""
+        key = (_hash(request.image), '' if depth_m is None else _hash(depth_m), request.attempt)
+        if key in self._sights:
+            self._sights.move_to_end(key)
+            return self._sights[key]
+        frame = fit(request.size, _SEEN, request.attempt)
+        picture = channels(put_image(request.image, frame, _SEEN),
+                           None if depth_m is None else put_depth(depth_m, frame, _SEEN))
+        beside = torch.ones(1, 1, HEIGHT, WIDTH)
+        beside[..., frame.top:frame.top + frame.height, frame.left:frame.left + frame.width] = 0
+        seen = self._network.look(torch.from_numpy(picture)[None].contiguous(
+            memory_format=torch.channels_last))
+        seen = replace(seen, maps=())  # for learning only, and large
+        sight = _Sight(seen, frame, F.avg_pool2d(beside, 2)[0, 0] > 0.5)
+        self._sights[key] = sight
+        while len(self._sights) > _KEPT:
+            self._sights.popitem(last=False)
+        return sight
+
+    def _read(self, sight: _Sight, words: tuple[str, ...]) -> Pointed:
+        """What the network says of one target."""
+        found = [pieces(word, self._network.shape.grams) for word in words]
+        starts = np.cumsum([0, *map(len, found[:-1])])
+        vectors = self._network.words(
+            torch.tensor(ids_of(words, self._known)),
+            torch.tensor([piece for one in found for piece in one]), torch.from_numpy(starts))
+        padding = torch.zeros(1, 1, len(words), dtype=torch.bool)
+        return self._network.point(sight.seen, vectors[None, None], padding)[-1]
+
+    def _regions(self, form: Form, score: Tensor, inside: Tensor, frame: Frame,
+                 ) -> tuple[Region, ...]:
+        """Places in the picture, the best first."""
+        if form is Form.POINTS:
+            return self._places(score, inside, frame)
+        row, column = divmod(int(score.argmax()), score.shape[1])
+        chance = self._calibrated(score, inside, row, column)
+        if form is Form.POINT:
+            return (_point_region(row, column, frame, chance),)
+        level = min(_INSIDE, 0.5 * float(inside[row, column]))
+        return (_box_region(_connected(inside >= level, row, column), frame, chance),)
+
+    def _places(self, score: Tensor, inside: Tensor, frame: Frame) -> tuple[Region, ...]:
+        """A point of each connected part of what is meant; the best place if it has none."""
+        left, found = score.clone(), list[Region]()
+        while len(found) < _MOST:
+            row, column = divmod(int(left.argmax()), left.shape[1])
+            part = _connected(inside >= _INSIDE, row, column)
+            if found and (not left[row, column] > 0 or inside[row, column] < _INSIDE):
+                break
+            if not found or part.sum() >= _SMALLEST:
+                found.append(_point_region(row, column, frame, self._calibrated(
+                    score, inside, row, column)))
+            left = left.masked_fill(part | (inside < _INSIDE), 0.0)
+        return tuple(found)
+
+    def _calibrated(self, score: Tensor, inside: Tensor, row: int, column: int) -> float:
+        """The probability that a place is right."""
+        return calibrated(evidence(score, inside, row, column), self._calibration)
+
+
+def evidence(score: Tensor, inside: Tensor, row: int, column: int) -> tuple[float, float]:
+    """What tells whether a place is right.
+
+    Args:
+        score: (H, W) smoothed probability of each place to be pointed at.
+        inside: (H, W) probability of each place to be part of what is meant.
+        row: of the place.
+        column: of the place.
+
+    Returns:
+        Log odds that what is pointed at is within three cells of it, and that it is part of what
+        is meant.
+    """
+    near = float(score[max(0, row - 3):row + 4, max(0, column - 3):column + 4].sum())
+    return _log_odds(near), _log_odds(float(inside[row, column]))
+
+
+def calibrated(seen: tuple[float, float], weights: tuple[float, ...]) -> float:
+    """A logistic regression: bias, then the weight of each piece of evidence."""
+    odds = weights[0] + sum(w * x for w, x in zip(weights[1:], seen, strict=True))
+    return float(1 / (1 + np.exp(-odds)))
+
+
+def _log_odds(chance: float) -> float:
+    chance = min(max(chance, 1e-4), 1 - 1e-4)
+    return float(np.log(chance / (1 - chance)))
+
+
+def _point_region(row: int, column: int, frame: Frame, chance: float) -> Region:
+    place = frame.to_picture(2 * (column + 0.5), 2 * (row + 0.5))
+    return Region(Form.POINT, (place,), probability=chance)
+
+
+def _box_region(piece: Tensor, frame: Frame, chance: float) -> Region:
+    rows, columns = piece.any(1).nonzero().flatten(), piece.any(0).nonzero().flatten()
+    (x1, y1), (x2, y2) = (
+        frame.to_picture(2.0 * int(columns[0]), 2.0 * int(rows[0])),
+        frame.to_picture(2.0 * (int(columns[-1]) + 1), 2.0 * (int(rows[-1]) + 1)))
+    return Region(Form.BOX, ((min(x1, x2), y1), (max(x1, x2), y2)), probability=chance)
+
+
+def _connected(mask: Tensor, row: int, column: int) -> Tensor:
+    """The part of a mask that hangs together with one of its cells."""
+    part = torch.zeros_like(mask)
+    part[row, column] = True
+    while True:
+        grown = (F.max_pool2d(part[None].float(), 3, 1, 1)[0] > 0) & (mask | part)
+        if bool((grown == part).all()):
+            return part
+        part = grown
+
+
+def _check(request: LocateRequest) -> None:
+    image, depth = request.image, request.depth_m
+    if request.target.form is Form.TRACE:
+        raise InputError('embedded: it points and boxes, but draws no traces; ask for a point, '
+                         'points or a box, or choose a backend that draws them')
+    if (not isinstance(image, np.ndarray) or image.ndim != 3 or image.shape[2] != 3
+            or image.dtype != np.uint8 or not image.size):
+        raise InputError(f'embedded: the image is {getattr(image, "dtype", type(image).__name__)} '
+                         f'{getattr(image, "shape", "")}; it must be uint8 RGB of shape (height, '
+                         f'width, 3)')
+    if depth is not None and (depth.ndim != 2 or not depth.size):
+        raise InputError(f'embedded: the depth has shape {depth.shape}; it must be (height, '
+                         f'width), in metres')
+
+
+def _hash(array: NDArray[Any]) -> str:
+    return (f'{array.dtype}{array.shape}'
+            + hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=16).hexdigest())
+
+
+def _digest(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for name in (WEIGHTS_FILE, SETTINGS_FILE):
+        digest.update((folder / name).read_bytes())
+    return digest.hexdigest()[:12]

@@ -1,0 +1,199 @@
+"""``noisy_critic``: the better one of a pair, seen with published errors; no model.
+
+It stands in for a model that compares two paths, in experiments that need only its errors. By
+signal detection, the better one shown first gives evidence of mean d'/2, shown second of -d'/2,
+with noise of variance 1; "first" is said above a criterion c. Both are fitted to what PathEval
+publishes of nine models: how often "first" was said, and how often that was right
+(``data/critic_counts.json``). Under other names than "Path 1" and "Path 2" c is that of the
+random names (d' under these is not published and taken to be the same).
+
+* ``answers``: ``hard`` names an option; ``graded`` also gives probabilities, with the log-odds
+  d' (x - c) of evidence x that are right but for the bias.
+* ``noise``: between the two orders of a pair it is ``independent``, or ``shared``: then the pair
+  itself misleads, and the evidence about it is the same in both.
+
+Every draw is a hash of seed and subjects, so that the order of requests does not matter, and the
+same request always gets the same reply. Where neither is better the evidence has mean 0.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+from sightplan.model import InputError, param
+from sightplan.vlm.api import NoWords
+from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest, PreferenceSource
+from sightplan_models._hashed_draws import normal
+
+_COUNTS = Path(__file__).parent / 'data' / 'critic_counts.json'
+_NORMAL = NormalDist()
+_PUBLISHED_NAMES = ('path 1', 'path 2')
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of ``noisy_critic``."""
+
+    table: str = param('gpt-4o', 'Model whose published counts are used (PathEval, table 2): '
+                       'gpt-4o, gpt-4o-mini, qwen2-vl-7b, ...')
+    sensitivity: float = param(-1.0, "d' of the evidence; -1: that of the table",
+                               low=-1.0, high=10.0)
+    criterion: float = param(100.0, 'Evidence above which the first one is named; 100: that of '
+                             'the table', low=-10.0, high=100.0)
+    answers: str = param('graded', 'Whether it gives probabilities (graded) or names an option '
+                         'only (hard)', choices=('graded', 'hard'))
+    noise: str = param('independent', 'Noise of the two orders of a pair: independent or shared',
+                       choices=('independent', 'shared'))
+    seed: int = param(0, 'Seed of the errors', low=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A model by signal detection.
+
+    Attributes:
+        sensitivity: d'.
+        criterion: above which "first" is said.
+        neutral: the same under names that mean nothing.
+    """
+
+    sensitivity: float
+    criterion: float
+    neutral: float
+
+
+def content(settings: Settings) -> str:
+    """Hash of the published counts; see ``api.backend_content``."""
+    return hashlib.sha256(repr(_fitted(settings)).encode()).hexdigest()[:12]
+
+
+@functools.cache
+def published() -> dict[str, Fitted]:
+    """What was published of each model, as sensitivity and criterion."""
+    data = json.loads(_COUNTS.read_text('utf-8'))
+    return {name: fit(row, data['items'], data['first_is_right'])
+            for name, row in data['models'].items()}
+
+
+def fit(row: dict[str, Any], items: int, first_is_right: int) -> Fitted:
+    """Sensitivity and criterion of published counts.
+
+    With F of n items whose first one is right and S whose second is, h hits and f false alarms:
+    h + f is how often "first" was said, h + S - f how often the reply was right.
+
+    Args:
+        row: ``first`` and ``first_neutral`` (counts), ``accuracy`` (a fraction).
+        items: n.
+        first_is_right: F.
+    """
+    second_is_right = items - first_is_right
+    right = row['accuracy'] * items
+    hits = (right - second_is_right + row['first']) / 2
+    alarms = row['first'] - hits
+    hit, alarm = _z(hits / first_is_right), _z(alarms / second_is_right)
+    sensitivity = hit - alarm
+    return Fitted(sensitivity, -(hit + alarm) / 2,
+                  _criterion(sensitivity, row['first_neutral'] / items))
+
+
+def _criterion(sensitivity: float, first: float) -> float:
+    """The criterion at which a fraction ``first`` of replies is "first", by bisection."""
+    low, high = -10.0, 10.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        said = (_NORMAL.cdf(sensitivity / 2 - middle) + _NORMAL.cdf(-sensitivity / 2 - middle)) / 2
+        low, high = (middle, high) if said > first else (low, middle)
+    return (low + high) / 2
+
+
+def _z(rate: float) -> float:
+    return _NORMAL.inv_cdf(min(max(rate, 1e-6), 1 - 1e-6))
+
+
+class Backend(NoWords):
+    """Compares from ground truth with a model's errors.
+
+    Args:
+        settings: see Settings.
+        truth: which of two is the better one.
+
+    Raises:
+        InputError: there is no such table.
+    """
+
+    needs_truth = True
+    reads_truth = 'better'
+    needs_pixels = False
+    chooses = True
+    only = 'chooses between two'
+    reads_prompt = False
+    usage = None
+
+    def __init__(self, settings: Settings, truth: PreferenceSource) -> None:
+        self._settings = settings
+        self._truth = truth
+        self._fitted = _fitted(settings)
+
+    @property
+    def model(self) -> str:
+        """Table and settings, such as ``noisy_critic(gpt-4o, d' 1.13, c .44, graded, ...)``."""
+        s, fitted = self._settings, self._fitted
+        return (f"noisy_critic({s.table}, d' {fitted.sensitivity:.2f}, c {fitted.criterion:.2f}, "
+                f'{s.answers}, {s.noise} noise, seed {s.seed})')
+
+    def choose(self, request: ChoiceRequest) -> ChoiceReply:
+        """Choose one of two.
+
+        Raises:
+            InputError: other than two options, or nothing is known of one of them.
+        """
+        if len(request.options) != 2 or not request.subjects:
+            raise InputError("backend 'noisy_critic' compares two subjects that its truth knows; "
+                             f'asked were {len(request.options)} options with '
+                             f'{len(request.subjects)} subjects')
+        first, second = request.subjects
+        sign = self._truth.better(first, second)
+        evidence = sign * self._fitted.sensitivity / 2 + self._noise(request)
+        named = tuple(option.strip().lower() for option in request.options) == _PUBLISHED_NAMES
+        above = evidence - (self._fitted.criterion if named else self._fitted.neutral)
+        chosen = 0 if above > 0 else 1
+        text = request.options[chosen]
+        if self._settings.answers == 'hard':
+            return ChoiceReply(None, chosen, text)
+        # A model that is worse than chance takes its evidence for good, as all do.
+        p = 1 / (1 + math.exp(-max(-700.0, min(abs(self._fitted.sensitivity) * above, 700.0))))
+        return ChoiceReply((p, 1 - p), chosen, text)
+
+    def _noise(self, request: ChoiceRequest) -> float:
+        """Standard normal noise of the evidence for the one that is shown first."""
+        first, second = request.subjects
+        flipped = first > second
+        key = [str(self._settings.seed), *sorted(request.subjects), repr(request.properties)]
+        if self._settings.noise == 'independent':
+            key.append('flipped' if flipped else 'as it is')
+        z = normal(*key)
+        return -z if flipped else z
+
+
+def _fitted(settings: Settings) -> Fitted:
+    """The model that the settings describe.
+
+    Raises:
+        InputError: there is no such table; names those that are there.
+    """
+    models = published()
+    if settings.table not in models:
+        raise InputError(f'backend noisy_critic: table = {settings.table!r} must be one of '
+                         f'{", ".join(models)}')
+    found = models[settings.table]
+    sensitivity = found.sensitivity if settings.sensitivity < 0 else settings.sensitivity
+    if settings.criterion < 100:
+        return Fitted(sensitivity, settings.criterion, settings.criterion)
+    return Fitted(sensitivity, found.criterion, found.neutral)

@@ -1,0 +1,873 @@
+"""``openai``: any server that speaks OpenAI's protocol: vLLM, SGLang, llama.cpp, OpenAI itself.
+
+Every yes/no question is a request of its own; what all questions share comes first and is the same
+to the byte (system text, image, then the question), and the first request is awaited before the
+others are sent, so that the server's prefix cache holds the image. An observation without an image
+is asked about by its text, which stands in the image's place. Probabilities are those the
+server reports for the answer's token; a server that reports none gets none: they are never made
+up. A key comes from the environment and goes nowhere but into the requests.
+
+It points as the settings ``pointing`` and ``coordinates`` declare (``vlm.pointing``): the prompt's
+family brings a JSON schema where there is one, to which the server holds the model if it can; one
+that refuses it is asked without from then on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import concurrent.futures
+import contextlib
+import dataclasses
+import functools
+import logging
+import os
+import re
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model import (
+    BackendError,
+    DeadlineError,
+    InputError,
+    SightplanError,
+    SpendingCapError,
+    Usage,
+    param,
+    settings_fields,
+)
+from sightplan.model.json_text import load_json
+from sightplan.model.redaction import SHORTEST_SECRET, environment_secrets
+from sightplan.model.reply_text import after_thoughts
+from sightplan.vlm import _secrets
+from sightplan.vlm.api import Part, TextReply, TextRequest, YesNoReply, YesNoRequest
+from sightplan.vlm.choosing import (
+    LETTERS,
+    ChoiceReply,
+    ChoiceRequest,
+    lettered,
+    read_letter,
+)
+from sightplan.vlm.coordinates import (
+    RESIZE_MAX_PIXELS,
+    RESIZE_MIN_PIXELS,
+    RESIZE_MULTIPLE,
+    Misdeclared,
+    Size,
+    resized_size,
+)
+from sightplan.vlm.detecting import DetectReply, DetectRequest
+from sightplan.vlm.images import MEDIA, encode
+from sightplan.vlm.locating import LocateReply, LocateRequest
+from sightplan.vlm.pointing import (
+    AXIS_TICKS,
+    CONVENTIONS,
+    DEFAULT_FAMILY,
+    Pointing,
+    PointingPrompt,
+    detect_by_text,
+    family_hash,
+    locate_by_text,
+)
+from sightplan.vlm.recording import part_id
+from sightplan.vlm.replies import begins_unknown, without_surrogates
+from sightplan_models import _openai_server
+from sightplan_models._event_loop import EventLoop
+from sightplan_models._openai_logprobs import (
+    Likely,
+    bare_word,
+    has_nan,
+    likely_at_answer,
+    read_tokens,
+)
+from sightplan_models._openai_pictures import QUESTION, Said, find_out
+from sightplan_models._openai_server import DEFAULT_VARIABLE, TOKEN_FIELDS
+
+_LOG = logging.getLogger(__name__)
+
+WITHHELD = '(withheld by the content filter)'
+REFUSED = '(refused by the model)'
+_OPEN, _CLOSE = '<answer>', '</answer>'
+_PATIENCE = 3
+"""Replies without logprobs before they are given up."""
+T = TypeVar('T')
+_FEW_LOGPROBS = 5
+_MEDIA_KEPT = 8
+_OURS = ('model', 'messages', 'n', 'stream')
+_NO_SCHEMA = re.compile(r'response_format|schema|structured|guided|grammar')
+"""Words with which servers refuse structured output."""
+_FILTERED = ('content_filter', 'content_policy_violation')
+_LETTER_TOKENS = 16
+"""Most tokens of a reply that shall be one letter."""
+_ANSWERS = ('yes', 'no', 'unknown')
+_SYNONYMS = {'yep': 'yes', 'yeah': 'yes', 'true': 'yes', 'nope': 'no', 'false': 'no'}
+"""Other words that are read as answers."""
+_PAID_RETRIES = 2
+"""Most further tries of a request whose reply was paid for, but holds no answer."""
+_LEAST_TOKENS = 16
+"""Limit of a reply that all servers take that refuse smaller ones (OpenAI's is the largest)."""
+_ABOUT_ONE = (400, 413, 422)
+"""HTTP statuses of refusals that may be about one request alone, such as one that is too long."""
+_CHECK_S = 120.0
+"""Limit of each request by which is found out whether pictures reach the model [s]."""
+_TOO_FEW = re.compile(r'below_min|minimum|greater than|>=|\bleast\b')
+"""Words with which servers refuse a limit of tokens that is too small."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of ``openai``."""
+
+    model: str = param('', "The model, by the server's name for it (needed)")
+    base_url: str = param('', 'Address of the server, such as http://localhost:8000/v1; empty: '
+                          'OPENAI_BASE_URL, else the service of OpenAI')
+    api_key_env: str = param(DEFAULT_VARIABLE, 'Name of the environment variable that holds the '
+                             'key; a server of your own may need none', identity=False)
+    name: str = param('', 'What the model is called in results; empty: model@server')
+    temperature: float = param(0.0, 'Temperature of sampling; -1: not sent (some reasoning '
+                               'models refuse it)', low=-1.0, high=2.0)
+    top_p: float = param(0.0, 'Sampling from the most likely tokens that have this probability '
+                         'together, sent with temperatures above 0; 0: not sent', low=0.0,
+                         high=1.0)
+    top_k: int = param(0, 'Sampling from so many most likely tokens, likewise (vLLM and SGLang '
+                       'have it, OpenAI has not); 0: not sent', low=0)
+    seed: int = param(0, 'Seed of sampling, sent with temperatures above 0', low=0)
+    logprobs: str = param('auto', 'Probabilities of answers: auto (if the server offers them), '
+                          'on (an error if not), off', choices=('auto', 'on', 'off'))
+    top_logprobs: int = param(20, 'Most likely tokens among which yes and no are looked for; 20 '
+                              'is the most that most servers give', low=1, high=100)
+    answer_tokens: int = param(4, 'Most tokens of an answer without reasoning; 0: as many as the '
+                               'prompt allows', low=0)
+    thinking_tokens: int = param(0, 'Tokens allowed in addition for hidden reasoning, for models '
+                                 'that reason before they reply', low=0)
+    token_field: str = param('auto', 'Field of the limit of tokens; auto: max_tokens, or the '
+                             'other where the server refuses that',
+                             choices=('auto', *TOKEN_FIELDS))
+    reasoning_effort: str = param('', 'Effort of reasoning, for models that have it (such as '
+                                  'minimal, low, high); empty: not sent')
+    image_format: str = param('png', 'How images are sent; jpeg is smaller but not exact',
+                              choices=tuple(MEDIA))
+    detail: str = param('', 'Detail of images (low, high, auto), where the server knows it; '
+                        'empty: not sent')
+    extra_body: str = param('', 'Further fields of each request, as a JSON object, such as '
+                            '{"chat_template_kwargs": {"enable_thinking": false}}')
+    pointing: str = param(DEFAULT_FAMILY, 'How the model is asked to point: a family of prompts '
+                          'of sightplan.vlm.pointing_prompts, or a .yaml file of yours')
+    coordinates: str = param('', 'Convention in which the model says places; empty: that of the '
+                             'family', choices=CONVENTIONS)
+    axis_ticks: str = param('auto', 'Whether scales are drawn along the edges of pictures in '
+                            'which it points; auto: as the family says', choices=AXIS_TICKS)
+    structured: str = param('auto', 'Structured output of places, by the JSON schema of the '
+                            'family: auto (if the server has it), on (an error if not), off',
+                            choices=('auto', 'on', 'off'))
+    resize_multiple: int = param(RESIZE_MULTIPLE, "For resized_pixel_xy: the model's processor "
+                                 'makes edges of pictures multiples of this (patch size times '
+                                 'merge size) [px]', low=1, high=4096)
+    min_pixels: int = param(RESIZE_MIN_PIXELS, 'Likewise: enlarges pictures with fewer pixels, as '
+                            'min_pixels (or size.shortest_edge) of preprocessor_config.json says',
+                            low=1)
+    max_pixels: int = param(RESIZE_MAX_PIXELS, 'Likewise: makes pictures with more pixels '
+                            'smaller, as max_pixels (or size.longest_edge) says', low=1)
+    concurrency: int = param(8, 'Most requests at a time', low=1, high=1024, identity=False)
+    timeout_s: float = param(120.0, 'Limit of one request [s]', low=0.1, high=3600.0,
+                             identity=False)
+    retries: int = param(5, 'Most further tries of a request after rate limits, outages and '
+                         'nonsense', low=0, high=100, identity=False)
+    backoff_s: float = param(1.0, 'Pause before the second try [s], doubled each time, with '
+                             'jitter; a server that says how long to wait is obeyed', low=0.0,
+                             high=60.0, identity=False)
+    price_in: float = param(0.0, 'Price of a million prompt tokens [USD]', low=0.0,
+                            identity=False)
+    price_cached: float = param(-1.0, 'Price of a million prompt tokens that are in the '
+                                "server's cache [USD]; -1: as price_in", low=-1.0,
+                                identity=False)
+    price_out: float = param(0.0, 'Price of a million completion tokens [USD]', low=0.0,
+                             identity=False)
+    max_cost_usd: float = param(
+        0.0, 'Cap: when the run has cost this [USD], it stops before the next request and keeps '
+        'all finished episodes; 0: none. It is passed by one request at most: near it, fewer '
+        'are sent at a time. Requests without a reply count with the most they may take. All '
+        'sessions of a run count together (of one that was killed, the episode it was in is not '
+        'counted)', low=0.0, identity=False)
+    max_tokens_total: int = param(0, 'Cap on the prompt and completion tokens of a run together, '
+                                  '0: none', low=0, identity=False)
+
+    def __post_init__(self) -> None:
+        """Refuse at once what could carry a secret into results.
+
+        Raises:
+            InputError: names the field, but not its value.
+        """
+        if isinstance(self.base_url, str) and self.base_url:
+            _openai_server.check_url(self.base_url, 'base_url')
+        given = self.api_key_env
+        if not isinstance(given, str) or (given and not (
+                _secrets.is_variable(given)
+                or (given in os.environ and not _secrets.holds_key(given)))):
+            raise InputError('backend openai: api_key_env is the NAME of an environment variable, '
+                             'such as OPENAI_API_KEY (in capitals, or set already); never write '
+                             'the key itself into settings')
+        key = os.environ.get(given, '').strip()
+        for field in settings_fields(type(self)):
+            value = getattr(self, field.name)
+            if field.name != 'api_key_env' and _is_secret(value, key):
+                raise InputError(f'backend openai: {field.name} looks as if it held a key or a '
+                                 f'password, and settings are written to results; put the key '
+                                 f'into an environment variable and name that with api_key_env')
+
+
+def content(settings: Settings) -> str:
+    """Hash of the prompts with which it points; see ``api.backend_content``."""
+    return family_hash(settings.pointing)
+
+
+@dataclass(frozen=True, slots=True)
+class _Dialect:
+    """What the server turned out to understand."""
+
+    token_field: str
+    top_logprobs: int
+    stop: bool = True
+    structured: bool = True
+    least_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a request wants beyond its messages.
+
+    Attributes:
+        limit: most tokens of the reply.
+        scored: whether the probabilities of its tokens.
+        reasoning: whether reasons first, and then an answer in a tag.
+        json_schema: schema that the reply is to follow, None without.
+        draw: number of the request about the same thing; changes the seed of sampling.
+    """
+
+    limit: int
+    scored: bool = False
+    reasoning: bool = False
+    json_schema: Mapping[str, Any] | None = None
+    draw: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """What the model said.
+
+    Attributes:
+        text: the reply.
+        truncated: whether the limit of tokens cut it off.
+        likely: the likely tokens where the answer stands, with their probabilities; None if the
+            server does not offer them, or the place is not known.
+        failure: why this is no answer, with the remedy; '' if it is one.
+        refused: whether the server refuses the request, and perhaps all others like it.
+        prompt_tokens: of the request, by the server's count; None where it does not count.
+    """
+
+    text: str
+    truncated: bool = False
+    likely: Likely | None = None
+    failure: str = ''
+    refused: bool = False
+    prompt_tokens: int | None = None
+
+
+class Backend:
+    """Asks a server; may be used by several threads at once."""
+
+    needs_truth = False
+    needs_pixels = True
+    answers_texts = True
+    generates = True
+    locates = True
+    detects = True
+    chooses = True
+
+    def __init__(self, settings: Settings) -> None:
+        """Make the client; nothing is sent yet.
+
+        Raises:
+            InputError: a setting is missing or wrong, or there is no key.
+            BackendError: the ``openai`` library is missing.
+        """
+        self._settings = s = settings
+        if not s.model:
+            raise InputError('backend openai: model is missing; name it with --backend-option '
+                             'model=...')
+        self._extra = _extra_body(s.extra_body)
+        self._pointing = Pointing.declared(s.pointing, s.coordinates, s.axis_ticks)
+        if s.min_pixels > s.max_pixels:
+            raise InputError(f'backend openai: min_pixels = {s.min_pixels} is above max_pixels = '
+                             f'{s.max_pixels}; lower it')
+        prices = _openai_server.Prices(s.price_in, None if s.price_cached < 0 else s.price_cached,
+                                       s.price_out, s.max_cost_usd, s.max_tokens_total)
+        if s.max_cost_usd and not prices.known:
+            raise InputError('backend openai: max_cost_usd needs price_in and price_out; set '
+                             'them, or cap max_tokens_total')
+        self._server = _openai_server.Server(
+            base_url=s.base_url, api_key_env=s.api_key_env, concurrency=s.concurrency,
+            timeout_s=s.timeout_s, retries=s.retries, backoff_s=s.backoff_s, prices=prices)
+        self._dialect = _Dialect(TOKEN_FIELDS[0] if s.token_field == 'auto' else s.token_field,
+                                 0 if s.logprobs == 'off' else s.top_logprobs,
+                                 stop=not s.thinking_tokens,
+                                 structured=s.structured != 'off')
+        self._offered = False
+        self._without = 0
+        self._refused: set[str] = set()
+        self._images: dict[str, dict[str, Any]] = {}
+        self._lock, self._checking = threading.Lock(), threading.Lock()
+        self._to_check, self._lost = False, ''
+        self._loop = EventLoop('openai-backend')
+
+    @property
+    def model(self) -> str:
+        """``model@server``, for example ``gpt-4.1@api.openai.com/v1``."""
+        return self._settings.name or f'{self._settings.model}@{self._server.host}'
+
+    @property
+    def usage(self) -> Usage:
+        """Requests that were answered, tokens and cost since the start."""
+        return self._server.meter.usage
+
+    def carry_over(self, spent: Usage) -> None:
+        """Count what earlier sessions of the run spent towards the caps."""
+        self._server.meter.carry_over(spent)
+
+    @property
+    def pictures_lost(self) -> str:
+        """Why pictures do not reach the model; contract in ``vlm.api.PictureCheck``."""
+        return self._lost
+
+    def check_pictures(self) -> None:
+        """Before the next picture is sent, find out; contract in ``vlm.api.PictureCheck``."""
+        self._to_check = True
+
+    def close(self) -> None:
+        """Break off what is under way, and close the connections."""
+        if not self._loop.closed:
+            self._loop.call(self._server.close())
+            self._loop.close()
+
+    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+        """Answer all questions, one request each; contract in ``vlm.api.Backend``."""
+        if not request.questions:
+            return []
+        prompt, seen = request.prompt, request.observation
+        shown: Part = (seen.text or '') if seen.image is None else seen.image
+        if isinstance(shown, str) and not shown.strip():
+            raise BackendError('openai: the observation holds neither an image nor a text; there '
+                               'is nothing to answer questions about')
+        shared = self._parts([part for part in (prompt.before_image, shown, prompt.after_image)
+                              if not isinstance(part, str) or part])
+        system = _system(prompt.system)
+        limit = prompt.max_tokens
+        if not prompt.reasoning and self._settings.answer_tokens:
+            limit = min(limit, self._settings.answer_tokens)
+        bodies = [{'messages': [*system, {'role': 'user', 'content': [
+            *shared, {'type': 'text', 'text': prompt.ask(question.text)}]}]}
+            for question in request.questions]
+        wanted = _Wanted(limit, True, prompt.reasoning)
+        found: list[_Message | None] = [None] * len(bodies)
+        try:
+            self._call(functools.partial(self._ask_all, bodies, wanted, found, request.partial),
+                       request.timeout_s, f'{len(bodies)} questions')
+        except SightplanError as error:
+            error.partial = [None if message is None else _reply(message, prompt.unknown)
+                             for message in found]
+            raise
+        return [_reply(message, prompt.unknown) for message in found if message is not None]
+
+    def generate(self, request: TextRequest) -> TextReply:
+        """Reply in free text; contract in ``vlm.api.Backend``."""
+        body = {'messages': [*_system(request.system), {
+            'role': 'user', 'content': self._parts(request.parts)}]}
+        found = self._call(functools.partial(self._ask, body, _Wanted(request.max_tokens)),
+                           request.timeout_s, 'a prompt')
+        return TextReply(found.text, found.truncated)
+
+    def choose(self, request: ChoiceRequest) -> ChoiceReply:
+        """Choose by one letter and its probability; contract in ``vlm.choosing.Chooser``."""
+        body = {'messages': [*_system(request.system), {
+            'role': 'user', 'content': self._parts(lettered(request))}]}
+        wanted = _Wanted(_LETTER_TOKENS, scored=True)
+        found = self._call(functools.partial(self._ask, body, wanted), request.timeout_s,
+                           'a choice')
+        masses, letters = None, LETTERS[:len(request.options)].lower()
+        if found.likely is not None and found.likely.lists(letters, bare_word):
+            masses = found.likely.chances(letters, bare_word)
+        return read_letter(found.text, masses, request)
+
+    def locate(self, request: LocateRequest) -> LocateReply:
+        """Find something in a picture; contract in ``vlm.api.Locator``."""
+        return locate_by_text(request, self._pointing, self._pointed(request),
+                              functools.partial(self._resized, request.size))
+
+    def detect(self, request: DetectRequest) -> DetectReply:
+        """Find all things in a picture; contract in ``vlm.detecting.Detector``."""
+        return detect_by_text(request, self._pointing, self._pointed(request),
+                              functools.partial(self._resized, request.size))
+
+    def _pointed(self, request: LocateRequest | DetectRequest,
+                 ) -> Callable[[PointingPrompt], TextReply]:
+        """What asks the model for places."""
+        def generate(prompt: PointingPrompt) -> TextReply:
+            body = {'messages': [*_system(prompt.system), {
+                'role': 'user', 'content': self._parts([prompt.image, prompt.text])}]}
+            wanted = _Wanted(prompt.max_tokens, json_schema=prompt.json_schema,
+                             draw=request.attempt)
+            found = self._call(functools.partial(self._ask, body, wanted), request.timeout_s,
+                               'a request to point')
+            return TextReply(found.text, found.truncated)
+        return generate
+
+    def _resized(self, size: Size) -> Size:
+        """The size of a picture as the model sees it, by the rule of its processor."""
+        s = self._settings
+        try:
+            return resized_size(size, s.resize_multiple, s.min_pixels, s.max_pixels)
+        except Misdeclared as error:
+            raise BackendError(f'{self.model}: {error}') from error
+
+    def _call(self, work: Callable[[float | None], Coroutine[Any, Any, T]],
+              timeout_s: float | None, what: str) -> T:
+        """Run a coroutine function of a deadline in the event loop."""
+        async def limited() -> T:
+            deadline = (None if timeout_s is None
+                        else asyncio.get_running_loop().time() + timeout_s)
+            try:
+                async with asyncio.timeout_at(deadline):
+                    return await work(deadline)
+            except TimeoutError:
+                pass
+            raise DeadlineError(f'{self.model}: {what} took longer than the limit of '
+                                f'{timeout_s:g} s; raise the limit, or concurrency')
+        if not self._loop.closed:
+            try:
+                return self._loop.call(limited())
+            except concurrent.futures.CancelledError:
+                pass
+        raise BackendError(f'{self.model}: the backend is closed')
+
+    async def _ask_all(self, bodies: Sequence[dict[str, Any]], wanted: _Wanted,
+                       found: list[_Message | None], partial: bool,
+                       deadline: float | None) -> None:
+        """Send requests, and put each reply in its place in ``found`` as it comes.
+
+        Those that are on their way when one fails are waited for, because they are paid for. No
+        more are sent then; but where a part is of use, they are, unless the server itself has
+        failed: a reply that is no answer tells nothing about the others, nor does a refusal after
+        others were accepted.
+
+        Raises:
+            BackendError: one of the requests failed.
+            DeadlineError: the server asks to wait longer than the deadline.
+            SpendingCapError: a cap is reached.
+        """
+        failures: list[SightplanError] = []
+        broken: list[SightplanError] = []
+
+        async def ask(number: int) -> None:
+            try:
+                message = await self._reply_to(bodies[number], wanted, deadline, broken)
+            except SightplanError as error:
+                failures.append(error)
+                broken.append(error)
+            else:
+                if message.failure:
+                    failures.append(BackendError(message.failure))
+                    if not partial or (message.refused and not number):
+                        broken.append(failures[-1])
+                else:
+                    found[number] = message
+
+        await ask(0)
+        tasks = [asyncio.create_task(ask(number)) for number in range(1, len(bodies))
+                 if not broken]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        if failures:
+            raise next((error for error in failures if isinstance(error, SpendingCapError)),
+                       (broken or failures)[0])
+
+    async def _ask(self, body: dict[str, Any], wanted: _Wanted,
+                   deadline: float | None) -> _Message:
+        """Send one request, and read the reply.
+
+        Raises:
+            BackendError: there is no reply, or it is no answer.
+            DeadlineError: the server asks to wait longer than the deadline.
+            SpendingCapError: a cap is reached.
+        """
+        message = await self._reply_to(body, wanted, deadline)
+        if message.failure:
+            raise BackendError(message.failure)
+        return message
+
+    async def _reply_to(self, body: dict[str, Any], wanted: _Wanted, deadline: float | None,
+                        broken: Sequence[SightplanError] = ()) -> _Message:
+        """Send one request, and read the reply; again if that is no answer, where it may help.
+
+        Args:
+            body: the messages.
+            wanted: what else is wanted.
+            deadline: time of the event loop's clock at which nobody waits any more.
+            broken: once there is an error in it, nothing more is sent, and that is raised.
+        """
+        dialect = self._dialect
+
+        def compose() -> dict[str, Any]:
+            nonlocal dialect
+            if broken:
+                raise broken[0]
+            dialect = self._dialect
+            return {**body, **self._fields(dialect, wanted)}
+
+        attempt = 0
+        while True:
+            reply = await self._server.complete(compose, deadline)
+            if not isinstance(reply, _openai_server.Failure):
+                if wanted.reasoning and dialect.stop and self._stopped_in_thoughts(reply):
+                    continue
+                why, again = self._no_answer(reply)
+                if why and again and self._server.may_repeat(attempt, _PAID_RETRIES):
+                    await self._server.pause(_openai_server.Failure(
+                        _openai_server.Kind.NO_ANSWER, why), attempt, deadline)
+                    attempt += 1
+                    continue
+                message = _Message('', failure=why) if why else self._read(
+                    reply, dialect, wanted.scored, wanted.reasoning)
+                return dataclasses.replace(message, prompt_tokens=_openai_server.count(
+                    reply.get('usage'), 'prompt_tokens'))
+            if reply.code in _FILTERED:
+                return _Message(WITHHELD)
+            if dialect == self._dialect:  # else another request has found out more
+                try:
+                    self._dialect = await self._learn(dialect, reply, wanted)
+                except BackendError as error:
+                    if reply.status not in _ABOUT_ONE:
+                        raise
+                    return _Message('', failure=str(error), refused=True)
+
+    def _fields(self, dialect: _Dialect, wanted: _Wanted) -> dict[str, Any]:
+        s = self._settings
+        fields: dict[str, Any] = {'model': s.model, dialect.token_field: max(
+            wanted.limit + s.thinking_tokens, dialect.least_tokens)}
+        if s.temperature >= 0:
+            fields['temperature'] = s.temperature
+        if s.temperature > 0:
+            fields['seed'] = s.seed + wanted.draw
+            if s.top_p:
+                fields['top_p'] = s.top_p
+        if s.reasoning_effort:
+            fields['reasoning_effort'] = s.reasoning_effort
+        if wanted.scored and dialect.top_logprobs:
+            fields |= {'logprobs': True, 'top_logprobs': dialect.top_logprobs}
+        if wanted.reasoning and dialect.stop:
+            fields['stop'] = [_CLOSE]
+        if wanted.json_schema is not None and dialect.structured:
+            fields['response_format'] = {'type': 'json_schema', 'json_schema': {
+                'name': 'place', 'strict': True, 'schema': wanted.json_schema}}
+        extra = {**({'top_k': s.top_k} if s.top_k and s.temperature > 0 else {}), **self._extra}
+        if extra:
+            fields['extra_body'] = extra
+        return fields
+
+    async def _learn(self, dialect: _Dialect, failure: _openai_server.Failure,
+                     wanted: _Wanted) -> _Dialect:
+        """How to say it so that the server may understand.
+
+        Raises:
+            BackendError: it refuses the request for another reason; names the remedy.
+        """
+        s, text = self._settings, f'{failure.param} {failure.message}'.lower()
+        if failure.refused_parameters:
+            limit = max(wanted.limit + s.thinking_tokens, dialect.least_tokens)
+            if limit < _LEAST_TOKENS and _TOO_FEW.search(text) and re.search(
+                    r'max_(?:output_|completion_|new_)?tokens', text):
+                _LOG.warning('%s takes no limit of %d tokens (%s): replies may have %d; '
+                             'answer_tokens=%d says so from the beginning', self.model, limit,
+                             failure.message, _LEAST_TOKENS, _LEAST_TOKENS)
+                return dataclasses.replace(dialect, least_tokens=_LEAST_TOKENS)
+            other = TOKEN_FIELDS[1 - TOKEN_FIELDS.index(dialect.token_field)]
+            if s.token_field == 'auto' and dialect.token_field == TOKEN_FIELDS[0] and (
+                    _names(text, dialect.token_field)):
+                _LOG.info('%s takes %s, not %s', self._server.host, other, dialect.token_field)
+                return dataclasses.replace(dialect, token_field=other)
+            if 'logprobs' in text and dialect.top_logprobs:
+                if dialect.top_logprobs > _FEW_LOGPROBS and (
+                        failure.param == 'top_logprobs' or _names(text, 'top_logprobs')
+                        or re.search(r'\b(max|greater|exceed|at most|less|between)', text)):
+                    return dataclasses.replace(dialect, top_logprobs=_FEW_LOGPROBS)
+                if s.logprobs == 'auto':
+                    self._no_logprobs(failure.message)
+                    return dataclasses.replace(dialect, top_logprobs=0)
+                raise BackendError(f'{self.model}: the server refuses logprobs '
+                                   f'({failure.message}); set logprobs=auto to do without '
+                                   f'probabilities')
+            if dialect.stop and _names(text, 'stop'):
+                return dataclasses.replace(dialect, stop=False)
+            if wanted.json_schema is not None and dialect.structured and _NO_SCHEMA.search(text):
+                if s.structured == 'auto':
+                    _LOG.warning('%s: the server has no structured output (%s): replies are read '
+                                 'as free text', self.model, failure.message)
+                    return dataclasses.replace(dialect, structured=False)
+                raise BackendError(f'{self.model}: the server refuses structured output '
+                                   f'({failure.message}); set structured=auto to do without')
+        raise BackendError(f'{self.model}: {failure.kind.value} ({failure.message}); '
+                           f'{await self._remedy(failure, text)}')
+
+    async def _remedy(self, failure: _openai_server.Failure, text: str) -> str:
+        s = self._settings
+        if failure.status in (401, 403):
+            return (f'put a valid key into {_openai_server.variable(s.api_key_env)}'
+                    if s.api_key_env else 'name the environment variable of the key: api_key_env')
+        if failure.status == 404:
+            names = await self._server.models()
+            return ('set model to one of the server: ' + ', '.join(names[:10]) if names else
+                    'check model and base_url (it often ends in /v1)')
+        if failure.status == 429:
+            return 'the account has no quota left; pay, or use another one'
+        if _names(text, 'temperature'):
+            return 'set temperature=-1 to leave it out'
+        for field in ('seed', 'reasoning_effort', 'detail', 'top_p', 'top_k'):
+            if _names(text, field):
+                return f'change the setting {field}'
+        return 'change the settings of the backend'
+
+    def _no_logprobs(self, why: str) -> None:
+        _LOG.warning('%s offers no probabilities of tokens (%s): answers have none', self.model,
+                     why)
+
+    def _read(self, reply: dict[str, Any], dialect: _Dialect, scored: bool,
+              reasoning: bool) -> _Message:
+        choice = reply['choices'][0]
+        message, finish = choice['message'], choice.get('finish_reason')
+        text = self._server.redact(without_surrogates(_content(message.get('content'))))
+        if finish == 'content_filter':
+            return _Message(WITHHELD)
+        if message.get('refusal') and not text:
+            _LOG.info('%s: %s', self.model, self._server.redact_error(str(message['refusal'])))
+            return _Message(REFUSED)
+        likely = None
+        if scored and dialect.top_logprobs:
+            tokens = read_tokens(choice.get('logprobs'))
+            self._note_logprobs(tokens is not None, bool(text))
+            likely = likely_at_answer(_content(message.get('content')), tokens or (), reasoning)
+            if likely is not None and likely.flaw:
+                self._refuse_probabilities(likely.flaw)
+                likely = None
+        closed = _CLOSE in after_thoughts(text)
+        if reasoning and choice.get('stop_reason') == _CLOSE and not closed:
+            text += _CLOSE  # vLLM says which word it stopped at, and leaves it out
+        return _Message(text, finish == 'length', likely)
+
+    def _no_answer(self, reply: dict[str, Any]) -> tuple[str, bool]:
+        """Why a reply is no answer, with the remedy ('' if it is one); and whether to ask again.
+
+        A refusal of the model and a filtered reply are answers that cannot be read.
+        """
+        s, choice = self._settings, reply['choices'][0]
+        message, finish = choice['message'], choice.get('finish_reason')
+        if finish == 'error' or choice.get('error'):
+            said = _openai_server.words(choice.get('error')) or 'it does not say why'
+            return (f'{self.model}: the server broke the reply off with an error '
+                    f'({self._server.redact_error(said)}); ask again later'), True
+        if has_nan(choice.get('logprobs')):
+            return (f'{self.model}: a token of the reply has a probability that is no number '
+                    f'(NaN), so that the model has failed; load it in another precision, or ask '
+                    f'for no probabilities (logprobs=off)'), True
+        if finish == 'content_filter' or message.get('refusal'):
+            return '', False
+        text = _content(message.get('content'))
+        if after_thoughts(text).strip():
+            return '', False
+        thought = bool(text.strip()) or _thought(reply)
+        if finish == 'length':
+            why = ('the model spent all tokens of the reply on reasoning of its own' if thought
+                   else 'the reply has no content, and its limit of tokens is used up')
+            return (f'{self.model}: {why}; set thinking_tokens={max(4096, 2 * s.thinking_tokens)} '
+                    f'or more, or turn the reasoning off with reasoning_effort or '
+                    f'extra_body'), False
+        why = ('the reply holds reasoning alone; turn that off with reasoning_effort or '
+               'extra_body, or choose a server that reports the answer, too' if thought else
+               f'the reply has no content (finish_reason {finish!r}); ask again later, or choose '
+               f'another model or server')
+        return f'{self.model}: {why}', True
+
+    def _refuse_probabilities(self, why: str) -> None:
+        """Probabilities of a reply cannot be right: say so, once for each reason."""
+        if self._settings.logprobs == 'on':
+            raise BackendError(f'{self.model}: {why}; set logprobs=auto to do without '
+                               f'probabilities where they cannot be right')
+        kind = why.rstrip('0123456789.e+- ')
+        if kind not in self._refused:
+            self._refused.add(kind)
+            _LOG.warning('%s: %s: such answers have no probabilities (logprobs=off asks for none)',
+                         self.model, why)
+
+    def _note_logprobs(self, there: bool, text: bool) -> None:
+        """Whether a reply (with a text) held logprobs; they are given up after some without."""
+        self._offered = self._offered or there
+        if there or not text:
+            return
+        if self._settings.logprobs == 'on':
+            raise BackendError(f'{self.model}: the reply holds no logprobs; set logprobs=auto '
+                               f'to do without probabilities')
+        self._without += 1
+        if self._without >= _PATIENCE and self._dialect.top_logprobs and not self._offered:
+            self._no_logprobs(f'there are none in the first {self._without} replies')
+            self._dialect = dataclasses.replace(self._dialect, top_logprobs=0)
+
+    def _stopped_in_thoughts(self, reply: dict[str, Any]) -> bool:
+        """Whether the stop word may have ended a reply before its answer; not sent again then."""
+        choice = reply['choices'][0]
+        text = _content(choice['message'].get('content'))
+        if not (_thought(reply) or after_thoughts(text) != text):
+            return False
+        if self._dialect.stop:
+            _LOG.info('%s thinks before it answers: no stop word is sent', self.model)
+            self._dialect = dataclasses.replace(self._dialect, stop=False)
+        return choice.get('finish_reason') == 'stop' and _OPEN not in after_thoughts(text)
+
+    def _check_pictures(self) -> None:
+        """Find out whether pictures reach the model, where that is wanted.
+
+        Raises:
+            BackendError: they do not.
+            SpendingCapError: a cap is reached.
+        """
+        with self._checking:
+            if self._to_check:
+                found = find_out(self._colour_of)
+                self._to_check = False
+                self._lost = found.lost and f'{self.model}: {found.lost}'
+                if found.unchecked:
+                    _LOG.warning('%s: it could not be checked whether pictures reach the model: '
+                                 '%s', self.model, found.unchecked)
+        if self._lost:
+            raise BackendError(self._lost)
+
+    def _colour_of(self, picture: NDArray[np.uint8] | None) -> Said:
+        """What the model says about a picture of one colour, or about none."""
+        shown = [] if picture is None else [self._image(picture)]
+        body = {'messages': [{'role': 'user', 'content': [
+            *shown, {'type': 'text', 'text': QUESTION}]}]}
+        try:
+            found = self._call(functools.partial(self._reply_to, body, _Wanted(_LEAST_TOKENS)),
+                               _CHECK_S, 'a check of pictures')
+        except (BackendError, DeadlineError) as error:
+            return Said(None, failure=str(error))
+        if found.refused:
+            return Said(None, failure=found.failure)
+        return Said(found.prompt_tokens, '' if found.text in (REFUSED, WITHHELD) else found.text)
+
+    def _parts(self, parts: Sequence[Part]) -> list[dict[str, Any]]:
+        """Texts and images as the protocol wants them; the same image is encoded once.
+
+        Raises:
+            BackendError: there is an image, and it was found out that images are dropped.
+            SpendingCapError: a cap is reached while that is found out.
+        """
+        if (self._to_check or self._lost) and not all(isinstance(part, str) for part in parts):
+            self._check_pictures()
+        return [{'type': 'text', 'text': part} if isinstance(part, str) else self._image(part)
+                for part in parts]
+
+    def _image(self, image: Any) -> dict[str, Any]:
+        kind, key = self._settings.image_format, part_id(image)
+        with self._lock:
+            found = self._images.get(key)
+            if found is None:
+                data = base64.b64encode(encode(image, kind)).decode()
+                url = {'url': f'data:{MEDIA[kind]};base64,{data}'}
+                if self._settings.detail:
+                    url['detail'] = self._settings.detail
+                found = {'type': 'image_url', 'image_url': url}
+                while len(self._images) >= _MEDIA_KEPT:
+                    del self._images[next(iter(self._images))]
+                self._images[key] = found
+        return found
+
+
+def _reply(message: _Message, unknown: bool) -> YesNoReply:
+    """The answer; ``unknown``: whether it was offered, so that its probability is one, too.
+
+    Where no answer is among the likely first words ("The answer is no."), it has no probabilities.
+    """
+    words = _ANSWERS[:3 if unknown else 2]
+    if message.likely is None or not message.likely.lists(words, _answer_word):
+        return YesNoReply(message.text)
+    chances = message.likely.chances(words, _answer_word)
+    return YesNoReply(message.text, *chances)
+
+
+def _answer_word(token: str) -> str:
+    """A token in small letters, other words for yes and no as these.
+
+    Any beginning of "unknown" of two letters or more is that word.
+    """
+    word = bare_word(token)
+    return 'unknown' if begins_unknown(word) else _SYNONYMS.get(word, word)
+
+
+def _content(content: object) -> str:
+    """A message's text: a string, or a list of parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return ''.join(part['text'] for part in parts
+                   if isinstance(part, dict) and isinstance(part.get('text'), str))
+
+
+def _thought(reply: dict[str, Any]) -> bool:
+    """Whether tokens went into reasoning that is not part of the reply."""
+    message = reply['choices'][0]['message']
+    usage = reply.get('usage')
+    details = usage.get('completion_tokens_details') if isinstance(usage, dict) else None
+    return bool(message.get('reasoning_content') or message.get('reasoning')
+                or (isinstance(details, dict) and details.get('reasoning_tokens')))
+
+
+def _names(text: str, field: str) -> bool:
+    """Whether a message names a field of the request."""
+    return re.search(rf'(?<![\w-]){field}(?![\w-])', text) is not None
+
+
+def _system(text: str) -> list[dict[str, Any]]:
+    return [{'role': 'system', 'content': text}] if text else []
+
+
+def _is_secret(value: object, key: str) -> bool:
+    """Whether a setting holds the key or another secret, or looks as if it held one."""
+    data = value
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError, RecursionError):
+            data = load_json(value)
+    if _secrets.secret_field(data):
+        return True
+    secrets = [*environment_secrets(), *([key] if len(key) >= SHORTEST_SECRET else [])]
+    return any(_secrets.holds_key(text) or any(secret in text for secret in secrets)
+               for text in (str(value), *_secrets.texts(data)))
+
+
+def _extra_body(text: str) -> dict[str, Any]:
+    if not text:
+        return {}
+    try:
+        extra = load_json(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f'backend openai: extra_body is no JSON ({error})') from error
+    if not isinstance(extra, dict) or set(extra) & set(_OURS):
+        raise InputError(f'backend openai: extra_body must be a JSON object without '
+                         f'{", ".join(_OURS)}')
+    return extra

@@ -1,0 +1,284 @@
+"""``scripted``: replies from a file; no model. For dry runs of methods, and for tests.
+
+The file is YAML or JSON::
+
+    replies:                     # to prompts; a list begins anew with each episode
+      - {plan: [{action: moveblock, parameters: [r, c2]}]}    # data is sent as JSON text
+      - 'I think that the plan is done.'
+    repeat: last                 # after the end of a list: last, or error (the default)
+    answers:                     # to yes/no questions, by their text
+      'Is the red block on top of the green block?': 'Yes'
+      'Is the red block the topmost of its column?': {text: 'Yes', p_yes: 0.9, p_no: 0.1}
+      default: 'No'
+    locate:                      # to requests to point, by what is to be found
+      the red mug: '[(0.31, 0.42)]'
+      the handle of the pan: ['[(0.5, 0.6)]', 'I do not see it.']     # one for each attempt
+      default: '[]'
+    detect:                      # to requests to find all things; a list begins anew likewise
+      - [{label: red mug, box: [0.2, 0.4, 0.3, 0.5]}, {label: tray, box: [0.5, 0.4, 0.8, 0.6]}]
+    coordinates: unit_xy         # convention of places; unit_xy is the default
+    resized: [644, 476]          # width and height that resized_pixel_xy counts in
+
+``replies`` and ``detect`` may also be mappings of episodes to lists: by episode id, by the name of
+the problem, or ``default``. A file that is a list holds replies alone. What comes after the end of
+a list of ``locate`` is for ``repeat`` to say, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sightplan.model import BackendError, InputError, Usage, param, user_path
+from sightplan.model.yaml_text import load_yaml
+from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
+from sightplan.vlm.coordinates import Coordinates, Size
+from sightplan.vlm.detecting import DetectReply, DetectRequest
+from sightplan.vlm.detecting_replies import read_detections
+from sightplan.vlm.locating import LocateReply, LocateRequest
+from sightplan.vlm.pointing_replies import read_regions
+
+_KEYS = ('replies', 'repeat', 'answers', 'locate', 'detect', 'coordinates', 'resized')
+_CHANCES = ('p_yes', 'p_no', 'p_unknown')
+_DEFAULT = 'default'
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of ``scripted``."""
+
+    script: str = param('', 'File of replies, .yaml or .json; its form stands in the '
+                        'documentation of sightplan_models.scripted')
+
+
+def content(settings: Settings) -> str:
+    """Hash of the file; see ``api.backend_content``."""
+    return hashlib.sha256(user_path(settings.script).read_bytes()).hexdigest()[:12]
+
+
+class Backend:
+    """Says what a file says."""
+
+    needs_truth = False
+    needs_pixels = False
+    generates = True
+    locates = True
+    detects = True
+
+    def __init__(self, settings: Settings) -> None:
+        """Read the file.
+
+        Raises:
+            InputError: it is not given, not there, or not of the form; names file and field.
+        """
+        if not settings.script:
+            raise InputError('backend scripted: script is missing; name a file of replies with '
+                             '--backend-option script=replies.yaml')
+        self._path = user_path(settings.script)
+        raw, data = _load(self._path)
+        where = str(self._path)
+        if isinstance(data, list):
+            data = {'replies': data}
+        if not isinstance(data, dict) or not data or set(data) - set(_KEYS):
+            raise InputError(f'{where}: must be a list of replies, or a mapping of '
+                             f'{", ".join(_KEYS)}')
+        self._lists = {name: _lists(data.get(name, []), name, where)
+                       for name in ('replies', 'detect')}
+        self._answers = _answers(data.get('answers', {}), where)
+        self._places = _places(data.get('locate', {}), where)
+        self._coordinates = _coordinates(data.get('coordinates', Coordinates.UNIT_XY), where)
+        self._resized = _size(data.get('resized'), where)
+        if self._coordinates is Coordinates.RESIZED_PIXEL_XY and self._resized is None:
+            raise InputError(f'{where}: resized is missing; {self._coordinates} counts in the '
+                             'pixels of a picture of that width and height')
+        if data.get('repeat', 'error') not in ('error', 'last'):
+            raise InputError(f'{where}: repeat must be error or last, not {data["repeat"]!r}')
+        self._repeats = data.get('repeat') == 'last'
+        self._model = f'scripted({self._path.name}@{hashlib.sha256(raw).hexdigest()[:12]})'
+        self._episode = ''
+        self._given: Counter[str] = Counter()
+        self._requests = 0
+
+    @property
+    def model(self) -> str:
+        """Name and hash of the file."""
+        return self._model
+
+    @property
+    def usage(self) -> Usage:
+        """Requests so far."""
+        return Usage(self._requests)
+
+    def start_episode(self, episode_id: str, split: str = '') -> None:
+        """Begin the list of an episode."""
+        self._episode = episode_id
+        self._given.clear()
+
+    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+        """Answer by the texts of the questions.
+
+        Raises:
+            BackendError: the file has no answer to one of them, and no default.
+        """
+        replies = []
+        for question in request.questions:
+            reply = self._answers.get(question.text, self._answers.get(_DEFAULT))
+            if reply is None:
+                raise BackendError(f'{self._path}: answers has no entry {question.text!r}; add '
+                                   f'it, or an entry {_DEFAULT!r}')
+            replies.append(reply)
+        self._requests += len(replies)
+        return replies
+
+    def generate(self, request: TextRequest) -> TextReply:
+        """The next reply of the episode's list.
+
+        Raises:
+            BackendError: there is none left, or no list for this episode.
+        """
+        return TextReply(self._next('replies'))
+
+    def detect(self, request: DetectRequest) -> DetectReply:
+        """The next reply of the episode's list, read in the file's convention.
+
+        Raises:
+            BackendError: there is none left, or no list for this episode.
+        """
+        return read_detections(self._next('detect'), self._coordinates, request.size,
+                               self._resized)
+
+    def _next(self, kind: str) -> str:
+        lists = self._lists[kind]
+        found = next((name for name in _names(self._episode) if name in lists), None)
+        if found is None:
+            raise BackendError(f'{self._path}: {kind} has no list for episode '
+                               f'{self._episode or "(none)"}; add it, or one named {_DEFAULT!r}')
+        replies, given = lists[found], self._given[kind]
+        if given >= len(replies) and not (self._repeats and replies):
+            raise BackendError(f'{self._path}: all {len(replies)} replies of list {found!r} of '
+                               f'{kind} are used up in episode {self._episode or "(none)"}; add '
+                               'more, or "repeat: last"')
+        self._given[kind] += 1
+        self._requests += 1
+        return replies[min(given, len(replies) - 1)]
+
+    def locate(self, request: LocateRequest) -> LocateReply:
+        """The reply to a target and an attempt, read in the file's convention.
+
+        Raises:
+            BackendError: the file has none for the target, and no default, or none left.
+        """
+        target = request.target.text
+        name = target if target in self._places else _DEFAULT
+        replies = self._places.get(name)
+        if replies is None:
+            raise BackendError(f'{self._path}: locate has no entry {target!r}; add it, or an '
+                               f'entry {_DEFAULT!r}')
+        if request.attempt >= len(replies) and not (self._repeats and replies):
+            raise BackendError(f'{self._path}: locate[{name!r}] has {len(replies)} replies, and '
+                               f'attempt {request.attempt} (counted from 0) was asked for; add '
+                               'more, or "repeat: last"')
+        self._requests += 1
+        return read_regions(replies[min(request.attempt, len(replies) - 1)], request.target.form,
+                            self._coordinates, request.size, self._resized)
+
+
+def _names(episode_id: str) -> Iterator[str]:
+    """Names of an episode's list, the most telling first."""
+    yield episode_id
+    without_trial = episode_id.rpartition('#')[0] or episode_id
+    yield without_trial
+    yield without_trial.rpartition('/')[2]
+    yield _DEFAULT
+
+
+def _load(path: Path) -> tuple[bytes, Any]:
+    """The file, and its content; JSON is YAML, too."""
+    try:
+        raw = path.read_bytes()
+        return raw, load_yaml(raw.decode())
+    except OSError as error:
+        raise InputError(f'{path}: cannot be read ({error.strerror}); name a file of '
+                         f'replies') from error
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise InputError(f'{path}: is neither YAML nor JSON ({error})') from error
+
+
+def _lists(data: Any, kind: str, where: str) -> dict[str, list[str]]:
+    if isinstance(data, list):
+        data = {_DEFAULT: data}
+    if not isinstance(data, dict) or not all(isinstance(item, list) for item in data.values()):
+        raise InputError(f'{where}: {kind} must be a list, or a mapping of episodes or problems '
+                         f'to lists')
+    return {str(name): [_text(item, f'{where}: {kind} of {name}[{number}]')
+                        for number, item in enumerate(items)]
+            for name, items in data.items()}
+
+
+def _answers(data: Any, where: str) -> dict[str, YesNoReply]:
+    if not isinstance(data, dict):
+        raise InputError(f'{where}: answers must be a mapping of questions to replies')
+    return {str(question): _answer(value, f'{where}: answers[{question!r}]')
+            for question, value in data.items()}
+
+
+def _places(data: Any, where: str) -> dict[str, list[str]]:
+    if not isinstance(data, dict):
+        raise InputError(f'{where}: locate must be a mapping of targets to replies')
+    return {str(target): [_text(item, f'{where}: locate[{target!r}]') for item in (
+        value if isinstance(value, list) else [value])] for target, value in data.items()}
+
+
+def _coordinates(value: Any, where: str) -> Coordinates:
+    try:
+        return Coordinates(value)
+    except ValueError:
+        raise InputError(f'{where}: coordinates = {value!r} must be one of '
+                         f'{", ".join(Coordinates)}') from None
+
+
+def _size(value: Any, where: str) -> Size | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != 2 or not all(
+            type(edge) is int and edge > 0 for edge in value):
+        raise InputError(f'{where}: resized = {value!r} must be a width and a height in pixels, '
+                         'such as [644, 476]')
+    return value[0], value[1]
+
+
+def _answer(value: Any, where: str) -> YesNoReply:
+    if not isinstance(value, Mapping):
+        return YesNoReply(_text(value, where))
+    if 'text' not in value or set(value) - {'text', *_CHANCES}:
+        raise InputError(f'{where}: must be a text, or a mapping of text, '
+                         f'{", ".join(_CHANCES)}')
+    chances = []
+    for name in _CHANCES:
+        chance = value.get(name)
+        if chance is not None and (isinstance(chance, bool) or not isinstance(chance, (int, float))
+                                   or not 0 <= chance <= 1):
+            raise InputError(f'{where}: {name} = {chance!r} must lie in [0, 1]')
+        chances.append(None if chance is None else float(chance))
+    return YesNoReply(_text(value['text'], where), *chances)
+
+
+def _text(value: Any, where: str) -> str:
+    """A reply's text; an unquoted yes or no is a truth value in YAML."""
+    if isinstance(value, bool):
+        return 'yes' if value else 'no'
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (Mapping, Sequence)):
+        try:
+            return json.dumps(value, ensure_ascii=False)
+        except (TypeError, ValueError) as error:
+            raise InputError(f'{where}: cannot be sent as JSON ({error}); quote it') from error
+    raise InputError(f'{where}: {value!r} must be a text (quote it), or data to be sent as JSON')

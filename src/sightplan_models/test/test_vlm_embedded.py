@@ -1,0 +1,353 @@
+"""The embedded vision-language model: the folder, the packed pass, and what it sees."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sightplan.domains import load_domain
+from sightplan.model import (
+    Atom,
+    BackendError,
+    DeadlineError,
+    GroundingPrompt,
+    InputError,
+    Observation,
+    Question,
+)
+from sightplan.runs import RunSettings, resolved_backend_options
+from sightplan.vlm.api import YesNoReply, YesNoRequest, make_backend, resolved_options
+from sightplan_models._local_models import files_hash
+from sightplan_models.embedded import SHIPPED, Backend, Settings, shipped_domains, shipped_folder
+
+torch = pytest.importorskip('torch')
+transformers = pytest.importorskip('transformers')
+from tiny_models import one_by_one  # noqa: E402
+
+BLOCKS = shipped_folder('blocksworld')
+STACKS = (('r', 'g'), (), ('b',), ('y', 'p'))
+RIGHT = {
+    'Is the green block on top of the red block?': True,
+    'Is the red block on top of the green block?': False,
+    'Is the blue block on top of the red block?': False,
+    'Is the purple block on top of the purple block?': False,
+    'Is the red block the topmost of its column?': False,
+    'Is the green block the topmost of its column?': True,
+    'Is the blue block the topmost of its column?': True,
+    'Is the red block in the column labeled "c1"?': True,
+    'Is the blue block in the column labeled "c3"?': True,
+    'Is the blue block in the column labeled "c4"?': False,
+    'Is the column labeled "c1" to the left of the column labeled "c3"?': True,
+    'Is the column labeled "c3" to the left of the column labeled "c1"?': False,
+    'Is the column labeled "c4" to the right of the column labeled "c2"?': True,
+    'Is the column labeled "c2" to the right of the column labeled "c2"?': False,
+}
+
+
+@cache
+def backend() -> Backend:
+    return Backend(Settings(domain='blocksworld'))
+
+
+def request(image: Any, texts: Any) -> YesNoRequest:
+    return YesNoRequest(Observation(image=image),
+                        tuple(Question(Atom('probe'), text) for text in texts))
+
+
+@cache
+def picture(stacks: Any = STACKS, seed: int = 3) -> Any:
+    scene = pytest.importorskip('sightplan_sim.blocksworld.scene')
+    names = tuple(f'c{i + 1}' for i in range(len(stacks)))
+    with scene.BlocksScene(640, 480) as renderer:
+        look = scene.sample_look(np.random.default_rng(seed), 1.0)
+        return renderer.render(stacks, names, look).rgb
+
+
+def ask(image: Any, texts: Any) -> list[YesNoReply]:
+    return backend().answer(request(image, texts))
+
+
+def test_the_folders_are_small_and_load_offline_with_the_auto_classes(monkeypatch: Any) -> None:
+    monkeypatch.setenv('HF_HUB_OFFLINE', '1')
+    size = sum(path.stat().st_size for path in SHIPPED.rglob('*') if path.is_file())
+    assert size <= 21 * 2**20  # boards 2, detector 3, household and locator 6 each, blocks 2.5
+    model = transformers.AutoModelForImageTextToText.from_pretrained(BLOCKS)
+    processor = transformers.AutoProcessor.from_pretrained(BLOCKS)
+    assert isinstance(model, transformers.LlavaForConditionalGeneration)
+    message = {'role': 'user', 'content': [
+        {'type': 'image'}, {'type': 'text', 'text': 'Is the red block clear?'}]}
+    prompt = processor.apply_chat_template([message], add_generation_prompt=True)
+    inputs = processor(text=[prompt], images=[picture()], return_tensors='pt')
+    word = model.generate(**inputs, max_new_tokens=1, do_sample=False)[0, -1:]
+    assert processor.tokenizer.decode(word) == 'no'
+
+
+def test_the_weights_are_stored_in_half_precision() -> None:
+    from safetensors import safe_open
+    with safe_open(str(BLOCKS / 'model.safetensors'), 'pt') as weights:
+        kinds = {weights.get_slice(key).get_dtype() for key in list(weights.keys())}
+    assert kinds == {'F16'}
+
+
+def test_packed_answers_equal_those_asked_one_by_one() -> None:
+    both = request(picture(), [*RIGHT, 'Is the orange cube there?', 'Red?'])
+    packed, plain = backend().answer(both), one_by_one(backend(), both)
+    assert backend().mechanism == 'packed'
+    assert len({len(q.text.split()) for q in both.questions}) > 2  # unequal lengths
+    for fast, slow in zip(packed, plain, strict=True):
+        assert fast.text == slow.text
+        assert fast.p_yes == pytest.approx(slow.p_yes, abs=1e-5)
+        assert fast.p_no == pytest.approx(slow.p_no, abs=1e-5)
+
+
+def test_a_shifted_position_would_be_noticed(monkeypatch: Any) -> None:
+    """The comparison above can fail: positions one too high give other numbers."""
+    mine = Backend(Settings(domain='blocksworld'))
+    plain = one_by_one(mine, request(picture(), RIGHT))
+    engine = mine._engine
+    run = engine._run
+
+    def shifted(wanted: Any, **inputs: Any) -> Any:
+        if 'position_ids' in inputs:  # they are not given when the image is encoded
+            inputs['position_ids'] = inputs['position_ids'] + 1
+        return run(wanted, **inputs)
+
+    monkeypatch.setattr(engine, '_run', shifted)
+    packed = mine.answer(request(picture(), RIGHT))
+    gaps = [abs((a.p_yes or 0) - (b.p_yes or 0)) for a, b in zip(packed, plain, strict=True)]
+    assert max(gaps) > 1e-5
+
+
+def test_a_bound_on_memory_does_not_change_answers() -> None:
+    small = Backend(Settings(domain='blocksworld', memory_gb=1e-6))
+    chunked = small.answer(request(picture(), RIGHT))
+    for one, other in zip(chunked, ask(picture(), RIGHT), strict=True):
+        assert one.p_yes == pytest.approx(other.p_yes, abs=1e-5)
+
+
+def test_words_around_questions_are_left_out() -> None:
+    prompt = GroundingPrompt('ground', 'You look at a picture.', after_image='Before: no.',
+                             question='Question: {question}', reasoning=True)
+    around = YesNoRequest(Observation(image=picture()), request(picture(), RIGHT).questions,
+                          prompt=prompt)
+    assert backend().answer(around) == ask(picture(), RIGHT)
+
+
+def test_an_image_is_encoded_once_for_requests_in_a_row(monkeypatch: Any) -> None:
+    engine = backend()._engine
+    encoded = []
+    whole = engine.encode
+
+    def counted(*args: Any) -> Any:
+        encoded.append(1)
+        return whole(*args)
+
+    monkeypatch.setattr(engine, 'encode', counted)
+    image = picture(STACKS[::-1])
+    first, second = list(RIGHT)[:9], list(RIGHT)[5:]
+    again = ask(image, first)[5:] + ask(image, second)[4:]
+    assert len(encoded) == 1
+    apart = ask(picture(), second) and ask(image, second)
+    assert len(encoded) == 3
+    for one, other in zip(again, apart, strict=True):
+        assert one.p_yes == pytest.approx(other.p_yes, abs=1e-5)
+
+
+def test_usage_counts_replies_and_the_tokens_read() -> None:
+    before = backend().usage
+    image = picture(STACKS, 4)
+    ask(image, list(RIGHT)[:3])
+    once = backend().usage - before
+    assert once.requests == 3 and once.completion_tokens == 0
+    assert 192 < once.prompt_tokens < 192 + 60
+    ask(image, list(RIGHT)[:3])
+    assert backend().usage.prompt_tokens - before.prompt_tokens < 192 + 120  # the image: once
+
+
+def test_same_question_same_bytes_every_time() -> None:
+    assert ask(picture(), RIGHT) == ask(picture(), RIGHT)
+
+
+def test_probabilities_are_probabilities() -> None:
+    for reply in ask(picture(), RIGHT):
+        assert reply.p_yes is not None and reply.p_no is not None
+        assert 0 <= reply.p_yes <= 1 and 0 <= reply.p_no <= 1
+        assert 0.98 < reply.p_yes + reply.p_no <= 1 + 1e-6
+
+
+def test_a_rendered_scene_is_read_right() -> None:
+    replies = ask(picture(), RIGHT)
+    assert [r.text for r in replies] == ['yes' if v else 'no' for v in RIGHT.values()]
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_fresh_scenes_are_read_right(seed: int) -> None:
+    """All on and clear atoms of a random hard scene, by a reading of the stacks of our own."""
+    rng = np.random.default_rng([77, seed])
+    stacks: list[list[str]] = [[], [], [], []]
+    for letter in rng.permutation(list('rgbypo')):
+        stacks[int(rng.integers(4))].append(str(letter))
+    names = dict(zip('rgbypo', ('red', 'green', 'blue', 'yellow', 'purple', 'orange'),
+                     strict=True))
+    expected = {}
+    for stack in stacks:
+        for level, letter in enumerate(stack):
+            clear = level + 1 == len(stack)
+            expected[f'Is the {names[letter]} block the topmost of its column?'] = clear
+            for other in 'rgbypo':
+                text = f'Is the {names[other]} block on top of the {names[letter]} block?'
+                expected[text] = not clear and stack[level + 1] == other
+    replies = ask(picture(tuple(map(tuple, stacks)), seed + 100), expected)
+    wrong = [t for t, r in zip(expected, replies, strict=True)
+             if r.text != ('yes' if expected[t] else 'no')]
+    assert not wrong
+
+
+def test_another_picture_gives_other_answers() -> None:
+    mirrored = ask(picture(STACKS[::-1]), RIGHT)
+    grey = ask(np.full((480, 640, 3), 150, np.uint8), RIGHT)
+    seen = ask(picture(), RIGHT)
+    for other in (mirrored, grey):
+        assert sum(a.text != b.text for a, b in zip(other, seen, strict=True)) >= 2
+
+
+@pytest.mark.parametrize('text', [
+    'IS THE GREEN BLOCK ON TOP OF THE RED BLOCK', 'Is the green cube on the red cube ?',
+    'is the "green" block stacked on top of the \'red\' block?',
+    'Is the green block directly on top of the red block?'])
+def test_small_changes_of_wording_do_not_matter(text: str) -> None:
+    assert ask(picture(), [text])[0].text == 'yes'
+
+
+def test_blocks_that_are_not_there_are_denied() -> None:
+    image = picture((('r', 'g'), (), ('b',)))
+    texts = ['Is the orange block on top of the red block?',
+             'Is the yellow block the topmost of its column?',
+             'Is the purple block in the column labeled "c2"?',
+             'Is the blue block in the column labeled "c7"?']
+    assert [r.text for r in ask(image, texts)] == ['no'] * 4
+
+
+def test_the_image_size_may_differ() -> None:
+    half = picture()[::2, ::2]
+    assert [r.text for r in ask(half, RIGHT)] == [r.text for r in ask(picture(), RIGHT)]
+
+
+def test_no_questions_no_answers() -> None:
+    assert ask(picture(), []) == []
+
+
+def test_name_tells_weights() -> None:
+    name, _, digest = backend().model.partition('@')
+    assert name == 'embedded_model/blocksworld' and len(digest) == 12
+    assert int(digest, 16) >= 0
+
+
+def test_name_of_the_shipped_model_is_what_results_and_pages_say() -> None:
+    """Its other files come with it: one that changes answers asks for another name."""
+    assert backend().model == 'embedded_model/blocksworld@7c81c943c886'
+    assert files_hash(BLOCKS) == '68c07b86'
+
+
+def test_name_of_another_folder_tells_its_other_files(tmp_path: Path) -> None:
+    import shutil
+    shutil.copytree(BLOCKS, tmp_path / 'm')
+    copied = Backend(Settings(model_dir=str(tmp_path / 'm'))).model
+    assert copied == f'm@7c81c943c886+{files_hash(BLOCKS)}'
+    assert Backend(Settings(model_dir=str(BLOCKS))).model == backend().model
+
+
+def test_a_shipped_model_tells_its_domain_and_another_none(tmp_path: Path) -> None:
+    import shutil
+    shutil.copytree(BLOCKS, tmp_path / 'm')
+    for settings, domain in ((Settings(), shipped_domains()[0]),
+                             (Settings(domain='blocksworld'), 'blocksworld'),
+                             (Settings(model_dir=str(BLOCKS), domain='chess'), 'blocksworld'),
+                             (Settings(model_dir=str(tmp_path / 'm'), domain='chess'), '')):
+        assert Backend(settings).domain == domain
+
+
+def test_each_domain_has_weights_of_its_own() -> None:
+    names = {domain: Backend(Settings(domain=domain)).model for domain in shipped_domains()}
+    assert {'blocksworld', 'household'} <= set(names)
+    assert len({name.partition('@')[2] for name in names.values()}) == len(names)
+    assert all(name.startswith(f'embedded_model/{domain}@') for domain, name in names.items())
+
+
+def test_the_domain_of_a_run_chooses_the_model() -> None:
+    for domain in shipped_domains():
+        for options in ({}, {'threads': 2}):
+            resolved = resolved_options('embedded', options, 0, domain=load_domain(domain))
+            assert resolved == {**options, 'domain': domain}
+    given = resolved_options('embedded', {'domain': 'blocksworld'}, 0,
+                             domain=load_domain('household'))
+    assert given['domain'] == 'blocksworld'
+    assert 'domain' not in resolved_options('scripted', {}, 0,
+                                            domain=load_domain('household'))
+    settings = RunSettings(domain='household', method='ground', backend='embedded')
+    assert resolved_backend_options(settings)['domain'] == 'household'
+
+
+def test_a_domain_without_weights_is_told_which_have_some() -> None:
+    with pytest.raises(InputError, match='only for blocksworld, household') as caught:
+        Backend(Settings(domain='chess'))
+    assert "'chess'" in str(caught.value) and 'model_dir' in str(caught.value)
+
+
+def test_chosen_by_name() -> None:
+    made = make_backend('embedded', {'threads': 1, 'domain': 'blocksworld'})
+    assert made.model == backend().model
+    assert not made.needs_truth and made.needs_pixels
+
+
+@pytest.mark.parametrize(('folder', 'reason'), [('nowhere', 'does not exist'), ('.', 'lacks')])
+def test_unknown_model_folder_names_the_remedy(tmp_path: Path, folder: str,
+                                               reason: str) -> None:
+    with pytest.raises(BackendError, match=reason) as caught:
+        Backend(Settings(model_dir=str(tmp_path / folder)))
+    assert 'model_dir' in str(caught.value)
+
+
+def test_broken_model_folder_names_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / 'config.json').write_text('{"model_type": "none such"}')
+    (tmp_path / 'model.safetensors').write_bytes(b'')
+    with pytest.raises(BackendError, match='could not be loaded') as caught:
+        Backend(Settings(model_dir=str(tmp_path)))
+    assert 'model_dir' in str(caught.value)
+
+
+def test_missing_library_names_the_remedy(monkeypatch: Any) -> None:
+    import sys
+    monkeypatch.setitem(sys.modules, 'transformers', None)
+    with pytest.raises(BackendError, match='pip install'):
+        Backend(Settings())
+
+
+def test_bad_settings_are_refused() -> None:
+    with pytest.raises(InputError, match='threads'):
+        make_backend('embedded', {'threads': 0})
+
+
+@pytest.mark.parametrize('image', [None, np.zeros((4, 4), np.uint8),
+                                   np.zeros((4, 4, 3), np.float32),
+                                   np.zeros((2, 2, 3), np.uint8)])
+def test_unusable_images_are_refused(image: Any) -> None:
+    with pytest.raises(BackendError, match='image'):
+        ask(image, ['Is the red block clear?'])
+
+
+def test_image_tokens_in_a_question_are_plain_text() -> None:
+    asked = request(picture(), ['Is the <image> block clear?', 'Is the red block clear?'])
+    for one, other in zip(backend().answer(asked), one_by_one(backend(), asked),
+                          strict=True):
+        assert one.p_yes == pytest.approx(other.p_yes, abs=1e-5)
+
+
+def test_an_impossible_deadline_is_reported() -> None:
+    late = YesNoRequest(Observation(image=picture()), (Question(Atom('p'), 'Red?'),), 1e-9)
+    with pytest.raises(DeadlineError, match='limit'):
+        backend().answer(late)

@@ -1,0 +1,166 @@
+"""``sightplan explain``: one episode, decision by decision, in words."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sightplan.commands.frame import (
+    DONE,
+    Result,
+    add_command,
+    file_to_write,
+    note,
+    read_options,
+)
+from sightplan.console.progress import EpisodeBar
+from sightplan.model import InputError
+from sightplan.model.whole_files import replacing
+
+if TYPE_CHECKING:
+    from sightplan.records.recorded import RecordedEpisode
+    from sightplan_report.explanation import Explanation
+    from sightplan_report.replay.episodes import Found
+
+_EFFORT = 200
+
+_EXAMPLES = """\
+examples:
+  sightplan explain runs/mine                    lists the episodes, if there are several
+  sightplan explain runs/mine 3                  the third of them
+  sightplan explain runs/mine problem_07 --all
+  sightplan explain robot_bags/monday.mcap --out monday.html
+  sightplan explain runs/mine 3 --json
+
+Says for each action what was believed when it was decided, what was asked and what the answers
+changed, which answer decided, why this action, and what became of it; and why the episode stopped.
+What is true stands apart, at the end, where the record holds it.
+
+Which answer decided is found by running the method again on the recorded answers, with one of them
+left out or turned round (no model is asked). That takes long for long episodes: --effort bounds
+it, and --effort 0 names the answer with the greatest change of belief instead.
+
+Pictures, questions and beliefs are in bags (sightplan run --bags all; always on ROS); without one
+only actions and plans are shown. A bag with a status log of a behaviour tree
+(nav2_msgs/msg/BehaviorTreeLog) has that shown beside each action.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan explain``."""
+    parser = add_command(
+        subparsers, 'explain', explain, 'why one episode went as it did, decision by decision',
+        'Explain one episode: what it believed, what decided, why each action, why it stopped.',
+        examples=_EXAMPLES, exits='0 done; 1 the page cannot be written; 2 bad usage, or no such '
+        'episode')
+    parser.add_argument('record', metavar='BAG|RUN',
+                        help='run directory, bag, or a folder that holds some')
+    parser.add_argument('episode', nargs='?', default='', metavar='EPISODE',
+                        help='id of the episode, its number, or a part of its id that no other '
+                             'has (may be left out if there is only one)')
+    parser.add_argument('--out', default='', metavar='FILE.html',
+                        help='the page to write (default: explained/EPISODE.html in the run, or '
+                             'EPISODE.html in the current folder for a bag without a run)')
+    parser.add_argument('--all', action='store_true',
+                        help='list all questions in the text, not only those that matter most '
+                             '(the page has all)')
+    parser.add_argument('--effort', type=int, default=_EFFORT, metavar='N',
+                        help=f'so many decisions are made again to find deciding answers, about '
+                             f'(default: {_EFFORT})')
+    parser.add_argument('--method-option', action='append', default=[], metavar='KEY=VALUE',
+                        help='setting of the method (repeatable), for a bag without its run, '
+                             'which knows them')
+
+
+def explain(arguments: argparse.Namespace) -> Result:
+    """Find, explain, print, write."""
+    from sightplan_report.explaining import NO_BAG, explain_line
+    from sightplan_report.explanation_page import page
+    from sightplan_report.explanation_text import text_of
+    from sightplan_report.replay.episodes import choose, find_episodes
+    if arguments.effort < 0:
+        raise InputError(f'--effort {arguments.effort}: must be 0 or more')
+    out = file_to_write(arguments.out) if arguments.out else None
+    if out is not None and out.suffix.lower() not in ('.html', '.htm'):
+        raise InputError(f'--out {arguments.out}: the page is written there; let its name end in '
+                         '.html')
+    found = choose(find_episodes(arguments.record), arguments.episode, arguments.record)
+    episode, why_not = found.read()
+    if episode is None:
+        assert found.line is not None
+        explained = explain_line(found.line, (why_not or NO_BAG,))
+    else:
+        explained = _explained(found, episode, arguments)
+    print(text_of(explained, arguments.all), end='')
+    path = out or _page_path(found)
+    with replacing(path) as temporary:
+        temporary.write_text(page(explained, episode), 'utf-8')
+    note(f'page: {path}')
+    return {**explained.to_json(), 'page': str(path), 'record': str(found.where)}, DONE
+
+
+def _explained(found: Found, episode: RecordedEpisode, arguments: argparse.Namespace,
+               ) -> Explanation:
+    from sightplan.records.bag_reading import open_bag
+    from sightplan.records.behaviour_tree import read_tree
+    from sightplan_report.deciding import decide
+    from sightplan_report.explaining import explain as explain_episode
+    from sightplan_report.replay.decisions import Decisions, NotRepeatedError
+    from sightplan_report.replay.episodes import line_of
+    tree, warnings = read_tree(open_bag(episode.bag))
+    explained = explain_episode(episode, line_of(found, episode), title=found.title, tree=tree,
+                                notes=warnings, live=found.line is not None)
+    settings = _settings(found)
+    options = {**settings.get('method_options', {}),
+               **_method_options(episode.spec.method, arguments.method_option)}
+    if not arguments.effort:
+        return decide(explained, None, '--effort 0')
+    with EpisodeBar(transient=True) as bar:
+        try:
+            with Decisions(episode, options, reads_prompt=_reads_prompt(settings),
+                           search=settings.get('planner_search', 'lama-first')) as decisions:
+                return decide(explained, decisions.test, effort=arguments.effort,
+                              watch=lambda done, total: bar.stage('decisions', done, total))
+        except NotRepeatedError as error:
+            return decide(explained, None, str(error))
+
+
+def _settings(found: Found) -> Mapping[str, Any]:
+    """What the run was started with; nothing where that is not known."""
+    from sightplan.records import RunStore
+    try:
+        sessions = RunStore(found.folder).run_info()['sessions'] if found.folder else ()
+        settings = sessions[-1]['settings'] if sessions else None
+    except (InputError, LookupError, TypeError):
+        settings = None
+    return settings if isinstance(settings, dict) else {}
+
+
+def _method_options(method: str, pairs: list[str]) -> dict[str, Any]:
+    from sightplan.agent import policy_settings
+    if not pairs:
+        return {}
+    return read_options(pairs, type(policy_settings(method)), '--method-option')
+
+
+def _reads_prompt(settings: Mapping[str, Any]) -> bool:
+    from sightplan.vlm.api import backend_reads_prompt
+    try:
+        return backend_reads_prompt(settings['backend'])
+    except (InputError, KeyError):
+        return True
+
+
+def _page_path(found: Found) -> Path:
+    from sightplan.records.evidence import file_name
+    name = file_name(found.id)
+    if found.folder is None:
+        return Path(f'{name}.html')
+    if found.line is None:  # one of several attempts, maybe
+        bag = found.where.name.lstrip('.')
+        name = bag if bag.startswith(name) else f'{name}_{bag}'
+    folder = found.folder / 'explained'
+    folder.mkdir(exist_ok=True)
+    return folder / f'{name}.html'

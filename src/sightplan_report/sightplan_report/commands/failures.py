@@ -1,0 +1,156 @@
+"""``sightplan failures``: why episodes failed, counted and shown."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sightplan.commands.frame import DONE, Result, add_command, note, print_table
+from sightplan.model import InputError, user_path
+
+if TYPE_CHECKING:
+    from sightplan_report.failures import Column, FailedEpisode
+
+_EXAMPLES = """\
+examples:
+  sightplan failures runs/ground runs/plan
+  sightplan failures runs/ground --html failures.html
+  sightplan failures runs/ground --cause effect_misread
+  sightplan failures runs/ground --episode problem_07
+
+Every failed episode has exactly one cause, by rules ("--rules" prints them); fractions are of the
+failed episodes, with 95 % intervals. Pictures come from the run directory (failures/) or,
+for runs on ROS, from the bags.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan failures``."""
+    from sightplan.metrics import Cause
+    parser = add_command(
+        subparsers, 'failures', show_failures, 'why episodes failed: causes, counts, pictures',
+        'Count the causes of failed episodes, and show each with its picture.',
+        examples=_EXAMPLES, exits='0 done; 1 a file cannot be written; 2 bad usage, or not a run')
+    parser.add_argument('runs', nargs='*', metavar='RUN',
+                        help='run directory, or a directory that holds some')
+    parser.add_argument('--cause', default='', choices=[cause.value for cause in Cause],
+                        metavar='NAME', help='list the episodes that failed of this: '
+                        + ', '.join(cause.value for cause in Cause))
+    parser.add_argument('--episode', default='', metavar='ID',
+                        help='show the episodes with this id, or with this in their id')
+    parser.add_argument('--html', default='', metavar='FILE',
+                        help='write one page with counts, pictures, answers and actions')
+    parser.add_argument('--pictures', default='', metavar='DIR',
+                        help='write the pictures of the failures into this directory')
+    parser.add_argument('--rules', action='store_true', help='print the rules, in their order')
+
+
+def show_failures(arguments: argparse.Namespace) -> Result:
+    """Read, count, show."""
+    from sightplan_report.failures import matching, read_columns
+    if arguments.rules:
+        print(rules_table())
+        return None, DONE
+    if not arguments.runs:
+        raise InputError('name at least one run directory (or --rules)')
+    columns = read_columns((user_path(run) for run in arguments.runs), note)
+    chosen = matching(columns, arguments.cause, arguments.episode)
+    if arguments.html:
+        from sightplan_report.failures_page import page
+        path = user_path(arguments.html)
+        path.write_text(page(columns, chosen), 'utf-8')
+        note(f'written: {path}')
+    if arguments.pictures:
+        _write_pictures(chosen, user_path(arguments.pictures))
+    if arguments.cause or arguments.episode:
+        for column, failed in chosen:
+            _show(column, failed)
+        if not chosen:
+            print(f'no episode failed of {arguments.cause}')
+    else:
+        _show_table(columns)
+    ids = {(str(failed.folder), failed.line['id']) for _, failed in chosen}
+    return {'runs': [_chosen_only(column, ids) for column in columns]}, DONE
+
+
+def rules_table() -> str:
+    """The rules as a Markdown table, in their order."""
+    from sightplan.metrics import RULES
+    rows = ['| # | cause | applies when | for example |', '|---|---|---|---|']
+    rows += [f'| {number} | `{rule.cause.value}` | {rule.when} | {rule.example} |'
+             for number, rule in enumerate(RULES, 1)]
+    return '\n'.join(rows)
+
+
+def causes_table(columns: Sequence[Column]) -> list[list[str]]:
+    """The counts as rows of text: a head, causes that occur, and totals."""
+    counts = [column.counts() for column in columns]
+    head = ['cause', *('\n'.join(filter(None, (column.method, column.model, column.split)))
+                       for column in columns)]
+    rows = []
+    for cause in _order(counts):
+        row = [cause]
+        for column, own in zip(columns, counts, strict=True):
+            k, n = own.get(cause, 0), len(column.failed)
+            low, high = column.fraction(cause).interval
+            row.append(f'{k}: {k / n:.2f} ({low:.2f}-{high:.2f})' if k else '-')
+        rows.append(row)
+    failed = ['failed / episodes', *(f'{len(c.failed)} / {c.episodes}' for c in columns)]
+    return [head, *rows, failed]
+
+
+def _order(counts: Sequence[dict[str, int]]) -> list[str]:
+    from sightplan.metrics import Cause
+    present = {cause for own in counts for cause in own}
+    known = [cause.value for cause in Cause if cause.value in present]
+    return [*known, *sorted(present - set(known))]
+
+
+def _show_table(columns: Sequence[Column]) -> None:
+    head, *rows = causes_table(columns)
+    print_table([f'{run}\n{name}'.strip() for name, run in zip(
+        head, ['', *(c.run for c in columns)], strict=True)], rows,
+        'failed episodes by cause: count, fraction and 95 % interval of the failed')
+
+
+def _show(column: Column, failed: FailedEpisode) -> None:
+    """Print one failure with its answers and the actions around it."""
+    from sightplan_report.failures import history
+    failure, evidence = failed.failure, failed.failure['evidence']
+    print(f'{failed.line["id"]}  ({column.run}, {column.method}'
+          f'{", " + column.model if column.model else ""})')
+    print(f'  {failure["cause"]}, step {failure["step"]}: {evidence["text"]}')
+    for answer in evidence['answers']:
+        truth = {True: 'yes', False: 'no'}.get(answer['truth'], 'not known')
+        print(f'    {answer["purpose"]}: {answer.get("question") or answer["atom"]} '
+              f'{answer["answer"]} (truth: {truth})')
+    for number, step in history(failed.line, failure['step']):
+        mark = '>' if number == failure['step'] else ' '
+        outcome = step.get('outcome') or step.get('proposal') or ''
+        print(f'  {mark} {number:3} {step.get("action") or "-"}: {step.get("status", "")}'
+              f'{", " + outcome if outcome else ""}')
+    print(f'    ended by {failed.line.get("stop", "")}, image {failure["image_id"] or "unknown"}'
+          + (f', picture {failed.folder / failure["picture"]}' if failure.get('picture') else ''))
+
+
+def _chosen_only(column: Column, ids: set[tuple[str, str]]) -> dict[str, Any]:
+    found = column.to_json()
+    folders = {failed.line['id']: str(failed.folder) for failed in column.failed}
+    found['failures'] = [f for f in found['failures']
+                         if (folders[f['id']], f['id']) in ids]
+    return found
+
+
+def _write_pictures(chosen: Sequence[tuple[Column, FailedEpisode]], folder: Path) -> None:
+    from sightplan.records.evidence import failure_picture, file_name
+    folder.mkdir(parents=True, exist_ok=True)
+    written = 0
+    for column, failed in chosen:
+        data = failure_picture(failed.folder, failed.line)
+        if data is not None:
+            name = f'{file_name(column.run)}.{file_name(failed.line["id"])}.png'
+            (folder / name).write_bytes(data)
+            written += 1
+    note(f'{written} of {len(chosen)} failures have a picture; written to {folder}')

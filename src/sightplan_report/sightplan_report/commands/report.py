@@ -1,0 +1,184 @@
+"""``sightplan report``: one HTML file and tables about runs and sweeps."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sightplan.commands.frame import DONE, Result, add_command, file_to_write, note
+from sightplan.console.progress import EpisodeBar
+from sightplan.model import InputError, user_path
+from sightplan.model.whole_files import replacing
+
+if TYPE_CHECKING:
+    from sightplan_report.results import Results
+
+_HTML = 'report.html'
+_EPISODES = ('failed', 'all', 'none')
+_EXPORTS = ('inspect',)
+
+_EXAMPLES = """\
+examples:
+  sightplan report runs/ground
+  sightplan report runs/smoke --out report --title "First look"
+  sightplan report runs/smoke --only method=ground,belief split=hard --most 5
+  sightplan report runs/ground --episode problem_07 --out page.html
+  sightplan report runs/ground --export inspect
+
+Writes DIR/report.html, one file that opens without a network, and DIR/tables: the same tables as
+CSV, Parquet and Markdown. Episodes get a page each, with every question, if their bags were
+recorded (sightplan run --bags failed); without bags it has what the results hold.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``sightplan report``."""
+    parser = add_command(
+        subparsers, 'report', write_report, 'one HTML file and tables about runs and sweeps',
+        'Write a report about runs and sweeps: tables, plots, and pages of episodes.',
+        examples=_EXAMPLES,
+        exits='0 done; 1 the report cannot be written; 2 bad usage, or not a run')
+    parser.add_argument('runs', nargs='+', metavar='RUN_OR_SWEEP',
+                        help='run directory, sweep directory, or a directory that holds some')
+    parser.add_argument('--out', default='', metavar='DIR',
+                        help='where to write it (default: report, in the first directory); with '
+                             '--episode: the file')
+    parser.add_argument('--title', default='', metavar='TEXT', help='title of the page')
+    parser.add_argument('--episodes', default=_EPISODES[0], choices=_EPISODES,
+                        help='which episodes get a page of their own: of each method some '
+                             'failures of each cause and one that was solved, or all if there '
+                             'are 20 or fewer (failed, the default), all, or none')
+    parser.add_argument('--most', type=int, default=2, metavar='N',
+                        help='so many failures of each cause and method (default: 2)')
+    parser.add_argument('--most-mb', type=float, default=15.0, metavar='MB',
+                        help='so large are all pages of episodes together, about (default: 15); '
+                             'what does not fit is left out, and the page says so')
+    parser.add_argument('--only', nargs='+', action='extend', default=[], metavar='KEY=VALUE',
+                        help='only runs with this domain, method, backend, model, split, seed, '
+                             'or value of another axis of a sweep (several with commas)')
+    parser.add_argument('--episode', default='', metavar='ID',
+                        help='write the page of this one episode (its id, or a part of it)')
+    parser.add_argument('--export', nargs='+', default=[], choices=_EXPORTS,
+                        help='write the runs in the formats of other tools, too: inspect (logs '
+                             'that "inspect view" of inspect_ai opens, in DIR/inspect)')
+
+
+def write_report(arguments: argparse.Namespace) -> Result:
+    """Read, draw, write."""
+    from sightplan_report.results import gather
+    began = time.monotonic()
+    if arguments.most < 1:
+        raise InputError(f'--most {arguments.most}: must be 1 or more')
+    if not arguments.most_mb > 0:
+        raise InputError(f'--most-mb {arguments.most_mb:g}: must be more than 0')
+    results = only(gather(arguments.runs), arguments.only)
+    for warning in results.warnings:
+        note(f'sightplan report: {warning}')
+    done = (_one(results, arguments) if arguments.episode else _whole(results, arguments))
+    done |= {'runs': len(results.runs), 'episodes': sum(len(r.lines) for r in results.runs),
+             'warnings': len(results.warnings), 'bytes': Path(done['html']).stat().st_size,
+             'seconds': round(time.monotonic() - began, 3)}
+    logs = f'{len(done["logs"])} logs for "inspect view"; ' if done['logs'] else ''
+    print(f'{done["html"]}: {done["bytes"] / 1e6:.1f} MB, {done["pages"]} of {done["episodes"]} '
+          f'episodes have a page; {len(done["tables"])} files of tables; {logs}'
+          f'{done["seconds"]:.1f} s')
+    return done, DONE
+
+
+def _whole(results: Results, arguments: argparse.Namespace) -> dict[str, Any]:
+    from sightplan_report.export import export
+    from sightplan_report.inspect_log import write_logs
+    from sightplan_report.page import Settings, build
+    from sightplan_report.tables import make_tables
+    out = (user_path(arguments.out) if arguments.out else
+           _folder(user_path(arguments.runs[0])) / 'report')
+    out.mkdir(parents=True, exist_ok=True)
+    tables = make_tables(results)
+    with EpisodeBar(transient=True) as bar:
+        page = build(results, tables, Settings(
+            arguments.title or f'Report: {", ".join(_names(arguments.runs))}',
+            arguments.episodes, arguments.most, round(arguments.most_mb * 1e6)),
+            lambda done, total: bar.stage('pages of episodes', done, total))
+    files = export(results, out, tables)
+    logs = write_logs(results, out) if 'inspect' in arguments.export else ()
+    _write(out / _HTML, page.html)
+    if page.left_out:
+        note(f'sightplan report: {page.left_out} episodes did not fit into '
+             f'{arguments.most_mb:g} MB; --most-mb takes more')
+    return {'html': str(out / _HTML), 'tables': [str(file) for file in files],
+            'logs': [str(file) for file in logs], 'pages': page.episodes,
+            'left_out': page.left_out}
+
+
+def _one(results: Results, arguments: argparse.Namespace) -> dict[str, Any]:
+    from sightplan_report.page import one_episode
+    if not arguments.out:
+        raise InputError('--episode needs --out FILE, the page to write')
+    if arguments.export:
+        raise InputError('--export writes whole runs; leave --episode out')
+    path = file_to_write(arguments.out)
+    html = one_episode(results, arguments.episode)
+    _write(path, html)
+    return {'html': str(path), 'tables': [], 'logs': [], 'pages': 1, 'left_out': 0}
+
+
+def only(results: Results, conditions: Sequence[str]) -> Results:
+    """The runs that have the given values, and of them the episodes of the given splits.
+
+    Raises:
+        InputError: a condition is not of the form KEY=VALUE, no run has such a key, or nothing is
+            left.
+    """
+    from dataclasses import replace
+
+    from sightplan_report.results import split_of
+    runs = list(results.runs)
+    for condition in conditions:
+        key, equals, text = condition.partition('=')
+        if not equals or not key or not text:
+            raise InputError(f'--only {condition}: write KEY=VALUE, for example method=ground')
+        wanted = set(text.split(','))
+        known = {name for run in results.runs for name in _values(run)} | {'split'}
+        if key not in known:
+            raise InputError(f'--only {condition}: no run has {key!r}; there are '
+                             f'{", ".join(sorted(known))}')
+        if key == 'split':
+            runs = [replace(run, lines=lines) for run in runs if (lines := tuple(
+                line for line in run.lines if split_of(line) in wanted))]
+        else:
+            runs = [run for run in runs if _values(run).get(key) in wanted]
+        if not runs:
+            raise InputError(f'--only {condition}: nothing is left; {key} has the values '
+                             + ', '.join(sorted({split_of(line) for run in results.runs
+                                                 for line in run.lines} if key == 'split' else
+                                                {_values(run).get(key, '-')
+                                                 for run in results.runs})))
+    return replace(results, runs=tuple(runs), waiting=None if conditions else results.waiting)
+
+
+def _values(run: Any) -> dict[str, str]:
+    """What a run can be chosen by, as text."""
+    found = {'domain': run.domain, 'method': run.method, 'backend': run.backend,
+             'model': run.model, 'failure_probability': f'{run.failure_probability:g}',
+             'seed': str(run.seed), 'run': run.name}
+    return {**{str(key): f'{value:g}' if isinstance(value, float) else str(value)
+               for key, value in run.labels.items() if key != 'split'}, **found}
+
+
+def _names(paths: Sequence[str], most: int = 3) -> list[str]:
+    """What was named, for a title."""
+    names = list(dict.fromkeys(user_path(path).resolve().name for path in paths))
+    return names if len(names) <= most else [*names[:most], f'and {len(names) - most} more']
+
+
+def _folder(path: Path) -> Path:
+    return path if path.is_dir() else path.parent
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file so that it is whole or not there."""
+    with replacing(path, synced=True) as temporary:
+        temporary.write_text(text, 'utf-8', errors='replace')  # names may hold lone surrogates

@@ -1,0 +1,650 @@
+"""Makes the explanation of an episode: out of its bag, or out of its line of results alone."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sightplan.agent import reads_instruction
+from sightplan.agent.grounded_plans import staged
+from sightplan.domains import InstantiatedModel
+from sightplan.grounding.instructions import read_goal, read_instruction, resolve
+from sightplan.metrics import measures
+from sightplan.metrics.judgements import says
+from sightplan.model import (
+    Action,
+    Asked,
+    AskPurpose,
+    Atom,
+    Belief,
+    BeliefUpdated,
+    EpisodeEnded,
+    EpisodeEvent,
+    FeedbackStatus,
+    InputError,
+    Instance,
+    Literal,
+    Observation,
+    Observed,
+    Planned,
+    PlanningStatus,
+    Proposed,
+    SightplanError,
+    Stepped,
+    ToldApart,
+    Verdict,
+)
+from sightplan.records.behaviour_tree import NodeChange
+from sightplan.records.recorded import RecordedEpisode
+from sightplan_report.explanation import (
+    AskedAbout,
+    Batch,
+    Change,
+    Deciding,
+    Explanation,
+    Fact,
+    StepExplained,
+    TruthExplained,
+    Why,
+)
+from sightplan_report.explanation_words import (
+    CHOSEN,
+    CUT_OFF,
+    NOT_CHOSEN,
+    became,
+    because,
+    method_sentence,
+    stopped,
+)
+from sightplan_report.html import words
+
+NO_BAG = ('This episode has no bag, so pictures, questions and beliefs are not known. To record '
+          'them: sightplan run --bags all (failed: of those that are not solved); graphs of ROS '
+          'nodes record them unless bags:= says otherwise.')
+ABOUT = {AskPurpose.ENUMERATION: 'what holds', AskPurpose.GOAL: 'whether the goal holds',
+         AskPurpose.PICTURED_GOAL: 'what the picture of the goal shows',
+         AskPurpose.PRECONDITION: 'preconditions', AskPurpose.EFFECT: 'effects'}
+_LEAST_CHANGE, _MOST_CHANGES, _MOST_PICTURES = 0.05, 8, 2
+_MOST_ALTERNATIVES, _MOST_THINGS, _MOST_OBSTACLES = 3, 24, 3
+_OTHER_TIME = ('the bag has the status log of a behaviour tree, but nothing of the time of this '
+               'episode')
+_HALF, _UNSURE = 0.5, 0.1
+"""A belief within so much of one half takes no side."""
+_AFTERWARDS_NS = 10**9
+"""So long after an episode a behaviour tree still finishes what belongs to it."""
+
+
+def explain(episode: RecordedEpisode, line: Mapping[str, Any], *, title: str = '',
+            tree: Sequence[NodeChange] = (), notes: Sequence[str] = (),
+            live: bool = False) -> Explanation:
+    """Explain a recorded episode.
+
+    Args:
+        episode: what its bag tells.
+        line: its line of results, live or scored again.
+        title: its id, and which attempt; '': its id.
+        tree: what a behaviour tree did meanwhile, in the order of its times.
+        notes: what else is to be said about the record.
+        live: whether the line was written when the episode was carried out: what a bag that is
+            cut off does not tell is taken from it.
+    """
+    first, last = (episode.received_ns[0], episode.received_ns[-1]) if episode.received_ns else (
+        0, 0)
+    own = [change for change in tree if first <= change.log_ns <= last + _AFTERWARDS_NS]
+    if tree and not own:
+        notes = (*notes, _OTHER_TIME)
+    return _Reader(episode, line, own, live).explanation(title, notes)
+
+
+def explain_line(line: Mapping[str, Any], notes: Sequence[str] = ()) -> Explanation:
+    """Explain an episode of which there is no bag, as far as its results tell."""
+    plans, steps = list(line['plans']), []
+    for number, entry in enumerate(line['actions']):
+        own = [plan for plan in plans if plan['step'] == number]
+        text = ('the planner found ' + ', then '.join(
+            f'a plan of {plan["length"]} actions' if plan['status'] == 'solved'
+            else f'no plan ({words(plan["status"])})' for plan in own)
+            if own else f'the model named it ({words(entry["proposal"])})'
+            if entry.get('proposal') else 'no plan was made anew for it')
+        steps.append(StepExplained(
+            number, entry['action'] or '', entry['status'],
+            became(entry['status'], ''), None, (), (), (), (), 0, (), (), False,
+            Deciding('none', 'questions are not kept in results'), Why(text)))
+    end = StepExplained(None, '', '', '', None, (), (), (), (), 0, (), (), False,
+                        Deciding('none', 'questions are not kept in results'),
+                        Why('see why it stopped'))
+    return Explanation(
+        line['id'], line['id'], line['method'], method_sentence(line['method']), line['model'],
+        ' '.join(filter(None, (line['domain'], line['split'], line['problem']))), '', (), '',
+        line['stop'], stopped(line['stop'], line['message'], line.get('max_actions')),
+        line.get('max_actions'), (*steps, end), _truth_of_line(line), tuple(notes) or (NO_BAG,))
+
+
+class _Reader:
+    """Goes through the events once, and makes a step of all that came before each action."""
+
+    def __init__(self, episode: RecordedEpisode, line: Mapping[str, Any],
+                 tree: Sequence[NodeChange], live: bool) -> None:
+        self._episode, self._line, self._live = episode, line, live
+        self._belief: Belief | None = None
+        self._goal: tuple[Literal, ...] = ()
+        self._goal_from = ''
+        self._stages: list[str] = []
+        self._model: InstantiatedModel | None = None
+        self._plans: list[tuple[Action, ...]] = []
+        self._done: list[Action] = []
+        self._refused = ''
+        self._seen: dict[str, Observation] = {}
+        self._now_ns = 0
+        self._batch = 0
+        self._differs: tuple[int | None, tuple[Change, ...]] | None = None
+        self._misplanned: tuple[int | None, tuple[Change, ...]] | None = None
+        self._decisions = self._compared = 0
+        self._answered: dict[Atom, None] = {}  # with yes or no
+        self._wrong: list[tuple[int | None, Atom, str, str]] = []
+        self._own_names = _instructed(episode.spec.method)
+        self._tree = list(tree)
+        self._read_goal()
+
+    def explanation(self, title: str, notes: Sequence[str]) -> Explanation:
+        """All of it."""
+        episode, spec = self._episode, self._episode.spec
+        steps = self._steps()
+        end = episode.events[-1]
+        ended = end if isinstance(end, EpisodeEnded) else None
+        model = ', '.join(dict.fromkeys(
+            name for event in episode.events for name in [_model_of(event)] if name))
+        told = spec.problem.instruction if _instructed(spec.method) else ''
+        if ended is not None:
+            reason, message = ended.reason.value, ended.message
+            if ended.reason not in CHOSEN:
+                steps[-1] = replace(steps[-1], deciding=Deciding('none', NOT_CHOSEN))
+        elif self._live:
+            reason, message = self._line['stop'], self._line['message']
+            steps[-1] = replace(steps[-1], deciding=Deciding('none', CUT_OFF),
+                                why=Why('not recorded'))
+            cut = (f'the bag is cut off after {len(steps) - 1} of {len(self._line["actions"])} '
+                   'actions; how it ended stands in the results')
+            notes = (*notes, cut)
+        else:
+            reason = message = ''
+        return Explanation(
+            spec.id, title or spec.id, spec.method, method_sentence(spec.method), model,
+            ' '.join(filter(None, (spec.problem.domain_name, spec.split, spec.problem.name))),
+            told, tuple(map(str, self._goal)), self._goal_from,
+            reason, stopped(reason, message, spec.max_actions) if reason else
+            'the recording ends before the episode does: why it stopped is not recorded',
+            spec.max_actions, tuple(steps), self._truth(),
+            tuple(dict.fromkeys((*episode.warnings, *notes))), '', self._seen)
+
+    # --- the goal, as the method knew it --------------------------------------------------------
+
+    def _read_goal(self) -> None:
+        episode, spec = self._episode, self._episode.spec
+        problem = spec.problem
+        if _instructed(spec.method):
+            self._goal_from = 'read from the instruction'
+            try:
+                self._read_instruction(problem.instruction)
+            except (InputError, ValueError, KeyError) as error:
+                self._goal_from = f'the instruction could not be read ({error})'
+            return
+        self._goal_from = 'told'
+        self._goal = problem.goal
+        if spec.pictured_goal:
+            answers = {answer.atom: answer for event in episode.events if isinstance(event, Asked)
+                       and event.purpose is AskPurpose.PICTURED_GOAL for answer in event.answers}
+            self._goal_from = 'read from a picture' if answers else 'shown as a picture'
+            self._goal = tuple(Literal(answer.atom) for answer in answers.values()
+                               if answer.verdict is Verdict.YES)
+        try:
+            self._model = episode.domain.model(problem)
+        except SightplanError:
+            self._model = None
+
+    def _read_instruction(self, text: str) -> None:
+        """Goals over what was told apart first, as the method reads them."""
+        episode = self._episode
+        first = next((event for event in episode.events if isinstance(event, ToldApart)), None)
+        if first is None:
+            self._goal_from = 'an instruction, of which nothing was found in the picture'
+            return
+        if first.goal:
+            stages = read_goal(first.goal, first.instances)
+        else:
+            image = episode.image(first.observation)
+            aspect = 4 / 3 if image is None else image.shape[1] / image.shape[0]
+            stages = resolve(read_instruction(text), first.instances, float(aspect))
+        work = staged(stages, first.instances)
+        self._goal = tuple(dict.fromkeys(literal for goal in work.goals for literal in goal))
+        by = ' by the model' if first.goal else ''
+        self._goal_from = f'read from the instruction{by}, ' + '; '.join(
+            f'stage {number}: {" and ".join(map(str, goal))}' + (
+                '' if stage.probability is None else
+                f' (these things are meant with {stage.probability:.2f})')
+            for number, (stage, goal) in enumerate(zip(stages, work.goals, strict=True), 1))
+        self._model = episode.domain.model(replace(
+            episode.spec.problem, objects=work.objects, goal=self._goal, init=frozenset(),
+            known=frozenset()))
+
+    # --- steps ----------------------------------------------------------------------------------
+
+    def _steps(self) -> list[StepExplained]:
+        found: list[StepExplained] = []
+        window: list[EpisodeEvent] = []
+        received = self._episode.received_ns
+        times: list[int] = []
+        for place, event in enumerate(self._episode.events):
+            window.append(event)
+            if isinstance(event, Stepped):
+                found.append(self._step(window, event))
+                self._refused = (str(event.action) if event.feedback.status
+                                 is FeedbackStatus.REJECTED else '')
+                times.append(received[place] if place < len(received) else 0)
+                window = []
+        found.append(self._step(window, None))
+        found = [replace(step, then=_changes(before, after)) for step, before, after in zip(
+            found, self._beliefs, [*self._beliefs[1:], None], strict=True)]
+        return _with_tree(found, self._tree, times)
+
+    @property
+    def _beliefs(self) -> list[Belief | None]:
+        """The belief at each decision, and at the end."""
+        current: Belief | None = None
+        found: list[Belief | None] = []
+        for event in self._episode.events:
+            if isinstance(event, BeliefUpdated):
+                current = event.belief
+            elif isinstance(event, Stepped):
+                found.append(current)
+        return [*found, current]
+
+    def _step(self, window: Sequence[EpisodeEvent], stepped: Stepped | None) -> StepExplained:
+        number = stepped.index if stepped is not None else None
+        action = stepped.action if stepped is not None else None
+        pictures: dict[str, None] = {}
+        provided, batches, things = 0, list[tuple[Asked, Belief | None]](), list[str]()
+        proposals: list[Proposed] = []
+        told: ToldApart | None = None
+        plans: list[Planned] = []
+        after: list[Belief | None] = []
+        fresh = self._belief is None  # whether it has been published since the last action
+        for event in window:
+            if isinstance(event, Observed):
+                self._now_ns = event.observation.stamp_ns
+                provided = len(event.observation.privileged_facts)
+                if not pictures:
+                    self._show(event.observation, pictures)
+            elif isinstance(event, Asked):
+                batches.append((event, self._belief))
+                self._check(number, event)
+                after.append(None)
+                self._show(event.observation, pictures)
+            elif isinstance(event, Proposed):
+                proposals.append(event)
+                self._show(event.observation, pictures)
+            elif isinstance(event, ToldApart):
+                things = [_thing(one) for one in event.instances]
+                told = event
+                self._show(event.observation, pictures)
+            elif isinstance(event, BeliefUpdated):
+                self._belief, fresh = event.belief, True
+                after = [event.belief if one is None else one for one in after]
+            elif isinstance(event, Planned):
+                plans.append(event)
+                self._compare_state(number)
+        needed = self._preconditions(action)
+        for planned in plans:
+            if planned.result.status is PlanningStatus.SOLVED:
+                self._plans.append(planned.result.plan)
+        why = self._why(action, plans, proposals)
+        if told is not None and (told.goal or told.unread):
+            why = replace(why, reply=told.goal, explanation=told.unread)
+        matter = self._matters(needed, why, action)
+        asked = [self._asked(event, before, then, matter)
+                 for (event, before), then in zip(batches, after, strict=True)]
+        if fresh:
+            self._compare(number)
+        if action is not None and stepped is not None and (
+                stepped.feedback.status is FeedbackStatus.EXECUTED):
+            self._done.append(action)
+        kind = 'words' if proposals else 'none'
+        return StepExplained(
+            number, str(action or ''), stepped.feedback.status.value if stepped else '',
+            became(stepped.feedback.status.value, stepped.feedback.message) if stepped else '',
+            self._now_ns / 1e9 if self._now_ns > 0 else None,
+            tuple(pictures)[-_MOST_PICTURES:], self._facts(needed if fresh else ()),
+            self._obstacles(action) if fresh else (), self._facts(self._goal if fresh else ()),
+            provided, tuple(things[:_MOST_THINGS]), tuple(asked),
+            fresh and self._belief is not None,
+            Deciding(kind, self._without_questions(bool(proposals), bool(things), provided, why)),
+            why)
+
+    def _without_questions(self, proposed: bool, told_apart: bool, provided: int, why: Why) -> str:
+        """What decided where no question did."""
+        if proposed:
+            return 'no question: what the model proposed decided'
+        if self._refused:
+            return f'no question: that {self._refused} was refused decided'
+        found = [text for text, is_so in (
+            ('what was told apart in the picture', told_apart),
+            ('the facts that were provided', provided > 0),
+            ('the plan, with which it goes on', why.step > 1)) if is_so]
+        return 'no question' + (f': {" and ".join(found)} decided' if found else
+                                ' was asked before it')
+
+    def _show(self, seen: Observation, pictures: dict[str, None]) -> None:
+        if seen.image_id and seen.altered is None:
+            pictures[seen.image_id] = None
+            self._seen[seen.image_id] = seen
+
+    def _asked(self, event: Asked, before: Belief | None, after: Belief | None,
+               matters: Mapping[Atom, str]) -> Batch:
+        of = f' of {event.action}' if event.action is not None else ''
+        number, self._batch = self._batch, self._batch + 1
+        rows = []
+        if event.purpose is AskPurpose.PICTURED_GOAL:  # it is about another picture
+            before = after = None
+        for place, (question, answer, expected) in enumerate(zip(
+                event.questions, event.answers, event.expected, strict=True)):
+            text = answer.text.strip()
+            plain = text.strip('.').lower() in ('', 'yes', 'no')
+            rows.append(AskedAbout(
+                place, question.text, str(question.atom), answer.verdict.value, answer.p_yes,
+                expected, _value(before, question.atom), _value(after, question.atom),
+                matters.get(question.atom, ''), '' if plain else text))
+        return Batch(number, f'{ABOUT[event.purpose]}{of}', event.observation.image_id,
+                     event.seconds, event.model, tuple(rows))
+
+    def _preconditions(self, action: Action | None) -> tuple[Literal, ...]:
+        if action is None or self._model is None:
+            return ()
+        try:
+            return self._model.preconditions(action)
+        except (InputError, KeyError, ValueError):
+            return ()
+
+    def _facts(self, literals: Iterable[Literal]) -> tuple[Fact, ...]:
+        return tuple(_fact(literal, self._belief) for literal in literals)
+
+    def _obstacles(self, action: Action | None) -> tuple[tuple[Fact, ...], ...]:
+        """What several literals together would keep an action from, the likeliest first."""
+        if action is None or self._model is None:
+            return ()
+        try:
+            found = [self._facts(literals) for literals in self._model.obstacles(action)
+                     if len(literals) > 1]
+        except (InputError, KeyError, ValueError):
+            return ()
+        chances = [(min(_chance(fact) for fact in facts), facts) for facts in found]
+        chances.sort(key=lambda pair: -pair[0])
+        return tuple(facts for chance, facts in chances[:_MOST_OBSTACLES]
+                     if chance >= _LEAST_CHANGE)
+
+    def _matters(self, needed: Sequence[Literal], why: Why, action: Action | None,
+                 ) -> dict[Atom, str]:
+        """What atoms matter for: the plan's actions, the action, the goal."""
+        found: dict[Atom, str] = {}
+        for text in why.plan:
+            try:
+                step = Action.parse(text)
+            except ValueError:
+                continue
+            found |= {literal.atom: 'plan' for literal in self._preconditions(step)}
+        found |= {literal.atom: 'goal' for literal in self._goal}
+        return found | {literal.atom: 'precondition' for literal in needed}
+
+    # --- why ------------------------------------------------------------------------------------
+
+    def _why(self, action: Action | None, plans: Sequence[Planned],
+             proposals: Sequence[Proposed]) -> Why:
+        towards = tuple(fact for fact in self._facts(self._goal) if fact.held is not True)
+        if proposals:
+            return _why_proposed(proposals[-1], towards)
+        failed = [one.result for one in plans if one.result.status is not PlanningStatus.SOLVED]
+        if action is None:
+            text = ('the planner found no plan from what was believed'
+                    f'{because(failed[-1].message)}' if failed else
+                    'nothing was planned after the last action' if not plans else
+                    f'the last plan has {len(plans[-1].result.plan)} actions')
+            return Why(text, towards=towards)
+        own = [one.result.plan for one in plans if one.result.status is PlanningStatus.SOLVED]
+        firsts = [plan for plan in own if plan and plan[0] == action]
+        others = tuple(dict.fromkeys(' → '.join(map(str, plan)) for plan in reversed(own)
+                                     if plan and plan[0] != action))[:_MOST_ALTERNATIVES]
+        if firsts:
+            plan = firsts[-1]
+            return Why(f'it is the first of a plan of {len(plan)} action'
+                       f'{"s" if len(plan) != 1 else ""} that the planner found now',
+                       tuple(map(str, plan)), 1, towards, others)
+        again = self._done[-1:] == [action]
+        earlier = self._plan_in_hand(action, self._done) or (
+            self._plan_in_hand(action, self._done[:-1]) if again else None)
+        if earlier is not None:
+            plan, place = earlier
+            return Why(f'it is action {place + 1} of {len(plan)} of a plan that was found '
+                       f'earlier{", once more" if again else ""}',
+                       tuple(map(str, plan[place:])), place + 1, towards, others)
+        if action.name in self._episode.domain.views:
+            return Why('it gives another view, to learn what could not be seen', towards=towards,
+                       alternatives=others)
+        sentence = method_sentence(self._episode.spec.method)
+        return Why('no recorded plan has it' + (f'; it is what the method does: {sentence}'
+                                                if sentence else ''),
+                   towards=towards, alternatives=others)
+
+    def _plan_in_hand(self, action: Action, done: Sequence[Action],
+                      ) -> tuple[tuple[Action, ...], int] | None:
+        """The earlier plan that an action goes on with, and its place there.
+
+        Of all places in all plans the one before which most of what was done last stands; of
+        several the last one.
+        """
+        best: tuple[int, tuple[Action, ...], int] | None = None
+        for plan in self._plans:
+            for place, other in enumerate(plan):
+                if other != action:
+                    continue
+                same = sum(1 for _ in itertools.takewhile(
+                    lambda pair: pair[0] == pair[1],
+                    zip(reversed(plan[:place]), reversed(done), strict=False)))
+                if (same or not place) and (best is None or same >= best[0]):
+                    best = same, plan, place
+        return None if best is None else best[1:]
+
+    # --- truth ----------------------------------------------------------------------------------
+
+    def _compare(self, number: int | None) -> None:
+        """Note the first belief, at a decision, in which something is wrong."""
+        if self._episode.truth is None or self._belief is None:
+            return
+        pairs = self._beside_truth(self._belief)
+        self._decisions += 1
+        self._compared += bool(pairs)
+        wrong = [Change(str(atom), value, float(true)) for atom, value, true in pairs
+                 if value is not None and abs(value - _HALF) > _UNSURE
+                 and (value > _HALF) is not true]
+        if self._differs is None:
+            self._differs = _worst_first(number, wrong)
+
+    def _compare_state(self, number: int | None) -> None:
+        """Note the first state that was planned from and in which something is wrong.
+
+        A state takes a side where the belief is unsure, and what is asked before an action may
+        correct the belief after its plan was made.
+        """
+        if self._misplanned is None and self._belief is not None:
+            state = self._belief.state
+            self._misplanned = _worst_first(number, [
+                Change(str(atom), float(atom in state) if value is None else value, float(true))
+                for atom, value, true in self._beside_truth(self._belief)
+                if (atom in state) is not true])
+
+    def _beside_truth(self, belief: Belief) -> list[tuple[Atom, float | None, bool]]:
+        """Atoms, what is believed of each, and whether it holds now, as far as that is known."""
+        truth = self._episode.truth
+        if truth is None or self._own_names:
+            return []
+        atoms = dict.fromkeys((*belief.probabilities, *sorted(belief.state), *self._answered))
+        return [(atom, _value(belief, atom), true) for atom in atoms
+                if (true := truth.holds(atom, self._now_ns)) is not None]
+
+    def _check(self, number: int | None, event: Asked) -> None:
+        """Note which answers were wrong about what was seen; those about a picture are none."""
+        truth = self._episode.truth
+        if truth is None or event.purpose is AskPurpose.PICTURED_GOAL:
+            return
+        for question, answer in zip(event.questions, event.answers, strict=True):
+            said = says(answer.verdict.value)
+            if said is not None:
+                self._answered[question.atom] = None
+            true = truth.holds(question.atom, event.observation.stamp_ns)
+            if true is not None and said is not None and said is not true:
+                self._wrong.append((number, question.atom, question.text, answer.verdict.value))
+
+    def _agreement(self) -> str:
+        """What is to be said of the belief where no difference was found."""
+        if not any(isinstance(event, BeliefUpdated) for event in self._episode.events):
+            return 'the method published no belief'
+        if self._own_names:
+            return ('the belief is about things by names of its own, so it is not compared with '
+                    'the truth')
+        if not self._compared:
+            return ('belief and truth could not be compared: no truth was recorded for the times '
+                    'of its decisions')
+        if not isinstance(self._episode.events[-1], EpisodeEnded):
+            return (f'at {self._compared} of {self._decisions} decisions that were recorded the '
+                    'belief agreed with the truth')
+        if self._compared < self._decisions:
+            return (f'at {self._compared} of {self._decisions} decisions the belief agreed with '
+                    'the truth; for the others no truth was recorded')
+        return 'at every decision the belief agreed with the truth'
+
+    def _truth(self) -> TruthExplained | None:
+        if self._episode.truth is None:
+            return _truth_of_line(self._line) if self._live else None
+        found = _truth_of_line(self._line)
+        differs = self._differs or self._misplanned
+        if differs is None:
+            return replace(found, first=self._agreement())
+        number, wrong = differs
+        atoms = {change.atom for change in wrong}
+        answers = dict.fromkeys(
+            ('the end' if step is None else f'step {step}', question, answer)
+            for step, atom, question, answer in self._wrong
+            if str(atom) in atoms and (number is None or (step is not None and step <= number)))
+        where = 'at the end' if number is None else f'when action {number} was decided'
+        what = 'belief and truth first differed' if self._differs else (
+            'whenever an action was decided the belief was right or unsure, but the state from '
+            'which its plan was made first differed from the truth')
+        return replace(found, step=number, differences=wrong[:_MOST_CHANGES], first=(
+            f'{what} {where}: {len(wrong)} atom'
+            f'{"s" if len(wrong) != 1 else ""} '
+            f'{"were" if len(wrong) != 1 else "was"} believed wrongly'),
+            answers=tuple(answers)[-_MOST_CHANGES:])
+
+
+def _worst_first(number: int | None, wrong: list[Change],
+                 ) -> tuple[int | None, tuple[Change, ...]] | None:
+    """Wrong beliefs at a decision, those that are farthest from the truth first; None: none."""
+    wrong.sort(key=lambda change: -abs((change.before or 0.0) - (change.after or 0.0)))
+    return (number, tuple(wrong)) if wrong else None
+
+
+def _with_tree(steps: Sequence[StepExplained], tree: Sequence[NodeChange],
+               times: Sequence[int]) -> list[StepExplained]:
+    """Put changes of a tree to the steps during which they were recorded."""
+    if not tree:
+        return list(steps)
+    found = []
+    for place, step in enumerate(steps):
+        low = times[place - 1] if place else 0
+        high = times[place] if place < len(times) else None
+        found.append(replace(step, tree=tuple(
+            change for change in tree
+            if change.log_ns > low and (high is None or change.log_ns <= high))))
+    return found
+
+
+def _fact(literal: Literal, belief: Belief | None) -> Fact:
+    if belief is None:
+        return Fact(str(literal), None, None)
+    p = belief.probabilities.get(literal.atom)
+    held = (literal.atom in belief.state) is literal.positive
+    if p is None:
+        return Fact(str(literal), None, held)
+    return Fact(str(literal), p if literal.positive else 1.0 - p, held)
+
+
+def _chance(fact: Fact) -> float:
+    return float(bool(fact.held)) if fact.probability is None else fact.probability
+
+
+def _value(belief: Belief | None, atom: Atom) -> float | None:
+    """P(atom), or 1 and 0 for true and false where a belief has no numbers."""
+    if belief is None:
+        return None
+    return belief.probabilities.get(atom, float(atom in belief.state))
+
+
+def _changes(before: Belief | None, after: Belief | None) -> tuple[Change, ...]:
+    if before is None or after is None:
+        return ()
+    atoms = dict.fromkeys((*before.probabilities, *after.probabilities,
+                           *sorted(before.state ^ after.state)))
+    changes = [Change(str(atom), _value(before, atom), _value(after, atom)) for atom in atoms]
+    large = [one for one in changes if abs((one.after or 0.0) - (one.before or 0.0))
+             >= _LEAST_CHANGE]
+    large.sort(key=lambda one: (-abs((one.after or 0.0) - (one.before or 0.0)), one.atom))
+    return tuple(large[:_MOST_CHANGES])
+
+
+def _why_proposed(event: Proposed, towards: tuple[Fact, ...]) -> Why:
+    proposal = event.proposal
+    count = len(proposal.actions)
+    text = (f'the model proposed {count} action{"s" if count != 1 else ""}; this is the first'
+            if count else f'the model proposed no action that can be sent: '
+            f'{words(proposal.status.value)}' + (f', {proposal.message}' if proposal.message
+                                                  else ''))
+    return Why(text, tuple(map(str, proposal.actions)), 1 if count else 0, towards, (),
+               proposal.explanation, proposal.text,
+               tuple((past.action, past.outcome) for past in event.history))
+
+
+def _thing(one: Instance) -> str:
+    category = one.categories.get(one.category, 0.0)
+    second = sorted(one.categories.items(), key=lambda item: -item[1])[1:2]
+    return (f'{one.name}: {" ".join(filter(None, (one.colour, one.category)))} {category:.2f}'
+            + ''.join(f' (or {name} {p:.2f})' for name, p in second if p >= 0.01)
+            + ('' if one.opened is None else f', open {one.opened:.2f}'))
+
+
+def _instructed(method: str) -> bool:
+    try:
+        return reads_instruction(method)
+    except InputError:
+        return False
+
+
+def _model_of(event: EpisodeEvent) -> str:
+    if isinstance(event, Asked | ToldApart):
+        return event.model
+    return event.proposal.model if isinstance(event, Proposed) else ''
+
+
+def _truth_of_line(line: Mapping[str, Any]) -> TruthExplained:
+    failure = line.get('failure') or {}
+    solved = measures.solved(line)
+    result = ('not scored: ' + str(line['error'] or words(line['stop'])) if solved is None else
+              'the goal held at the end: solved' if solved else
+              'the goal did not hold at the end: not solved')
+    return TruthExplained(
+        result, outcomes=tuple(
+            (number, entry['action'] or '-', words(entry['outcome']))
+            for number, entry in enumerate(line['actions'])
+            if entry['outcome'] not in ('success', '')),
+        wrong_answers=len(line['wrong']),
+        goal_unmet=tuple(item['literal'] for item in line['goal_unmet']),
+        cause=f'{words(failure["cause"])}: {failure["evidence"]["text"]}' if failure else '')

@@ -1,0 +1,350 @@
+"""What a method would have decided on other answers: its policy goes through a recording again.
+
+The policy runs in the very loop of live episodes; what it sees, what it is answered, what its
+planner finds and what the world says come from the recording, and nobody is asked anything. Where
+it then decides what was recorded, one answer at a time can be changed before a decision: left out
+(as a reply that cannot be read), or turned round. What it decides instead tells what the answer
+was good for.
+
+A question that was never asked about a picture has no recorded answer: it is answered as one that
+cannot be read, and counted. Of a look that was never taken the last picture is shown again: the
+world did not change before the decision.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, NamedTuple, Self
+
+from sightplan.agent import make_policy, run_episode
+from sightplan.agent.registry import needs_truth, needs_visual_planner
+from sightplan.model import (
+    Action,
+    Answer,
+    Asked,
+    Atom,
+    EpisodeEnded,
+    EpisodeEvent,
+    EpisodeSpec,
+    Feedback,
+    FeedbackStatus,
+    GroundingPrompt,
+    InputError,
+    Observation,
+    Observed,
+    Planned,
+    PlanningResult,
+    PlanningTask,
+    Privileged,
+    Question,
+    Stepped,
+    SymbolicPlanner,
+    ToldApart,
+    Verdict,
+    WorldError,
+)
+from sightplan.planning.own import with_own
+from sightplan.records.recorded import RecordedEpisode
+from sightplan_report.explanation import Otherwise, Tested
+from sightplan_report.explanation_words import CHOSEN
+
+Key = tuple[int, int]
+"""An answer: number of its batch in the episode, and its place in the batch; both from 0."""
+
+
+class Decision(NamedTuple):
+    """What a policy decided: ``act``, ``withhold``, ``forfeit`` or ``stop``, and what exactly."""
+
+    kind: str
+    what: str
+
+    def __str__(self) -> str:
+        if self.kind == 'stop':
+            return f'stop ({self.what.replace("_", " ")})'
+        return {'act': f'do {self.what}', 'withhold': f'hold {self.what} back'}.get(
+            self.kind, 'propose nothing that can be sent')
+
+
+class NotRepeatedError(InputError):
+    """The policy cannot be run again as it was; says why."""
+
+
+class Decisions:
+    """One recorded episode, to be decided again. Use as a context manager: it may hold a planner.
+
+    Args:
+        episode: the recording.
+        options: settings of the method, as of the run.
+        reads_prompt: whether the answers of its model depend on a prompt.
+        search: setting of the planner, as of the run.
+        planner: instead of the one of runs, for what no recorded plan is for; stays open.
+
+    Raises:
+        NotRepeatedError: no policy with these settings does what was recorded; says why.
+    """
+
+    def __init__(self, episode: RecordedEpisode, options: Mapping[str, Any] | None = None, *,
+                 reads_prompt: bool = True, search: str = 'lama-first',
+                 planner: SymbolicPlanner | None = None) -> None:
+        self._episode, self._reads_prompt = episode, reads_prompt
+        self._stack = ExitStack()
+        _check(episode)
+        try:
+            self._policy = make_policy(episode.spec.method, dict(options or {}), None)
+        except InputError as error:
+            raise NotRepeatedError(f'its method cannot be made again: {error}') from error
+        self.recorded = recorded_decisions(episode)
+        self._plans = _Plans(episode, lambda: planner or self._started(search))
+        try:
+            self._check_repeats()
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def _check_repeats(self) -> None:
+        again, missing = self._run({}, len(self.recorded) - 1)
+        self._plans.in_order = False
+        for number, (was, now) in enumerate(zip(self.recorded, again, strict=False)):
+            if was != now:
+                raise NotRepeatedError(
+                    f'run again on the recorded answers, the method would {now} at decision '
+                    f'{number}, where it is recorded to {was}: it was run with other settings or '
+                    f'by another version')
+        if len(again) < len(self.recorded) or missing:
+            raise NotRepeatedError('run again on the recorded answers, the method asks other '
+                                   'questions: it was run with other settings or by another '
+                                   'version')
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    def test(self, decision: int, key: Key) -> Tested:
+        """Change one answer that came before a decision, and after the one before.
+
+        Args:
+            decision: its number, from 0; that of the last action plus one: the end.
+            key: the answer.
+
+        Returns:
+            what would have been decided without it and, where that is the same, on the opposite
+            answer; nothing for an answer that said neither yes nor no, or an end that the method
+            did not decide.
+        """
+        answer = _batches(self._episode)[key[0]].answers[key[1]]
+        if answer.verdict.says is None or decision >= len(self.recorded):
+            return Tested(*key)
+        without = self._otherwise(decision, key, Answer(answer.atom, Verdict.UNPARSED))
+        if without.differs:
+            return Tested(*key, without)
+        return Tested(*key, without, self._otherwise(decision, key, dataclasses.replace(
+            answer, verdict=Verdict.NO if answer.verdict is Verdict.YES else Verdict.YES,
+            p_yes=answer.p_no, p_no=answer.p_yes, text='')))
+
+    def _otherwise(self, decision: int, key: Key, answer: Answer) -> Otherwise:
+        found, missing = self._run({key: answer}, decision)
+        now = found[decision] if decision < len(found) else Decision('stop', 'ended earlier')
+        return Otherwise(str(now), now != self.recorded[decision], missing)
+
+    def _run(self, changes: Mapping[Key, Answer], until: int) -> tuple[list[Decision], int]:
+        """The decisions up to a number, and how many questions had no recorded answer."""
+        episode = self._episode
+        world = _World(episode)
+        eyes = _Eyes(episode, changes, self._reads_prompt)
+        watcher = _Watcher(until, world)
+        granted = episode.spec.privileged is not Privileged.NONE
+        run_episode(episode.spec, self._policy, world, eyes, self._plans, watcher, episode.domain,
+                    goal_reached=lambda: False, privileged=_Granted() if granted else None,
+                    cancelled=lambda: watcher.over)
+        return watcher.decisions, eyes.missing
+
+    def _started(self, search: str) -> SymbolicPlanner:
+        from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
+        planner = with_own(self._episode.domain, search,
+                           lambda: FastDownwardPlanner(PlannerSettings(search=search)))
+        close = getattr(planner, 'close', None)
+        if close is not None:
+            self._stack.callback(close)
+        return planner
+
+
+def recorded_decisions(episode: RecordedEpisode) -> list[Decision]:
+    """What was decided in an episode: its actions and, if the method chose it, its end."""
+    found = [decision for event in episode.events if isinstance(event, Stepped)
+             for decision in [_decision(event)]]
+    end = episode.events[-1]
+    if isinstance(end, EpisodeEnded) and end.reason in CHOSEN:
+        found.append(Decision('stop', end.reason.value))
+    return found
+
+
+def _decision(event: Stepped) -> Decision:
+    status = event.feedback.status
+    if event.action is None:
+        return Decision('forfeit', '')
+    return Decision('withhold' if status is FeedbackStatus.WITHHELD else 'act', str(event.action))
+
+
+def _check(episode: RecordedEpisode) -> None:
+    """Refuse what cannot be repeated, or need not be."""
+    method = episode.spec.method
+    if not any(isinstance(event, Asked) for event in episode.events):
+        raise NotRepeatedError('it asked no yes/no questions')
+    if episode.lost:
+        raise NotRepeatedError('an event of the recording is missing')
+    if any(isinstance(event, ToldApart) for event in episode.events):
+        raise NotRepeatedError('it tells the things of a picture apart')
+    if any(event.observation.altered is not None or event.observation.shows_goal
+           for event in episode.events if isinstance(event, Asked)):
+        raise NotRepeatedError('whole pictures were read, in several views')
+    try:
+        unfit = needs_truth(method) or needs_visual_planner(method)
+    except InputError as error:
+        raise NotRepeatedError(f'its method is not installed: {error}') from error
+    if unfit:
+        raise NotRepeatedError(f'{method} does not decide by answers alone')
+
+
+def _batches(episode: RecordedEpisode) -> list[Asked]:
+    return [event for event in episode.events if isinstance(event, Asked)]
+
+
+# ------------------------------------------------------------------------------------ the ports
+
+
+class _Watcher:
+    """A Recorder that notes decisions, up to one."""
+
+    def __init__(self, until: int, world: _World) -> None:
+        self._until, self._world = until, world
+        self.decisions: list[Decision] = []
+
+    @property
+    def over(self) -> bool:
+        return len(self.decisions) > self._until
+
+    def record(self, event: EpisodeEvent) -> None:
+        if self.over:
+            return
+        if isinstance(event, Stepped):
+            self.decisions.append(_decision(event))
+            if self.decisions[-1].kind != 'act':
+                self._world.go_on()
+        elif isinstance(event, EpisodeEnded):
+            self.decisions.append(Decision('stop', event.reason.value))
+
+
+class _World:
+    """Shows what was seen before each action, and says what the world said."""
+
+    def __init__(self, episode: RecordedEpisode) -> None:
+        self._episode = episode
+        self._looks: list[list[Observation]] = [[]]
+        self._steps: list[Stepped] = []
+        for event in episode.events:
+            if isinstance(event, Observed):
+                self._looks[-1].append(event.observation)
+            elif isinstance(event, Stepped):
+                self._looks.append([])
+                self._steps.append(event)
+        self._step = self._look = 0
+        self._last: Observation | None = None
+
+    def reset(self, spec: EpisodeSpec) -> None:
+        """Nothing is to be done."""
+
+    def observe(self) -> Observation:
+        """The next look before the next action; the last one again, where there was no more."""
+        looks = self._looks[self._step] if self._step < len(self._looks) else []
+        if self._look < len(looks):
+            self._last = looks[self._look]
+            self._look += 1
+        if self._last is None:
+            raise WorldError('nothing was ever seen')
+        return self._last
+
+    def execute(self, action: Action) -> Feedback:
+        """What the world said to this action; another one than the recorded is the last."""
+        was = self._steps[self._step] if self._step < len(self._steps) else None
+        self.go_on()
+        if was is None or was.action != action or was.feedback.status is FeedbackStatus.WITHHELD:
+            return Feedback(FeedbackStatus.EXECUTED)
+        return was.feedback
+
+    def go_on(self) -> None:
+        """One action was decided, whether it was sent or not."""
+        self._step, self._look = self._step + 1, 0
+
+
+class _Eyes:
+    """A Grounder that gives recorded answers, some of them changed."""
+
+    usage = None
+
+    def __init__(self, episode: RecordedEpisode, changes: Mapping[Key, Answer],
+                 reads_prompt: bool) -> None:
+        self.reads_prompt = reads_prompt
+        self.model = next((event.model for event in episode.events
+                           if isinstance(event, Asked) and event.model), '')
+        self._of_look: defaultdict[tuple[int, str, Atom], list[Answer]] = defaultdict(list)
+        self._of_image: dict[tuple[str, Atom], Answer] = {}
+        self.missing = 0
+        for number, event in enumerate(_batches(episode)):
+            seen = event.observation
+            for place, answer in enumerate(event.answers):
+                given = changes.get((number, place), answer)
+                self._of_look[seen.stamp_ns, seen.image_id, answer.atom].append(given)
+                if seen.image_id:
+                    self._of_image[seen.image_id, answer.atom] = given
+
+    def ground(self, observation: Observation, questions: Sequence[Question],
+               timeout_s: float | None = None, prompt: GroundingPrompt | None = None,
+               ) -> list[Answer]:
+        """The answers that were given about this look, else about the very same picture."""
+        return [self._answer(observation, question.atom) for question in questions]
+
+    def _answer(self, seen: Observation, atom: Atom) -> Answer:
+        given = self._of_look.get((seen.stamp_ns, seen.image_id, atom))
+        if given:
+            return given.pop(0) if len(given) > 1 else given[0]
+        if (seen.image_id, atom) in self._of_image:
+            return self._of_image[seen.image_id, atom]
+        self.missing += 1
+        return Answer(atom, Verdict.UNPARSED)
+
+
+class _Plans:
+    """A planner that gives the recorded plans, in order; later, for the same tasks.
+
+    What no recorded plan is for is searched for.
+    """
+
+    def __init__(self, episode: RecordedEpisode, start: Callable[[], SymbolicPlanner]) -> None:
+        self._start = start
+        self._planner: SymbolicPlanner | None = None
+        self._recorded = [event.result for event in episode.events if isinstance(event, Planned)]
+        self._known: dict[PlanningTask, PlanningResult] = {}
+        self.in_order = True
+
+    def plan(self, task: PlanningTask, timeout_s: float) -> PlanningResult:
+        """The plan for a task; contract in the port."""
+        if self.in_order and self._recorded:
+            self._known.setdefault(task, self._recorded.pop(0))
+        elif task not in self._known:
+            if self._planner is None:
+                self._planner = self._start()
+            self._known[task] = self._planner.plan(task, timeout_s)
+        return self._known[task]
+
+
+class _Granted:
+    """Provides the facts that are recorded with an observation."""
+
+    def provide(self, observation: Observation) -> dict[Atom, bool]:
+        """The recorded ones."""
+        return dict(observation.privileged_facts)

@@ -1,0 +1,41 @@
+"""The tables of a report, made from finished runs."""
+
+from __future__ import annotations
+
+from sightplan_report.lines import EPISODE
+from sightplan_report.results import Results
+from sightplan_report.tables.answers import calibration, compounding_table
+from sightplan_report.tables.effort import cost, failures, stops
+from sightplan_report.tables.measures import measures, of_suites
+from sightplan_report.tables.model import Column, Kind, Table
+from sightplan_report.tables.pairs import paired
+from sightplan_report.tables.runs import runs
+from sightplan_report.tables.scores import (
+    figure5,
+    model_table,
+    models,
+    predicate_tables,
+    predicates,
+    success,
+)
+
+__all__ = ['Column', 'Kind', 'Table', 'make_tables']
+
+
+def make_tables(results: Results) -> tuple[Table, ...]:
+    """All tables that have at least one row, in the order in which they are read.
+
+    Names are stable: ``success``, ``figure5``, ``model_table``, ``models``, ``predicates``,
+    ``predicates_<domain>``, ``compounding``, ``failures``, ``stops``, ``calibration``,
+    ``calibration_error``, ``cost``, ``paired``, ``measures``, ``suite_<name>_<table>`` (what
+    suites add), ``runs``.
+
+    Raises:
+        InputError: a suite's own tables cannot be made.
+    """
+    episodes = results.of_kind(EPISODE)
+    made = (success(episodes), figure5(episodes), model_table(episodes), models(episodes),
+            *predicate_tables(episodes), predicates(episodes), compounding_table(episodes),
+            failures(episodes), stops(episodes), *calibration(episodes), cost(episodes),
+            paired(episodes), measures(results), *of_suites(results), runs(results))
+    return tuple(table for table in made if table.rows)

@@ -1,0 +1,133 @@
+"""What answers and beliefs are worth: compounding errors, and calibration."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sightplan.metrics import Reliability, belief_reliability, measures, reliability
+from sightplan.metrics.compounding import (
+    Needed,
+    answers_right,
+    check_sizes,
+    compounding,
+    edges,
+    error_free,
+    needed,
+)
+from sightplan.metrics.intervals import fraction_of_counts
+from sightplan_report.conditions import of_models
+from sightplan_report.grouping import grouped
+from sightplan_report.results import Group, Line, Results
+from sightplan_report.tables.common import fraction_cells, group_cells
+from sightplan_report.tables.model import Table, make
+
+_BINS = 20
+_Needs = Sequence[tuple[Needed, bool, str]]
+"""What episodes needed, whether each was solved, and its cluster."""
+
+
+def compounding_table(results: Results) -> Table:
+    """Success over the number of answers an episode needs (the paper's figure 16)."""
+    return make('compounding', compounding_rows(results))
+
+
+def compounding_rows(results: Results) -> Iterator[dict[str, Any]]:
+    """The rows of ``compounding_table``, each with its ``rate``, a ``Fraction``, besides."""
+    asked = [group for group in results.groups
+             if any(line['questions'] for line in group.scored)]
+    families = grouped(asked, lambda group: (group.domain, group.method))
+    for groups in families.values():
+        yield from _compounded(groups)
+
+
+def _compounded(groups: Sequence[Group]) -> Iterator[dict[str, Any]]:
+    """The rows of groups of one domain and method."""
+    exact = {same: error_free(line for group in alike if not group.failure_probability
+                              for line in group.scored)
+             for same, alike in grouped(groups, _asked_alike).items()}
+    sizes = check_sizes(line for group in groups for line in group.scored)
+    needs = [[(need, bool(measures.solved(line)), line['cluster']) for line in group.scored
+              if (need := needed(line, exact[_asked_alike(group)], sizes)) is not None]
+             for group in groups]
+    lower = edges([need.answers for pairs in needs for need, *_ in pairs])
+    for group, pairs in zip(groups, needs, strict=True):
+        yield from _compounding_rows(group, group.scored, pairs, lower)
+
+
+def _asked_alike(group: Group) -> tuple[Any, ...]:
+    """What the number of questions about a problem depends on, besides domain and method."""
+    return group.privileged, of_models(group.condition), tuple(
+        (name, value) for name, value in group.settings if not name.startswith('prompt'))
+
+
+def _compounding_rows(group: Group, lines: Sequence[Line], needs: _Needs,
+                      lower: Sequence[float]) -> Iterator[dict[str, Any]]:
+    answers = fraction_of_counts((line['cluster'], *answers_right([line])) for line in lines)
+    right, asked = answers.successes, answers.n
+    if not asked:
+        return
+    cells = {**group_cells(group), 'accuracy': right / asked}
+    solved = sum(bool(measures.solved(line)) for line in lines)
+    yield {**cells, 'what': 'one answer', **dict.fromkeys(('fewest', 'most', 'answers'), 1.0),
+           'rate': answers, **fraction_cells('success', answers), 'solved': right,
+           'independent': right / asked, 'left_out': len(lines) - len(needs),
+           'left_out_solved': solved - sum(won for _, won, _ in needs)}
+    for part in compounding(needs, right / asked, lower):
+        yield {**cells, 'what': 'episodes', 'fewest': part.fewest, 'most': part.most,
+               'answers': part.mean, 'exact': part.exact, 'independent': part.independent,
+               'rate': part.success, **fraction_cells('success', part.success),
+               'solved': part.success.successes}
+
+
+def calibration(results: Results) -> list[Table]:
+    """Reliability diagrams of beliefs and answers, and their expected calibration errors."""
+    bins, errors = [], []
+    for group in results.groups:
+        for source, found in (('beliefs', belief_reliability(group.scored)),
+                              ('answers', _answer_reliability(group))):
+            if found is None or not found.n:
+                continue
+            cells = {**group_cells(group), 'source': source}
+            inner_ece, inner_n = inner_error(found)
+            errors.append({
+                **cells, 'ece': found.ece, 'ece_low': found.low, 'ece_high': found.high,
+                'n': found.n, 'clusters': found.groups, 'inner_ece': inner_ece,
+                'inner_n': inner_n})
+            bins += [{**cells, **dataclasses.asdict(part),
+                      **({} if part.n else {'mean_p': None, 'frequency': None})}
+                     for part in found.bins]
+    return [make('calibration', bins), make('calibration_error', errors)]
+
+
+def inner_error(found: Reliability) -> tuple[float | None, int]:
+    """Expected calibration error without the outermost bins, and of how many probabilities."""
+    inner = [part for part in found.bins[1:-1] if part.n]
+    n = sum(part.n for part in inner)
+    return (sum(part.n * abs(part.mean_p - part.frequency) for part in inner) / n if n else None,
+            n)
+
+
+def _answer_reliability(group: Group) -> Reliability | None:
+    found = []
+    for run in group.runs:
+        cluster_of = {line['id']: line['cluster'] for line in run.lines if measures.scored(line)}
+        for entry in run.answers():
+            p = yes_probability(entry.get('p_yes'), entry.get('p_no'))
+            if (p is not None and entry.get('answer') in ('yes', 'no')
+                    and isinstance(entry.get('truth'), bool) and entry['episode'] in cluster_of):
+                found.append((p, entry['truth'], cluster_of[entry['episode']]))
+    if not found:
+        return None
+    probabilities, truths, clusters = zip(*found, strict=True)
+    return reliability(probabilities, truths, _BINS, clusters)
+
+
+def yes_probability(p_yes: object, p_no: object) -> float | None:
+    """P(yes) of an answer that is one of both; None if it cannot be told."""
+    if not all(isinstance(p, (int, float)) and not isinstance(p, bool) and 0.0 <= p <= 1.0
+               for p in (p_yes, p_no)):
+        return None
+    assert isinstance(p_yes, (int, float)) and isinstance(p_no, (int, float))
+    return p_yes / (p_yes + p_no) if p_yes + p_no else None

@@ -1,0 +1,147 @@
+"""Paired comparisons of methods and of models on the same episodes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sightplan.metrics import measures
+from sightplan.metrics.episodes import EPISODE_MEASURES
+from sightplan.metrics.paired import Comparison, compare, holm
+from sightplan.runs.rules import RULES
+from sightplan_report import conditions
+from sightplan_report.grouping import grouped
+from sightplan_report.labels import disambiguated, word
+from sightplan_report.results import Group, Line, Results, episode_key, split_of
+from sightplan_report.tables.common import ALL, group_cells
+from sightplan_report.tables.model import Table, make
+
+_Key = tuple[Any, ...]
+_Lines = dict[_Key, Line]
+_SOLVED = EPISODE_MEASURES[0]
+
+
+def paired(results: Results) -> Table:
+    """Every pair of groups that differ in one thing alone, see ``difference``."""
+    found: list[dict[str, Any]] = []
+    scored = [_scored(group) for group in results.groups]
+    telling = [tuple(filter(None, (words.get('calibrated'), words.get('privileged'))))
+               for words in disambiguated([group_cells(group) for group in results.groups])]
+    sides = zip(results.groups, scored, telling, strict=True)
+    for (first, own, its), (second, other, others) in itertools.combinations(sides, 2):
+        compared = difference(first, second)
+        if not compared:
+            continue
+        rows: dict[str, Comparison | None] = {}
+        pairs: list[tuple[_Lines, _Lines]] = []
+        for split in (split for split in own if split in other):
+            both = _spread(own[split], other[split]), _spread(other[split], own[split])
+            row = compare(*both, _SOLVED)
+            if row is not None:
+                rows[split] = row
+                pairs.append(both)
+        if len(rows) > 1:
+            whole = [{key: line for both in pairs for key, line in both[side].items()}
+                     for side in (0, 1)]
+            rows[ALL] = compare(whole[0], whole[1], _SOLVED)
+        found += [_cells(compared, (first, second), split, row, (its, others))
+                  for split, row in rows.items() if row is not None]
+    for family in grouped(found, lambda cells: cells['split'] == ALL).values():
+        for cells, p in zip(family, holm([cells['p'] for cells in family]), strict=True):
+            cells['p_holm'] = p
+    return make('paired', found, side=('first', 'second'))
+
+
+def difference(first: Group, second: Group) -> str:
+    """In what two groups differ, if that can be compared; else ''.
+
+    One of method, model, variant (settings, calibration, privileged facts) and condition (one
+    field).
+    """
+    if (first.domain, first.failure_probability) != (second.domain, second.failure_probability):
+        return ''
+    same_facts = first.privileged == second.privileged
+    apart = conditions.differing(first.condition, second.condition)
+    if first.method != second.method:
+        # Settings of methods are not comparable, but privileged facts are.
+        same = _same_rules(first, second)
+        own = (tuple(field for field in group.condition if field[0] not in same)
+               for group in (first, second))
+        return 'method' if (same_facts and _model_for_both(first, second)
+                            and conditions.for_methods(*own)) else ''
+    same_settings = same_facts and (first.settings, first.calibrated) == (second.settings,
+                                                                          second.calibrated)
+    if (first.backend, first.exact_model) == (second.backend, second.exact_model):
+        if apart:
+            return 'condition' if same_settings and len(apart) == 1 else ''
+        return 'variant'
+    if first.backend != second.backend:
+        apart = conditions.differing(*map(conditions.of_models,
+                                          (first.condition, second.condition)))
+    return 'model' if same_settings and not apart else ''
+
+
+def _model_for_both(first: Group, second: Group) -> bool:
+    """Whether methods have the same model, or one of them none."""
+    return not first.model or not second.model or (
+        first.backend == second.backend and conditions.without_kind(first.exact_model)
+        == conditions.without_kind(second.exact_model))
+
+
+def _same_rules(first: Group, second: Group) -> list[str]:
+    """Rules that are the same for both, whether a suite's or not."""
+    def rules(group: Group, name: str) -> dict[str, Any]:
+        return {split: value for run in group.runs for split, value in run.rules[name].items()}
+
+    return [name for name in RULES if all(
+        value == rules(second, name).get(split, value)
+        for split, value in rules(first, name).items())]
+
+
+def _scored(group: Group) -> dict[str, _Lines]:
+    """Scored episodes by split."""
+    found: dict[str, _Lines] = {}
+    for run in group.runs:
+        for line in run.lines:
+            if measures.scored(line):
+                found.setdefault(split_of(line), {})[episode_key(run, line)] = line
+    return found
+
+
+def _spread(own: _Lines, other: _Lines) -> _Lines:
+    """Episodes, those without a seed of the backend as often as the other has such seeds."""
+    return own | {key: own[base] for key in other
+                  if key not in own and (base := (*key[:-1], None)) in own}
+
+
+def _cells(compared: str, groups: tuple[Group, Group], split: str, found: Comparison,
+           telling: tuple[Sequence[str], Sequence[str]]) -> dict[str, Any]:
+    first, second = groups
+    apart = (conditions.differing(first.condition, second.condition)
+             if compared == 'condition' else ())
+    cells: dict[str, Any] = {
+        'compared': compared, 'domain': first.domain,
+        'failure_probability': first.failure_probability, 'split': split, 'n': found.n,
+        'problems': found.clusters,
+        **dict(zip(('both', 'only_first', 'only_second', 'neither'), found.counts or (),
+                   strict=True)),
+        'first_success': found.first, 'second_success': found.second,
+        'difference': found.difference, 'difference_low': found.low,
+        'difference_high': found.high, 'p': found.p}
+    for side, group, texts in zip(('first', 'second'), groups, telling, strict=True):
+        cells |= {f'{side}_method': group.method, f'{side}_model': group.model or None,
+                  f'{side}_backend': group.backend or None,
+                  f'{side}_variant': _words(group, compared, apart, texts) or None}
+    return cells
+
+
+def _words(group: Group, compared: str, apart: Iterable[str], telling: Sequence[str]) -> str:
+    """The variant, with what else can tell variants and conditions apart."""
+    if compared == 'variant':
+        cells = group_cells(group)
+        telling = word('calibrated', cells), word('privileged', cells)
+    fields = dict(group.condition)
+    return ', '.join(dict.fromkeys(filter(None, (
+        group.variant, *telling, *(f'{name} {fields.get(name, "-")}' for name in apart
+                                   if f'{name} ' not in group.variant)))))

@@ -1,0 +1,192 @@
+"""Verbs of ``sightplan suite grounded_plan``."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, print_table
+from sightplan.console.results_table import measure_text
+from sightplan.model import InputError, user_path
+
+if TYPE_CHECKING:
+    from sightplan.runs.suite import Suite
+    from sightplan_suites.grounded_plan.predictions import Prediction
+    from sightplan_suites.grounded_plan.records import Item
+
+SUITE = 'grounded_plan'
+_MOST_NAMED = 20
+"""Of what is skipped, so many are printed; ``--json`` has all."""
+_NO_NAME = re.compile(r'[^\w.-]+')
+_LONGEST_NAME = 100
+
+
+def add_score_options(verb: argparse.ArgumentParser) -> None:
+    """What the verb ``score`` takes besides."""
+    from sightplan_suites.grounded_plan.predictions import SKIP, ZERO
+    _add_plan_options(verb)
+    verb.add_argument('--missing', choices=(SKIP, ZERO), default=SKIP,
+                      help='tasks without a prediction are not scored, or count 0 (default: '
+                      '%(default)s)')
+
+
+def _add_plan_options(verb: argparse.ArgumentParser) -> None:
+    from sightplan_suites.grounded_plan.coordinates import Coords
+    from sightplan_suites.grounded_plan.scoring import CRITERIA
+    verb.add_argument('--grasp-criterion', choices=CRITERIA, default='',
+                      help='when the box of a grasp, an opening or a closing fits: intersection '
+                      'over union of at least .5, or its middle (or a point) in the true box '
+                      f'(default: that of the run whose lines these are, else {CRITERIA[0]})')
+    verb.add_argument('--coords', choices=tuple(map(str, Coords)), default='',
+                      help='convention of lines that say none (default: of actions that of their '
+                      'record, of texts of replies permille_xyxy)')
+
+
+def score(suite: Suite, arguments: argparse.Namespace) -> Result:
+    """Score a file of predictions: actions in declared coordinates, or texts of replies."""
+    from sightplan_suites.grounded_plan import predictions, records
+    from sightplan_suites.grounded_plan.samples import nothing_usable
+    path = user_path(arguments.predictions)
+    data = records.read_records(user_path(arguments.data), pictures=False)
+    found = predictions.score_file(data, path, arguments.grasp_criterion, arguments.coords,
+                                   arguments.missing)
+    _print_score(found, len(data.items), arguments.missing == predictions.ZERO)
+    answered = len(found['missing']) < len(data.items)
+    if not data.items:
+        note(f'sightplan suite: {nothing_usable(data)}')
+    elif not answered:
+        note(f'sightplan suite: {path}: holds not one answer that can be used, see above')
+    return ({'suite': suite.name, 'data': str(arguments.data), **found},
+            DONE if answered else FAILED)
+
+
+def _print_score(found: dict[str, Any], tasks: int, zero: bool) -> None:
+    print(f'{"answers":24} {len(found["items"])} (grasp criterion {found["grasp_criterion"]})')
+    for name, measure in found['measures'].items():
+        if measure['n']:
+            print(f'{name:24} {measure_text(measure)}')
+    if found['items']:
+        names = ('tsr', 'tsr_lenient', 'arr', 'precision', 'f1')
+        print_table(('part', 'n', *names), [
+            (part, values['tsr']['n'], *(f'{values[name]["value"]:.3f}' for name in names))
+            for part, values in found['by_part'].items()])
+    for name, count in found['causes'].items():
+        print(f'cause {name:24} {count}')
+    if found['missing']:
+        note(f'sightplan suite: WARNING: {len(found["missing"])} of {tasks} tasks have no '
+             f'prediction, such as {found["missing"][0]}; they '
+             + ('count 0' if zero else 'are NOT scored (--missing zero counts them 0)'))
+    for field, where in list(found['unknown_fields'].items())[:_MOST_NAMED]:
+        note(f'sightplan suite: {where}: {field} is unknown, and is read over')
+    if found['skipped']:
+        note(f'sightplan suite: {len(found["skipped"])} skipped:')
+    for item in found['skipped'][:_MOST_NAMED]:
+        about = f' (of {item["id"]})' if 'id' in item else ''
+        note(f'  {item["file"]}: {item["reason"]}{about}')
+    if len(found['skipped']) > _MOST_NAMED:
+        note(f'  ... and {len(found["skipped"]) - _MOST_NAMED} more (--json has all)')
+
+
+def overlay(arguments: argparse.Namespace) -> Result:
+    """Draw plans on their pictures."""
+    from sightplan_suites.grounded_plan import predictions, records
+    from sightplan_suites.grounded_plan.fields import field_table
+    from sightplan_suites.grounded_plan.scenes import png
+    out = user_path(arguments.out)
+    data = records.read_records(user_path(arguments.data))
+    read = predictions.read_predictions(user_path(arguments.predictions),
+                                        field_table(data.folder))
+    known = {item.id: item for item in data.items}
+    skipped: list[dict[str, str]] = [*data.skipped, *read.skipped]
+    files: list[str] = []
+    for where, prediction in read.predictions:
+        item = known.get(prediction.id)
+        if item is None:
+            skipped.append({'file': where, 'id': prediction.id,
+                            'reason': f'no usable record of {data.where} has this id'})
+            continue
+        path = _file_of(out, item.id, files)
+        try:
+            image = data.load(item)
+        except InputError as error:
+            skipped.append({'file': item.image, 'id': item.id, 'reason': str(error)})
+            continue
+        records.write_file(path, png(_overlay(image, item, prediction, arguments)))
+        files.append(str(path))
+    for one in skipped[:_MOST_NAMED]:
+        note(f'skipped: {one["file"]}: {one["reason"]}')
+    print(f'{len(files)} pictures in {out}, {len(skipped)} skipped')
+    return {'suite': SUITE, 'out': str(out), 'pictures': files, 'skipped': skipped}, (
+        DONE if files else FAILED)
+
+
+def _overlay(image: Any, item: Item, prediction: Prediction, arguments: argparse.Namespace,
+             ) -> Any:
+    from sightplan.runs.suite_parts import Unread
+    from sightplan_suites.grounded_plan import drawing, predictions, reading, scoring
+    try:
+        steps = predictions.steps_of(prediction, item, arguments.coords)
+    except Unread as unread:
+        return drawing.draw_plans(image, item.task.instruction, item.task.blocks, (), (),
+                                  f'cannot be read: {unread}')
+    found = scoring.score_plan(item.task.blocks, steps, arguments.grasp_criterion
+                               or prediction.criterion or scoring.IOU)
+    units, _ = reading.units_of(steps)
+    right = {number for one in found.matched if one is not None for number in units[one].steps}
+    verdict = 'right' if found.tsr else f'wrong ({", ".join(dict.fromkeys(found.causes))})'
+    return drawing.draw_plans(image, item.task.instruction, item.task.blocks, steps,
+                              [number in right for number in range(len(steps))], verdict)
+
+
+def _file_of(out: Path, name: str, taken: list[str]) -> Path:
+    """A file's name from an id, which may hold anything."""
+    stem = _NO_NAME.sub('_', name).strip('._')[:_LONGEST_NAME] or 'plan'
+    path, number = out / f'{stem}.png', 1
+    while str(path) in taken:
+        number += 1
+        path = out / f'{stem}-{number}.png'
+    return path
+
+
+def make(arguments: argparse.Namespace) -> Result:
+    """Write scenes of our own as records with pictures."""
+    from sightplan_suites.grounded_plan import samples
+    out = user_path(arguments.out)
+    horizons = samples.SPLITS if arguments.horizon == 'all' else (arguments.horizon,)
+    written = samples.make(out, arguments.count, arguments.seed, horizons, arguments.scenes,
+                           held_out=not arguments.training)
+    print(', '.join(f'{count} {name}' for name, count in written.items()) + f' in {out}')
+    return {'suite': SUITE, 'out': str(out), 'count': arguments.count, 'seed': arguments.seed,
+            'horizons': list(horizons), **written}, DONE
+
+
+def add_parsers(verbs: Any) -> None:
+    """Register the verbs that this suite has of its own."""
+    verb = add_command(
+        verbs, 'overlay', overlay, 'draw plans on their pictures, the true ones beside them',
+        exits='0 done; 1 not one can be drawn; 2 bad usage or bad files')
+    verb.add_argument('--data', type=Path, required=True, metavar='PATH',
+                      help='file or folder of records, with their pictures')
+    verb.add_argument('--predictions', type=Path, required=True, metavar='FILE',
+                      help='JSON lines, as the verb score takes them')
+    verb.add_argument('--out', type=Path, required=True, metavar='DIR',
+                      help='folder for the pictures; it is made')
+    _add_plan_options(verb)
+    verb = add_command(
+        verbs, 'make', make, 'write scenes of our own, of one horizon or all, as records with '
+        'pictures', exits='0 done; 2 bad usage or bad files')
+    verb.add_argument('--out', type=Path, required=True, metavar='DIR',
+                      help='folder for the files; it is made')
+    verb.add_argument('--count', type=int, default=25, metavar='N',
+                      help='tasks of each horizon and kind of instruction (default: %(default)s)')
+    verb.add_argument('--seed', type=int, default=0, metavar='S',
+                      help='one seed always gives the same files (default: %(default)s)')
+    verb.add_argument('--horizon', choices=('short', 'medium', 'long', 'all'), default='all',
+                      help='1 to 4, 5 to 8 or 9 to 26 primitives (default: %(default)s)')
+    verb.add_argument('--scenes', default='tabletop', metavar='NAME',
+                      help='their maker, an entry point of sightplan.grounded_plan_scenes '
+                      '(default: %(default)s)')
+    verb.add_argument('--training', action='store_true',
+                      help='things and wordings for training (default: those held out)')

@@ -1,0 +1,151 @@
+"""A true plan and a predicted one on the picture, side by side, as in figure 4 of the paper."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model import Region
+from sightplan.model.grounded_plan import PlanBlock, UnitKind
+from sightplan.model.region import Form
+from sightplan_suites.grounded_plan.reading import Step
+
+TRUE, RIGHT, WRONG = (30, 110, 220), (20, 140, 60), (210, 40, 30)
+"""RGB of true units, and of predicted ones that are matched or not."""
+_PAPER, _INK = (255, 255, 255), (0, 0, 0)
+_FONT_PX, _LINE_PX, _MARGIN_PX, _WIDTH_PX, _DOT_PX = 14, 18, 10, 2, 5
+_LETTER_PX = 7.5  # about the width of a letter
+_GAP_PX, _NEAR_PX = 8, 12
+NARROWEST_PX = 480
+
+
+def draw_plans(image: NDArray[np.uint8], instruction: str, blocks: Sequence[PlanBlock],
+               steps: Sequence[Step], right: Sequence[bool], verdict: str) -> NDArray[np.uint8]:
+    """Draw both plans with numbered boxes and points, and list their steps below.
+
+    Args:
+        image: (H, W, 3) uint8 RGB.
+        instruction: stands above.
+        blocks: the true plan, on the left; units of one unordered block have a common letter.
+        steps: the predicted plan, on the right.
+        right: of each step, whether its unit is matched.
+        verdict: stands above the predicted plan.
+
+    Returns:
+        (H + strips, 2 W + gap, 3) uint8 RGB; what lies beside the picture is cut off. A picture
+        that is less than ``NARROWEST_PX`` wide is enlarged, so that numbers can be read.
+    """
+    enlarged = -(-NARROWEST_PX // image.shape[1])
+    image = image.repeat(enlarged, axis=0).repeat(enlarged, axis=1)
+    true, named = _true_marks(blocks)
+    marks = [(number, step.region, RIGHT if ok else WRONG)
+             for number, (step, ok) in enumerate(zip(steps, right, strict=True), 1)]
+    said = [(f'{number}. {step.action or "?"} {step.target}'
+             + ('' if step.region is not None else ' (no region)'), colour)
+            for (number, _, colour), step in zip(marks, steps, strict=True)]
+    width = image.shape[1]
+    rows = ([_text([(title, _INK)], width) for title in ('truth', f'prediction: {verdict}')],
+            [_marked(image, some) for some in (true, marks)],
+            [_text(lines or [('no steps', _INK)], width) for lines in (named, said)])
+    return np.concatenate([_text([(instruction, _INK)], 2 * width + _GAP_PX),
+                           *(_beside(*row) for row in rows)])
+
+
+Mark = tuple[int, Region | None, tuple[int, int, int]]
+Named = tuple[str, tuple[int, int, int]]
+
+
+def _true_marks(blocks: Sequence[PlanBlock]) -> tuple[list[Mark], list[Named]]:
+    """Marks and words of a true plan."""
+    marks: list[Mark] = []
+    said: list[Named] = []
+    letters = iter('ABCDEFGHIJKLMNOPQRSTUVWXYZ')
+    for block in blocks:
+        free = f' (any order: {next(letters, "*")})' if block.unordered else ''
+        for unit in block.units:
+            verb = 'grasp' if unit.kind is UnitKind.PICK_PLACE else str(unit.kind)
+            pairs = [(verb, unit.target, unit.region)]
+            if unit.place is not None:
+                pairs.append(('place', unit.destination, unit.place))
+            for action, target, region in pairs:
+                marks.append((len(marks) + 1, region, TRUE))
+                said.append((f'{len(marks)}. {action} {target}{free}', TRUE))
+    return marks, said
+
+
+def _marked(image: NDArray[np.uint8], marks: Sequence[Mark]) -> NDArray[np.uint8]:
+    from PIL import Image
+    from PIL import ImageDraw as Draw
+    picture = Image.fromarray(np.ascontiguousarray(image))
+    canvas = Draw.Draw(picture)
+    ends: dict[tuple[int, int], float] = {}
+    for number, region, colour in marks:
+        if region is None:
+            continue
+        points = [_pixel(point, picture.size) for point in region.points]
+        if region.form is Form.BOX:
+            (x1, x2), (y1, y2) = (sorted(values) for values in zip(*points, strict=True))
+            canvas.rectangle((x1, y1, x2, y2), outline=colour, width=_WIDTH_PX)
+            _number(canvas, (x1, y1), number, colour, ends)
+        else:
+            x, y = points[0]
+            canvas.ellipse((x - _DOT_PX, y - _DOT_PX, x + _DOT_PX, y + _DOT_PX), fill=colour,
+                           outline=_PAPER)
+            _number(canvas, (x + _DOT_PX, y - _DOT_PX), number, colour, ends)
+    return np.asarray(picture)
+
+
+def _pixel(point: tuple[float, float], size: tuple[int, int]) -> tuple[float, float]:
+    """A point in pixels; what lies far beside the picture is brought nearer."""
+    return (min(max(point[0], -1.0), 2.0) * size[0], min(max(point[1], -1.0), 2.0) * size[1])
+
+
+def _number(canvas: Any, corner: tuple[float, float], number: int, colour: tuple[int, int, int],
+            ends: dict[tuple[int, int], float]) -> None:
+    """The number of a step on a plate; those at one corner stand beside each other.
+
+    Args:
+        canvas: to draw on.
+        corner: where, in pixels.
+        number: of the step.
+        colour: of the plate.
+        ends: by rounded corner, where the last plate there ends; it is kept up.
+    """
+    font, key = _font(), (round(corner[0] / _NEAR_PX), round(corner[1] / _NEAR_PX))
+    x, y = ends.get(key, corner[0]) + 3, max(0.0, corner[1] - _FONT_PX - 2)
+    plate = canvas.textbbox((x, y), str(number), font=font)
+    canvas.rectangle((plate[0] - 2, plate[1] - 1, plate[2] + 2, plate[3] + 1), fill=colour)
+    canvas.text((x, y), str(number), _PAPER, font)
+    ends[key] = plate[2] + 3
+
+
+def _text(lines: Sequence[Named], width: int) -> NDArray[np.uint8]:
+    """White, with lines of text in their colours, wrapped."""
+    from PIL import Image
+    from PIL import ImageDraw as Draw
+    letters = max(8, int((width - 2 * _MARGIN_PX) / _LETTER_PX))
+    wrapped = [(part, colour) for text, colour in lines
+               for part in textwrap.wrap(text, letters) or ['']]
+    strip = Image.new('RGB', (width, _LINE_PX * len(wrapped) + _MARGIN_PX), _PAPER)
+    canvas = Draw.Draw(strip)
+    for number, (text, colour) in enumerate(wrapped):
+        canvas.text((_MARGIN_PX, _MARGIN_PX // 2 + _LINE_PX * number), text, colour, _font())
+    return np.asarray(strip)
+
+
+def _font() -> Any:
+    from PIL import ImageFont
+    return ImageFont.load_default(_FONT_PX)
+
+
+def _beside(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Two pictures of one width beside each other, the lower one filled up with white."""
+    height = max(one.shape[0], other.shape[0])
+    gap = np.full((height, _GAP_PX, 3), 255, np.uint8)
+    left, right = (np.pad(half, ((0, height - half.shape[0]), (0, 0), (0, 0)),
+                          constant_values=255) for half in (one, other))
+    return np.concatenate([left, gap, right], axis=1)

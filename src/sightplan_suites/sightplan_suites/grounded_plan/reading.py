@@ -1,0 +1,339 @@
+"""Replies and lines of predictions as plans: steps in order, then units.
+
+A reply is a JSON list of steps, or an object with ``actions``; it may stand in a fence or between
+other words, and then the last one counts, also where it cannot be used or is empty. Objects that
+are single steps are a plan only where there is no whole one. It may declare its ``coords``. A
+reply that refuses holds no plan. What is wrong with a single step never spoils the others: an
+unknown verb is a unit that fails, and a region that is not as it should be is none. Regions may
+reach beyond the picture.
+
+An answer is plain JSON data: a list of steps with ``action`` (as it was said), ``target`` and
+``region`` (``Region.to_json`` in unit coordinates, or null).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sightplan.model import Region
+from sightplan.model.grounded_plan import Primitive, UnitKind
+from sightplan.model.json_text import DECODER
+from sightplan.model.region import Form
+from sightplan.model.reply_text import after_thoughts, refuses
+from sightplan.model.sample import Sample
+from sightplan.runs.suite_parts import Unread
+from sightplan_suites.grounded_plan.coordinates import (
+    Box,
+    Coords,
+    Size,
+    box_from_unit,
+    box_region,
+    box_to_unit,
+    numbers_of,
+    point_from_unit,
+    point_to_unit,
+)
+from sightplan_suites.grounded_plan.fields import FieldTable, field_table, renamed
+
+MOST_STEPS = 1000
+_MOST_LETTERS = 1_000_000
+_MOST_FAILURES = 1000
+"""Of attempts to read JSON in one reply; nothing is read after that."""
+_STARTS = re.compile(r'\[\s*\{|\{\s*"')
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a predicted plan.
+
+    Attributes:
+        action: what is to be done, as it was said.
+        target: in words; never scored.
+        region: where; None where it was not said, or cannot be read.
+    """
+
+    action: str
+    target: str = ''
+    region: Region | None = None
+
+    @property
+    def primitive(self) -> Primitive | None:
+        """What it is, None where there is no such primitive."""
+        try:
+            return Primitive(self.action.strip().lower())
+        except ValueError:
+            return None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON data."""
+        return {'action': self.action, 'target': self.target,
+                'region': None if self.region is None else self.region.to_json()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Step:
+        """From what ``to_json`` gives."""
+        region = data['region']
+        return cls(data['action'], data['target'],
+                   None if region is None else Region.from_json(region))
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedUnit:
+    """Steps that are scored as one.
+
+    Attributes:
+        kind: None of what can never be right: an unknown verb, a grasp without a place, a place
+            without a grasp.
+        steps: numbers of its steps in the plan, from 0.
+        target: what is grasped, opened or closed.
+        region: of the target, or where its place was said.
+        place: where it is placed.
+        wrong: of what can never be right, the cause.
+    """
+
+    kind: UnitKind | None
+    steps: tuple[int, ...]
+    target: str = ''
+    region: Region | None = None
+    place: Region | None = None
+    wrong: str = ''
+
+
+UNKNOWN_VERB, UNPAIRED_GRASP, UNPAIRED_PLACE = 'unknown_verb', 'unpaired_grasp', 'unpaired_place'
+"""Why a unit can never be right."""
+
+
+# ------------------------------------------------------------------------------------- replies
+
+
+def read(text: str, item: Sample) -> list[dict[str, Any]]:
+    """The steps of a reply; numbers are in the convention that the sample asks for.
+
+    Raises:
+        Unread: there is no plan in it.
+    """
+    return [step.to_json() for step in read_text(text, Coords(item.details['coords']),
+                                                 size_of(item))]
+
+
+def size_of(item: Sample) -> Size:
+    """Width and height of a sample's picture."""
+    width, height = item.details['image_size']
+    return width, height
+
+
+def read_text(text: str, coords: Coords, size: Size) -> list[Step]:
+    """The steps of a reply.
+
+    Args:
+        text: the reply.
+        coords: convention of its numbers, where it declares none.
+        size: of the picture.
+
+    Raises:
+        Unread: there is no plan in it.
+    """
+    if not text.strip():
+        raise Unread('empty reply')
+    text = after_thoughts(text)
+    if not text:
+        raise Unread('the reply ends within its thoughts')
+    if refuses(text):
+        raise Unread('the reply says that no picture was seen, or that it will not answer')
+    wrong = 'no JSON list of actions'
+    for content in _contents(text[-_MOST_LETTERS:]):
+        try:
+            return read_steps(content, coords, size)
+        except Unread as unread:
+            wrong = str(unread)
+            if isinstance(content, dict) and isinstance(
+                    renamed(content, field_table().prediction).get('actions'), list):
+                break  # it takes back what stands before it
+    raise Unread(wrong)
+
+
+def _contents(text: str) -> Iterator[Any]:
+    """The JSON lists and objects in a text, the last one first.
+
+    Objects that are steps make one list, which comes at the end.
+
+    What is truncated holds no such objects: steps that follow a broken start do not count.
+    """
+    wholes: list[Any] = []
+    steps: list[Any] = []
+    broken, failures = False, 0
+    names = field_table().action['action']
+    at = 0
+    while (match := _STARTS.search(text, at)) is not None:
+        try:
+            content, at = DECODER.raw_decode(text, match.start())
+        except (ValueError, RecursionError) as error:
+            at, broken, failures = match.start() + 1, broken or not steps, failures + 1
+            if isinstance(error, RecursionError) or failures > _MOST_FAILURES:
+                break  # each failure may take as long as the text
+            continue
+        if isinstance(content, dict) and _is_step(content, names):
+            steps.append(content)
+            continue
+        wholes.append(content)
+    yield from reversed(wholes)
+    if steps and not broken:
+        yield steps
+
+
+def _is_step(content: Mapping[str, Any], names: Iterable[str]) -> bool:
+    return any(isinstance(content.get(name), str) for name in names)
+
+
+def read_steps(content: Any, coords: Coords, size: Size, table: FieldTable | None = None,
+               ) -> list[Step]:
+    """The steps of a list of actions, or of an object that has one.
+
+    Args:
+        content: JSON data.
+        coords: convention of its numbers, where it declares none.
+        size: of the picture.
+        table: names of fields; None: those that are shipped.
+
+    Raises:
+        Unread: it is no such list, or has no step.
+    """
+    table = table or field_table()
+    if isinstance(content, dict):
+        found = renamed(content, table.prediction)
+        if 'coords' in found:
+            try:
+                coords = Coords(found['coords'])
+            except ValueError:
+                raise Unread(f'coords = {str(found["coords"])[:40]!r} is unknown (known: '
+                             f'{", ".join(Coords)})') from None
+        content = found.get('actions')
+    if not isinstance(content, list):
+        raise Unread('no JSON list of actions')
+    if len(content) > MOST_STEPS:
+        raise Unread(f'more than {MOST_STEPS} actions')
+    names = table.action['action']
+    if not any(isinstance(entry, dict) and _is_step(entry, names) for entry in content):
+        raise Unread('no action in the list')
+    return [_step(entry, coords, size, table) for entry in content]
+
+
+def _step(entry: Any, coords: Coords, size: Size, table: FieldTable) -> Step:
+    found = renamed(entry, table.action) if isinstance(entry, dict) else {}
+    action = found.get('action', '')
+    step = Step(action if isinstance(action, str) else '', str(found.get('target', ''))[:200])
+    box, point = _box(found.get('bbox'), coords, size), _point(found.get('point'), coords, size)
+    wanted = (point, box) if step.primitive is Primitive.PLACE else (box, point)
+    region = next((one for one in wanted if one is not None), None)
+    return Step(step.action, step.target, region)
+
+
+def _box(value: Any, coords: Coords, size: Size) -> Region | None:
+    numbers = numbers_of(value, 4)
+    return None if numbers is None else _region(
+        lambda: box_region(box_to_unit(numbers, coords, size)))
+
+
+def _point(value: Any, coords: Coords, size: Size) -> Region | None:
+    numbers = numbers_of(value, 2)
+    return None if numbers is None else _region(
+        lambda: Region(Form.POINT, (point_to_unit(numbers, coords, size),)))
+
+
+def _region(make: Any) -> Region | None:
+    try:
+        found: Region = make()
+    except ValueError:  # a sum of numbers is not finite
+        return None
+    return found
+
+
+# --------------------------------------------------------------------------------------- units
+
+
+def units_of(steps: Sequence[Step]) -> tuple[list[PredictedUnit], int]:
+    """The units of a plan, in the order of their first steps.
+
+    A grasp opens a pair, and the next place closes it. A grasp before that leaves the earlier one
+    unpaired. An opening or closing between grasp and place does not part them.
+
+    Returns:
+        the units; and how many pairs have another step between grasp and place.
+    """
+    units: list[PredictedUnit] = []
+    interleaved = 0
+    held: int | None = None
+    for number, step in enumerate(steps):
+        primitive = step.primitive
+        if primitive is Primitive.GRASP:
+            if held is not None:
+                units.append(_unpaired(held, steps[held]))
+            held = number
+        elif primitive is Primitive.PLACE and held is not None:
+            grasp = steps[held]
+            units.append(PredictedUnit(UnitKind.PICK_PLACE, (held, number), grasp.target,
+                                       grasp.region, step.region))
+            interleaved += number > held + 1
+            held = None
+        elif primitive is Primitive.PLACE:
+            units.append(PredictedUnit(None, (number,), step.target, None, step.region,
+                                       UNPAIRED_PLACE))
+        elif primitive is None:
+            units.append(PredictedUnit(None, (number,), step.target, step.region, None,
+                                       UNKNOWN_VERB))
+        else:
+            units.append(PredictedUnit(UnitKind(primitive.value), (number,), step.target,
+                                       step.region))
+    if held is not None:
+        units.append(_unpaired(held, steps[held]))
+    return sorted(units, key=lambda unit: unit.steps), interleaved
+
+
+def _unpaired(number: int, step: Step) -> PredictedUnit:
+    return PredictedUnit(None, (number,), step.target, step.region, None, UNPAIRED_GRASP)
+
+
+# ------------------------------------------------------------------------------------ and back
+
+
+def write(truth: Mapping[str, Any], item: Sample) -> str:
+    """The reply that is true: every unit in the order of the plan, places in the middle."""
+    actions: list[dict[str, Any]] = []
+    for unit in (unit for block in truth['blocks'] for unit in block['units']):
+        if unit['kind'] == UnitKind.PICK_PLACE:
+            x1, y1, x2, y2 = unit['place']
+            actions += [_boxed(item, 'grasp', unit['target'], unit['box']),
+                        {'action': 'place', 'target': unit['destination'],
+                         'point': point_from_unit(((x1 + x2) / 2, (y1 + y2) / 2),
+                                                  Coords(item.details['coords']), size_of(item))}]
+        else:
+            actions.append(_boxed(item, unit['kind'], unit['target'], unit['box']))
+    return json.dumps({'actions': actions})
+
+
+def guess(item: Sample, rng: random.Random) -> str:
+    """A valid reply at random: up to four units with boxes and points anywhere."""
+    actions: list[dict[str, Any]] = []
+    for _ in range(rng.randint(1, 4)):
+        kind = rng.choice(list(UnitKind))
+        (x1, x2), (y1, y2) = (sorted((rng.random(), rng.random())) for _ in range(2))
+        if kind is not UnitKind.PICK_PLACE:
+            actions.append(_boxed(item, kind.value, 'something', (x1, y1, x2, y2)))
+            continue
+        actions += [_boxed(item, 'grasp', 'something', (x1, y1, x2, y2)),
+                    {'action': 'place', 'target': 'somewhere', 'point': point_from_unit(
+                        (rng.random(), rng.random()), Coords(item.details['coords']),
+                        size_of(item))}]
+    return json.dumps({'actions': actions})
+
+
+def _boxed(item: Sample, action: str, target: str, box: Sequence[float]) -> dict[str, Any]:
+    x1, y1, x2, y2 = box
+    corners: Box = (x1, y1, x2, y2)
+    return {'action': action, 'target': target, 'bbox': box_from_unit(
+        corners, Coords(item.details['coords']), size_of(item))}

@@ -1,0 +1,466 @@
+"""Tasks with their true plans as JSON lines, read from a user's disk, checked, and written.
+
+A record is one task: picture, instruction and plan. The plan is a list of blocks of units, or a
+flat list of actions in which equal neighbouring ``group`` ids are one unordered block. Fields may
+have other names, see ``fields``. Numbers are converted to unit coordinates once, here. A record
+that fails its checks is skipped, with file, line, field and remedy.
+
+Beyond what the paper tells, records may name all things in the picture with their boxes
+(``things``: only to name causes of failure), a picture of depth, and the camera.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import pydantic
+from numpy.typing import NDArray
+
+from sightplan.model import InputError, Region
+from sightplan.model.depth_files import read_depth
+from sightplan.model.grounded_plan import (
+    GroundedPlanTask,
+    PlanUnit,
+    UnitKind,
+)
+from sightplan.model.json_text import load_json
+from sightplan.model.picture_files import opened, read_image
+from sightplan.model.reading import Record, validated
+from sightplan_suites.grounded_plan.coordinates import Box, Coords, Size, box_from_unit, box_of
+from sightplan_suites.grounded_plan.fields import FieldTable, field_table, renamed
+from sightplan_suites.grounded_plan.record_plan import RecordPlan, Unusable, checked_box
+
+EPISODES, IMAGES, DEPTH = 'episodes.jsonl', 'images', 'depth'
+"""Names in a folder that is written."""
+SHORT, MEDIUM, LONG = 'short', 'medium', 'long'
+HORIZONS = {SHORT: (1, 4), MEDIUM: (5, 8), LONG: (9, 26)}
+"""Fewest and most primitives of the paper's three horizons."""
+KINDS = ('explicit', 'implicit')
+"""Of instructions."""
+MOST_ENTRIES = 1_000_000
+Entries = list[tuple[str, Any, str]]
+"""Place (file and line), content, and why it is not JSON."""
+T = TypeVar('T')
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A task in a picture.
+
+    Attributes:
+        id: unique.
+        scene: what tasks in one picture share.
+        image: name of the picture, below the folder of data.
+        size: of the picture.
+        coords: convention of the record's numbers.
+        task: instruction and plan, in unit coordinates.
+        things: name and box of the things that are known to be in the picture.
+        depth: name of the picture of its depth, '' without.
+        camera: (fx, fy, cx, cy) in pixels, None where it is not known.
+    """
+
+    id: str
+    scene: str
+    image: str
+    size: Size
+    coords: Coords
+    task: GroundedPlanTask
+    things: tuple[tuple[str, Box], ...] = ()
+    depth: str = ''
+    camera: tuple[float, float, float, float] | None = None
+
+    @property
+    def horizon(self) -> str:
+        """Short, medium or long; its split."""
+        return horizon_of(self.task.horizon)
+
+    @property
+    def kind(self) -> str:
+        """Of the instruction: explicit or implicit."""
+        return KINDS[0] if self.task.explicit else KINDS[1]
+
+
+def horizon_of(primitives: int) -> str:
+    """The horizon of a plan with so many primitives; more than the paper has are long."""
+    return next((name for name, (_, most) in HORIZONS.items() if primitives <= most), LONG)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Tasks with their pictures, which are loaded one at a time.
+
+    Attributes:
+        where: file or folder, for messages.
+        items: what can be used, in the order of the files.
+        skipped: what cannot: ``file`` (with the line), ``reason``, and ``id`` where it is known.
+        noted: what is usable, but not as the paper has it, likewise.
+        folder: of the pictures' files.
+        held: content of the files that are in no folder, by name.
+    """
+
+    where: str
+    items: tuple[Item, ...]
+    skipped: tuple[dict[str, str], ...] = ()
+    noted: tuple[dict[str, str], ...] = ()
+    folder: Path = field(default_factory=Path)
+    held: Mapping[str, bytes] = field(default_factory=dict)
+
+    def content(self, name: str) -> bytes:
+        """A picture's file.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        if name in self.held:
+            return self.held[name]
+        try:
+            return (self.folder / name).read_bytes()
+        except OSError as error:
+            raise InputError(f'{self.folder / name}: cannot be read ({error.strerror})') from error
+
+    def load(self, item: Item) -> NDArray[np.uint8]:
+        """The picture of a task, (H, W, 3) uint8 RGB.
+
+        Raises:
+            InputError: it cannot be read, or its size is not what the record says.
+        """
+        if item.image in self.held:
+            image = read_image(Path(item.image), self.held[item.image])
+        else:
+            image = read_image(self.folder / item.image)
+        size = image.shape[1], image.shape[0]
+        if size != item.size:
+            raise InputError(f'{self.folder / item.image}: is {size[0]} x {size[1]} pixels, but '
+                             f'image_size of {item.id} is {item.size[0]} x {item.size[1]} '
+                             '(correct one of them)')
+        return image
+
+    def load_depth(self, item: Item) -> NDArray[np.float32]:
+        """Depth of a task's picture that has one, (H, W) float32 [m], 0 where unknown.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        if item.depth in self.held:
+            with opened(Path(item.depth), content=self.held[item.depth]) as image:
+                return np.asarray(image).astype(np.float32) * np.float32(1e-3)
+        return read_depth(self.folder / item.depth)
+
+
+# ------------------------------------------------------------------------------------- reading
+
+
+class _Lenient(Record):
+    """What files hold besides is left alone."""
+
+    model_config = pydantic.ConfigDict(extra='ignore', frozen=True, strict=True)
+
+
+class _Horizon(_Lenient):
+    n_actions: int | None = None
+    bucket: Literal['short', 'medium', 'long'] | None = None
+
+
+class _Thing(_Lenient):
+    name: str
+    bbox: list[float]
+
+
+class _Row(_Lenient):
+    """A record, its fields under our names."""
+
+    id: str | int
+    scene_id: str | int = ''
+    pair_id: str | int = ''
+    image: str
+    image_size: tuple[int, int] | None = None
+    coords: Coords
+    instruction: str
+    instruction_type: str
+    horizon: _Horizon | Literal['short', 'medium', 'long'] | int | None = None
+    n_actions: int | None = None
+    bucket: Literal['short', 'medium', 'long'] | None = None
+    things: tuple[_Thing, ...] = ()
+    depth: str = ''
+    camera: tuple[float, float, float, float] | None = None
+    place_tolerance: float | None = None
+
+
+def read_records(path: Path, pictures: bool = True) -> Dataset:
+    """Read a file of records (JSON lines, or a JSON list), or all of a folder.
+
+    Args:
+        path: file or folder. Of a folder the files ``*.jsonl`` count, without any the files
+            ``*.json``; those without an instruction in any line, such as predictions, do not.
+        pictures: whether a record is skipped whose picture is missing, cannot be opened, or has
+            another size; else pictures are not looked at.
+
+    Raises:
+        InputError: there is no such file, or the folder holds none.
+    """
+    folder = path if path.is_dir() else path.parent
+    reader = _Reader(folder, field_table(folder), pictures)
+    for file, entries in _files(path, reader.table):
+        reader.read(file, entries)
+    return Dataset(str(path), tuple(reader.items), tuple(reader.skipped), tuple(reader.noted),
+                   folder)
+
+
+def read_entries(where: str, entries: Entries) -> Dataset:
+    """Records that are in no file: checked as those of a file are, without their pictures."""
+    reader = _Reader(Path(), field_table(), pictures=False)
+    reader.read(Path(where), entries)
+    return Dataset(where, tuple(reader.items), tuple(reader.skipped), tuple(reader.noted))
+
+
+def _files(path: Path, table: FieldTable) -> list[tuple[Path, Entries]]:
+    if path.is_file():
+        return [(path, entries_of(path))]
+    if not path.is_dir():
+        raise InputError(f'{path}: no such file or folder (name a file of records, or a folder '
+                         f'with {EPISODES})')
+    for kind in ('jsonl', 'json'):
+        found = [(file, entries_of(file)) for file in sorted(path.glob(f'*.{kind}'))]
+        names = table.record['instruction']
+        records = [(file, entries) for file, entries in found if any(
+            isinstance(content, dict) and not content.keys().isdisjoint(names)
+            for _, content, _ in entries)]
+        if found:
+            return records or found
+    raise InputError(f'{path}: holds no records (write one a line into {EPISODES})')
+
+
+def entries_of(path: Path) -> Entries:
+    """The entries of a file: lines of JSON, or the entries of one JSON list.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f'{path}: cannot be read ({error.strerror})') from error
+    if path.suffix == '.json':
+        found, wrong = _json(content)
+        if wrong or not isinstance(found, list):
+            return [(str(path), None, wrong or 'is no list of records (write [ ... ])')]
+        return [(f'{path}: entry {index}', one, '') for index, one in enumerate(found)]
+    return [(f'{path}:{number}', *_json(line))
+            for number, line in enumerate(content.split(b'\n'), start=1) if line.strip()]
+
+
+def _json(content: bytes) -> tuple[Any, str]:
+    try:
+        return load_json(content.decode()), ''
+    except (ValueError, RecursionError) as error:
+        return None, f'is not JSON ({error}); write one object a line'
+
+
+class _Reader:
+    """Reads records, and notes what it cannot use."""
+
+    def __init__(self, folder: Path, table: FieldTable, pictures: bool) -> None:
+        self._folder, self.table, self._pictures = folder, table, pictures
+        self._sizes: dict[str, Size | str] = {}
+        self._ids: dict[str, str] = {}
+        self.items: list[Item] = []
+        self.skipped: list[dict[str, str]] = []
+        self.noted: list[dict[str, str]] = []
+
+    def read(self, file: Path, entries: Entries) -> None:
+        """Read the records of a file."""
+        if not entries or len(entries) > MOST_ENTRIES:
+            self.skipped.append({'file': str(file), 'reason': 'holds no record' if not entries
+                                 else f'holds more than {MOST_ENTRIES} records'})
+            return
+        for where, entry, wrong in entries:
+            found = renamed(entry, self.table.record) if isinstance(entry, dict) else {}
+            name = {'id': str(found['id'])} if isinstance(found.get('id'), (str, int)) else {}
+            try:
+                if wrong or not isinstance(entry, dict):
+                    raise Unusable(where, wrong or 'is no JSON object (write {"id": ...})')
+                item, notes = self._item(found, where)
+            except Unusable as error:
+                self.skipped.append({'file': error.where, **name, 'reason': error.reason})
+                continue
+            self.items.append(item)
+            self._ids[item.id] = where
+            self.noted += [{'file': where, **name, 'reason': one} for one in notes]
+
+    def _item(self, entry: Mapping[str, Any], where: str) -> tuple[Item, list[str]]:
+        row = _checked(_Row, {name: value for name, value in entry.items() if name != 'plan'},
+                       where)
+        if 'plan' not in entry:
+            raise Unusable(where, 'plan is missing (add it)')
+        kind = row.instruction_type.strip().lower()
+        if kind not in KINDS:
+            raise Unusable(where, f'instruction_type = {row.instruction_type!r} must be explicit '
+                           'or implicit')
+        if not row.instruction.strip():
+            raise Unusable(where, 'instruction is empty (write what is to be done)')
+        name = str(row.id)
+        if not name or name in self._ids:
+            raise Unusable(where, 'id is empty (give each record one)' if not name else
+                           f'id = {name!r} is there already, at {self._ids[name]} (keep one)')
+        image = _below(row.image, 'image', where)
+        size = self._size(row, image, where)
+        plan = RecordPlan(entry.get('plan'), row.coords, size, self.table, where,
+                          row.place_tolerance)
+        blocks, notes = plan.blocks(), plan.notes
+        task = GroundedPlanTask(row.instruction, kind == KINDS[0], blocks,
+                                str(row.pair_id) or name)
+        notes += _check_horizon(row, task.horizon, where)
+        things = tuple((thing.name, checked_box(thing.bbox, row.coords, size, where,
+                                                 f'things.{number}.bbox'))
+                       for number, thing in enumerate(row.things))
+        depth = _below(row.depth, 'depth', where) if row.depth else ''
+        return Item(name, str(row.scene_id) or image, image, size, row.coords, task, things,
+                    depth, row.camera), notes
+
+    def _size(self, row: _Row, image: str, where: str) -> Size:
+        """Width and height, of the record or else of its picture."""
+        if row.image_size is not None and min(row.image_size) < 1:
+            raise Unusable(where, f'image_size = {list(row.image_size)} must be width and height '
+                           'in pixels')
+        if row.image_size is not None and not self._pictures:
+            return row.image_size
+        if image not in self._sizes:
+            self._sizes[image] = _picture_size(self._folder / image)
+        size = self._sizes[image]
+        if isinstance(size, str):
+            if row.image_size is None and not self._pictures:
+                raise Unusable(where, 'image_size is missing, and its picture cannot be opened '
+                               '(add [width, height])')
+            raise Unusable(str(self._folder / image), f'{size}; it is the picture of {where}')
+        if row.image_size is not None and size != row.image_size:
+            raise Unusable(str(self._folder / image), f'is {size[0]} x {size[1]} pixels, but '
+                           f'{where} says image_size = {list(row.image_size)} (correct it)')
+        return size
+
+
+def _picture_size(path: Path) -> Size | str:
+    """Width and height from a picture's head, or why there are none."""
+    try:
+        with opened(path) as image:
+            width, height = image.size
+            return width, height
+    except InputError as error:
+        return str(error).removeprefix(f'{path}: ')
+
+
+def _below(text: str, name: str, where: str) -> str:
+    """A path below the folder."""
+    path = PurePosixPath(text.replace('\\', '/'))
+    if not path.parts or path.is_absolute() or '..' in path.parts or '\0' in text:
+        raise Unusable(where, f'{name} = {text!r} must be a path below the folder')
+    return str(path)
+
+
+def _checked(kind: type[T], entry: Any, where: str, prefix: str = '') -> T:
+    """An entry as a model; what is wrong of it is named with the fields above it."""
+    try:
+        return validated(kind, entry, where)
+    except (InputError, RecursionError) as error:
+        raise Unusable(where, '; '.join(
+            f'{prefix}{line.removeprefix(f"{where}: ")}' for line in str(error).splitlines()
+        )) from error
+
+
+def _check_horizon(row: _Row, primitives: int, where: str) -> list[str]:
+    """Compare what is said of the horizon with the plan; returns what is worth a note."""
+    said = row.horizon
+    count, bucket = row.n_actions, row.bucket
+    if isinstance(said, _Horizon):
+        count = count if said.n_actions is None else said.n_actions
+        bucket = said.bucket or bucket
+    elif isinstance(said, int):
+        count = said
+    elif isinstance(said, str):
+        bucket = said
+    if count is not None and count != primitives:
+        raise Unusable(where, f'horizon.n_actions = {count}, but the plan has {primitives} '
+                       'primitives: two for each grasp with its place, one for each open and '
+                       'close (correct it)')
+    if bucket is not None and bucket != horizon_of(primitives):
+        raise Unusable(where, f'horizon.bucket = {bucket!r}, but a plan of {primitives} '
+                       f'primitives is {horizon_of(primitives)} (correct it)')
+    most = HORIZONS[LONG][1]
+    return [f'has {primitives} primitives; the longest plan of the paper has {most}'
+            ] if primitives > most else []
+
+
+# ------------------------------------------------------------------------------------- writing
+
+
+def entry_of(item: Item, coords: Coords | None = None) -> dict[str, Any]:
+    """A task as a record.
+
+    Args:
+        item: the task.
+        coords: convention of the numbers; None: that which it was read in.
+    """
+    coords = coords or item.coords
+
+    def box(region: Region | None) -> list[float]:
+        assert region is not None, 'a true region is a box'
+        return box_from_unit(box_of(region), coords, item.size)
+
+    def unit(one: PlanUnit) -> dict[str, Any]:
+        if one.kind is not UnitKind.PICK_PLACE:
+            return {'type': str(one.kind), 'target': one.target, 'bbox': box(one.region)}
+        return {'type': str(one.kind),
+                'grasp': {'target': one.target, 'bbox': box(one.region)},
+                'place': {'target': one.destination, 'bbox': box(one.place)}}
+    more: dict[str, Any] = {}
+    if item.things:
+        more['things'] = [{'name': name, 'bbox': box_from_unit(there, coords, item.size)}
+                          for name, there in item.things]
+    if item.depth:
+        more['depth'] = item.depth
+    if item.camera is not None:
+        more['camera'] = list(item.camera)
+    return {
+        'id': item.id, 'scene_id': item.scene, 'pair_id': item.task.pair, 'image': item.image,
+        'image_size': list(item.size), 'coords': str(coords),
+        'instruction': item.task.instruction, 'instruction_type': item.kind,
+        'horizon': {'n_actions': item.task.horizon, 'bucket': item.horizon},
+        'plan': [{'order': 'unordered' if block.unordered else 'sequential',
+                  'units': [unit(one) for one in block.units]} for block in item.task.blocks],
+        **more}
+
+
+def write_records(path: Path, items: Iterable[Item], coords: Coords | None = None) -> int:
+    """Write tasks as JSON lines.
+
+    Args:
+        path: of the file; its folder is made.
+        items: the tasks.
+        coords: see ``entry_of``.
+
+    Returns:
+        How many there are.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    lines = [json.dumps(entry_of(item, coords), ensure_ascii=False) + '\n' for item in items]
+    write_file(path, ''.join(lines).encode())
+    return len(lines)
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file; its folder is made.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        raise InputError(f'{path}: cannot be written ({error.strerror or error})') from error

@@ -1,0 +1,168 @@
+"""Scenes of our own: found by the name of their maker, and turned into tasks.
+
+A maker is an entry point of the group ``sightplan.grounded_plan_scenes``: something that is
+called without arguments and gives a ``sightplan.model.grounded_plan.GroundedPlanSource``.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model import InputError, plugins
+from sightplan.model.grounded_plan import GroundedPlanScene, GroundedPlanSource, GroundedPlanTask
+from sightplan.model.region import Mask
+from sightplan_suites.grounded_plan.coordinates import Box, Coords
+from sightplan_suites.grounded_plan.records import (
+    DEPTH,
+    IMAGES,
+    KINDS,
+    Dataset,
+    Item,
+    entry_of,
+    horizon_of,
+    read_entries,
+)
+
+GROUP = 'sightplan.grounded_plan_scenes'
+MOST_SCENES = 100_000
+"""Of one seed; the next seed's scenes begin after them."""
+_PATIENCE = 50
+"""So many scenes in a row without a task that is wanted are too many."""
+
+
+def make_source(name: str) -> GroundedPlanSource:
+    """The maker of a name.
+
+    Raises:
+        InputError: none of that name is installed, or it cannot be used.
+    """
+    if name not in plugins.entry_points(GROUP):
+        raise plugins.unknown('maker of scenes for grounded plans', name,
+                              plugins.entry_points(GROUP))
+    return _made(name)
+
+
+@functools.cache
+def _made(name: str) -> GroundedPlanSource:
+    return cast(GroundedPlanSource, plugins.load_object(
+        'maker of scenes for grounded plans', name, GROUP)())
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnScene:
+    """A scene as files and tasks.
+
+    Attributes:
+        items: its tasks that are wanted.
+        files: content by name: picture and depth.
+        skipped: what is left out, and why, as ``Dataset.skipped``.
+    """
+
+    items: tuple[Item, ...]
+    files: dict[str, bytes]
+    skipped: tuple[dict[str, str], ...]
+
+
+def draw_scenes(source: str, horizon: str, count: int, seed: int, *, held_out: bool = True,
+                ) -> Iterator[DrawnScene]:
+    """Scenes of a seed until there are enough tasks, one after another.
+
+    Args:
+        source: name of their maker.
+        horizon: short, medium or long.
+        count: so many tasks with explicit instructions, and as many with implicit ones.
+        seed: one seed always gives the same scenes; another one gives others.
+        held_out: see ``GroundedPlanSource.scene``.
+
+    Raises:
+        InputError: there is no such maker, or it makes no such tasks.
+    """
+    maker, missing = make_source(source), dict.fromkeys(KINDS, count)
+    idle = number = 0
+    while any(missing.values()):
+        scene = maker.scene(seed * MOST_SCENES + number, horizon, held_out=held_out)
+        drawn = _drawn(scene, horizon, number, missing)
+        number += 1
+        idle = 0 if drawn.items else idle + 1
+        if idle > _PATIENCE or number >= MOST_SCENES:
+            lacking = ' and '.join(f'{left} {kind}' for kind, left in missing.items() if left)
+            raise InputError(f'scenes {source!r}, {horizon}: {number} scenes of seed {seed} leave '
+                             f'{lacking} tasks missing (ask for fewer, or for another maker)')
+        if drawn.items or drawn.skipped:
+            yield drawn
+
+
+def _drawn(scene: GroundedPlanScene, horizon: str, number: int, missing: dict[str, int],
+           ) -> DrawnScene:
+    """The tasks of a scene that are still missing, and its files."""
+    height, width = scene.image.shape[:2]
+    name = f'{horizon}/{number:05}'
+    image, depth = f'{IMAGES}/{horizon}_{number:05}.png', f'{DEPTH}/{horizon}_{number:05}.png'
+    things = tuple((piece.name, box) for piece in scene.pieces
+                   if (box := mask_box(piece.mask)) is not None)
+    items, skipped = [], []
+    for index, task in enumerate(scene.tasks):
+        kind = KINDS[0] if task.explicit else KINDS[1]
+        if horizon_of(task.horizon) != horizon:
+            skipped.append({'file': scene.id, 'reason': f'{task.instruction!r} has '
+                            f'{task.horizon} primitives, which is not {horizon}'})
+        elif missing[kind]:
+            missing[kind] -= 1
+            items.append(Item(f'{name}/{index}-{kind}', scene.id, image, (width, height),
+                              Coords.PIXEL_XYXY, _with_pair(task, name), things, depth,
+                              scene.camera))
+    files = {image: png(scene.image), depth: _depth_file(scene)} if items else {}
+    return DrawnScene(tuple(items), files, tuple(skipped))
+
+
+def _with_pair(task: GroundedPlanTask, name: str) -> GroundedPlanTask:
+    return GroundedPlanTask(task.instruction, task.explicit, task.blocks, f'{name}/{task.pair}')
+
+
+def mask_box(mask: Mask) -> Box | None:
+    """The tight box of a mask, None if it is empty."""
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    if not len(rows):
+        return None
+    height, width = mask.shape
+    return (float(columns[0] / width), float(rows[0] / height),
+            float((columns[-1] + 1) / width), float((rows[-1] + 1) / height))
+
+
+def drawn_dataset(source: str, horizon: str, count: int, seed: int) -> Dataset:
+    """Held-out scenes as a data set, the same as if they had been written and read."""
+    entries: list[tuple[str, Any, str]] = []
+    skipped: list[dict[str, str]] = []
+    held: dict[str, bytes] = {}
+    for scene in draw_scenes(source, horizon, count, seed):
+        entries += [(item.scene, entry_of(item), '') for item in scene.items]
+        skipped += scene.skipped
+        held |= scene.files
+    read = read_entries(source, entries)
+    return replace(read, skipped=(*skipped, *read.skipped), held=held)
+
+
+def written(item: Item) -> dict[str, Any]:
+    """The record of a task of ours, with where it is from."""
+    return {**entry_of(item), 'source': {'dataset': 'sightplan', 'license': 'Apache-2.0'}}
+
+
+def png(image: NDArray[np.uint8] | NDArray[np.uint16]) -> bytes:
+    """A PNG file; pictures with noise hardly get smaller by more than a quick compression."""
+    from PIL import Image
+    buffer = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(image)).save(buffer, 'PNG', compress_level=1)
+    return buffer.getvalue()
+
+
+def _depth_file(scene: GroundedPlanScene) -> bytes:
+    """Depth as a PNG of 16-bit millimetres (REP 118), 0 where it is not known."""
+    millimetres = np.nan_to_num(scene.depth_m * 1000.0, nan=0.0, posinf=0.0, neginf=0.0)
+    return png(np.clip(np.rint(millimetres), 0, 65_535).astype(np.uint16))

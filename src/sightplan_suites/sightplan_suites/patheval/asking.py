@@ -1,0 +1,138 @@
+"""What a model reads: the words of each variant, with the names that the two paths have in it."""
+
+from __future__ import annotations
+
+import json
+import random
+import string
+from collections.abc import Sequence
+
+from sightplan_suites.patheval.items import Item
+from sightplan_suites.paths.descriptors import KEYS, NAMES, Descriptors
+
+Names = tuple[str, str]
+"""Of what is shown first, and of what is shown second."""
+
+CHOICE, PERCEPTION, NEEDED = 'choice', 'perception', 'needed'
+"""What is asked for: one of two; for each descriptor one of two; a list of descriptors."""
+
+GIVEN: Names = ('Path 1', 'Path 2')
+_SIGNS = string.ascii_letters + string.digits
+_LENGTH = 4
+_KEYS = dict(zip(NAMES, KEYS, strict=True))
+
+ABOUT = {
+    'minimum_clearance': 'how near the path comes to an obstacle where it is nearest to one',
+    'maximum_clearance': 'how far from all obstacles the path is where it is farthest from them',
+    'average_clearance': 'how far the nearest obstacle is, on average over the points of the '
+                         'path',
+    'path_length': 'how long the path is from start to goal',
+    'smoothness': 'the angles in degrees of all changes of direction added up, so that 0 is a '
+                  'straight line',
+    'sharp_turns': 'how many times the path changes its direction by more than 90 degrees',
+    'maximum_angle': 'the largest change of direction at one point, in degrees',
+}
+"""What the descriptors mean."""
+
+
+def key_of(name: str) -> str:
+    """A descriptor as models and files read it, such as ``Minimum clearance``."""
+    return _KEYS[name]
+
+
+def random_names(seed: int, what: str) -> Names:
+    """Two names of four letters and digits, which differ in more than case.
+
+    Args:
+        seed: another one gives other names.
+        what: they are drawn for.
+    """
+    rng = random.Random(f'names {seed} {what}')
+
+    def drawn() -> str:
+        return ''.join(_SIGNS[int(rng.random() * len(_SIGNS))] for _ in range(_LENGTH))
+    first = second = drawn()
+    while second.lower() == first.lower():
+        second = drawn()
+    return first, second
+
+
+def called(name: str) -> str:
+    """A name within a sentence: one that means nothing stands behind "Path"."""
+    return name if ' ' in name else f'Path {name}'
+
+
+def task_text(item: Item, names: Names, *, pictures: bool, values: Sequence[Descriptors] = (),
+              ) -> str:
+    """Which path is better for a task?
+
+    Args:
+        item: with the task.
+        names: of the paths.
+        pictures: whether there are any.
+        values: of both paths in the order shown; empty: the model is not told them.
+    """
+    parts = [item.task, 'Which path serves this task better?']
+    if pictures:
+        parts.append(sides(names))
+    if values:
+        parts.append(_values_text(names, values, pictures))
+    return '\n\n'.join((*parts, form(names)))
+
+
+def sides(names: Names, what: str = '') -> str:
+    """Where the two are, and how a path is shown."""
+    first, second = map(called, names)
+    return (f'The left half of the picture shows {first}, the right half shows {second}'
+            + (what or ', each as a red line from the red dot to the blue dot. Both are on the '
+               'same map; obstacles and the border are walls.'))
+
+
+def _values_text(names: Names, values: Sequence[Descriptors], pictures: bool) -> str:
+    about = '\n'.join(f'- {key_of(name)}: {ABOUT[name]}' for name in NAMES)
+    numbers = '\n'.join(f'{called(name)}: ' + json.dumps(
+        {key: round(value, 2) for key, value in found.to_json().items()})
+        for name, found in zip(names, values, strict=True))
+    intro = 'These numbers describe the paths' if pictures else (
+        'The paths lead from the same start to the same goal on one map. These numbers describe '
+        'them')
+    return f'{intro}:\n{numbers}\n\nWhat they mean:\n{about}'
+
+
+def form(names: Names) -> str:
+    """How one of two is written."""
+    first, second = map(called, names)
+    return f'Write the answer as one line, with one of the two names:\nAnswer: {first} or {second}'
+
+
+def perception_text(names: Names) -> str:
+    """For each descriptor: which path has less of it?"""
+    about = '\n'.join(f'- {key_of(name)}: {ABOUT[name]}' for name in NAMES)
+    first, second = map(called, names)
+    lines = '\n'.join(f'{key}: {first} or {second}' for key in KEYS)
+    return (f'{sides(names)}\n\nEach path has these properties:\n{about}\n\nFor each property say '
+            'which path has the lower value. Write the answer as these lines, each with one of '
+            f'the two names:\nAnswer:\n{lines}')
+
+
+def fine_text(names: Names, name: str) -> str:
+    """Which path has less of one descriptor?"""
+    return (f'{sides(names)}\n\n{key_of(name)} of a path: {ABOUT[name]}.\n\nWhich path has the '
+            f'lower value?\n\n{form(names)}')
+
+
+def needed_text(task: str) -> str:
+    """Which descriptors does a task depend on?"""
+    about = '\n'.join(f'- {key_of(name)}: {ABOUT[name]}' for name in NAMES)
+    return (f'{task}\n\nSeveral paths are proposed. Each is described by these numbers:\n{about}'
+            '\n\nWhich of the numbers must be compared to find the path that serves the task '
+            'best? Write their names in one line, with a semicolon between them:\nAnswer: '
+            'name; name; ...')
+
+
+def segment_text(kind: str, names: Names) -> str:
+    """Which of two points or lines is nearer to an obstacle?"""
+    more = ('' if kind == 'point' else
+            f' A {kind} is as near as the nearer one of its two ends.')
+    return (sides(names, f'. Each is a red {kind} beside the same rectangular obstacle.')
+            + f'\n\nWhich {kind} is nearer to the obstacle?{more}\n\n{form(names)}')

@@ -1,0 +1,287 @@
+"""What the report adds for this suite: tables 1 to 3 and figure 2 of the paper beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sightplan.metrics.measures import aggregate
+from sightplan.runs.suite import Suite
+from sightplan.runs.suite_finding import load_suite
+from sightplan_report.figures import Figure
+from sightplan_report.grouping import grouped
+from sightplan_report.panels import BarPanel, bars
+from sightplan_report.plots import Dot
+from sightplan_report.tables.model import Table, make
+from sightplan_suites.patheval.asking import CHOICE, PERCEPTION, key_of
+from sightplan_suites.patheval.items import LARGE, LEVELS
+from sightplan_suites.patheval.scoring import EVERY_LEVEL, lower_measure, measure_of, positions
+from sightplan_suites.patheval.segments import KINDS
+from sightplan_suites.paths.descriptors import NAMES
+
+Line = Mapping[str, Any]
+Who = tuple[str, str, str, str, str]
+_FILE = Path(__file__).with_name('report.yaml')
+_HERE, _PAPER = 'here', 'paper'
+_TEST, _SEGMENTS, _NO_IMAGES = 'test', 'segments', 'no_images'
+_VIEWS = {'2d': '2D', '3d': '3D'}
+_CONDITIONS = {
+    'seen_2d': ('2D', '2d', 'none'), 'described_2d': ('2D, described', '2d', 'descriptors'),
+    'seen_3d': ('3D', '3d', 'none'), 'described_3d': ('3D, described', '3d', 'descriptors'),
+    'values': ('values alone', '', _NO_IMAGES)}
+"""The columns of table 1: heading, view and variant."""
+_ORDERS = {'none': 'default', 'flipped': 'flipped', 'random': 'random names'}
+"""The columns of table 2."""
+_SETS = dict(zip(('all', *LEVELS, LARGE), ('test', 'delta1', 'delta2', 'delta3'), strict=True))
+"""The columns of table 3, and what stands there in the paper."""
+
+
+def tables(runs: Iterable[Any]) -> list[Table]:
+    """The suite's tables; those without a row of ours are left out.
+
+    Args:
+        runs: of this suite (``RunResults``).
+    """
+    lines = _lines(runs)
+    test = [(who, line) for who, line in lines if line['split'] == _TEST]
+    segments = [(who, line) for who, line in lines if line['split'] == _SEGMENTS]
+    suite = load_suite(Path(__file__).parent.name)
+    made: tuple[tuple[Iterable[Any], Iterable[Any], str, dict[str, dict[str, str]]], ...] = (
+        (_accuracy(test), _accuracy_published(suite), 'accuracy', {
+            'condition': {name: heading for name, (heading, *_) in _CONDITIONS.items()}}),
+        (_positions(test), _positions_published(suite), 'positions', {'variant': _ORDERS}),
+        (_perception(test), _perception_published(suite), 'perception', {
+            'level': {level: level for level in EVERY_LEVEL}}),
+        (_segments(segments), _segments_published(suite), 'segments', {
+            'kind': {kind: kind for kind in KINDS}}),
+        (_parts(test), iter(()), 'parts', {}))
+    found = []
+    for ours, theirs, name, values in made:
+        rows = list(ours)
+        if rows:
+            found.append(make(name, [*rows, *theirs], _FILE, **values))
+    return found
+
+
+def figures(runs: Iterable[Any]) -> Iterator[Figure]:
+    """The suite's figure: segments by kind, as figure 2; empty without any.
+
+    Args:
+        runs: of this suite (``RunResults``).
+    """
+    suite = load_suite(Path(__file__).parent.name)
+    lines = [(who, line) for who, line in _lines(runs) if line['split'] == _SEGMENTS]
+    panels = []
+    for kind in KINDS:
+        dots = []
+        for (who, view, variant), own in _groups(
+                lines, (lambda line: line['details']['view'],
+                        lambda line: line['details']['variant'])):
+            found = aggregate([line for line in own if line['details']['kind'] == kind],
+                              measure_of('solved'))
+            if found.value is not None and found.low is not None and found.high is not None:
+                label = ', '.join(filter(None, (
+                    who[0], who[3] or who[2], who[1], _VIEWS[view],
+                    '' if variant == 'none' else _ORDERS[variant])))
+                dots.append(Dot(label, '', found.value, found.low, found.high, found.n))
+        theirs = suite.published.find('GPT-4o', 'solved', split=_SEGMENTS, kind=kind, view='2d')
+        if dots:
+            panels.append(BarPanel(kind, tuple(dots), {} if theirs is None else {
+                theirs.model: theirs.value}))
+    yield Figure(
+        bars('patheval-segments', panels, 'Which segment is nearer', 'fraction of right replies'),
+        'Fraction of pairs of points, lines and curves whose nearer one is named, with 95 % '
+        "intervals. Lines: GPT-4o in the paper's figure 2.")
+
+
+# --------------------------------------------------------------------------- who, and what
+
+
+def _lines(runs: Iterable[Any]) -> list[tuple[Who, Line]]:
+    """Lines that are scored, with method, its options, backend, model and hash of the data."""
+    found = []
+    for run in runs:
+        options = ', '.join(f'{name} {value}' for name, value in sorted(
+            run.identity['method'].items()) if name != 'name')
+        data = {split: part.get('sha256', '') for split, part in run.identity['samples'].items()
+                if isinstance(part, dict)}
+        found += [((run.method, options, run.backend, line['model'],
+                    data.get(line['split'], '')), line) for line in run.lines
+                  if line['measures'].get('solved') is not None]
+    return found
+
+
+def _named(who: Who) -> dict[str, Any]:
+    return {'source': _HERE, **{key: value or None for key, value in zip(
+        ('method', 'options', 'backend', 'model', 'data'), who, strict=True)}}
+
+
+def _groups(lines: Iterable[tuple[Who, Line]], keys: Sequence[Callable[[Line], Any]],
+            ) -> Iterator[tuple[tuple[Any, ...], list[Line]]]:
+    """Lines by who answered and by keys of their own."""
+    found = grouped(lines, lambda pair: (pair[0], *(key(pair[1]) for key in keys)))
+    for key, own in found.items():
+        yield key, [line for _, line in own]
+
+
+def _value(lines: Sequence[Line], name: str) -> float | None:
+    return aggregate(lines, measure_of(name), resamples=0).value
+
+
+def _interval(lines: Sequence[Line], measure: str, key: str) -> dict[str, Any]:
+    found = aggregate(lines, measure_of(measure), resamples=0)
+    return {key: found.value, f'{key}_low': found.low, f'{key}_high': found.high,
+            f'{key}_n': found.n, 'n': found.n}
+
+
+def _compared(lines: Iterable[tuple[Who, Line]], variants: Iterable[str]) -> list[
+        tuple[Who, Line]]:
+    known = set(variants)
+    return [(who, line) for who, line in lines if line['details']['asks'] == CHOICE
+            and line['details']['variant'] in known]
+
+
+# ------------------------------------------------------------------------------------- table 1
+
+
+def _accuracy(lines: Sequence[tuple[Who, Line]]) -> Iterator[dict[str, Any]]:
+    known = _compared(lines, (variant for _, _, variant in _CONDITIONS.values()))
+    for (who,), own in _groups(known, ()):
+        row = _named(who)
+        for name, (_, view, variant) in _CONDITIONS.items():
+            part = [line for line in own if line['details']['variant'] == variant
+                    and (not view or line['details']['view'] == view)]
+            if part:
+                row |= {**_interval(part, 'solved', name),
+                        f'{name}_lenient': _value(part, 'solved_lenient')}
+        yield row
+
+
+def _accuracy_published(suite: Suite) -> Iterator[dict[str, Any]]:
+    for model in suite.published.models:
+        values: dict[str, Any] = {}
+        for name, (_, view, variant) in _CONDITIONS.items():
+            where = {'split': _TEST, 'variant': variant} | ({'view': view} if view else {})
+            found = suite.published.find(model, 'solved', **where)
+            if found is not None:
+                values |= {name: found.value, f'{name}_n': found.n}
+        if values:
+            yield {'source': f'{_PAPER}, table 1', 'model': model, **values}
+
+
+# ------------------------------------------------------------------------------------- table 2
+
+
+def _positions(lines: Sequence[tuple[Who, Line]]) -> Iterator[dict[str, Any]]:
+    for (who, view), own in _groups(_compared(lines, _ORDERS),
+                                    (lambda line: line['details']['view'],)):
+        row = {**_named(who), 'view': view}
+        for variant in _ORDERS:
+            part = [line for line in own if line['details']['variant'] == variant]
+            if part:
+                found = positions(part)
+                row |= {f'{variant}_{name}': found[name]
+                        for name in ('first', 'second', 'neither')}
+                row[f'{variant}_right'] = found['right_first']
+        yield row
+
+
+def _positions_published(suite: Suite) -> Iterator[dict[str, Any]]:
+    for model in suite.published.models:
+        row: dict[str, Any] = {}
+        for variant in _ORDERS:
+            for place in ('first', 'second'):
+                found = suite.published.find(model, f'{place}_count', split=_TEST, view='2d',
+                                        variant=variant)
+                if found is not None:
+                    row[f'{variant}_{place}'] = int(found.value)
+        if row:
+            yield {'source': f'{_PAPER}, table 2', 'model': model, 'view': '2d', **row,
+                   'none_right': 530, 'flipped_right': 520, 'random_right': 530}
+
+
+# ------------------------------------------------------------------------------------- table 3
+
+
+def _perception(lines: Sequence[tuple[Who, Line]]) -> Iterator[dict[str, Any]]:
+    together = [(who, line) for who, line in lines if line['details']['asks'] == PERCEPTION]
+    alone = _compared(lines, ('perception_fine',))
+    for asked, known in (('together', together), ('one by one', alone)):
+        for (who, view), own in _groups(known, (lambda line: line['details']['view'],)):
+            for name in NAMES:
+                yield {**_named(who), 'asked': asked, 'view': view, 'descriptor': key_of(name),
+                       **_perceived(own, name)}
+
+
+def _perceived(lines: Sequence[Line], name: str) -> dict[str, Any]:
+    """Cells of one descriptor, of either way to ask."""
+    row: dict[str, Any] = {}
+    for part in ('all', *EVERY_LEVEL):
+        if 'levels' in lines[0]['details']:
+            measure = lower_measure(name)
+            own = [line for line in lines if part in ('all', line['details']['levels'][name])]
+        else:
+            measure = 'solved'
+            own = [line for line in lines if name in line['details']['descriptors']
+                   and part in ('all', line['details']['level'])]
+        found = _interval(own, measure, part)
+        del found['n']
+        row |= found
+    return {**row, 'n': row['all_n']}
+
+
+def _perception_published(suite: Suite) -> Iterator[dict[str, Any]]:
+    for view in _VIEWS:
+        for name in NAMES:
+            values = {column: found.value for column, theirs in _SETS.items()
+                      if (found := suite.published.find(
+                          'GPT-4o', 'perceived', set=theirs, view=view,
+                          descriptor=name)) is not None}
+            if values:
+                yield {'source': f'{_PAPER}, table 3', 'model': 'GPT-4o', 'view': view,
+                       'descriptor': key_of(name), **values}
+
+
+# ----------------------------------------------------------------------- figure 2, and the rest
+
+
+def _segments(lines: Sequence[tuple[Who, Line]]) -> Iterator[dict[str, Any]]:
+    for (who, variant, view), own in _groups(
+            lines, (lambda line: line['details']['variant'],
+                    lambda line: line['details']['view'])):
+        row = {**_named(who), 'variant': variant, 'view': view}
+        for kind in KINDS:
+            row |= _interval([line for line in own if line['details']['kind'] == kind], 'solved',
+                             kind)
+        yield row
+
+
+def _segments_published(suite: Suite) -> Iterator[dict[str, Any]]:
+    found = {kind: row for kind in KINDS if (row := suite.published.find(
+        'GPT-4o', 'solved', split=_SEGMENTS, kind=kind, view='2d')) is not None}
+    if found:
+        yield {'source': f'{_PAPER}, figure 2', 'model': 'GPT-4o', 'variant': 'none',
+               'view': '2d', **{kind: row.value for kind, row in found.items()},
+               **{f'{kind}_n': row.n for kind, row in found.items()}}
+
+
+def _parts(lines: Sequence[tuple[Who, Line]]) -> Iterator[dict[str, Any]]:
+    known = [(who, line) for who, line in lines if 'scenario' in line['details']
+             and line['details']['asks'] == CHOICE]
+    parts: dict[str, Callable[[Line], Sequence[str]]] = {
+        'task': lambda line: [f's{line["details"]["scenario"]:02}'],
+        'difference': lambda line: [line['details']['level']],
+        'descriptor': lambda line: list(map(key_of, line['details']['descriptors'])),
+        'family': lambda line: [line['details']['family']]}
+    for (who, variant, view), own in _groups(
+            known, (lambda line: line['details']['variant'],
+                    lambda line: line['details']['view'])):
+        for kind, key in parts.items():
+            for part in sorted({part for line in own for part in key(line)}):
+                there = [line for line in own if part in key(line)]
+                found = _interval(there, 'solved', 'solved')
+                yield {**_named(who), 'variant': variant, 'view': view, 'kind': kind,
+                       'part': part, **found,
+                       'solved_lenient': _value(there, 'solved_lenient'),
+                       'first': _value(there, 'first')}

@@ -1,0 +1,398 @@
+"""Pairs of paths and tasks, asked in the ways that the paper compares; and pairs of segments.
+
+Without ``data`` the split ``test`` is the items that are shipped (``building``). With ``data`` it
+is what a folder holds: records of conversations with their pictures, else environments with
+planned paths, from which items are made (``official``).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model import InputError, param, user_path
+from sightplan.model.sample import Choice, Picture, Sample
+from sightplan.runs.suite_finding import suite_settings
+from sightplan.runs.suite_parts import CheckReport, Samples
+from sightplan_suites.patheval import asking, building, generating, official, segments
+from sightplan_suites.patheval.asking import CHOICE, GIVEN, NEEDED, PERCEPTION, Names
+from sightplan_suites.patheval.items import (
+    Item,
+    Pictured,
+    View,
+    family_of,
+    level_of,
+    lower_of,
+    ratio,
+)
+from sightplan_suites.patheval.scenarios import scenarios, vectors
+from sightplan_suites.patheval.segments import SegmentPair
+from sightplan_suites.paths.descriptors import NAMES
+from sightplan_suites.paths.drawing import LARGEST, pair
+
+TEST, SEGMENTS = 'test', 'segments'
+VARIANTS = ('none', 'flipped', 'descriptors', 'random', 'no_images', 'perception',
+            'perception_fine', 'level1')
+_OF_SEGMENTS = ('none', 'flipped', 'random')
+REPEATS = 5
+"""Of every task in the variant ``level1``, as in the paper."""
+_BLANK = np.full((448, 448, 3), 255, np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is asked, and of which data."""
+
+    variant: str = param('none', 'how items are asked, see the README', choices=VARIANTS)
+    view: str = param('2d', 'pictures from above (2d) or in perspective (3d); those of data are '
+                      'files and show what they show', choices=('2d', '3d'))
+    data: str = param('', 'folder of records, or of environments with planned paths; empty: the '
+                      'items that are shipped')
+    count: int = param(building.TEST_COUNT, 'items of each scenario that are made of environments '
+                       'and paths', low=1, high=100_000)
+    size: int = param(0, "width of one path's picture [px]; 0: 448 from above, 1280 in "
+                      'perspective', low=0, high=LARGEST)
+    blank: bool = param(False, 'show a white picture where there is none, for models that need '
+                        'one')
+    seed: int = param(0, 'seed of random names and of segments', low=0, high=2**32 - 1)
+
+
+def samples(split: str, options: Mapping[str, Any]) -> Samples:
+    """The samples of a split; contract in ``runs.samples.load_samples``.
+
+    Args:
+        split: ``test`` or ``segments``.
+        options: fields of ``Settings``.
+
+    Raises:
+        InputError: an unknown option or a bad value, or data that cannot be used.
+    """
+    settings = suite_settings('patheval', Settings, options)
+    if 0 < settings.size < 16:
+        raise InputError(f'suite patheval: size = {settings.size} is too small for a picture '
+                         '(give 0 or at least 16)')
+    if split != TEST:
+        return _segments(settings)
+    return _test(settings) if settings.data else _shipped_test(settings)
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """One request about a pair, and what is true of it.
+
+    Attributes:
+        id: of the sample.
+        asks: what for, see ``asking``.
+        cluster: what it shares its luck with.
+        text: words for names.
+        pictured: where its pictures come from; None without any.
+        choices: names of what is chosen by, '' for the task, each with what decides.
+        scores: for each of ``choices`` how good both are.
+        truth: plain JSON data, for the order of the item.
+        details: for tables.
+        names: of the two.
+    """
+
+    id: str
+    asks: str
+    cluster: str
+    text: Callable[[Names, bool], str]
+    pictured: Pictured | None
+    choices: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+    scores: tuple[tuple[float, float], ...]
+    truth: Any
+    details: Mapping[str, Any]
+    names: Names = GIVEN
+
+
+class _Desk:
+    """Makes samples of questions, in the order and under the names that are wanted."""
+
+    def __init__(self, split: str, settings: Settings, questions: Sequence[Question]) -> None:
+        self._split, self._settings = split, settings
+        self._questions = {one.id: one for one in questions}
+        self._flipped = settings.variant == 'flipped'
+
+    def samples(self) -> list[Sample]:
+        """All of them, as the variant shows them."""
+        return [self._sample(one, self._flipped, one.names) for one in self._questions.values()]
+
+    def shown(self, sample: Sample, swap: bool, neutral: bool) -> Sample:
+        """Contract in ``runs.samples.Samples.shown``: names stay at their places."""
+        one = self._questions[sample.id]
+        names = asking.random_names(self._settings.seed, f'neutral {one.id}') if neutral else (
+            one.names)
+        return self._sample(one, self._flipped is not swap, names)
+
+    def truth(self, name: str) -> Any:
+        """Of a sample, in the order in which the variant shows it."""
+        truth = self._questions[name].truth
+        if not self._flipped or 'needed' in truth:
+            return truth
+        if 'better' in truth:
+            return {'better': 1 - truth['better']}
+        return {'lower': {key: None if value is None else 1 - value
+                          for key, value in truth['lower'].items()}}
+
+    def better(self, first: str, second: str) -> int:
+        """Contract in ``vlm.choosing.PreferenceSource``."""
+        scores = self._scores
+        for subject in (first, second):
+            if subject not in scores:
+                raise InputError(f'suite patheval: nothing is known of {subject!r}')
+        (group, one), (other_group, other) = scores[first], scores[second]
+        if group != other_group:
+            raise InputError(f'suite patheval: {first!r} and {second!r} are never compared')
+        return (one > other) - (one < other)
+
+    @functools.cached_property
+    def _scores(self) -> dict[str, tuple[str, float]]:
+        return {subject: (subject[:-2], score) for one in self._questions.values()
+                for (name, _), pair_scores in zip(one.choices, one.scores, strict=True)
+                for subject, score in zip(_subjects(one.id, name), pair_scores, strict=True)}
+
+    def _sample(self, one: Question, swapped: bool, names: Names) -> Sample:
+        parts: list[str | Picture] = [one.text(names, swapped)]
+        if one.pictured is not None:
+            parts.insert(0, self._picture(one.pictured, swapped))
+        elif self._settings.blank:
+            parts.insert(0, Picture('blank', _BLANK.copy))
+        choices = tuple(Choice(names, _subjects(one.id, name)[::-1 if swapped else 1], properties)
+                        for name, properties in one.choices)
+        return Sample(one.id, self._split, one.cluster, tuple(parts),
+                      details=dict(one.details), choices=choices)
+
+    def _picture(self, pictured: Pictured, swapped: bool) -> Picture:
+        view = cast('View', self._settings.view)
+        name = f'{pictured.name}/{view}{"/swapped" if swapped else ""}'
+        return Picture(name, functools.partial(_load, pictured, view, swapped))
+
+
+def _load(pictured: Pictured, view: View, swapped: bool) -> NDArray[np.uint8]:
+    first, second = pictured.halves(view)
+    return pair(second, first) if swapped else pair(first, second)
+
+
+def _subjects(question: str, name: str) -> tuple[str, str]:
+    """Identities of the two paths: a is the first one of the item, which tells nothing."""
+    stem = f'{question}/{name}' if name else question
+    return f'{stem}/a', f'{stem}/b'
+
+
+# ------------------------------------------------------------------------------------- the items
+
+
+def _test(settings: Settings) -> Samples:
+    items, skipped, digest = _items(settings)
+    questions, left_out = _questions(settings, items)
+    desk = _Desk(TEST, settings, questions)
+    granted = any(properties for one in questions for _, properties in one.choices)
+    shown = desk.samples()
+    identity = {**_identity(settings, digest, shown), 'blank': settings.blank,
+                'granted': 'vector' if granted else 'nothing', 'ties': sum(left_out.values())}
+    ties = [f'{count} pairs have the same {asking.key_of(name).lower()}: none is the lower one'
+            for name, count in left_out.items() if count]
+    return Samples(shown, desk.truth, identity, [*skipped, *ties],
+                   preference_source=lambda sample: desk if sample.choices else None,
+                   shown=desk.shown)
+
+
+@functools.lru_cache(maxsize=8)
+def _shipped_test(settings: Settings) -> Samples:
+    """That of the data that come with the package, which many cells of a sweep ask."""
+    return _test(settings)
+
+
+def _identity(settings: Settings, digest: str, shown: Sequence[Sample]) -> dict[str, Any]:
+    """What results depend on: the data, all that is asked, and how it is shown."""
+    texts = [part for sample in shown for part in sample.parts if isinstance(part, str)]
+    words = hashlib.sha256('\x1f'.join(texts).encode()).hexdigest()[:12]
+    return {'sha256': digest, 'words_sha256': words, 'variant': settings.variant,
+            'view': settings.view, 'size': settings.size, 'seed': settings.seed}
+
+
+def _items(settings: Settings) -> tuple[list[Item], list[str], str]:
+    """Items, what cannot be used, and a hash of the data."""
+    if not settings.data:
+        if settings.count != building.TEST_COUNT:
+            raise InputError(f'count = {settings.count} is about items that are made of '
+                             'environments (data), and these are shipped; to ask fewer of them '
+                             'choose a number of episodes')
+        return (shipped_items(settings.size), [],
+                hashlib.sha256(building.SHIPPED.read_bytes()).hexdigest()[:12])
+    folder = user_path(settings.data)
+    found = official.read_records(folder, cast('View', settings.view))
+    if found.items:
+        return found.items, [f'{one["file"]}: {one["reason"]}' for one in found.skipped], (
+            found.sha256)
+    if found.seen:
+        first = found.skipped[0]
+        raise InputError(f'{folder}: holds not one record that can be used; of '
+                         f'{len(found.skipped)} problems the first: {first["file"]}: '
+                         f'{first["reason"]}')
+    made = official.read_environments(folder)
+    skipped = [*made.skipped, *found.skipped]
+    if not made.pairs:
+        raise InputError(f'{folder}: holds no records, and no environment with at least two '
+                         'planned paths (see "sightplan suite patheval plan")'
+                         + (f'; {skipped[0]["file"]}: {skipped[0]["reason"]}' if skipped else ''))
+    chosen = building.choose(made.pairs, vectors(), settings.count, settings.seed)
+    items = [building.item_of(one, settings.size) for one in chosen]
+    digest = hashlib.sha256(json.dumps([made.sha256, *(
+        [item.id, item.pictured.name] for item in items)]).encode())
+    return (items, [f'{one["file"]}: {one["reason"]}' for one in skipped],
+            digest.hexdigest()[:12])
+
+
+def shipped_items(size: int = 0) -> list[Item]:
+    """The items of the split ``test``.
+
+    Args:
+        size: of pictures, see ``items.draw``.
+    """
+    return [building.item_of(one, size) for one in _shipped()]
+
+
+@functools.cache
+def _shipped() -> tuple[building.Chosen, ...]:
+    return tuple(building.read_file(building.SHIPPED))
+
+
+def _questions(settings: Settings, items: Sequence[Item]) -> tuple[list[Question], Counter[str]]:
+    """What a variant asks about items, and how many pairs have no answer, by descriptor."""
+    ties: Counter[str] = Counter()
+    if settings.variant == 'level1':
+        return list(_needed()), ties
+    if settings.variant in ('perception', 'perception_fine'):
+        pairs = list({item.pair: item for item in reversed(items)}.values())[::-1]
+        for item in pairs:
+            ties.update(name for name, lower in lower_of(item.values).items() if lower is None)
+        ask = _perceived if settings.variant == 'perception' else _perceived_one_by_one
+        return [one for item in pairs for one in ask(settings, item)], ties
+    return [_compared(settings, item) for item in items], ties
+
+
+def _about(settings: Settings, item: Item, asks: str) -> dict[str, Any]:
+    return {'asks': asks, 'variant': settings.variant, 'view': settings.view, 'map': item.map,
+            'family': family_of(item.map), 'pair': item.pair}
+
+
+def _named(settings: Settings, question: str) -> Names:
+    return asking.random_names(settings.seed, question) if settings.variant == 'random' else GIVEN
+
+
+def _compared(settings: Settings, item: Item) -> Question:
+    """Which path is better for the task?"""
+    pictures = settings.variant != 'no_images'
+    told = settings.variant in ('descriptors', 'no_images')
+
+    def text(names: Names, swapped: bool) -> str:
+        values = item.values[::-1 if swapped else 1] if told else ()
+        return asking.task_text(item, names, pictures=pictures, values=values)
+    hardest = max((ratio(item.values, name) for name in item.votes), default=0.0)
+    details = {**_about(settings, item, CHOICE), 'scenario': item.scenario,
+               'descriptors': list(item.votes), 'level': level_of(hardest)}
+    scores = (1.0, 0.0) if item.better == 0 else (0.0, 1.0)
+    return Question(item.id, CHOICE, item.map, text, item.pictured if pictures else None,
+                    (('', item.properties),), (scores,), {'better': item.better}, details,
+                    _named(settings, item.id))
+
+
+def _perceived(settings: Settings, item: Item) -> Iterator[Question]:
+    """For each descriptor: which path has less of it?"""
+    values = item.values
+    details = {**_about(settings, item, PERCEPTION),
+               'levels': {name: level_of(ratio(values, name)) for name in NAMES}}
+    yield Question(
+        f'{item.pair}/perception', PERCEPTION, item.map,
+        lambda names, swapped: asking.perception_text(names), item.pictured,
+        tuple((name, ((name, -1),)) for name in NAMES),
+        tuple((-getattr(values[0], name), -getattr(values[1], name)) for name in NAMES),
+        {'lower': lower_of(values)}, details)
+
+
+def _perceived_one_by_one(settings: Settings, item: Item) -> Iterator[Question]:
+    """The same with a question for each descriptor; without those in which both are alike."""
+    for name, lower in lower_of(item.values).items():
+        if lower is None:
+            continue
+        details = {**_about(settings, item, CHOICE), 'descriptors': [name],
+                   'level': level_of(ratio(item.values, name))}
+        yield Question(
+            f'{item.pair}/perception/{name}', CHOICE, item.map,
+            lambda names, swapped, name=name: asking.fine_text(  # type: ignore[misc]
+                names, name), item.pictured, (('', ((name, -1),)),),
+            ((1.0, 0.0) if lower == 0 else (0.0, 1.0),), {'better': lower}, details)
+
+
+def _needed() -> Iterator[Question]:
+    """Which descriptors does a task depend on?"""
+    for number, task in scenarios().items():
+        for repeat in range(REPEATS):
+            yield Question(
+                f'level1/s{number:02}/{repeat}', NEEDED, f's{number:02}',
+                lambda names, swapped, text=task.text: asking.needed_text(  # type: ignore[misc]
+                    text), None, (), (), {'needed': list(task.needed)},
+                {'asks': NEEDED, 'variant': 'level1', 'scenario': number})
+
+
+# -------------------------------------------------------------------------------------- segments
+
+
+def _segments(settings: Settings) -> Samples:
+    """Which of two segments is nearer to the obstacle?"""
+    skipped: list[str] = []
+    if settings.variant not in _OF_SEGMENTS:
+        reason = (f'segments: have no variant {settings.variant} (choose one of '
+                  f'{", ".join(_OF_SEGMENTS)})')
+        return Samples([], lambda name: None, {'variant': settings.variant}, [reason])
+    if settings.data:
+        pairs, found = official.read_segments(user_path(settings.data))
+        skipped = [f'{one["file"]}: {one["reason"]}' for one in found]
+        pairs = [replace(one, size=settings.size) for one in pairs]
+    else:
+        pairs = segments.segment_pairs(seed=settings.seed, size=settings.size)
+    digest = hashlib.sha256(json.dumps([[one.id, one.points] for one in pairs]).encode())
+    desk = _Desk(SEGMENTS, settings, [_nearer(settings, one) for one in pairs])
+    shown = desk.samples()
+    identity = {**_identity(settings, digest.hexdigest()[:12], shown), 'granted': 'vector'}
+    return Samples(shown, desk.truth, identity, skipped,
+                   preference_source=lambda sample: desk, shown=desk.shown)
+
+
+def _nearer(settings: Settings, one: SegmentPair) -> Question:
+    kind, better = one.kind, int(one.distances[1] < one.distances[0])
+    names = (asking.random_names(settings.seed, one.id) if settings.variant == 'random' else
+             (f'{kind.capitalize()} 1', f'{kind.capitalize()} 2'))
+    gap = abs(one.distances[0] - one.distances[1])
+    return Question(
+        one.id, CHOICE, one.id, lambda names, swapped: asking.segment_text(kind, names), one,
+        (('', (('minimum_clearance', -1),)),), ((1.0, 0.0) if better == 0 else (0.0, 1.0),),
+        {'better': better}, {'asks': CHOICE, 'variant': settings.variant, 'view': settings.view,
+                             'kind': kind, 'difference': round(gap, 2)}, names)
+
+
+# ------------------------------------------------------------------------------------ the folder
+
+
+def check(data: Path) -> CheckReport:
+    """What is in a folder of data, and what of it cannot be used.
+
+    Raises:
+        InputError: there is no such folder.
+    """
+    return official.check(data)
+
+
+def generate(out: Path, count: int, seed: int) -> dict[str, int]:
+    """Write a folder of data: see ``generating.generate``."""
+    return generating.generate(out, count, seed)

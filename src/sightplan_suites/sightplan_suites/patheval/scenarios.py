@@ -1,0 +1,32 @@
+"""The fifteen tasks by number; see ``sightplan_suites.paths.scenarios``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+from sightplan.model import InputError
+from sightplan_suites.paths.labels import Vector
+from sightplan_suites.paths.scenarios import Scenario, load_scenarios
+
+
+@functools.cache
+def scenarios() -> Mapping[int, Scenario]:
+    """All scenarios by number."""
+    return {one.id: one for one in load_scenarios()}
+
+
+def scenario(number: int) -> Scenario:
+    """One of them.
+
+    Raises:
+        InputError: there is none of this number.
+    """
+    if number not in scenarios():
+        raise InputError(f'scenario {number} (choose 1 to {len(scenarios())})')
+    return scenarios()[number]
+
+
+def vectors() -> dict[int, Vector]:
+    """Their vectors by number."""
+    return {number: one.vector for number, one in scenarios().items()}

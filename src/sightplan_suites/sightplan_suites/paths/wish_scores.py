@@ -1,0 +1,202 @@
+"""How well a model, or a simulated one, tells what tasks want: words against vectors."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sightplan.model import InputError, State
+from sightplan.vlm.api import Backend, make_backend
+from sightplan_suites.paths.critic import rank_paths
+from sightplan_suites.paths.descriptors import Descriptors
+from sightplan_suites.paths.labels import ORDER, Vector, label_pair
+from sightplan_suites.paths.scenarios import Scenario
+from sightplan_suites.paths.wishes import (
+    LESS,
+    MORE,
+    Wishes,
+    WishSettings,
+    certain,
+    understand,
+    wish_questions,
+)
+
+Ask = Callable[[Scenario, str, str], Wishes]
+"""What a scenario's text wants, from the scenario (for simulated models), the text and its id."""
+
+_LEAST = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class WishScore:
+    """How often tasks were understood.
+
+    Attributes:
+        texts: how many texts were asked about.
+        vectors: of how many all seven signs were right.
+        signs: of each descriptor, in how many texts its sign was right.
+        turned: of each descriptor, in how many texts more was taken for less, or less for more.
+        log_score: mean log probability of the right sign [nats], at most 0.
+    """
+
+    texts: int
+    vectors: int
+    signs: dict[str, int]
+    turned: dict[str, int]
+    log_score: float
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {'texts': self.texts, 'vectors': self.vectors, 'signs': self.signs,
+                'turned': self.turned, 'log_score': round(self.log_score, 4)}
+
+
+def score_wishes(ask: Ask, scenarios: Iterable[Scenario], *, paraphrases: bool = True,
+                 ) -> WishScore:
+    """Compare what is understood with what the scenarios want.
+
+    Args:
+        ask: see ``Ask``.
+        scenarios: what is asked about.
+        paraphrases: whether about their paraphrases, too.
+
+    Raises:
+        InputError: there are no scenarios.
+    """
+    signs, turned = dict.fromkeys(ORDER, 0), dict.fromkeys(ORDER, 0)
+    texts = vectors = 0
+    total = 0.0
+    for scenario in scenarios:
+        for number, text in enumerate(
+                (scenario.text, *(scenario.paraphrases if paraphrases else ()))):
+            found = ask(scenario, text, f'{scenario.id}/{number}')
+            texts += 1
+            vectors += found.vector == scenario.vector
+            for wish, sign in zip(found.wishes, scenario.vector, strict=True):
+                signs[wish.name] += wish.sign == sign
+                turned[wish.name] += wish.sign * sign == -1
+                total += math.log(max(wish.probabilities[sign + 1], _LEAST))
+    if not texts:
+        raise InputError('scenarios: there are none (give one or more)')
+    return WishScore(texts, vectors, signs, turned, total / (texts * len(ORDER)))
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceScore:
+    """How often the better path of a pair was named.
+
+    Attributes:
+        choices: how many choices there were: texts and pairs that have a label.
+        right: of how many the more probable path was the labelled one; of two that are equally
+            probable half a one.
+        by_vector: the same of the most probable vector alone, taken for certain.
+        log_score: mean log probability of the labelled path [nats], at most 0.
+    """
+
+    choices: int
+    right: float
+    by_vector: float
+    log_score: float
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {'choices': self.choices, 'right': self.right, 'by_vector': self.by_vector,
+                'log_score': round(self.log_score, 4)}
+
+
+def score_choices(ask: Ask, scenarios: Iterable[Scenario],
+                  pairs: Sequence[tuple[Descriptors, Descriptors]], *, paraphrases: bool = True,
+                  ) -> ChoiceScore:
+    """Compare the choices that follow from words with the labels of pairs of measured paths.
+
+    Args:
+        ask: see ``Ask``.
+        scenarios: what is asked about.
+        pairs: of paths; those that have no label for a scenario are passed over.
+        paraphrases: whether about the scenarios' paraphrases, too.
+
+    Raises:
+        InputError: no pair has a label for any scenario.
+    """
+    choices, right, by_vector, total = 0, 0.0, 0.0, 0.0
+    for scenario in scenarios:
+        labels = [label_pair(*pair, scenario.vector).choice for pair in pairs]
+        for number, text in enumerate(
+                (scenario.text, *(scenario.paraphrases if paraphrases else ()))):
+            found = ask(scenario, text, f'{scenario.id}/{number}')
+            alone = certain(found.vector) if any(found.vector) else None
+            for pair, label in zip(pairs, labels, strict=True):
+                if label is None:
+                    continue
+                chance = rank_paths(pair, found).best[label - 1]
+                choices += 1
+                right += _won(chance)
+                by_vector += 0.5 if alone is None else _won(
+                    rank_paths(pair, alone).best[label - 1])
+                total += math.log(max(chance, _LEAST))
+    if not choices:
+        raise InputError('pairs: none has a label for any scenario (give paths that differ more)')
+    return ChoiceScore(choices, right, by_vector, total / choices)
+
+
+def _won(chance: float) -> float:
+    return 0.5 if abs(chance - 0.5) < _LEAST else float(chance > 0.5)
+
+
+def model_asker(backend: Backend, settings: WishSettings | None = None) -> Ask:
+    """Asks a model."""
+    return lambda scenario, text, name: understand(backend, text, settings)
+
+
+class _Truth:
+    """Right answers about one task at a time; a TruthSource."""
+
+    def __init__(self, settings: WishSettings) -> None:
+        self._questions = wish_questions(settings)
+        self.vector: Vector = ()
+
+    def state(self, stamp_ns: int | None = None) -> State:
+        """The questions whose right answer is yes."""
+        signs = dict(zip(ORDER, self.vector, strict=True))
+        yes = {MORE: 1, LESS: -1}
+        return frozenset(question.atom for question in self._questions
+                         if signs[question.atom.args[0]] == yes[question.atom.predicate])
+
+
+def noisy_asker(error_true: float, error_false: float, *, unparsed: float = 0.0,
+                together: float = 0.0, settings: WishSettings | None = None, seed: int = 0,
+                ) -> Ask:
+    """Asks a simulated model, the backend ``noisy_oracle``.
+
+    Args:
+        error_true: P("no" | yes is right).
+        error_false: P("yes" | no is right).
+        unparsed: P(the reply cannot be read).
+        together: how strongly errors about one text hang together, by descriptor and by wording;
+            see ``noisy_oracle``.
+        settings: how much is asked, and what answers are taken to be worth.
+        seed: of the errors.
+
+    Raises:
+        InputError: a rate is out of bounds.
+    """
+    settings = settings or WishSettings()
+    truth = _Truth(settings)
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / 'wishes.json'
+        table.write_text(json.dumps({'rates': {'default': {
+            'p_yes_true': 1 - error_true, 'p_yes_false': error_false, 'p_unparsed': unparsed}}}))
+        backend: Any = make_backend('noisy_oracle', {
+            'table': str(table), 'together': together, 'seed': seed}, truth)
+
+    def ask(scenario: Scenario, text: str, name: str) -> Wishes:
+        truth.vector = scenario.vector
+        backend.start_episode(name)
+        return understand(backend, text, settings)
+
+    return ask

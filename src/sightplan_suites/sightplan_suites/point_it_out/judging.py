@@ -1,0 +1,182 @@
+"""A model as the judge of traces: what it is asked, and what is read from its replies."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model.json_text import DECODER
+from sightplan.model.reply_text import after_thoughts, refuses
+from sightplan.runs.suite import Suite
+from sightplan.runs.suite_parts import Unread
+from sightplan.vlm.api import Backend, TextRequest
+from sightplan_suites.point_it_out.agreement import Preference, Rating, Ratings
+from sightplan_suites.point_it_out.drawing import draw_trace
+from sightplan_suites.point_it_out.traces import ShownTrace
+
+LEAST, MOST = 1, 5
+"""Ratings."""
+Better = Literal['A', 'B']
+_MOST_CHARS = 100_000
+_DIGIT = re.compile(r'\s*([1-5])\s*')
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a judge says of one trace, or of two.
+
+    Attributes:
+        value: a rating from 1 to 5, or which of two traces is better.
+        explanation: why; '' where it does not say.
+    """
+
+    value: int | Better
+    explanation: str
+
+
+def rating_request(suite: Suite, trace: ShownTrace, timeout_s: float | None = None) -> TextRequest:
+    """The request to rate a trace.
+
+    Raises:
+        InputError: the picture or the prompt cannot be read.
+    """
+    return _request(suite, 'judge', (_picture(trace),), timeout_s)
+
+
+def pair_request(suite: Suite, a: ShownTrace, b: ShownTrace, timeout_s: float | None = None,
+                 ) -> TextRequest:
+    """The request to choose the better of two traces for one task; see ``rating_request``."""
+    return _request(suite, 'judge_pair', (_picture(a), _picture(b)), timeout_s)
+
+
+def read_rating(text: str) -> Judgement:
+    """The rating in a judge's reply: of several objects with one, all must give the same.
+
+    Raises:
+        Unread: there is none, or no whole number from 1 to 5.
+    """
+    return _only(text, 'score', _rating)
+
+
+def read_better(text: str) -> Judgement:
+    """The better trace in a judge's reply; see ``read_rating``.
+
+    Raises:
+        Unread: it is neither A nor B.
+    """
+    return _only(text, 'better', _better)
+
+
+class Judge:
+    """Asks a model about traces, but for what it has said before.
+
+    Args:
+        suite: whose prompts are used.
+        backend: that can write text.
+        before: earlier judgements; those of this backend's model are not asked for again.
+    """
+
+    def __init__(self, suite: Suite, backend: Backend, before: Ratings) -> None:
+        self._suite, self._backend = suite, backend
+        self._rated = {(one.id, one.model) for one in before.ratings
+                       if one.judge and one.rater == backend.model}
+        self._compared = {(one.id, *one.models) for one in before.preferences
+                          if one.judge and one.rater == backend.model}
+
+    def ratings(self, traces: Sequence[ShownTrace]) -> Iterator[Rating]:
+        """A rating of each trace.
+
+        Raises:
+            InputError: the backend cannot write text, or a picture cannot be read.
+            BackendError: the model could not answer.
+        """
+        for trace in traces:
+            if (trace.id, trace.model) not in self._rated:
+                found, unread = self._ask(rating_request(self._suite, trace), read_rating)
+                yield Rating(id=trace.id, model=trace.model, rater=self._backend.model, judge=True,
+                             score=None if found is None else int(found.value), unread=unread,
+                             explanation='' if found is None else found.explanation)
+
+    def pairs(self, traces: Sequence[ShownTrace]) -> Iterator[Preference]:
+        """A choice for each two models' traces of an item, in both orders; see ``ratings``."""
+        by_item: dict[str, list[ShownTrace]] = {}
+        for trace in traces:
+            by_item.setdefault(trace.id, []).append(trace)
+        for item, shown in by_item.items():
+            for a, b in itertools.permutations(shown, 2):
+                if (item, a.model, b.model) not in self._compared:
+                    found, unread = self._ask(pair_request(self._suite, a, b), read_better)
+                    yield Preference(
+                        id=item, models=(a.model, b.model), rater=self._backend.model,
+                        better=None if found is None else (a if found.value == 'A' else b).model,
+                        unread=unread, explanation='' if found is None else found.explanation)
+
+    def _ask(self, request: TextRequest, read: Callable[[str], Judgement],
+             ) -> tuple[Judgement | None, str]:
+        """What the model says; None and the reason where it cannot be read."""
+        try:
+            return read(self._backend.generate(request).text), ''
+        except Unread as error:
+            return None, str(error)
+
+
+def _request(suite: Suite, name: str, pictures: tuple[NDArray[np.uint8], ...],
+             timeout_s: float | None) -> TextRequest:
+    prompt = suite.prompt(name)
+    return TextRequest(prompt.system, (prompt.before, *pictures, prompt.after), prompt.max_tokens,
+                       timeout_s)
+
+
+def _picture(trace: ShownTrace) -> NDArray[np.uint8]:
+    return draw_trace(trace.load(), trace.points, trace.text)
+
+
+def _only(text: str, key: str, read: Any) -> Judgement:
+    said = after_thoughts(text)
+    if refuses(said):
+        raise Unread('the reply says that no picture was seen, or that it will not answer')
+    found = [entry for entry in _objects(said) if key in entry]
+    if not found:
+        raise Unread(f'no JSON object with "{key}"')
+    values = {read(entry[key]) for entry in found}
+    if len(values) > 1:
+        raise Unread(f'several objects with different values of "{key}"')
+    explanation = found[-1].get('explanation')
+    return Judgement(values.pop(), explanation if isinstance(explanation, str) else '')
+
+
+def _rating(value: Any) -> int:
+    if isinstance(value, str) and (match := _DIGIT.fullmatch(value)):
+        value = int(match[1])
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value not in range(
+            LEAST, MOST + 1):
+        raise Unread(f'score = {str(value)[:40]!r} is no whole number from {LEAST} to {MOST}')
+    return int(value)
+
+
+def _better(value: Any) -> Better:
+    match value.strip().upper() if isinstance(value, str) else None:
+        case 'A':
+            return 'A'
+        case 'B':
+            return 'B'
+    raise Unread(f'better = {str(value)[:40]!r} is neither A nor B')
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """The outermost JSON objects in a text."""
+    place = 0
+    text = text[:_MOST_CHARS]
+    while (place := text.find('{', place)) >= 0:
+        try:
+            found, place = DECODER.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            place += 1
+        else:
+            yield found

@@ -1,0 +1,224 @@
+"""Places to point at and traces to draw: of scenes of our own, or of the benchmark's own files."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model import Form, InputError, Target, TargetMasks, param, user_path
+from sightplan.model.depth_files import read_depth
+from sightplan.model.picture_files import read_image
+from sightplan.model.region import Mask
+from sightplan.model.sample import Picture, Sample
+from sightplan.runs.suite_finding import suite_settings
+from sightplan.runs.suite_parts import CheckReport, Samples
+from sightplan_suites.point_it_out import masks, official, scenes
+from sightplan_suites.point_it_out.official import Dataset, Item, Skipped
+from sightplan_suites.point_it_out.ticks import draw_ticks
+
+SPLITS = ('s1', 's2', 's3')
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Which items, and what is asked for."""
+
+    data: str = param('', "folder of data in the benchmark's format; empty: scenes are drawn from "
+                      'the seed')
+    count: int = param(25, 'scenes', low=1, high=scenes.MOST_SCENES)
+    seed: int = param(0, 'seed of the scenes', low=0, high=2**32 - 1)
+    scenes: str = param('tabletop', 'maker of the scenes, an entry point of sightplan.scenes')
+    form: str = param('point', 'what is asked for in s1 and s2',
+                      choices=('point', 'points', 'box'))
+    ticks: bool = param(False, 'draw axis ticks in pixels along the edges of the pictures')
+
+
+def samples(split: str, options: Mapping[str, Any]) -> Samples:
+    """The samples of a split.
+
+    Args:
+        split: one of ``SPLITS``.
+        options: fields of ``Settings``.
+
+    Raises:
+        InputError: an unknown option or a bad value, no maker of scenes, or data that cannot be
+            used.
+    """
+    settings = suite_settings('point_it_out', Settings, options)
+    data = _data(settings, split)
+    items = [item for item in data.items if item.split == split]
+    if settings.data and not data.items:
+        raise nothing_usable(data)
+    return _as_samples(data, items, settings)
+
+
+def nothing_usable(data: Dataset) -> InputError:
+    """The error of a folder in which nothing can be used."""
+    first = data.skipped[0] if data.skipped else None
+    return InputError(f'{data.where}: holds not one item that can be used'
+                      + (f'; of {len(data.skipped)} the first: {first.file}: {first.reason}'
+                         if first else ''))
+
+
+def check(data: Path) -> CheckReport:
+    """What is in a folder of data, and what of it cannot be used; all pictures are decoded.
+
+    Raises:
+        InputError: there are no files of the benchmark.
+    """
+    found = official.read_official(data)
+    skipped = [{'file': one.file, 'reason': f'{one.id}: {one.reason}' if one.id else one.reason}
+               for one in found.skipped]
+    counts: Counter[str] = Counter()
+    whole: dict[str, bool] = {}
+    for item in found.items:
+        if item.picture not in whole:
+            whole[item.picture] = _decodes(data / item.picture, skipped)
+        if whole[item.picture]:
+            counts['items'] += 1
+            counts['/'.join(filter(None, (item.split, item.subclass)))] += 1
+    for path in sorted((data / official.DEPTH).glob('*.png')):
+        _decodes(path, skipped, read_depth)
+    return CheckReport({'items': 0, 'pictures': sum(whole.values()), **dict(
+        sorted(counts.items()))}, skipped)
+
+
+def generate(out: Path, count: int, seed: int) -> dict[str, Any]:
+    """Write a folder of data: scenes of a seed, in the benchmark's format.
+
+    Args:
+        out: the folder; it is made, and must not hold data yet.
+        count: scenes.
+        seed: of the scenes; one seed always gives the same files.
+
+    Raises:
+        InputError: the folder holds data already or cannot be written, a bad number, or no maker
+            of scenes is installed.
+    """
+    settings = suite_settings('point_it_out', Settings, {'count': count, 'seed': seed})
+    left_out: list[str] = []
+    written = official.write_official(out, scenes.draw_scenes(
+        settings.scenes, count, seed, traces=True,
+        left_out=lambda scene, task: left_out.append(task)), settings.scenes)
+    return {**written, 'traces_left_out': len(left_out)}
+
+
+def _decodes(path: Path, skipped: list[dict[str, str]],
+             read: Callable[[Path], object] = read_image) -> bool:
+    """Whether a picture is whole; if not, that is noted."""
+    try:
+        read(path)
+    except InputError as error:
+        skipped.append({'file': str(path), 'reason': str(error)})
+        return False
+    return True
+
+
+def _data(settings: Settings, split: str) -> Dataset:
+    if settings.data:
+        return official.read_official(user_path(settings.data))
+    return _drawn(settings.scenes, settings.count, settings.seed, split == official.TRACES)
+
+
+@functools.lru_cache(maxsize=2)
+def _drawn(source: str, count: int, seed: int, traces: bool) -> Dataset:
+    """The scenes of a seed; drawing takes long, and each run of a sweep wants the same ones."""
+    skipped: list[Skipped] = []
+    found = official.drawn(scenes.draw_scenes(
+        source, count, seed, traces=traces, left_out=lambda scene, task: skipped.append(Skipped(
+            '', scene, f"its own oracle's trace does not do {task!r}"))), source)
+    return replace(found, skipped=tuple(skipped))
+
+
+def _as_samples(data: Dataset, items: Sequence[Item], settings: Settings) -> Samples:
+    pictures: dict[str, Picture] = {}
+    samples, digest = [], hashlib.sha256()
+    for item in items:
+        if item.picture not in pictures:
+            pictures[item.picture] = _picture(data, item.picture, settings.ticks)
+            digest.update(data.content(item.picture))
+        samples.append(_sample(item, pictures[item.picture], settings.form))
+        digest.update(json.dumps([item.text, truth_of(item)]).encode())
+    known = {item.id: item for item in items}
+    made = {} if settings.data else {'scenes': settings.scenes}
+    identity = {'sha256': digest.hexdigest()[:12], 'pictures': len(pictures), **made,
+                'form': settings.form, 'ticks': settings.ticks}
+    by_picture: dict[str, list[Item]] = {}
+    for item in data.items:
+        by_picture.setdefault(item.picture, []).append(item)
+    return Samples(
+        tuple(samples), lambda name: truth_of(known[name]), identity,
+        [f'{one.id or one.file}: {one.reason}' for one in data.skipped],
+        mask_source=lambda sample: KnownMasks(by_picture[sample.cluster], data))
+
+
+def truth_of(item: Item) -> dict[str, Any]:
+    """What is true of an item, as scoring wants it: plain JSON data."""
+    if item.split == official.TRACES:
+        return {'size': list(item.size), 'start': item.start and list(item.start),
+                'task': item.task and dict(item.task)}
+    return {'size': list(item.size), 'polygon': [list(ring) for ring in item.rings]}
+
+
+def details_of(item: Item, form: Form) -> dict[str, Any]:
+    """What tables tell of an item."""
+    return {'form': str(form), 'subclass': item.subclass, 'source': item.source,
+            'scenario': item.scenario}
+
+
+def _sample(item: Item, picture: Picture, form: str) -> Sample:
+    asked = Form.TRACE if item.split == official.TRACES else Form(form)
+    return Sample(item.id, item.split, item.picture, (picture, item.text),
+                  target=Target(item.text, asked), start=item.start,
+                  details=details_of(item, asked))
+
+
+def _picture(data: Dataset, name: str, ticks: bool) -> Picture:
+    def load() -> NDArray[np.uint8]:
+        image = data.load(name)
+        return draw_ticks(image) if ticks else image
+    view = data.views.get(name)
+    if view is None:
+        return Picture(name, load)
+    return Picture(name, load, functools.partial(data.load_depth, name), view.camera)
+
+
+class KnownMasks:
+    """Where things are in one picture, for simulated models; see ``model.region.MaskSource``.
+
+    The other things are the pieces of the scene where they are known, else the other items' masks
+    that do not touch the target.
+    """
+
+    def __init__(self, items: Sequence[Item], data: Dataset) -> None:
+        """Keep the items of the picture."""
+        self._items, self._data = items, data
+
+    def masks(self, target: str) -> TargetMasks:
+        """Where a target is in the picture.
+
+        Raises:
+            InputError: no place to point at has this text.
+        """
+        item = next((item for item in self._items if item.rings and item.text == target), None)
+        if item is None:
+            raise InputError(f'{self._items[0].picture}: nothing is known of {target!r}; ask for '
+                             'one of the places of s1 and s2')
+        return TargetMasks(item.mask, self._others(item))
+
+    def _others(self, item: Item) -> tuple[Mask, ...]:
+        pieces = self._data.pieces.get(item.picture)
+        if pieces is not None:
+            return tuple(masks.fill(piece.rings, item.size) for piece in pieces
+                         if piece.name != item.piece)
+        others = (other.mask for other in self._items if other.rings and other.id != item.id)
+        return tuple(mask for mask in others if not (mask & item.mask).any())
