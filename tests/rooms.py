@@ -12,7 +12,7 @@ from pathlib import Path
 
 STDLIB = frozenset(sys.stdlib_module_names) | {'compression'}  # new in Python 3.14
 
-_THOUGHT = ('model', 'domains', 'paths', 'vlm', 'grounding', 'planning', 'agent')
+_THOUGHT = ('model', 'domains', 'vlm', 'grounding', 'planning', 'agent')
 _RUNS = (*_THOUGHT, 'metrics', 'records', 'runs')
 
 ROOMS_OF_THE_CORE = {
@@ -20,26 +20,19 @@ ROOMS_OF_THE_CORE = {
     # no room imports one that imports it.
     'model': (),
     'domains': ('model',),
-    'paths': ('model',),
     'vlm': ('model',),
-    'grounding': ('model', 'domains', 'paths', 'vlm'),
+    'grounding': ('model', 'domains', 'vlm'),
     'planning': ('model', 'domains', 'vlm'),
     'agent': ('model', 'domains', 'grounding', 'planning'),
     'metrics': ('model', 'domains'),
     'records': ('model', 'domains', 'grounding', 'metrics'),
     'console': ('model', 'metrics'),
     'runs': (*_THOUGHT, 'metrics', 'records'),
-    'report': _RUNS,
     'sweeps': (*_RUNS, 'graphs'),
-    'replay': (*_RUNS, 'report'),
-    'labelling': ('model', 'metrics', 'records'),
-    'playing': ('model', 'domains', 'agent', 'metrics', 'records', 'labelling'),
+    'replay': _RUNS,
     'graphs': ('model', 'domains', 'agent'),
-    'commands': (*_RUNS, 'console', 'report', 'sweeps', 'replay', 'labelling', 'playing',
-                 'graphs'),
+    'commands': (*_RUNS, 'console', 'sweeps', 'replay', 'graphs'),
     'cli': ('commands',),
-    # Found by name or path, as those from outside: nothing imports one.
-    'suites': (*_RUNS, 'console', 'report', 'labelling', 'commands'),
 }
 """Every room; ``cli`` is the one module that is in none."""
 
@@ -49,7 +42,6 @@ LIBRARIES_OF_THE_CORE = {
     # room: third-party libraries of any of its modules; heavy ones are listed per module below.
     'model': ('numpy',),
     'domains': _PLAIN,
-    'paths': (*_PLAIN, 'scipy', 'shapely'),
     'vlm': _PLAIN,
     'grounding': (*_PLAIN, 'scipy'),
     'planning': (),
@@ -57,12 +49,8 @@ LIBRARIES_OF_THE_CORE = {
     'metrics': ('numpy', 'scipy'),
     'records': _PLAIN,
     'runs': _PLAIN,
-    'suites': (*_PLAIN, 'scipy'),
-    'report': _PLAIN,
     'sweeps': _PLAIN,
     'replay': _PLAIN,
-    'labelling': _PLAIN,
-    'playing': _PLAIN,
     'graphs': ('pydantic',),
     'console': ('rich',),
     'commands': (*_PLAIN, 'rich'),
@@ -76,6 +64,29 @@ EXCEPTIONS = {
     'sightplan_arm.command': ('sightplan.commands', 'sightplan.console'),
 }
 
+TO_BE_TURNED = {
+    # module: what it imports of a package that it must not know; to become empty.
+    'sightplan.agent.answerer': ('sightplan_belief.pointing',),
+    'sightplan.agent.answerers.decoupled': ('sightplan_belief.pointing',),
+    'sightplan.agent.answerers.votes': ('sightplan_belief.pointing',),
+    'sightplan.agent.loop': ('sightplan_belief.observation_model',),
+    'sightplan.commands.doctor': ('sightplan_models.embedded',),
+    'sightplan.commands.problems': ('sightplan_report',),
+    'sightplan.commands.run': ('sightplan_report',),
+    'sightplan.records.answers_log': ('sightplan_belief',),
+    'sightplan.records.answers_reading': ('sightplan_belief',),
+    'sightplan.replay.answers_store': ('sightplan_belief',),
+    'sightplan.runs.identity': ('sightplan_belief',),
+    'sightplan.runs.method_check': ('sightplan_belief',),
+    'sightplan.runs.sample_work': ('sightplan_belief',),
+    'sightplan.runs.samples': ('sightplan_belief',),
+    'sightplan.sweeps.calibrations': ('sightplan_belief',),
+    'sightplan.vlm.api': ('sightplan_models',),
+    'sightplan_belief.commands.ask': ('sightplan_report',),
+    'sightplan_belief.commands.locate': ('sightplan_report',),
+    'sightplan_belief.commands.priors': ('sightplan_models',),
+}
+
 HEAVY = {
     # library: the only places (a room, a module or a package) that may import it.
     'torch': ('sightplan_models', 'sightplan_bench'),
@@ -84,43 +95,54 @@ HEAVY = {
     'tokenizers': ('sightplan_models',),
     'safetensors': ('sightplan_models',),
     'openai': ('sightplan_models',),
-    'PIL': ('sightplan.model.picture_files', 'sightplan_models', 'sightplan.records',
-            'sightplan_report', 'sightplan_suites.point_it_out', 'sightplan_suites.grounded_plan',
-            'sightplan.domains.sliding', 'sightplan_arm.camera_files'),
+    'PIL': ('sightplan.model.picture_files', 'sightplan.vlm', 'sightplan_models',
+            'sightplan.records', 'sightplan_report', 'sightplan_suites.point_it_out',
+            'sightplan_suites.grounded_plan', 'sightplan.domains.sliding',
+            'sightplan_arm.camera_files'),
     'unified_planning': ('sightplan.domains', 'sightplan.planning'),
     'up_fast_downward': ('sightplan.planning',),
     'fast_downward': ('sightplan.planning',),
     'driver': ('sightplan.planning',),
     'backports': ('sightplan.records',),  # backports.zstd
     'lz4': ('sightplan.records',),
-    'ortools': ('sightplan.grounding',),
-    'clingo': ('sightplan.grounding',),
-    'matplotlib': ('sightplan_report',),
-    'jinja2': ('sightplan_report', 'sightplan_report.labelling'),
+    'ortools': ('sightplan_belief',),
+    'clingo': ('sightplan_belief',),
+    'matplotlib': ('sightplan_report', 'sightplan_suites.paths.picture'),
+    'jinja2': ('sightplan_report',),
     'pyarrow': ('sightplan_report',),
     'ray': ('sightplan.sweeps',),
     'rerun': ('sightplan_report',),
     'rosbags': ('sightplan.records', 'sightplan_nodes'),
     'pybullet': ('sightplan_sim',),
     'pybullet_data': ('sightplan_sim',),
-    'cv2': ('sightplan_sim', 'sightplan_arm', 'sightplan_belief.pointing', 'sightplan_suites.paths',
-            'sightplan_report', 'sightplan_suites.point_it_out'),
+    'cv2': ('sightplan_sim', 'sightplan_arm', 'sightplan_belief.pointing',
+            'sightplan_suites.paths', 'sightplan_report', 'sightplan_suites.point_it_out'),
     'ompl': ('sightplan_suites.paths',),
     'pinocchio': ('sightplan_arm',),
     'coal': ('sightplan_arm',),  # collision distances, part of Pinocchio
 }
 """A library listed here is allowed there, whatever the room's list says, and nowhere else."""
 
+_CORE = tuple(f'sightplan.{room}' for room in ROOMS_OF_THE_CORE
+              if room not in ('sweeps', 'graphs', 'cli'))
+
 PACKAGES = {
     # package: (what it may import of ours, besides itself; third-party libraries)
     'sightplan': ((), ()),  # its rooms have the tables above
+    'sightplan_models': (('sightplan.model', 'sightplan.domains', 'sightplan.vlm'), _PLAIN),
+    'sightplan_belief': (_CORE, (*_PLAIN, 'scipy', 'rich')),
+    'sightplan_report': ((*_CORE, 'sightplan_belief'), _PLAIN),
+    'sightplan_suites': (
+        (*_CORE, 'sightplan_belief', 'sightplan_report'), (*_PLAIN, 'scipy', 'shapely')),
     'sightplan_arm': (
         ('sightplan.model', 'sightplan.domains'), ('numpy', 'pydantic', 'scipy', 'yaml')),
     'sightplan_sim': (
         ('sightplan.model', 'sightplan.domains', 'sightplan_suites.paths', 'sightplan_arm'),
         ('numpy', 'yaml')),
     'sightplan_nodes': (
-        ('sightplan', 'sightplan_arm', 'sightplan_sim', 'sightplan_interfaces'),
+        ('sightplan', 'sightplan_models', 'sightplan_belief', 'sightplan_suites',
+         'sightplan_report', 'sightplan_arm', 'sightplan_sim',
+         'sightplan_interfaces'),
         ('numpy', 'yaml', 'rich', 'rclpy', 'action_msgs', 'builtin_interfaces', 'lifecycle_msgs',
          'control_msgs', 'controller_manager_msgs', 'diagnostic_msgs', 'rcl_interfaces',
          'rosgraph_msgs',
@@ -129,7 +151,9 @@ PACKAGES = {
          'unique_identifier_msgs', 'rosidl_runtime_py', 'ament_index_python'),
     ),
     'sightplan_bench': (
-        ('sightplan', 'sightplan_arm', 'sightplan_sim', 'sightplan_nodes', 'sightplan_interfaces'),
+        ('sightplan', 'sightplan_models', 'sightplan_belief', 'sightplan_suites',
+         'sightplan_report', 'sightplan_arm', 'sightplan_sim', 'sightplan_nodes',
+         'sightplan_interfaces'),
         ('numpy', 'yaml', 'rich', 'rclpy', 'action_msgs', 'builtin_interfaces', 'lifecycle_msgs',
          'control_msgs', 'rcl_interfaces', 'rosgraph_msgs', 'sensor_msgs', 'std_msgs', 'std_srvs',
          'geometry_msgs', 'nav_msgs', 'trajectory_msgs', 'visualization_msgs',
@@ -204,8 +228,9 @@ def allowed(item: Import) -> bool:
     package, _, rest = item.importer.partition('.')
     room = rest.partition('.')[0]
     top = item.target.partition('.')[0]
-    if top in STDLIB or any(_within(item.target, place)
-                            for place in EXCEPTIONS.get(item.importer, ())):
+    excepted = (*EXCEPTIONS.get(item.importer, ()), *TO_BE_TURNED.get(item.importer, ()))
+    if top in STDLIB or item.target in ('sightplan', 'sightplan.__version__') or any(
+            _within(item.target, place) for place in excepted):
         return True
     if top in HEAVY:
         return any(_within(item.importer, place) for place in HEAVY[top])
@@ -244,6 +269,8 @@ def arrows(src: Path) -> dict[str, set[str]]:
     for package in PACKAGES:
         for file in sorted((src / package / package).rglob('*.py')):
             for item in imports_of(file, src / package):
+                if any(_within(item.target, one) for one in TO_BE_TURNED.get(item.importer, ())):
+                    continue
                 source, target = place(item.importer), place(item.target)
                 if target.partition('.')[0] in PACKAGES and source != target != 'sightplan':
                     found.setdefault(source, set()).add(target)

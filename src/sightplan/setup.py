@@ -51,5 +51,9 @@ setup(
         'up-fast-downward',
     ],
     extras_require={'test': ['pytest']},
-    entry_points={'console_scripts': ['sightplan = sightplan.cli:main']},
+    entry_points={
+        'console_scripts': ['sightplan = sightplan.cli:main'],
+        'sightplan.commands': [f'{name} = sightplan.commands.{name}:add_parser' for name in (
+            'doctor', 'problems', 'prompts', 'run', 'suite', 'sweep', 'up')],
+    },
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import io
 import logging
 import os
@@ -12,24 +11,15 @@ from collections.abc import Sequence
 
 import sightplan
 from sightplan.commands.frame import log_to_stderr
-from sightplan.commands.plugins import COMMANDS, add_plugins
-
-SUBCOMMANDS = tuple(f'sightplan.commands.{name}' for name in (
-    'run', 'ask', 'locate', 'sweep', 'up', 'problems', 'prompts', 'estimate', 'calibrate',
-    'constraints', 'priors', 'failures', 'explain', 'replay', 'label', 'play', 'paths', 'report',
-    'suite', 'doctor'))
-"""Modules with ``add_parser(subparsers)``, whose parser sets ``main``: Namespace to exit code.
-
-Other packages add theirs by entry points: ``sightplan.commands.plugins``.
-"""
+from sightplan.commands.plugins import COMMANDS, add_commands, missing_package
 
 
 def make_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     """The command line; modules import what is heavy only when they run.
 
     Args:
-        argv: what will be parsed: where it begins with one of our own commands, the parser knows
-            no other one, and is made several times as fast.
+        argv: what will be parsed: where it begins with a command, the parser knows no other one,
+            and is made several times as fast.
     """
     parser = argparse.ArgumentParser(
         prog='sightplan',
@@ -39,12 +29,10 @@ def make_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     parser.add_argument('-v', '--verbose', action='store_true', help='log what happens')
     subparsers = parser.add_subparsers(dest='command', required=True, metavar='COMMAND')
     command = next((word for word in argv if word not in ('-v', '--verbose')), '')
-    if f'sightplan.commands.{command}' in SUBCOMMANDS:
-        importlib.import_module(f'sightplan.commands.{command}').add_parser(subparsers)
-        return parser
-    for name in SUBCOMMANDS:
-        importlib.import_module(name).add_parser(subparsers)
-    add_plugins(subparsers, COMMANDS)
+    if package := missing_package(command):
+        parser.error(f'{command} is a command of {package}, which is not installed '
+                     f'(pip install {package})')
+    add_commands(subparsers, COMMANDS, command)
     return parser
 
 

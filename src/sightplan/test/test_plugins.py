@@ -8,6 +8,7 @@ import pytest
 
 from sightplan import cli
 from sightplan.commands import plugins
+from sightplan.model.plugins import _entry_points, entry_points
 
 
 @pytest.fixture
@@ -75,8 +76,26 @@ def test_a_module_that_is_not_there_breaks_its_own_command_only(monkeypatch, cap
     assert 'not_a_module_at_all' in capsys.readouterr().err
 
 
-def test_a_command_of_the_core_cannot_be_replaced(installed):
-    def run(subparsers):
-        subparsers.add_parser('run', help='impostor').set_defaults(main=print)
-    installed('sightplan.commands', run=run)
-    assert 'impostor' not in cli.make_parser().format_help()
+def test_a_command_of_ours_cannot_be_replaced():
+    def read(group):
+        return [importlib.metadata.EntryPoint('run', value, group) for value in (
+            'a_stranger:run', 'sightplan.commands.run:add_parser', 'z:run')]
+    found = _entry_points('sightplan.commands', read, ())
+    assert found['run'].value == 'sightplan.commands.run:add_parser'
+
+
+def test_a_command_of_a_package_that_is_not_installed_says_which(installed, capsys):
+    installed('sightplan.commands', greet=greet)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(['report', 'runs'])
+    assert stopped.value.code == 2
+    assert 'pip install sightplan_report' in capsys.readouterr().err
+
+
+def test_it_is_known_which_package_brings_a_command():
+    points = entry_points(plugins.COMMANDS)
+    brought = {name: point.value.partition('.')[0] for name, point in points.items()}
+    assert brought == {**{name: 'sightplan' for name, point in points.items()
+                          if point.value.startswith('sightplan.')},
+                       **{name: package for package, names in plugins.BROUGHT_BY.items()
+                          for name in names}}

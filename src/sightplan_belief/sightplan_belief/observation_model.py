@@ -9,8 +9,8 @@ An answer's likelihood depends on the truth of its atom alone:
   turns wrong with probability e (1 - r) / (1 - e), so that the long-run error rate stays e;
 * about the *same* image an answer says nothing new: callers must not count it again.
 
-Rates come from labelled answers, from answers alone (``sightplan_belief.learning.calibration``), or are
-the defaults. None is 0 or 1, so that no evidence is ever beyond doubt.
+Rates come from labelled answers, from answers alone (``learning.calibration``), or are the
+defaults. None is 0 or 1, so that no evidence is ever beyond doubt.
 """
 
 from __future__ import annotations

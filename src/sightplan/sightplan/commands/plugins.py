@@ -1,4 +1,4 @@
-"""Commands that other packages bring: entry points of ``sightplan.commands``.
+"""Commands are found by entry points of the group ``sightplan.commands``, ours as a stranger's.
 
 A package declares them in its ``setup.py``, for example::
 
@@ -8,8 +8,8 @@ A package declares them in its ``setup.py``, for example::
 
 ``sightplan arm`` is there as soon as the package is installed. Each
 entry point is a function ``add_parser(subparsers)`` that adds one parser with the entry point's
-name and sets its ``main`` (Namespace to exit code) with ``set_defaults``. It runs whenever any
-command does: its module imports what is heavy in ``main`` only.
+name and sets its ``main`` (Namespace to exit code) with ``set_defaults``. Its module imports what
+is heavy in ``main`` only.
 """
 
 from __future__ import annotations
@@ -23,16 +23,37 @@ from sightplan.model.plugins import entry_points
 
 COMMANDS = 'sightplan.commands'
 
+BROUGHT_BY = {
+    'sightplan_belief': ('ask', 'calibrate', 'constraints', 'estimate', 'locate', 'priors'),
+    'sightplan_suites': ('paths',),
+    'sightplan_report': ('explain', 'failures', 'label', 'play', 'replay', 'report'),
+    'sightplan_arm': ('arm',),
+    'sightplan_nodes': ('security',),
+    'sightplan_bench': ('bench',),
+}
+"""Packages of ours that need not be installed, and the commands that each brings."""
 
-def add_plugins(subparsers: Any, group: str) -> None:
+
+def missing_package(command: str) -> str:
+    """The package of ours that brings a command and is not installed; '' if there is none."""
+    if command in entry_points(COMMANDS):
+        return ''
+    return next((package for package, commands in BROUGHT_BY.items() if command in commands), '')
+
+
+def add_commands(subparsers: Any, group: str, only: str = '') -> None:
     """Add the parsers of all entry points of a group, sorted by name.
 
     One that cannot be used takes nothing else with it: its command is listed as broken, and says
     what is wrong when it is run.
+
+    Args:
+        subparsers: of ``argparse``.
+        group: of entry points.
+        only: name of the one command to add, if it is there; '': all.
     """
-    for point in entry_points(group).values():
-        if point.name in subparsers.choices:
-            continue  # a command of the core
+    points = entry_points(group)
+    for point in [points[only]] if only in points else points.values():
         trial = argparse.ArgumentParser(prog='sightplan').add_subparsers()
         try:
             add_parser = point.load()

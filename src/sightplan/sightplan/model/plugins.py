@@ -80,7 +80,7 @@ class Folder:
 
 
 def entry_points(group: str) -> dict[str, importlib.metadata.EntryPoint]:
-    """Entry points of a group by name, sorted; of several with one name the first counts.
+    """Entry points of a group by name, sorted; of several with one name ours counts, or the first.
 
     The installed packages are read once (some 0.1 s), and again when ``sys.path`` has changed.
     """
@@ -91,7 +91,8 @@ def entry_points(group: str) -> dict[str, importlib.metadata.EntryPoint]:
 def _entry_points(group: str, read: Callable[..., Iterable[importlib.metadata.EntryPoint]],
                   path: tuple[str, ...]) -> dict[str, importlib.metadata.EntryPoint]:
     points: dict[str, importlib.metadata.EntryPoint] = {}
-    for point in sorted(read(group=group), key=lambda point: (point.name, point.value)):
+    for point in sorted(read(group=group), key=lambda point: (
+            point.name, not point.value.startswith('sightplan'), point.value)):
         points.setdefault(point.name, point)
     return points
 
