@@ -31,6 +31,7 @@ from sightplan.model import (
     Literal,
     Observation,
     Problem,
+    ProblemAdopted,
     Region,
     SeenThings,
     Stepped,
@@ -181,6 +182,11 @@ def test_both_mugs_and_nothing_else_come_to_the_tray(planner) -> None:
     assert [action.name for action in boxes.sent] == ['grasp', 'place-on'] * 2
     assert all(action.region is not None for action in boxes.sent)
     assert boxes.looks == [5, 1, 1, 1, 5]
+    adopted = [event for event in events.events if isinstance(event, ProblemAdopted)][-1]
+    assert {literal.atom.predicate for literal in adopted.goal} == {'on'}
+    assert len(adopted.goal) == 2
+    assert {name for literal in adopted.goal for name in literal.atom.args} <= {*adopted.objects}
+    assert adopted.source.startswith('the instruction, stage 1 of 1')
     told = [event for event in events.events if isinstance(event, ToldApart)]
     assert len(told) == 5 and told[0].model == 'eyes' and len(told[0].instances) == 4
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import pytest
 
@@ -14,6 +15,7 @@ from sightplan.model import (
     Asked,
     AskPurpose,
     EpisodeStarted,
+    GoalAdopted,
     InputError,
     Literal,
     Planned,
@@ -83,6 +85,12 @@ def test_methods_that_read_goals_reach_one_they_were_not_told(method):
     first = events.of(Asked)[0]
     assert first.purpose is AskPurpose.PICTURED_GOAL
     assert first.observation.shows_goal
+    adopted = events.of(GoalAdopted)
+    assert set(adopted[-1].goal) == set(PROBLEM.goal)
+    assert {event.source for event in adopted} == {'the picture of the goal'}
+    assert all(one != other for one, other in itertools.pairwise(adopted))
+    planned = [n for n, event in enumerate(events.events) if isinstance(event, Planned)]
+    assert isinstance(events.events[planned[0] - 1], GoalAdopted) or method != 'belief'
 
 
 @pytest.mark.parametrize('method', READERS)

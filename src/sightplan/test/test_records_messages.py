@@ -16,7 +16,11 @@ from sightplan.model import (
     Belief,
     BeliefUpdated,
     Form,
+    GoalAdopted,
     InputError,
+    Literal,
+    ModelKnown,
+    ProblemAdopted,
     Region,
     WorldError,
 )
@@ -25,6 +29,7 @@ from sightplan.records.messages import (
     BagMessages,
     Messages,
     belief_from_msg,
+    event_from_msg,
     from_msg,
     image_from_msg,
     message_types,
@@ -78,6 +83,30 @@ def test_what_is_believed_keeps_its_order() -> None:
     belief = Belief(frozenset(), {Atom(name): 0.5 for name in 'cab'})
     message = Messages(MAKE).event_to_msg(BeliefUpdated(belief), 'e', 0)
     assert [str(atom) for atom in belief_from_msg(message).probabilities] == ['c', 'a', 'b']
+
+
+_NAME = st.from_regex(r'[a-z][a-z0-9_]{0,5}', fullmatch=True)
+_GOAL = st.lists(st.builds(Literal, st.builds(Atom, _NAME, st.lists(_NAME, max_size=2).map(tuple)),
+                           st.booleans()), max_size=4).map(tuple)
+
+
+@given(st.one_of(
+    st.builds(GoalAdopted, _GOAL, st.just('the picture of the goal')),
+    st.builds(ProblemAdopted, st.dictionaries(_NAME, _NAME), _GOAL, st.just('the instruction')),
+    st.builds(ModelKnown, _NAME, _NAME)))
+def test_what_a_method_adopts_is_carried(event: GoalAdopted | ProblemAdopted | ModelKnown) -> None:
+    message = Messages(MAKE).event_to_msg(event, 'e', 3, 5)
+    data = MAKE.data(message)
+    assert event_from_msg(topics.AGENT_ADOPTED, MAKE.read(
+        data, topics.EVENTS[topics.AGENT_ADOPTED])) == event
+
+
+def test_what_is_adopted_without_a_kind_is_refused() -> None:
+    with pytest.raises(InputError, match='kind = 0'):
+        event_from_msg(topics.AGENT_ADOPTED, MAKE(topics.EVENTS[topics.AGENT_ADOPTED]))
+    with pytest.raises(InputError, match='1 objects with 0 types'):
+        event_from_msg(topics.AGENT_ADOPTED, MAKE(
+            topics.EVENTS[topics.AGENT_ADOPTED], kind=2, objects=['a']))
 
 
 @given(st.one_of(st.none(), st.builds(

@@ -77,7 +77,7 @@ class World:
     def believe(self, state: State, probabilities: Any = None) -> None:
         self.beliefs.append(state)
 
-    def adopt_goal(self, goal: Sequence[Literal]) -> None:
+    def adopt_goal(self, goal: Sequence[Literal], source: str = '') -> None:
         self.problem = dataclasses.replace(self.problem, goal=tuple(goal))
 
     def plan(self, state: State, search: str = '') -> PlanningResult:

@@ -7,6 +7,7 @@ of the node ``sim_bridge``).
 
 # What is recorded is named in the core, which reads and writes bags without ROS.
 from sightplan.records.topics import AGENT as AGENT
+from sightplan.records.topics import AGENT_ADOPTED as AGENT_ADOPTED
 from sightplan.records.topics import AGENT_ANSWERS as AGENT_ANSWERS
 from sightplan.records.topics import AGENT_BELIEF as AGENT_BELIEF
 from sightplan.records.topics import AGENT_EPISODE as AGENT_EPISODE

@@ -48,12 +48,15 @@ from sightplan.model import (
     EpisodeEvent,
     EpisodeStarted,
     FeedbackStatus,
+    GoalAdopted,
     InfrastructureError,
     InputError,
+    ModelKnown,
     Observation,
     Observed,
     Planned,
     PlanningStatus,
+    ProblemAdopted,
     Proposed,
     Stepped,
     ToldApart,
@@ -179,6 +182,9 @@ class RerunLog:
             case ToldApart():
                 self._at(event.observation.stamp_ns)
                 self._told_apart(event)
+            case GoalAdopted() | ProblemAdopted() | ModelKnown():
+                self._at()
+                self._adopted(event)
             case Stepped():
                 self._stepped(event)
             case EpisodeEnded():
@@ -313,6 +319,15 @@ class RerunLog:
         names = ', '.join(one.name for one in event.instances)
         self._line(f'{len(event.instances)} things told apart, {event.seconds:.2f} s: {names}',
                    'INFO' if event.instances else 'WARN')
+
+    def _adopted(self, event: GoalAdopted | ProblemAdopted | ModelKnown) -> None:
+        if isinstance(event, ModelKnown):
+            self._line(f'answers are judged by the error rates known of {event.model}')
+            return
+        goal = ', '.join(map(str, event.goal))
+        self._about[-2] = f'Goal: {_plain(goal)}'
+        self._text(EPISODE, [*self._about, 'Under way.'])
+        self._line(f'goal adopted, from {event.source}: {goal}')
 
     def _stepped(self, event: Stepped) -> None:
         self._step += 1

@@ -31,9 +31,11 @@ from sightplan.model import (
     EpisodeStarted,
     Feedback,
     FeedbackStatus,
+    GoalAdopted,
     Grounder,
     InputError,
     Literal,
+    ModelKnown,
     Observation,
     Observed,
     PastStep,
@@ -44,6 +46,7 @@ from sightplan.model import (
     PlanningTask,
     PrivilegedSource,
     Problem,
+    ProblemAdopted,
     Proposal,
     Proposed,
     Recorder,
@@ -123,6 +126,7 @@ class _Session:
         self._proposed_at: list[Observation] = []
         self._in_view: dict[int, tuple[str, ...] | None] = {}  # by the stamp of each observation
         self._recorder = recorder
+        self._known: dict[type, EpisodeEvent] = {}  # the last of each kind of adopted knowledge
         self._cancelled, self._limits, self._clock = cancelled, limits, clock
         self._started = clock()
         self._model: InstantiatedModel | None = None
@@ -178,16 +182,28 @@ class _Session:
         self._in_view[goal.stamp_ns] = goal.visible_objects
         return goal
 
-    def adopt_goal(self, goal: Sequence[Literal]) -> None:
+    def adopt_goal(self, goal: Sequence[Literal], source: str = '') -> None:
         self.spec = replace(self.spec, problem=replace(self.problem, goal=tuple(goal)))
+        self._record_change(GoalAdopted(tuple(goal), source))
 
-    def adopt_problem(self, objects: Mapping[str, str], goal: Sequence[Literal]) -> None:
+    def adopt_problem(self, objects: Mapping[str, str], goal: Sequence[Literal],
+                      source: str = '') -> None:
         if not self._instructed:
             raise InputError('this method was told objects and goal; only one that declares '
                              'reads_instruction finds them itself')
         self.spec = replace(self.spec, problem=replace(self.problem, objects=objects,
                                                        goal=tuple(goal)))
         self._model = None
+        self._record_change(ProblemAdopted(dict(objects), tuple(goal), source))
+
+    def model_known(self, model: str, prompt: str) -> None:
+        self._record_change(ModelKnown(model, prompt))
+
+    def _record_change(self, event: GoalAdopted | ProblemAdopted | ModelKnown) -> None:
+        """Record what changes what the method knows, unless it is known already."""
+        if self._known.get(type(event)) != event:
+            self._known[type(event)] = event
+            self.record(event)
 
     def tell_apart(self, looks: int, observation: Observation | None = None,
                    instruction: str = '', tries: int = 1) -> SeenThings:

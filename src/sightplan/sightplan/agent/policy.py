@@ -124,15 +124,22 @@ class Context(Protocol):
                 show goals.
         """
 
-    def adopt_goal(self, goal: Sequence[Literal]) -> None:
-        """Take literals, read from the picture of the goal, for the goal from now on."""
+    def adopt_goal(self, goal: Sequence[Literal], source: str = '') -> None:
+        """Take literals, read from the picture of the goal, for the goal from now on.
 
-    def adopt_problem(self, objects: Mapping[str, str], goal: Sequence[Literal]) -> None:
+        Args:
+            goal: the literals.
+            source: where they were read, in words, for records and people.
+        """
+
+    def adopt_problem(self, objects: Mapping[str, str], goal: Sequence[Literal],
+                      source: str = '') -> None:
         """Take what was found in the picture for the problem's objects, and literals for its goal.
 
         Args:
             objects: name to type, of the domain's types.
             goal: over these objects.
+            source: where they were read, in words, for records and people.
 
         Raises:
             InputError: the policy was given objects and goal (no ``reads_instruction``).
@@ -193,6 +200,14 @@ class Context(Protocol):
         Args:
             history: earlier steps, as the prompt shall tell them.
             observation: what to show it; a fresh one when None.
+        """
+
+    def model_known(self, model: str, prompt: str) -> None:
+        """Record that answers are judged by the error rates known of a model from now on.
+
+        Args:
+            model: see ``answering_model``.
+            prompt: see ``answering_prompt``.
         """
 
     def believe(self, state: State, probabilities: Mapping[Atom, float] | None = None) -> None:

@@ -8,6 +8,7 @@ No event carries ground truth: the scorer looks that up by itself, by ``stamp_ns
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sightplan.model.belief import Belief
@@ -15,7 +16,7 @@ from sightplan.model.instance import Instance
 from sightplan.model.perception import Answer, AskPurpose, Observation, Question
 from sightplan.model.planning import PastStep, PlanningResult, Proposal
 from sightplan.model.problem import Problem
-from sightplan.model.symbols import Action
+from sightplan.model.symbols import Action, Literal
 from sightplan.model.usage import Usage
 
 
@@ -218,6 +219,47 @@ class BeliefUpdated:
 
 
 @dataclass(frozen=True, slots=True)
+class GoalAdopted:
+    """The method has found out what its goal is, and plans for it from now on.
+
+    Attributes:
+        goal: the literals that it wants to hold.
+        source: where they were read, in words, for example ``the picture of the goal``.
+    """
+
+    goal: tuple[Literal, ...]
+    source: str = ''
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemAdopted:
+    """The method has found out which objects there are, and what its goal is.
+
+    Attributes:
+        objects: name to type, of the domain's types.
+        goal: over these objects.
+        source: where they were read, in words, for example ``stage 1 of 2 of the instruction``.
+    """
+
+    objects: Mapping[str, str]
+    goal: tuple[Literal, ...]
+    source: str = ''
+
+
+@dataclass(frozen=True, slots=True)
+class ModelKnown:
+    """The method judges answers by the error rates known of the answering model from now on.
+
+    Attributes:
+        model: exact name of the model, without the seed of simulated errors.
+        prompt: name and hash of the prompt that the rates are of; '' for any.
+    """
+
+    model: str
+    prompt: str = ''
+
+
+@dataclass(frozen=True, slots=True)
 class Planned:
     """The planner was called."""
 
@@ -286,5 +328,5 @@ class EpisodeEnded:
 
 
 EpisodeEvent = (
-    EpisodeStarted | Observed | Asked | ToldApart | BeliefUpdated | Planned | Proposed | Stepped
-    | EpisodeEnded)
+    EpisodeStarted | Observed | Asked | ToldApart | GoalAdopted | ProblemAdopted | ModelKnown
+    | BeliefUpdated | Planned | Proposed | Stepped | EpisodeEnded)

@@ -50,9 +50,12 @@ from sightplan.model import (
     Feedback,
     FeedbackStatus,
     Form,
+    GoalAdopted,
     GroundingPrompt,
     InputError,
     Instance,
+    Literal,
+    ModelKnown,
     Observation,
     Observed,
     PastStep,
@@ -60,6 +63,7 @@ from sightplan.model import (
     PlanningResult,
     Privileged,
     Problem,
+    ProblemAdopted,
     Proposal,
     ProposalStatus,
     Proposed,
@@ -90,6 +94,9 @@ STARTED, ENDED = 1, 2
 """Kinds of EpisodeEvent."""
 STATE, OUTCOME = 0, 1
 """Kinds of Truth."""
+
+_ADOPTED: Mapping[type, int] = {GoalAdopted: 1, ProblemAdopted: 2, ModelKnown: 3}
+"""Kinds of Adopted."""
 
 EXPECTATIONS = {None: 0, True: 1, False: 2}
 
@@ -508,6 +515,8 @@ def event_from_msg(topic: str, message: Any) -> EpisodeEvent:
             return _asked_from_msg(message)
         case topics.AGENT_INSTANCES:
             return ToldApart(_elsewhere(message), **_values(ToldApart, message))
+        case topics.AGENT_ADOPTED:
+            return _adopted_from_msg(message)
         case topics.AGENT_BELIEF:
             return BeliefUpdated(belief_from_msg(message))
         case topics.AGENT_PLAN:
@@ -533,6 +542,19 @@ def _asked_from_msg(message: Any) -> Asked:
     if message.altered.zoom:
         seen = dataclasses.replace(seen, altered=from_msg(Alteration, message.altered))
     return Asked(seen, **_values(Asked, message))
+
+
+def _adopted_from_msg(message: Any) -> GoalAdopted | ProblemAdopted | ModelKnown:
+    kind = _member(_ADOPTED, message.kind, 'kind')
+    if kind is ModelKnown:
+        return ModelKnown(**_values(ModelKnown, message))
+    goal = tuple(Literal(from_msg(Atom, fact.atom), bool(fact.holds)) for fact in message.goal)
+    if kind is GoalAdopted:
+        return GoalAdopted(goal, message.source)
+    if len(message.objects) != len(message.types):
+        raise InputError(f'{len(message.objects)} objects with {len(message.types)} types')
+    return ProblemAdopted(dict(zip(message.objects, message.types, strict=True)), goal,
+                          message.source)
 
 
 def _step_from_msg(message: Any) -> Stepped:
@@ -763,6 +785,8 @@ class Messages:
             kind, fields = 'ProposalStamped', {**fields, **self._put(event)}
         elif isinstance(event, ToldApart):
             kind, fields = 'InstanceArray', {**fields, **self._put(event)}
+        elif isinstance(event, GoalAdopted | ProblemAdopted | ModelKnown):
+            kind, fields = 'Adopted', self._adopted_to_fields(event)
         elif isinstance(event, Planned):
             kind, fields = 'PlanStamped', self._put(event.result)
         elif isinstance(event, BeliefUpdated):
@@ -781,6 +805,18 @@ class Messages:
         return self._own(kind, header=self.header(stamp_ns, frame_id), episode_id=episode_id,
                          sequence=sequence, **fields)
 
+    def _adopted_to_fields(self, event: GoalAdopted | ProblemAdopted | ModelKnown,
+                           ) -> dict[str, Any]:
+        """What a method knows from now on, as fields of a message."""
+        kind = _ADOPTED[type(event)]
+        if isinstance(event, ModelKnown):
+            return {'kind': kind, **self._put(event)}
+        objects = event.objects if isinstance(event, ProblemAdopted) else {}
+        return {'kind': kind, 'source': text(event.source), 'objects': list(objects),
+                'types': list(objects.values()),
+                'goal': [self._own('Fact', atom=self.to_msg(literal.atom), holds=literal.positive)
+                         for literal in event.goal]}
+
     def truth_to_msg(self, reply: TruthReply, episode_id: str) -> Any:
         """A reply about ground truth, as a message."""
         return self._own(
@@ -790,7 +826,8 @@ class Messages:
             error=text(reply.error))
 
 
-_TOPICS = {Observed: topics.AGENT_OBSERVATION, Asked: topics.AGENT_ANSWERS,
+_TOPICS = {**dict.fromkeys(_ADOPTED, topics.AGENT_ADOPTED),
+           Observed: topics.AGENT_OBSERVATION, Asked: topics.AGENT_ANSWERS,
            ToldApart: topics.AGENT_INSTANCES,
            BeliefUpdated: topics.AGENT_BELIEF, Planned: topics.AGENT_PLAN,
            Proposed: topics.AGENT_PROPOSAL, Stepped: topics.AGENT_STEP}

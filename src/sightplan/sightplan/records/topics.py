@@ -23,6 +23,7 @@ AGENT_EPISODE = f'{AGENT}/episode'
 AGENT_OBSERVATION = f'{AGENT}/observation'
 AGENT_ANSWERS = f'{AGENT}/answers'
 AGENT_INSTANCES = f'{AGENT}/instances'
+AGENT_ADOPTED = f'{AGENT}/adopted'
 AGENT_BELIEF = f'{AGENT}/belief'
 AGENT_PLAN = f'{AGENT}/plan'
 AGENT_PROPOSAL = f'{AGENT}/proposal'
@@ -38,6 +39,7 @@ EVENTS = {
     AGENT_OBSERVATION: 'sightplan_interfaces/msg/Observation',
     AGENT_ANSWERS: 'sightplan_interfaces/msg/AnswerArray',
     AGENT_INSTANCES: 'sightplan_interfaces/msg/InstanceArray',
+    AGENT_ADOPTED: 'sightplan_interfaces/msg/Adopted',
     AGENT_BELIEF: 'sightplan_interfaces/msg/Belief',
     AGENT_PLAN: 'sightplan_interfaces/msg/PlanStamped',
     AGENT_PROPOSAL: 'sightplan_interfaces/msg/ProposalStamped',

@@ -12,6 +12,7 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
+from sightplan.agent.methods.ground import PICTURED
 from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
 from sightplan.domains import InstantiatedModel
 from sightplan.grounding.views import view
@@ -190,7 +191,7 @@ class Arranging:
         """A plan from a state to the goal; of several goals, to one that is likely and near."""
         if self._goal is None:
             return self._planned(context, placement, None)
-        best: tuple[float, tuple[Action, ...]] | None = None
+        best: tuple[float, Placement, tuple[Action, ...]] | None = None
         for goal, weight in self._goal.best(_PLANNED):
             if goal == placement or weight <= 0.0:
                 continue
@@ -198,14 +199,22 @@ class Arranging:
             apart = sum(a != b for a, b in zip(goal, placement, strict=True))
             if best is not None and score - self._settings.patience * apart <= best[0]:
                 continue  # each thing that is elsewhere takes one action at least
-            context.adopt_goal([Literal(Atom(self._structure.predicate, pair)) for pair in zip(
-                self._structure.things, (self._structure.places[p] for p in goal), strict=True)])
+            self._adopt(context, goal)
             found = self._planned(context, placement, goal)
             if found:
                 value = score - self._settings.patience * len(found)
                 if best is None or value > best[0]:
-                    best = value, found
-        return None if best is None else best[1]
+                    best = value, goal, found
+        if best is None:
+            return None
+        self._adopt(context, best[1])
+        return best[2]
+
+    def _adopt(self, context: Context, goal: Placement) -> None:
+        """Plan for a goal from now on, as far as the method tells the context."""
+        context.adopt_goal([Literal(Atom(self._structure.predicate, pair)) for pair in zip(
+            self._structure.things, (self._structure.places[p] for p in goal), strict=True)],
+            PICTURED)
 
     def _planned(self, context: Context, placement: Placement, goal: Placement | None,
                  ) -> tuple[Action, ...] | None:

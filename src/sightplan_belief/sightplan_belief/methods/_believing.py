@@ -160,7 +160,7 @@ def take_in(belief: JointBelief, domain: Domain, observation: Observation, first
 
 
 def know_model(belief: JointBelief, context: Context, estimators: Estimators,
-               settings: BelievingSettings, model: str, prompt: str) -> None:
+               settings: BelievingSettings, model: str, prompt: str) -> bool:
     """Let a belief go on with the rates that the domain has of the model that answers.
 
     Args:
@@ -170,10 +170,15 @@ def know_model(belief: JointBelief, context: Context, estimators: Estimators,
         settings: of the method.
         model: exact name of the model that answers.
         prompt: see ``ObservationModel.check``.
+
+    Returns:
+        whether the domain has any.
     """
     found = estimators.answering(context.domain, model, prompt)
-    if found is not estimators:
-        belief.use_rates(make_estimator(context, found, settings))
+    if found is estimators:
+        return False
+    belief.use_rates(make_estimator(context, found, settings))
+    return True
 
 
 class BelievingPolicy:
@@ -392,9 +397,10 @@ class BelievingPolicy:
 
         Not before: there are grounders on ROS that cannot say earlier which model they have.
         """
-        if not self._knows_model:
-            know_model(self._filter, context, self._estimators, self._settings,
-                       context.answering_model, context.answering_prompt)
+        if not self._knows_model and know_model(
+                self._filter, context, self._estimators, self._settings,
+                context.answering_model, context.answering_prompt):
+            context.model_known(context.answering_model, context.answering_prompt)
         self._knows_model = True
 
     def _askable(self) -> list[Atom]:

@@ -76,8 +76,11 @@ class Policy(BelievingPolicy):
         rates = self._estimators.rates
         if context.answering_model:
             self._check_calibration(context)
-            rates = self._estimators.answering(
-                context.domain, context.answering_model, context.answering_prompt).rates
+            known = self._estimators.answering(
+                context.domain, context.answering_model, context.answering_prompt)
+            if known is not self._estimators:
+                context.model_known(context.answering_model, context.answering_prompt)
+            rates = known.rates
         self._arranging = Arranging(structure, context.model, rates, ArrangingSettings(
             own.looks, own.goal_looks, own.memory, own.settle, own.accept, own.near,
             own.patience, own.search))

@@ -58,6 +58,8 @@ class Policy(ground.Policy):
                      and atom not in observation.privileged_facts]
         estimators = self._estimators.answering(
             context.domain, context.answering_model, context.answering_prompt)
+        if estimators is not self._estimators:
+            context.model_known(context.answering_model, context.answering_prompt)
         estimate = estimators.get(context).estimate(evidence, observation.privileged_facts)
         for atom in estimate.marginals:
             self._belief[atom] = atom in estimate.state

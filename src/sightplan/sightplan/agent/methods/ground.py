@@ -56,6 +56,10 @@ class Settings:
     reading: bool = param(False, READING)
 
 
+PICTURED = 'the picture of the goal'
+"""Source of a goal that is shown and not told."""
+
+
 class _UnreadableError(Exception):
     """An answer could not be read and the settings say to stop."""
 
@@ -153,7 +157,7 @@ class Policy:
         if unread is not None and self._settings.on_unparsed == 'stop':
             raise _UnreadableError(f'answer about {unread.atom}: {unread.text!r}')
         context.adopt_goal([Literal(answer.atom) for answer in answers
-                            if answer.verdict is Verdict.YES])
+                            if answer.verdict is Verdict.YES], PICTURED)
 
     def _start_over(self, context: Context) -> Stop | None:
         """Enumerate all ground atoms in view and make a new plan."""

@@ -133,7 +133,8 @@ class Policy:
         self._aside, self._put_off, self._unseen, self._taken = set(), set(), set(), ''
         observation = context.observe()
         self._aspect, instruction = _aspect(observation), context.problem.instruction
-        by_model = self._settings.reader == BY_MODEL
+        by_model = self._by_model = self._settings.reader == BY_MODEL
+        self._stages: tuple[Stage, ...] = ()
         told = context.tell_apart(self._settings.looks, observation,
                                   instruction if by_model else '', self._settings.proposals)
         if told.unread:
@@ -152,6 +153,7 @@ class Policy:
             return Stop(StopReason.GAVE_UP, self._unread)
         if unsure := _unsure(stages, self._settings.accept):
             return Stop(StopReason.GAVE_UP, unsure)
+        self._stages = tuple(stages)
         self._state = self._work.state
         return self._next_plan(context)
 
@@ -202,7 +204,7 @@ class Policy:
                 goal = rest
             else:
                 self._aside = set()  # nothing else is left to do: they once more
-            context.adopt_problem(self._work.objects, goal)
+            context.adopt_problem(self._work.objects, goal, self._source())
             context.believe(self._state)
             found = context.plan(self._state, SEARCH)
             self._plan = found.plan or ()
@@ -211,6 +213,15 @@ class Policy:
                   if self._unseen else '')
         return Stop(StopReason.PLAN_DONE, f'places found anew by looking again: {self._moved}; '
                     f'steps repeated: {self._repeated}; things found late: {self._late}{unseen}')
+
+    def _source(self) -> str:
+        """Where the goal of the stage under way comes from, in words."""
+        parts = 1 if self._by_model else 2  # what is clear of a stage, and then all of it
+        number, count = self._stage // parts, len(self._work.goals) // parts
+        sure = self._stages[number].probability if number < len(self._stages) else None
+        return (f'the instruction{" as the model read it" if self._by_model else ""}, '
+                f'stage {number + 1} of {count}' + (
+                    '' if sure is None else f' (these things are meant with {sure:.2f})'))
 
     def decide(self, context: Context) -> Decision:
         """The next step, at its place as it was seen last."""
@@ -351,7 +362,7 @@ class Policy:
             return False
         if elsewhere(self._state, self._work.goals, work.goals):
             return False
-        self._unread = unread
+        self._unread, self._stages = unread, stages
         self._late += len({name for name in _placed(work.goals) - _placed(self._work.goals)
                            if self._memory.is_late(name)})
         self._work = replace(work, objects={
