@@ -34,6 +34,7 @@ from sightplan.model import (
     check_settings,
     param,
 )
+from sightplan.model.odds import probabilities
 from sightplan_belief.constraints import Constraints, instantiate, read_constraints
 from sightplan_belief.observation_model import ObservationModel
 from sightplan_belief.priors import Priors, read_priors
@@ -297,7 +298,7 @@ class Estimator:
             fitting = [reason for reason in known if _about(solver.theory, reason[0])]
             if not fitting and not _tied(solver.theory):  # independent atoms: exact
                 solutions = _independent(part, self.settings.k)
-                marginals[columns] = 1.0 / (1.0 + np.exp(-np.clip(part, -500.0, 500.0)))
+                marginals[columns] = probabilities(part)
                 log_sum += float(np.logaddexp(0.0, part).sum())
             else:
                 solutions = self._near_best(index, solver, part, fitting)

@@ -29,6 +29,7 @@ from pydantic import Field, NonNegativeInt, TypeAdapter
 
 from sightplan.domains import load_domain
 from sightplan.model import InputError, Problem, Verdict, user_path
+from sightplan.model.odds import log_odds
 from sightplan.model.reading import Record, read_file
 from sightplan.model.whole_files import replacing
 
@@ -402,8 +403,7 @@ def without_seed(model: str) -> str:
 def logit(p_yes: float, p_no: float) -> float:
     """Log odds of "yes" against "no" [nats], bounded; 0 where both are 0."""
     total = p_yes + p_no
-    fraction = min(max(p_yes / total, 1e-9), 1.0 - 1e-9) if total > 0.0 else 0.5
-    return math.log(fraction / (1.0 - fraction))
+    return log_odds(p_yes / total, 1e-9) if total > 0.0 else 0.0
 
 
 def clip(rate: float) -> float:

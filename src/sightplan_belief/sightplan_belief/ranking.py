@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import InputError
+from sightplan.model.odds import probability
 
 MOST_EXACT = 8
 """Up to so many things all orders are counted."""
@@ -117,7 +118,7 @@ class RankingBelief:
             reliability: typical log-odds of an answer, positive.
         """
         weights = self._weights()
-        right = 1 / (1 + math.exp(-reliability))
+        right = probability(reliability)
         pairs = list(itertools.combinations(range(self.n), 2))
         times = Counter(tuple(sorted(pair)) for pair in self._asked)
         fewest = min(times[pair] for pair in pairs)

@@ -24,6 +24,7 @@ from sightplan.model import (
     InputError,
     State,
 )
+from sightplan.model.odds import log_odds, probabilities
 from sightplan_belief.estimator import FAINT, Estimator, Evidence
 from sightplan_belief.joint_belief import FilterSettings, JointBelief
 from sightplan_belief.priors import Priors, situation_of
@@ -34,6 +35,7 @@ from sightplan_belief.trajectories import History, Trajectories
 
 _OUTCOMES = 0.1  # of the steps reconsider what became of an action
 _STEPS = 60
+_LEAST = 1e-4  # probabilities of the prior are clamped to [least, 1 - least]
 _SURPRISING = 0.1  # news less likely than this sets all trajectories in motion
 _MORE_MOVES = 4  # as long as they find likelier ones
 
@@ -165,7 +167,8 @@ class SampledBelief(JointBelief):
                 if atom.args[0] in self._sights.uncovered and not hidden_by:
                     continue  # it would have been in view before, too, or would still be
                 if now is not None and unseen is not None:
-                    self._history.prior[column] += _logit(now) - _logit(unseen)
+                    self._history.prior[column] += (log_odds(now, _LEAST)
+                                                    - log_odds(unseen, _LEAST))
                     shifted = True
         if shifted:
             self._update(news=0)
@@ -210,7 +213,7 @@ class SampledBelief(JointBelief):
     def _begin(self, steps: int = FIRST_STEPS) -> None:
         """A sample of the prior."""
         k = self.settings.k
-        start = first_sample(1.0 / (1.0 + np.exp(-self._history.prior)), self._rules, k, self._rng,
+        start = first_sample(probabilities(self._history.prior), self._rules, k, self._rng,
                              self._granted)
         self._set(self._follow(start, np.zeros((k, 0), np.int8)))
         self._log_weights = np.zeros(k)
@@ -293,7 +296,3 @@ class SampledBelief(JointBelief):
     def _rates(self, columns: NDArray[np.intp]) -> Floats:
         return self._history.rates_of(columns, self._trajectories, self.weights)
 
-
-def _logit(p: float) -> float:
-    p = min(max(p, 1e-4), 1.0 - 1e-4)
-    return math.log(p / (1.0 - p))

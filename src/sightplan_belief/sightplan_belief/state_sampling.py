@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import Atom
+from sightplan.model.odds import probabilities
 from sightplan_belief.solver import Bools, Floats
 from sightplan_belief.theory import Clause, Theory
 
@@ -225,7 +226,7 @@ def sample_states(scores: Floats, atoms: Sequence[Atom], rules: Rules, k: int,
         (k, n) bool.
     """
     columns = np.arange(len(atoms))
-    values = first_sample(1.0 / (1.0 + np.exp(-np.clip(scores, -500.0, 500.0))),
+    values = first_sample(probabilities(scores),
                           [(columns, rules)], k, rng)
     proposals = Proposals(atoms)
     weight = values @ scores - rules.penalties(values)

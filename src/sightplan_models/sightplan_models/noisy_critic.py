@@ -21,13 +21,13 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
 from sightplan.model import InputError, param
+from sightplan.model.odds import probability
 from sightplan.vlm.api import NoWords
 from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest, PreferenceSource
 from sightplan_models._hashed_draws import normal
@@ -168,7 +168,7 @@ class Backend(NoWords):
         if self._settings.answers == 'hard':
             return ChoiceReply(None, chosen, text)
         # A model that is worse than chance takes its evidence for good, as all do.
-        p = 1 / (1 + math.exp(-max(-700.0, min(abs(self._fitted.sensitivity) * above, 700.0))))
+        p = probability(abs(self._fitted.sensitivity) * above)
         return ChoiceReply((p, 1 - p), chosen, text)
 
     def _noise(self, request: ChoiceRequest) -> float:

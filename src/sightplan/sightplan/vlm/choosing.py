@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
 from sightplan.model import BackendError, InputError
+from sightplan.model.odds import log_odds, probability
 from sightplan.model.reply_text import after_thoughts, hedges, refuses
 
 if TYPE_CHECKING:
@@ -361,7 +362,7 @@ class Comparison:
     @property
     def log_odds(self) -> float:
         """Log-odds that the first of the pair is the better one."""
-        return _logit(self.probability)
+        return log_odds(self.probability, _LEAST)
 
 
 def compare(backend: Backend, ask: Callable[[int, int], ChoiceRequest],
@@ -395,18 +396,14 @@ def compare(backend: Backend, ask: Callable[[int, int], ChoiceRequest],
         other = replies[1].chosen
         chosen.append(None if other is None else 1 - other)
     agreed = None if None in chosen else len(set(chosen)) == 1
-    return Comparison(1 / (1 + math.exp(-evidence)), agreed, tuple(replies))
+    return Comparison(probability(evidence), agreed, tuple(replies))
 
 
 def _evidence(reply: ChoiceReply) -> float:
     """Log-odds of the first of two options."""
     if reply.probabilities is not None:
-        return _logit(reply.probabilities[0] / max(sum(reply.probabilities[:2]), _LEAST))
+        return log_odds(
+            reply.probabilities[0] / max(sum(reply.probabilities[:2]), _LEAST), _LEAST)
     if reply.chosen is None:
         return 0.0
-    return _logit(HARD if reply.chosen == 0 else 1 - HARD)
-
-
-def _logit(probability: float) -> float:
-    inside = min(max(probability, _LEAST), 1 - _LEAST)
-    return math.log(inside / (1 - inside))
+    return log_odds(HARD if reply.chosen == 0 else 1 - HARD, _LEAST)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from sightplan.domains import Domain, InstantiatedModel
 from sightplan.model import Action, Atom, InputError, Problem, State, Verdict, excerpt
+from sightplan.model.odds import probability
 from sightplan_belief.estimator import Estimator, EstimatorSettings, Evidence
 from sightplan_belief.observation_model import (
     HIGH,
@@ -608,7 +609,7 @@ def _learn_predicate(predicate: str, answers: Sequence[LoggedAnswer], weights: F
         if truth is not None:
             before = _log_ratio(default, answers[row].verdict)
             after = better if use_platt else ratio if kept else before
-            predictions.append(Prediction(_logistic(before + odds), _logistic(after + odds),
+            predictions.append(Prediction(probability(before + odds), probability(after + odds),
                                           truth, answers[row].episode))
     asked_p = int(with_p.sum())
     return PredicateReport(predicate, rates, len(answers), pairs, gain,
@@ -630,13 +631,9 @@ def _log_ratio(rates: AnswerRates, verdict: Verdict) -> float:
     return math.log(true / false)
 
 
-def _logistic(x: float) -> float:
-    return 1.0 / (1.0 + math.exp(-x)) if x > -700.0 else 0.0
-
-
 def _log_truth(log_odds: float, weight: float) -> float:
     """Expected log probability of an uncertain truth [nats]."""
-    true, false = _logistic(log_odds), _logistic(-log_odds)
+    true, false = probability(log_odds), probability(-log_odds)
     return weight * math.log(max(true, 1e-12)) + (1.0 - weight) * math.log(max(false, 1e-12))
 
 

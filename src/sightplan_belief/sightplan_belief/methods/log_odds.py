@@ -45,6 +45,7 @@ from sightplan.model import (
     Verdict,
     param,
 )
+from sightplan.model.odds import log_odds, probability
 from sightplan_belief.methods._believing import relevant_atoms
 from sightplan_belief.methods._conformant import ConformantPlanner, Plan, likely_states
 
@@ -77,8 +78,8 @@ def pooled(old: float, answer: float, weight: float) -> float:
         answer: P(true) that the answer gives; both are clamped to [1e-6, 1 - 1e-6].
         weight: of the answer, in [0, 1].
     """
-    total = (1.0 - weight) * _logit(old) + weight * _logit(answer)
-    return 1.0 / (1.0 + math.exp(-total))
+    total = (1.0 - weight) * log_odds(old, _CLAMP) + weight * log_odds(answer, _CLAMP)
+    return probability(total)
 
 
 def p_true(answer: Answer, sure: float) -> float | None:
@@ -208,7 +209,3 @@ def _chance(condition: Ground, p: dict[Atom, float]) -> float:
 def _clamped(p: float) -> float:
     return min(max(p, _CLAMP), 1.0 - _CLAMP)
 
-
-def _logit(p: float) -> float:
-    p = _clamped(p)
-    return math.log(p / (1.0 - p))
