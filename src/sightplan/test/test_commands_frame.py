@@ -163,7 +163,7 @@ def test_options_get_the_type_of_their_setting():
 
 @pytest.mark.parametrize(('pair', 'message'), [
     ('often', 'KEY=VALUE'), ('=1', 'KEY=VALUE'), ('what=1', "no setting 'what'; there are often"),
-    ('often=x', 'must be a int'), ('loud=1', 'true or false')])
+    ('often=x', 'must be a whole number'), ('loud=1', 'true or false')])
 def test_an_option_that_cannot_be_read_names_the_flag(pair, message):
     with pytest.raises(InputError, match=message) as caught:
         read_options([pair], Settings, '--x')

@@ -107,8 +107,8 @@ def test_a_suite_is_given_by_name_or_folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(('argument', 'words'), [
     ('sped:=2', "did you mean 'speed'"), ('speed=2', 'did you mean speed:=2'),
-    ('speed:=fast', 'must be a float'), ('method:=idel', "did you mean 'idle'"),
-    ('loud:=maybe', 'must be a bool')])
+    ('speed:=fast', 'must be a number'), ('method:=idel', "did you mean 'idle'"),
+    ('loud:=maybe', 'must be true or false')])
 def test_wrong_arguments_are_named(tmp_path, argument, words):
     with pytest.raises(InputError) as caught:
         graph(tmp_path).values([argument])

@@ -82,7 +82,7 @@ def test_that_nothing_is_left_is_not_that_nothing_is_there():
 
 @pytest.mark.parametrize(('base', 'words'), [
     ('{methd: oracle}', "base: methd: is unknown; did you mean 'method'?"),
-    ('{episodes: two}', "base: episodes = 'two' must be a int"),
+    ('{episodes: two}', "base: episodes = 'two' must be a whole number"),
     ('{method: belif}', "base: method 'belif' is unknown"),
     ('{method: 5}', 'method = 5 must be a name'),
     ('{method: oracle}', 'there is not one cell; give axes or cells')])
@@ -126,7 +126,7 @@ NEVER = [
     ('{base: {table: perfect, world_options.foo: 1}, axes: {seed: [0]}}',
      'test.yaml: cell seed=0: world_options.foo: is unknown to world blocksworld'),
     ('{base: {table: perfect, world_options.width: wide}, axes: {seed: [0]}}',
-     "world_options of world blocksworld: width = 'wide' must be a int"),
+     "world_options of world blocksworld: width = 'wide' must be a whole number"),
     ('{base: {domain: household, table: perfect, world_options.pictres: none}, axes: {seed: [0]}}',
      "world_options.pictres: is unknown to world household; did you mean 'pictures'?"),
     ('{base: {method: human}, axes: {seed: [0]}}',

@@ -55,8 +55,8 @@ def test_a_value_may_hold_what_separates(path: Path) -> None:
 
 @pytest.mark.parametrize(('given_', 'words'), [
     ('sise:=7', "did you mean 'size'"), ('size=7', 'size:=7'), ('size', 'name:=value'),
-    ('size:=many', 'must be a int'), ('ratio:=x', 'must be a float'),
-    ('flag:=perhaps', 'must be a bool'), ('method:=grounds', "did you mean 'ground'"),
+    ('size:=many', 'must be a whole number'), ('ratio:=x', 'must be a number'),
+    ('flag:=perhaps', 'must be true or false'), ('method:=grounds', "did you mean 'ground'"),
     ('zzz:=1', '--show-args')])
 def test_wrong_arguments_are_named(path: Path, given_: str, words: str) -> None:
     with pytest.raises(InputError) as caught:

@@ -436,7 +436,7 @@ def test_a_folder_of_recordings_is_read_as_one(tmp_path: Path) -> None:
     ('{"kind": "recording", "format": 1, "model": "m"}\n', 'format 3'),
     ('HEAD\nnonsense\n', ':2:.*remove'), ('HEAD\n{}\n', ':2:'), ('HEAD\n{"kind": "x"}\n', ':2:'),
     (('HEAD\n{"kind": "yes_no", "episode": "", "key": "k", "image": "", "question": "", '
-     '"text": 3, "p_yes": null, "p_no": null}\n'), 'text must be a str'),
+     '"text": 3, "p_yes": null, "p_no": null}\n'), 'text must be a text'),
     (('HEAD\n{"kind": "text", "episode": "", "key": "k", "parts": [{}], "text": "", '
      '"truncated": false}\n'), ':2:'),
     (('HEAD\n{"kind": "failure", "episode": "", "keys": [], "images": [], "error": "Exception", '

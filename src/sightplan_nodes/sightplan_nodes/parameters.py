@@ -12,6 +12,7 @@ from rclpy.parameter import Parameter
 
 from sightplan.model import InputError, check_settings, settings_fields
 from sightplan.model.settings import SettingField
+from sightplan.model.type_words import type_in_words
 
 S = TypeVar('S')
 
@@ -75,7 +76,7 @@ def declare_settings(node: Node, cls: type[S], prefix: str = '',
             bounds = (f' in [{field.low}, {field.high}]'
                       if (field.low, field.high) != (None, None) else '')
             raise InputError(
-                f'{node.get_name()}: parameter {name} must be a {field.type.__name__}{bounds} '
+                f'{node.get_name()}: parameter {name} must be {type_in_words(field.type)}{bounds} '
                 f'({field.description}): {error}') from error
         values[field.name] = tuple(value) if isinstance(value, list) else value
     settings = cls(**values)

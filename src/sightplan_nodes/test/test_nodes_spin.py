@@ -90,7 +90,8 @@ def test_parameters_from_the_command_line() -> None:
     assert process.returncode == 0
 
 
-@pytest.mark.parametrize(('value', 'words'), [('50', 'in [1, 9]'), ('big', 'must be a int')])
+@pytest.mark.parametrize(('value', 'words'), [
+    ('50', 'in [1, 9]'), ('big', 'must be a whole number')])
 def test_a_wrong_parameter_is_named(value: str, words: str) -> None:
     with start('main(Base)', '--ros-args', '-p', f'size:={value}') as process:
         _, err = process.communicate(timeout=LIMIT_S)

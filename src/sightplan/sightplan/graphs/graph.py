@@ -17,6 +17,7 @@ import pydantic
 
 from sightplan.model import InputError, config_files, did_you_mean
 from sightplan.model.reading import Record, read_file
+from sightplan.model.type_words import type_in_words
 
 Value = str | int | float | bool
 
@@ -99,7 +100,7 @@ class Argument(Record):
             except ValueError:
                 value = None
         if value is None:
-            raise InputError(f'{self.name}:={text} must be a {self.type} '
+            raise InputError(f'{self.name}:={text} must be {type_in_words(self.kind)} '
                              f'({self.description})')
         if self.choices_of in _FOLDERS and '/' in text:
             module, reference = _FOLDERS[self.choices_of]

@@ -8,6 +8,7 @@ from typing import Any
 from sightplan.model.errors import InputError
 from sightplan.model.json_text import load_json
 from sightplan.model.settings import settings_fields
+from sightplan.model.type_words import type_in_words
 
 
 def read_options(pairs: Sequence[str], settings: type | None, flag: str) -> dict[str, Any]:
@@ -48,4 +49,4 @@ def _convert(text: str, kind: type, where: str) -> Any:
     try:
         return kind(text)
     except ValueError as error:
-        raise InputError(f'{where}: must be a {kind.__name__}') from error
+        raise InputError(f'{where}: must be {type_in_words(kind)}') from error

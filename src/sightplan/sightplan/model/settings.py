@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sightplan.model.errors import InputError
+from sightplan.model.type_words import type_in_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,8 @@ def check_settings(settings: Any, source: str = '') -> None:
         value = getattr(settings, field.name)
         wanted = (int, float) if field.type is float else field.type
         if not isinstance(value, wanted) or (isinstance(value, bool) and field.type is not bool):
-            raise InputError(f'{where}{field.name} = {value!r} must be a {field.type.__name__} '
-                             f'({field.description})')
+            raise InputError(f'{where}{field.name} = {value!r} must be '
+                             f'{type_in_words(field.type)} ({field.description})')
         if field.choices is not None and value not in field.choices:
             raise InputError(f'{where}{field.name} = {value!r} must be one of '
                              f'{", ".join(field.choices)} ({field.description})')

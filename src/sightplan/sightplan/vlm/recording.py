@@ -53,6 +53,7 @@ from sightplan.model import (
 )
 from sightplan.model.journal import Journal, Line, read_lines
 from sightplan.model.redaction import without_secrets
+from sightplan.model.type_words import type_in_words
 from sightplan.model.whole_files import replacing
 from sightplan.vlm import _secrets
 from sightplan.vlm.api import (
@@ -614,7 +615,7 @@ def _failed(data: Mapping[str, Any]) -> list[Entry]:
 def _typed(data: Mapping[str, Any], key: str, kind: type) -> Any:
     value = data[key]
     if not isinstance(value, kind):
-        raise ValueError(f'{key} must be a {kind.__name__}')
+        raise ValueError(f'{key} must be {type_in_words(kind)}')
     return value
 
 
