@@ -130,7 +130,7 @@ def mean_rate(cells: Sequence[Cell], **wanted: Any) -> str:
     """The mean over the models of the fraction of solved episodes; each model counts the same.
 
     The interval is that of all their episodes, each model's weighted alike; those of a problem
-    share their luck.
+    are a cluster.
     """
     models = [solved_of(lines) for model in values(cells, lambda c: c.model)
               if (lines := lines_of(cells, model=model, **wanted))]

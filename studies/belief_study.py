@@ -1,11 +1,11 @@
-"""Regenerates the tables and plots of ``docs/belief.md`` from the run directories of its sweeps.
+"""Regenerates tables and plots of ``studies/belief.md`` from the run directories of its sweeps.
 
 Use::
 
     sightplan sweep config/sweeps/belief.yaml --out runs/belief
     sightplan sweep config/sweeps/belief_ablations.yaml --out runs/belief
     sightplan sweep config/sweeps/belief_embedded.yaml --out runs/belief
-    python studies/belief_study.py runs/belief --out docs --measure-cost --fuzz 10000
+    python studies/belief_study.py runs/belief --measure-cost --fuzz 10000
 
 The text of the document is written by hand; tables stand between ``<!-- table NAME -->`` and
 ``<!-- end -->``. One for which there are no results is left as it is, and named.
@@ -23,7 +23,7 @@ from typing import Any
 import belief_results as tables
 from belief_results import Results, read_results, values
 from sightplan.model import InputError
-from study_document import rewrite, store
+from study_document import STUDIES, rewrite, store
 
 DOCUMENT = 'belief.md'
 PLOTS = 'belief'
@@ -37,11 +37,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Regenerate; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog='python studies/belief_study.py',
-        description='Regenerate tables and plots of docs/belief.md from run directories.')
+        description='Regenerate tables and plots of studies/belief.md from run directories.')
     parser.add_argument('runs', nargs='+', type=Path, metavar='RUNS',
                         help='directory of one or more sweeps')
-    parser.add_argument('--out', type=Path, default=Path('docs'), metavar='DIR',
-                        help=f'where {DOCUMENT} and the folder {PLOTS} are (default: docs)')
+    parser.add_argument('--out', type=Path, default=STUDIES, metavar='DIR',
+                        help=f'where {DOCUMENT} and the folder {PLOTS} are (default: studies)')
     parser.add_argument('--measure-cost', action='store_true',
                         help=f'time estimates on this machine first, into RUNS/{COST}')
     parser.add_argument('--fuzz', type=int, default=0, metavar='N',

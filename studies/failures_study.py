@@ -22,7 +22,7 @@ from sightplan.records.evidence import failure_picture
 from sightplan.records.failure_picture import for_document
 from sightplan_report.commands.failures import rules_table
 from sightplan_report.failures import Column, matching, read_columns, run_folders
-from study_document import rewrite
+from study_document import DOCS, rewrite
 
 DOCUMENT, PICTURE = 'failures.md', Path('failures', 'example.png')
 _DONE, _USAGE = 0, 2
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         description='Regenerate the tables and the picture of docs/failures.md.')
     parser.add_argument('runs', nargs='*', type=Path, metavar='RUNS',
                         help='run directories; without any, only the rules are written')
-    parser.add_argument('--out', type=Path, default=Path('docs'), metavar='DIR',
+    parser.add_argument('--out', type=Path, default=DOCS, metavar='DIR',
                         help=f'where {DOCUMENT} is (default: docs)')
     parser.add_argument('--picture', nargs=2, metavar=('RUN', 'EPISODE'),
                         help='the failed episode whose picture is the example')

@@ -1,9 +1,9 @@
-"""Regenerates the tables of ``docs/grounded_plan.md``: instances against names, and runs.
+"""Regenerates the tables of ``studies/grounded_plan.md``: instances against names, and runs.
 
 Use::
 
     python studies/grounded_plan_study.py compare --out studies/data/grounded_plan/compare.json
-    python studies/grounded_plan_study.py tables [RUNS ...] --out docs
+    python studies/grounded_plan_study.py tables [RUNS ...]
 
 ``compare`` asks what knowing instances is worth where the eyes are equally bad. The planner of
 ``decoupled`` is perfect here: it says every step of the true plan in order, each thing by its
@@ -56,7 +56,7 @@ from sightplan_sim.tabletop.grounded_scenes import make_source, true_thing
 from sightplan_sim.tabletop.meanings import Choice
 from sightplan_suites.grounded_plan.reading import Step
 from sightplan_suites.grounded_plan.scoring import Score, score_plan
-from study_document import DATA, commit, rewrite, store
+from study_document import DATA, STUDIES, commit, rewrite, store
 
 DOCUMENT = 'grounded_plan.md'
 HORIZONS = ('short', 'medium', 'long')
@@ -430,7 +430,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure or regenerate; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog='python studies/grounded_plan_study.py',
-        description='Measure and regenerate the tables of docs/grounded_plan.md.')
+        description='Measure and regenerate the tables of studies/grounded_plan.md.')
     parts = parser.add_subparsers(dest='what', required=True)
     part = parts.add_parser('compare', help='instances against names, equally bad eyes')
     part.add_argument('--count', type=int, default=200, help='tasks a horizon (default: 200)')
@@ -441,7 +441,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                       help='run directories of the suite: their scores are kept there')
     part.add_argument('--episodes', nargs='*', type=Path, default=[], metavar='RUN',
                       help='likewise, of the domain tabletop on the arm')
-    part.add_argument('--out', type=Path, default=Path('docs'), metavar='DIR')
+    part.add_argument('--out', type=Path, default=STUDIES, metavar='DIR')
     arguments = parser.parse_args(argv)
     try:
         if arguments.what == 'compare':

@@ -35,7 +35,7 @@ class Tally:
 
     Attributes:
         n: how often it was carried out, without injected failures.
-        problems: of each problem, whose actions share their luck, how often it failed, and how
+        problems: of each problem, a statistical cluster, how often it failed, and how
             often it was carried out.
         failed: how often its main effect was not there, by reason.
         succeeded: how often it was.

@@ -1,8 +1,8 @@
-"""Draws the pictures of ``docs/patheval.md``.
+"""Draws the pictures of ``studies/patheval.md``.
 
 Use::
 
-    python studies/patheval_pictures.py --out docs/patheval
+    python studies/patheval_pictures.py
 
 * ``pair-2d.png`` and ``pair-3d.png``: an item of the suite as a model sees it;
 * ``critic.png``: what ``sightplan paths compare`` draws, of the suite's paths on one map;
@@ -39,6 +39,7 @@ from sightplan_suites.paths import ObstacleMap
 from sightplan_suites.paths.drawing import pair
 from sightplan_suites.paths.labels import ORDER
 from sightplan_suites.paths.path_files import PathRun
+from study_document import STUDIES
 
 ITEM = 'SceneWaves_Lines8_3/1/s02'
 """The item that is shown."""
@@ -57,8 +58,8 @@ _DONE, _USAGE = 0, 2
 def main(argv: Sequence[str] | None = None) -> int:
     """Draw; returns the exit code."""
     parser = argparse.ArgumentParser(prog='python studies/patheval_pictures.py',
-                                     description='Draw the pictures of docs/patheval.md.')
-    parser.add_argument('--out', type=Path, default=Path('docs/patheval'), metavar='DIR',
+                                     description='Draw the pictures of studies/patheval.md.')
+    parser.add_argument('--out', type=Path, default=STUDIES / 'patheval', metavar='DIR',
                         help='folder for the pictures (default: %(default)s)')
     out = parser.parse_args(argv).out
     try:

@@ -1,9 +1,9 @@
-"""Regenerates the tables of ``docs/patheval.md``: from the runs of its sweep, and by simulation.
+"""Regenerates the tables of ``studies/patheval.md``, from the runs of its sweep and by simulation.
 
 Use::
 
     sightplan sweep config/sweeps/patheval.yaml --out runs/patheval
-    python studies/patheval_study.py runs/patheval --out docs
+    python studies/patheval_study.py runs/patheval
 
 What was learned and probed is in ``studies/data/patheval/learned.json``, which is written by::
 
@@ -44,7 +44,7 @@ from sightplan_suites.paths.reading_back import read_path
 from sightplan_suites.paths.scenarios import load_scenarios
 from sightplan_suites.paths.wish_scores import noisy_asker, score_wishes
 from sightplan_suites.paths.wishes import WishSettings
-from study_document import rewrite
+from study_document import STUDIES, rewrite
 from study_results import Entry, commits_of, dates_of, origin_of, read_entries
 
 DOCUMENT = 'patheval.md'
@@ -60,11 +60,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Regenerate; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog='python studies/patheval_study.py',
-        description='Regenerate the tables of docs/patheval.md.')
+        description='Regenerate the tables of studies/patheval.md.')
     parser.add_argument('runs', nargs='*', type=Path, metavar='RUNS',
                         help='directory of the sweep; none: only what was learned')
-    parser.add_argument('--out', type=Path, default=Path('docs'), metavar='DIR',
-                        help=f'where {DOCUMENT} is (default: docs)')
+    parser.add_argument('--out', type=Path, default=STUDIES, metavar='DIR',
+                        help=f'where {DOCUMENT} is (default: studies)')
     parser.add_argument('--pairs', type=int, default=462, metavar='N',
                         help='pairs that the program reads back (default: all)')
     parser.add_argument('--learned', type=Path, default=Path('studies/data/patheval/learned.json'),

@@ -1,9 +1,9 @@
-"""Regenerates the tables of ``docs/sliding.md`` from the run directories of its sweep.
+"""Regenerates the tables of ``studies/sliding.md`` from the run directories of its sweep.
 
 Use::
 
     sightplan sweep config/sweeps/sliding.yaml --out runs/sliding
-    python studies/sliding_study.py runs/sliding --out docs
+    python studies/sliding_study.py runs/sliding
 
 The text of the document is written by hand; tables and sentences with numbers in them stand
 between ``<!-- table NAME -->`` and ``<!-- end -->``.
@@ -19,7 +19,7 @@ from pathlib import Path
 from sightplan.metrics.measures import MEAN, Measure, aggregate, solved_of
 from sightplan.model import InputError
 from sightplan.runs import load_suite
-from study_document import rewrite
+from study_document import STUDIES, rewrite
 from study_results import Entry, commits_of, dates_of, origin_of, read_entries
 
 DOCUMENT = 'sliding.md'
@@ -36,11 +36,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Regenerate; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog='python studies/sliding_study.py',
-        description='Regenerate the tables of docs/sliding.md from run directories.')
+        description='Regenerate the tables of studies/sliding.md from run directories.')
     parser.add_argument('runs', nargs='+', type=Path, metavar='RUNS',
                         help='directory of the sweep; of several the last one counts')
-    parser.add_argument('--out', type=Path, default=Path('docs'), metavar='DIR',
-                        help=f'where {DOCUMENT} is (default: docs)')
+    parser.add_argument('--out', type=Path, default=STUDIES, metavar='DIR',
+                        help=f'where {DOCUMENT} is (default: studies)')
     arguments = parser.parse_args(argv)
     try:
         entries = latest(read_entries(arguments.runs))

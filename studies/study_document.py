@@ -17,7 +17,10 @@ from sightplan.model import InputError
 DATA = Path(__file__).resolve().parent / 'data'
 """What studies measured: one folder a study, read again when its page is rewritten."""
 
-DOCS = DATA.parent.parent / 'docs'
+STUDIES = DATA.parent
+"""Pages that prove figures, with their pictures."""
+
+DOCS = STUDIES.parent / 'docs'
 """The pages."""
 
 _BLOCK = re.compile(r'(<!-- table (\S+) -->\n).*?(<!-- end -->)', re.DOTALL)

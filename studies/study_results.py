@@ -46,7 +46,7 @@ class Score:
     Attributes:
         n: number of episodes.
         rate: fraction of solved ones.
-        low: lower end of its 95 % interval; episodes of a problem share their luck.
+        low: lower end of its 95 % interval; the episodes of a problem are a cluster.
         high: upper end.
         questions: per episode.
         actions: per episode, all that used up budget.

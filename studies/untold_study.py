@@ -1,4 +1,4 @@
-"""Regenerates the tables and plots of ``docs/untold.md`` from the run directories of its sweeps.
+"""Regenerates tables and plots of ``studies/untold.md`` from the run directories of its sweeps.
 
 Use::
 
@@ -6,7 +6,7 @@ Use::
     sightplan sweep config/sweeps/untold_embedded.yaml --out runs/untold
     sightplan sweep config/sweeps/untold_ablations.yaml --out runs/untold
     sightplan sweep config/sweeps/untold_told.yaml --out runs/untold
-    python studies/untold_study.py runs/untold --out docs --measure-cost
+    python studies/untold_study.py runs/untold --measure-cost
 
 The text of the document is written by hand; tables, plots and sentences with numbers in them stand
 between ``<!-- table NAME -->`` and ``<!-- end -->``. One for which there are no results is left as
@@ -24,7 +24,7 @@ from typing import Any
 
 import untold_results as tables
 from sightplan.model import InputError
-from study_document import rewrite, store
+from study_document import STUDIES, rewrite, store
 from untold_results import Results, read_results
 
 DOCUMENT = 'untold.md'
@@ -41,11 +41,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Regenerate; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog='python studies/untold_study.py',
-        description='Regenerate tables and plots of docs/untold.md from run directories.')
+        description='Regenerate tables and plots of studies/untold.md from run directories.')
     parser.add_argument('runs', nargs='+', type=Path, metavar='RUNS',
                         help='directory of one or more sweeps')
-    parser.add_argument('--out', type=Path, default=Path('docs'), metavar='DIR',
-                        help=f'where {DOCUMENT} and the folder {PLOTS} are (default: docs)')
+    parser.add_argument('--out', type=Path, default=STUDIES, metavar='DIR',
+                        help=f'where {DOCUMENT} and the folder {PLOTS} are (default: studies)')
     parser.add_argument('--measure-cost', action='store_true',
                         help=f'measure inference and memory on this machine first, into '
                              f'RUNS/{COST}')

@@ -13,6 +13,7 @@ from sightplan_arm import gate
 
 DOCS = Path(__file__).resolve().parent.parent / 'docs'
 PAGES = sorted(DOCS.glob('*.md'))
+STUDIES = sorted((DOCS.parent / 'studies').glob('*.md'))
 SNIPPET = re.compile(r'```python\n(.*?)```', re.DOTALL)
 SNIPPETS = [pytest.param(code, id=f'{page.name}:{number}') for page in PAGES
             for number, code in enumerate(SNIPPET.findall(page.read_text()))]
@@ -80,7 +81,7 @@ def test_a_snippet_runs(code):
     assert done.stdout.strip()
 
 
-@pytest.mark.parametrize('page', PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize('page', [*PAGES, *STUDIES], ids=lambda page: page.name)
 def test_links_and_pictures_exist(page):
     for target in re.findall(r'\]\(([^)#]+)\)', page.read_text()):
         if '://' not in target:

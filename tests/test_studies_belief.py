@@ -33,7 +33,7 @@ from study_results import fraction, score
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
-DOCUMENT = ROOT / 'docs' / 'belief.md'
+DOCUMENT = ROOT / 'studies' / 'belief.md'
 
 MAIN = """
 base: {episodes: 3, split: simple}

@@ -35,7 +35,7 @@ from untold_results import (
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
-DOCUMENT = ROOT / 'docs' / 'untold.md'
+DOCUMENT = ROOT / 'studies' / 'untold.md'
 SWEEPS = ROOT / 'config' / 'sweeps'
 
 MAIN = """

@@ -1,4 +1,4 @@
-"""What a domain lets one expect before anybody has said anything.
+"""Prior probabilities of a domain's atoms, before any answer.
 
 Most of what could be true of things is false, and what is in view already tells a lot: a thing
 that is nowhere to be seen is likely to be inside of something closed. A domain's ``priors.yaml``

@@ -127,7 +127,7 @@ class ProgressBar(EpisodeBar):
         """Open the bar."""
         for text in skipped:
             self.say(f'skipped: {text}')
-        self.say(f'results: {out}' + (f' ({len(done)} items are there already)' if done else ''))
+        self.say(f'results: {out}' + (f' (done already: {len(done)})' if done else ''))
         self._said_why: set[str] = set()
         self._good = sum(map(_good, done))
         self._scored = sum(map(measures.scored, done))

@@ -50,7 +50,7 @@ def wilson(successes: float, n: float, z: float = Z95) -> tuple[float, float]:
 
 
 def fraction_interval(counts: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """The 95 % interval of a fraction whose trials share their luck in clusters.
+    """The 95 % interval of a fraction whose trials are correlated within clusters.
 
     Args:
         counts: successes and trials of each cluster, for example of each problem or picture.
@@ -80,7 +80,7 @@ def _fraction_interval(counts: tuple[tuple[float, float], ...]) -> tuple[float, 
 
 def clustered_intervals(successes: ArrayLike, trials: ArrayLike, times: ArrayLike = 1,
                         ) -> NDArray[np.float64]:
-    """95 % intervals of fractions whose trials share their luck in clusters.
+    """95 % intervals of fractions whose trials are correlated within clusters.
 
     Wilson's interval for a design effect of 1 + (d - 1) r, where d is the mean size of a cluster
     by trials and r the intra-class correlation (Kish 1965, 8.2), averaged over what the counts
@@ -218,7 +218,7 @@ def fraction_of(values: Iterable[float], clusters: Iterable[Hashable]) -> Fracti
 
     Args:
         values: 0 or 1 of each trial.
-        clusters: of each trial: what it shares its luck with, for example its problem.
+        clusters: of each trial: its statistical cluster, for example its problem.
     """
     return fraction_of_counts((cluster, bool(value), 1)
                               for value, cluster in zip(values, clusters, strict=True))

@@ -4,7 +4,7 @@ A line of results holds ``measures``: name to a number, or None where the item w
 it. A ``Measure`` says how the numbers of many lines become one with a 95 % interval:
 
 * a *fraction* of items (every value is 0 or 1): ``intervals.fraction_interval`` over clusters
-  (items that share their luck, such as a picture);
+  (items with a common cause of success, such as a picture);
 * a *share* of each item (values from 0 to 1), of which the mean is taken: likewise where every
   value is 0 or 1, else as a mean;
 * a *mean*: ``intervals.percentile_interval`` of a bootstrap over clusters;

@@ -137,7 +137,7 @@ class EpisodeSpec:
 
     @property
     def cluster(self) -> str:
-        """What it shares its luck with: its problem, whatever the seed."""
+        """Its statistical cluster: the problem, whatever the seed."""
         return f'{self.problem.domain}/{self.split or "-"}/{self.problem.name}'
 
 

@@ -67,7 +67,7 @@ class Sample:
     Attributes:
         id: unique within its suite and split, such as ``blocksworld/simple/0007/on(a,b)``.
         split: name of its split.
-        cluster: what it shares its luck with, such as the picture; the unit of the bootstrap.
+        cluster: its statistical cluster, such as the picture; the unit of the bootstrap.
         parts: what a model is shown, texts and pictures in their order.
         question: the yes/no question about one ground atom, where it is one; then its text is the
             last part, and answers carry probabilities where the backend offers them.

@@ -147,7 +147,7 @@ class AnswersStore:
                 questions, event.answers, answers, truths, strict=True))))
 
     def update_truths(self, truths: Mapping[Key, Sequence[bool | None]]) -> int:
-        """Write what is known by now to be true beside answers that are there already.
+        """Write the truth, as far as it is known by now, beside existing answers.
 
         Args:
             truths: of the batch of that key, per question; others stay as they are.
@@ -170,7 +170,7 @@ class AnswersStore:
 
 
 def kept(done: Mapping[Key, tuple[Answer, ...]], batch: Batch) -> tuple[Answer, ...] | None:
-    """The answers to a batch that are there already; None if it was not asked yet.
+    """The stored answers to a batch; None if it was not asked yet.
 
     Raises:
         InputError: they are answers to other questions.

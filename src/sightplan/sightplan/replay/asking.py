@@ -136,7 +136,7 @@ def ask_again(sources: Iterable[Source], backend: Backend, *, truth: CurrentTrut
         wording: RECORDED, or TODAY.
         purposes: ask only what was asked for these; empty: all.
         limit: stop before the first image beyond this number of them; 0: none.
-        done: answers that are there already, by key of their batch.
+        done: existing answers, by key of their batch.
         workers: most batches under way at a time; only for a backend that may be used by several
             threads, and keeps no history.
         timeout_s: limit of a batch [s]; None: the backend's own.

@@ -20,7 +20,7 @@ OVERALL = 'all'
 """Name of the row about all predicates."""
 
 NOTE = ("An answer that is unreadable or unknown counts as wrong. Intervals of accuracies are "
-        "95 %, for answers of which those of an episode share their luck. "
+        "95 %, with the answers of an episode as a statistical cluster. "
         "McNemar's exact test takes questions for independent, which those of one episode are "
         'not: read the interval of the difference beside it, a bootstrap over whole episodes. '
         'The p-values of predicates are given as they are, and adjusted by Holm for their number.')
@@ -53,7 +53,7 @@ def answers_of(verdicts: Sequence[Verdict], truths: Sequence[bool],
 
     Returns:
         plain JSON data: ``n``, ``right``, ``accuracy``, ``interval95`` (answers of a group may
-        share their luck: see ``metrics.intervals``), ``true_positive_rate``
+        are a cluster: see ``metrics.intervals``), ``true_positive_rate``
         ("yes" among true atoms), ``false_positive_rate`` ("yes" among false ones),
         ``balanced_accuracy`` (mean of the fractions of right answers about true and about false
         atoms), ``unparsed``, ``unknown``; None where there is nothing to divide by.

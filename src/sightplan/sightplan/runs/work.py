@@ -25,7 +25,7 @@ class Item(Protocol):
 
     @property
     def cluster(self) -> str:
-        """What it shares its luck with, such as its problem or its picture."""
+        """Its statistical cluster, such as its problem or its picture."""
 
     @property
     def split(self) -> str:

@@ -72,7 +72,7 @@ class Watcher(Protocol):
     """Sees how a sweep goes; called from the thread that runs it."""
 
     def begin(self, what: str, episodes: int, done: int) -> None:
-        """A stage begins, of so many items, some of which are there already."""
+        """A stage begins, with the numbers of its items and of those that are done already."""
 
     def show(self, status: Status) -> None:
         """How it goes; called a few times a second."""

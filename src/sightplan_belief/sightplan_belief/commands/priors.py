@@ -37,7 +37,7 @@ the result as priors.yaml.
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan priors`` with its sub-command."""
     commands = add_group(subparsers, 'priors', 'learn what a domain lets one expect',
-                         'What is likely in a domain before anybody has said anything.', _EXAMPLES)
+                         'Prior probabilities of the atoms of a domain.', _EXAMPLES)
     command = add_command(commands, 'learn', learn_priors, 'learn a priors.yaml', _ABOUT,
                           exits='0 done; 2 bad usage')
     add_domain(command)

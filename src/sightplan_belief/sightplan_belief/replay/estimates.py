@@ -287,7 +287,7 @@ def estimate(sources: Iterable[Source], estimators: Sequence[Estimating],
         plain JSON data: ``episodes``, ``moments`` (batches of answers), ``estimators``: name to
         ``atoms`` (compared with a known truth), ``left_out`` (number of the atoms that may be
         asked about, but cannot matter; at all moments, as ``atoms``), ``accuracy``,
-        ``interval95`` (atoms of an episode share their luck), ``exact_states`` (fraction of the
+        ``interval95`` (the atoms of an episode are a cluster), ``exact_states`` (fraction of the
         moments with every atom right; None where the truth of some is not known),
         ``exact_interval95``, ``brier``, ``log_loss``, ``ece``,
         ``ece_interval95``, ``predicates`` (name to atoms and accuracy), ``gain`` (difference of

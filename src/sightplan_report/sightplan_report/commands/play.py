@@ -203,7 +203,7 @@ class _Together:
                 skipped: Sequence[str]) -> None:
         for text in skipped:
             self._bar.say(f'skipped: {text}')
-        self._bar.say(f'results: {out}' + (f' ({len(done)} puzzles are there already)' if done
+        self._bar.say(f'results: {out}' + (f' (done already: {len(done)})' if done
                                            else ''))
         self._bar.begin('puzzles', total, len(done))
         self._game.started(out, done, total, skipped)

@@ -512,7 +512,7 @@ class _Progress(EpisodeBar):
     def started(self, folder: Path, there: int) -> None:
         """Say where answers are kept."""
         self.say(f'results: {folder}'
-                 + (f' ({there} answers are there already)' if there else ''))
+                 + (f' ({there} answers exist already)' if there else ''))
 
     def answered(self, new: int, spent: Usage | None) -> None:
         """Count new answers."""

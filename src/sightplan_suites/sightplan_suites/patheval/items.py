@@ -120,7 +120,7 @@ class Item:
 
     Attributes:
         id: unique in its data.
-        map: name of the map; what items share their luck by.
+        map: name of the map, the statistical cluster of its items.
         pair: name of the two paths; the same for all tasks, whichever is shown first.
         scenario: number of the task, 0 where it is none of the known ones.
         task: what the paths are wanted for, as a model reads it.

@@ -363,7 +363,7 @@ def write_records(out: Path, items: Iterable[Item], view: View, *, keep: bool = 
         out: the folder.
         items: what is compared.
         view: of the pictures.
-        keep: pictures that are there already are of these items, and need not be drawn again.
+        keep: existing pictures are of these items and need not be drawn again.
         progress: is told how many records are made.
     """
     rows: list[dict[str, Any]] = []

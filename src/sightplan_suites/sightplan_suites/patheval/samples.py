@@ -92,7 +92,7 @@ class Question:
     Attributes:
         id: of the sample.
         asks: what for, see ``asking``.
-        cluster: what it shares its luck with.
+        cluster: statistical cluster that it belongs to.
         text: words for names.
         pictured: where its pictures come from; None without any.
         choices: names of what is chosen by, '' for the task, each with what decides.

@@ -1,7 +1,7 @@
 """The one place that calls OMPL, the Open Motion Planning Library.
 
 ``RNG.setSeed`` seeds the generator from which every sampler made afterwards gets its seed. OMPL
-complains on later calls, which is right for samplers that are there already; here all are made
+complains on later calls, which is right for samplers that exist already; here all are made
 after it, and none is kept. Planners whose threads or clocks have a say in the result are not used:
 of PRM only the roadmap's growth, while the way through it is searched for here.
 """

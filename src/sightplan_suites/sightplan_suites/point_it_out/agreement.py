@@ -195,7 +195,7 @@ def _extreme(views: Mapping[str, float], models: Sequence[str], best: bool) -> s
 
 
 def _fraction(values: Sequence[float], items: Iterable[Hashable]) -> dict[str, Any]:
-    """Of values, 0 or 1, of items; those of one item share their luck."""
+    """Of values, 0 or 1, of items; those of one item are a cluster."""
     found = fraction_of(values, items)
     return {'value': found.rate, 'interval95': list(found.interval) if found.n else None,
             'n': found.n}

@@ -109,7 +109,7 @@ class RatingSession:
         return {'number': number, 'score': score, 'rated': self.rated}
 
     def _add(self, *lines: Mapping[str, Any]) -> None:
-        """Write lines behind what is there, and mend its end, which a crash may have cut off."""
+        """Append lines, after repairing an end that a crash may have truncated."""
         with Journal(self.path) as journal:
             journal.open(parents=False)
             with journal.locked():
