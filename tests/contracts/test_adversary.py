@@ -34,9 +34,9 @@ from sightplan.model import (
 )
 from sightplan.model.sealing import Sealed, sealed
 from sightplan.runs import RunSettings, load_suite, make_planner, make_world, sample_work
-from sightplan.runs.episodes import EpisodePlan, EpisodeWork
+from sightplan.runs.episodes import EpisodePlan
 from sightplan.runs.method_check import warn_of_learned_problems
-from sightplan.runs.sample_work import SampleWork
+from sightplan.runs.run import make_work
 from sightplan.runs.samples import truth_reply
 from sightplan_belief.observation_model import ObservationModel, problem_key
 
@@ -208,19 +208,19 @@ def test_nobody_recognises_a_sample(name, split, options, count, monkeypatch):
     suite = load_suite(name)
     settings = RunSettings(suite=name, split=split, suite_options=options, method='random',
                            episodes=count)
-    by_chance = SampleWork(settings, suite)
+    by_chance = make_work(settings)
     plan = by_chance.plan
     truths = {}
     for sample in plan.items:
         reply = truth_reply(suite, sample, plan.truth(sample)) if split != 's3' else None
         pictures = [part.name for part in sample.parts if not isinstance(part, str)]
         truths.update(dict.fromkeys((sample.id, *pictures), reply))
-        guess = by_chance._desk.drawn(sample).text
+        guess = by_chance.runner._desk.drawn(sample).text
         if len(guess) > 20:  # whoever can draw it again knows the sample by it
             truths[guess] = reply
     answerer = PryingAnswerer({name: reply for name, reply in truths.items() if len(name) > 2})
     monkeypatch.setattr(sample_work, 'make_answerer', lambda *arguments: answerer)
-    prying = SampleWork(settings, suite)
+    prying = make_work(settings)
     for batch in prying.batches(plan.items):
         found = prying.make(batch, lambda: False)
         expected = by_chance.make(batch, lambda: False)
@@ -245,11 +245,11 @@ def _parts(truth: Any) -> list[Any]:
 
 
 def test_a_method_gets_the_details_that_it_may_know():
-    suite = load_suite('grounded_plan')
     settings = RunSettings(suite='grounded_plan', split='short', suite_options={'count': 2},
                            method='random')
-    work = SampleWork(settings, suite)
-    for sample, given in zip(work.plan.items, work._handed.hand_out(work.plan.items), strict=True):
+    work = make_work(settings)
+    handed = work.runner._handed.hand_out(work.plan.items)
+    for sample, given in zip(work.plan.items, handed, strict=True):
         assert given.details == {name: sample.details[name]
                                  for name in ('instruction', 'image_size')}
         assert given.parts[1] == sample.parts[1]
@@ -345,5 +345,5 @@ def test_the_run_itself_looks_whether_its_calibration_knows_its_problems(tmp_pat
     settings = RunSettings(domain='blocksworld', split='simple', method='blind', episodes=1,
                            world_options={'pictures': 'none'},
                            method_options={'calibration': str(tmp_path / 'rates.json')})
-    EpisodeWork(settings).close()
+    make_work(settings).close()
     assert '3 of the 25 problems' in caplog.text

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sightplan.agent.answerers import decoupled, grounded_plan, set_of_marks
 from sightplan.agent.grounded_plans import believed, staged
+from sightplan.agent.methods import decoupled, grounded_plan, set_of_marks
 from sightplan.grounding.instructions import Instance, Stage
 from sightplan.model import InputError
 from sightplan.model.region import Form, Region
@@ -130,7 +130,7 @@ def test_marks_are_drawn() -> None:
 def test_instances_are_planned_for() -> None:
     with FastDownwardPlanner() as planner:
         desk = Desk(planner)
-        answerer = grounded_plan.Answerer(grounded_plan.Settings(looks=2))
+        answerer = grounded_plan.Answerer(grounded_plan.SampleSettings(looks=2))
         both, tidy, fork = answerer.answer([
             sample('a', 'Put both red mugs onto the tray.'), sample('b', 'Tidy up!'),
             sample('c', 'Put the fork onto the tray.')], desk)
@@ -147,7 +147,7 @@ def test_a_plan_about_doubtful_things_is_not_given() -> None:
         desk = Desk(planner)
         desk.tell_apart = lambda one, looks, backend='': (  # type: ignore[method-assign]
             replace(SEEN[0], categories={'mug': 0.6}), SEEN[2])
-        answerer = grounded_plan.Answerer(grounded_plan.Settings(accept=0.7))
+        answerer = grounded_plan.Answerer(grounded_plan.SampleSettings(accept=0.7))
         reply, = answerer.answer([sample('a', 'Put the mug onto the tray.')], desk)
     assert 'right with 0.600 only' in reply.unread
 
@@ -155,7 +155,8 @@ def test_a_plan_about_doubtful_things_is_not_given() -> None:
 def test_a_model_says_what_is_meant_by_number() -> None:
     with FastDownwardPlanner() as planner:
         desk = Desk(planner, a='{"stages": [{"put": [{"thing": 2, "into": 3}]}]}')
-        answerer = grounded_plan.Answerer(grounded_plan.Settings(reader='model', proposals=4))
+        answerer = grounded_plan.Answerer(
+            grounded_plan.SampleSettings(reader='model', proposals=4))
         reply, = answerer.answer([sample('a', 'Clear away what I drank from.')], desk)
     assert [step.get('bbox') for step in actions(reply)] == [[0.3, 0.4, 0.4, 0.5], None]
     assert desk.asked == [('scene', 3, ''), ('a', ['mug_1', 'mug_2', 'tray_1'], 4)]

@@ -1,5 +1,6 @@
 """Runs in process and the ``sightplan run`` command."""
 
+import copy
 import dataclasses
 import datetime
 import json
@@ -164,7 +165,8 @@ def test_the_rules_of_the_suite_are_part_of_the_identity(monkeypatch):
     own = suite.domains['blocksworld']
     others = own.model_copy(update={'method_rules': (
         MethodRules(methods=('plan',), max_actions={'simple': 3}),)})
-    other = suite.model_copy(update={'domains': {'blocksworld': others}})
+    other = copy.copy(suite)
+    other.domains = {'blocksworld': others}
     monkeypatch.setattr(rules_of_runs, 'suite_for', lambda *_: other)
     assert rules(settings) == ({'simple': 3, 'medium': 20, 'hard': 20},
                                dict.fromkeys(splits, False))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightplan.agent.answerers.decoupled import written_step
 from sightplan.agent.grounded_plans import grounded_steps
+from sightplan.agent.methods.decoupled import written_step
 from sightplan.domains import load_domain
 from sightplan.grounding.instructions import (
     Choice,

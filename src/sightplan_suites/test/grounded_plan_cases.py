@@ -15,8 +15,8 @@ from sightplan.model.grounded_plan import (
     UnitKind,
 )
 from sightplan.model.scene import Piece
+from sightplan.runs.dataset import write_file
 from sightplan_suites.grounded_plan.coordinates import Coords, box_region, box_to_unit
-from sightplan_suites.grounded_plan.records import write_file
 from sightplan_suites.grounded_plan.scenes import png
 
 SIZE = (640, 480)

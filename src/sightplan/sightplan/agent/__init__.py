@@ -9,6 +9,7 @@ from sightplan.agent.registry import (
     answerer_names,
     answerer_settings,
     check_reads_goal,
+    every_method,
     make_answerer,
     make_policy,
     method_names,
@@ -26,7 +27,8 @@ from sightplan.agent.registry import (
 __all__ = [
     'Act', 'Answerer', 'Context', 'Decision', 'Desk', 'FactsFromTruth', 'Forfeit', 'Limits',
     'Policy', 'SampleTruth', 'Stop', 'Withhold', 'answerer_class', 'answerer_names',
-    'answerer_settings', 'check_reads_goal', 'make_answerer', 'make_policy', 'method_names',
-    'needs_grounder', 'needs_model', 'needs_planner', 'needs_truth', 'needs_visual_planner',
-    'policy_class', 'policy_settings', 'prompt_name', 'reads_instruction', 'run_episode',
+    'answerer_settings', 'check_reads_goal', 'every_method', 'make_answerer', 'make_policy',
+    'method_names', 'needs_grounder', 'needs_model', 'needs_planner', 'needs_truth',
+    'needs_visual_planner', 'policy_class', 'policy_settings', 'prompt_name', 'reads_instruction',
+    'run_episode',
 ]

@@ -1,10 +1,10 @@
-"""What an answerer (a method for samples) is, and what it may see and do.
+"""What a method that does samples is, and what it may see and do.
 
-An answerer is one module ``sightplan.agent.answerers.<name>``, or an entry point of the group
-``sightplan.answerers``, holding a frozen settings dataclass ``Settings`` and a class ``Answerer``
-with the class attributes below, and, where it has something of its own for instructions about a
+The module of a method (``agent.policy``) says that it does samples by a class ``Answerer`` with
+the class attributes below, and, where it has something of its own for instructions about a
 picture: ``tells_apart = True`` if it depends on what the run's model tells apart, and
-``instruction_prompt``, the name of the suite's prompt around them. It is built as
+``instruction_prompt``, the name of the suite's prompt around them. Its settings are the module's
+``Settings``, or ``SampleSettings`` where those of episodes are others. It is built as
 ``Answerer(settings)``, or as ``Answerer(settings, truth)`` when it declares ``needs_truth`` (only
 ``oracle`` does). All that it may do comes through its ``Desk``. Samples have no names that tell
 anything, and of their details those only that they name as ``told``; neither they nor the desk
@@ -200,3 +200,13 @@ class Answerer(Protocol):
         Raises:
             SightplanError: see ``Desk``.
         """
+
+
+class Unasking:
+    """What answerers have in common that ask no model."""
+
+    needs_truth = needs_model = sees_pictures = False
+    prompt = suite_prompt = ''
+
+    def __init__(self, settings: object) -> None:
+        """Take no settings."""

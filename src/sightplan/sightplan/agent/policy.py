@@ -1,16 +1,17 @@
 """What a method (policy) is, and what it may see and do.
 
-A method is one module ``sightplan.agent.methods.<name>`` holding a frozen settings dataclass
-``Settings`` and a class ``Policy`` with the class attributes below, built as ``Policy(settings)``,
-or as ``Policy(settings, truth)`` when it declares ``needs_truth`` (only oracles do). A method that
-can read its goal from a picture (``Context.goal_observation``) says so by ``reads_goal = True``;
+A method is one module ``sightplan.agent.methods.<name>``, or an entry point of the group
+``sightplan.methods``, holding a frozen settings dataclass ``Settings`` and a class for each kind
+of task that it does: ``Policy`` for episodes, and ``Answerer`` for samples (``agent.answerer``).
+A policy has the class attributes below, and is built as ``Policy(settings)``, or as
+``Policy(settings, truth)`` when it declares ``needs_truth`` (only oracles do). A method that can
+read its goal from a picture (``Context.goal_observation``) says so by ``reads_goal = True``;
 without it, one that lets a symbolic planner plan is refused where the goal is pictured. One that
 is given an instruction in words and nothing else, neither objects nor goal, says so by
 ``reads_instruction = True``; it finds both in the picture (``tell_apart``, ``adopt_problem``) and
-sends each action with its place there, ``Action.region``. The loop
-in ``agent.loop`` drives it: ``begin`` once, then ``decide`` and ``learn`` for every action. All
-that a policy knows of the world comes through its ``Context``, which holds nothing else
-(``sightplan.model.sealing``).
+sends each action with its place there, ``Action.region``. The loop in ``agent.loop`` drives it:
+``begin`` once, then ``decide`` and ``learn`` for every action. All that a policy knows of the
+world comes through its ``Context``, which holds nothing else (``sightplan.model.sealing``).
 """
 
 from __future__ import annotations

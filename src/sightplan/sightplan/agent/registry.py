@@ -1,45 +1,81 @@
-"""Finding methods by name: policies, which act in episodes, and answerers, for samples."""
+"""Finding methods by name: one registry; a method says itself which kinds of tasks it does.
+
+A method does episodes if its module has a class ``Policy``, and samples if it has one called
+``Answerer``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import ModuleType
 from typing import Any
 
-from sightplan.agent import answerers, methods
+from sightplan.agent import methods
 from sightplan.agent.answerer import Answerer
 from sightplan.agent.policy import Policy, offering_unknown, reading_all
 from sightplan.model import InputError
 from sightplan.model.plugins import Registry, T
 
-GROUP = 'sightplan.'
-"""Entry points of other packages: ``sightplan.methods`` and ``sightplan.answerers``."""
+GROUP = 'sightplan.methods'
+"""Entry points of other packages' methods."""
+_POLICY, _ANSWERER = 'Policy', 'Answerer'
+_SAMPLE_SETTINGS = 'SampleSettings'
 
 
 class _Methods(Registry[T]):
-    """Methods of one kind; ``hint`` is for who asks for one of the other kind."""
+    """The methods that do one kind of task.
 
-    def __init__(self, package: ModuleType, contract: type, declares: Sequence[str],
-                 hint: str) -> None:
-        super().__init__('method', package, f'{GROUP}{package.__name__.rpartition(".")[2]}',
-                         contract.__name__, declares, contract)
-        self._hint = hint
+    Args:
+        part: the class that such a method's module has.
+        contract: the protocol of that class.
+        declares: class attributes that it must have.
+        settings: names of the settings dataclass, the first of them that a module has.
+        hint: for who asks for a method that does the other kind only.
+    """
+
+    def __init__(self, part: str, contract: type, declares: Sequence[str],
+                 settings: Sequence[str], hint: str) -> None:
+        super().__init__('method', methods, GROUP, part, declares, contract)
+        self._settings, self._hint = settings, hint
+
+    def every(self) -> tuple[str, ...]:
+        """Names of all methods, whatever they do; none is imported for it."""
+        return super().names()
+
+    def names(self) -> tuple[str, ...]:
+        """Names of the methods that do this kind of task; all methods are imported for it."""
+        return tuple(name for name in self.every() if self._does(name))
 
     def module(self, name: str) -> Any:
         """The module of a name; see ``Registry.module``."""
-        names = self.names()
-        if name not in names and name in (*_POLICIES.names(), *_ANSWERERS.names()):
-            raise InputError(f'method {name!r} {self._hint} choose one of {", ".join(names)}')
+        if name in self.every() and not self._does(name):
+            raise InputError(f'method {name!r} {self._hint} choose one of '
+                             f'{", ".join(self.names())}')
         return super().module(name)
 
+    def _settings_class(self, name: str) -> type[Any]:
+        module = self.module(name)
+        found: type[Any] = next(getattr(module, one) for one in self._settings
+                                if hasattr(module, one))
+        return found
 
-_POLICIES: _Methods[Policy] = _Methods(methods, Policy, (
+    def _does(self, name: str) -> bool:
+        """Whether a method does this kind of task; True for one that cannot be used at all."""
+        try:
+            module = self._load(name)
+        except InputError:
+            return True
+        return hasattr(module, self._part) or not any(
+            hasattr(module, part) for part in (_POLICY, _ANSWERER))
+
+
+_POLICIES: _Methods[Policy] = _Methods(_POLICY, Policy, (
     'needs_truth', 'needs_grounder', 'needs_planner', 'needs_visual_planner', 'prompt'),
-    'answers samples; for episodes')
-_ANSWERERS: _Methods[Answerer] = _Methods(answerers, Answerer, (
+    ('Settings',), 'answers samples; for episodes')
+_ANSWERERS: _Methods[Answerer] = _Methods(_ANSWERER, Answerer, (
     'needs_truth', 'needs_model', 'sees_pictures', 'prompt', 'suite_prompt'),
-    'acts in episodes; for samples')
+    (_SAMPLE_SETTINGS, 'Settings'), 'acts in episodes; for samples')
 
+every_method = _POLICIES.every
 method_names, policy_settings = _POLICIES.names, _POLICIES.settings
 policy_class, make_policy = _POLICIES.cls, _POLICIES.make
 answerer_names, answerer_settings = _ANSWERERS.names, _ANSWERERS.settings

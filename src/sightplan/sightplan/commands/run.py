@@ -39,7 +39,7 @@ The same command with the same --out takes up a run that was broken off.
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan run``."""
-    from sightplan.agent import answerer_names, method_names
+    from sightplan.agent import every_method
     from sightplan.commands.domain_argument import add_domain
     from sightplan.grounding import PARSERS
     from sightplan.runs import RunSettings
@@ -65,7 +65,7 @@ def add_parser(subparsers: Any) -> None:
     add(what, 'split')
     add(what, 'problems', metavar='DIR')
     add(what, 'domain_file', metavar='FILE')
-    add(what, 'method', choices=sorted({*method_names(), *answerer_names()}))
+    add(what, 'method', choices=every_method())
     what.add_argument('--method-option', action='append', default=[], metavar='KEY=VALUE',
                       help='setting of the method (repeatable), such as on_unparsed=stop')
     add(what, 'backend', choices=backend_names())

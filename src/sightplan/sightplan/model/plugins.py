@@ -9,8 +9,8 @@ the path of a folder. Ours have no privilege: a package declares its own, for ex
         'sightplan.domains': ['pantry = my_package.pantry'],        # a package whose folder it is
     }
 
-Groups: ``sightplan.domains``, ``.suites``, ``.backends``, ``.methods``, ``.answerers``,
-``.worlds``, ``.skills`` and ``.commands``.
+Groups: ``sightplan.domains``, ``.suites``, ``.backends``, ``.methods``, ``.worlds``, ``.skills``
+and ``.commands``.
 """
 
 from __future__ import annotations
@@ -129,11 +129,9 @@ class Registry(Generic[T]):
             InputError: there is none, or one of another package cannot be imported or lacks a
                 part.
         """
+        module = self._load(name)
         if name in self._own:
-            return importlib.import_module(f'{self._package.__name__}.{name}')
-        if name not in entry_points(self._group):
-            raise unknown(self._kind, name, self.names())
-        module = load_object(self._kind, name, self._group)
+            return module
         for part, names in self._parts.items():
             missing = [n for n in names if not hasattr(getattr(module, part, None), n)]
             if not hasattr(module, part) or missing:
@@ -142,6 +140,19 @@ class Registry(Generic[T]):
                                  f'{" with " + ", ".join(missing) if missing else ""}; add it to '
                                  f'{point.value}')
         return module
+
+    def _load(self, name: str) -> Any:
+        """The module of a name, whatever it holds; raises as ``module`` does."""
+        if name in self._own:
+            return importlib.import_module(f'{self._package.__name__}.{name}')
+        if name not in entry_points(self._group):
+            raise unknown(self._kind, name, self.names())
+        return load_object(self._kind, name, self._group)
+
+    def _settings_class(self, name: str) -> type[Any]:
+        """The settings dataclass of a name."""
+        found: type[Any] = self.module(name).Settings
+        return found
 
     def cls(self, name: str) -> type[T]:
         """The class of a name, whose attributes say what it needs.
@@ -158,7 +169,7 @@ class Registry(Generic[T]):
         Raises:
             InputError: an unknown name or field, or a bad value.
         """
-        cls, values = self.module(name).Settings, values or {}
+        cls, values = self._settings_class(name), values or {}
         known = [f.name for f in settings_fields(cls)]
         for key in values:
             if key not in known:

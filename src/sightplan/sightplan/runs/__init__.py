@@ -5,7 +5,7 @@ from sightplan.model.sample import Picture, Sample
 from sightplan.runs.driver import Walked, walk
 from sightplan.runs.episodes import (
     EpisodePlan,
-    EpisodeWork,
+    EpisodeRunner,
     episode_scorer,
     make_planner,
     select_problems,
@@ -41,13 +41,13 @@ from sightplan.runs.summary import (
     why_unscored,
     why_useless,
 )
-from sightplan.runs.work import Item, Line, Plan, Progress, Work
+from sightplan.runs.work import Item, Line, Plan, Progress, Runner, Work
 from sightplan.runs.worlds import make_world, world_identity, world_names
 
 __all__ = [
-    'ALL_SPLITS', 'EpisodePlan', 'EpisodeWork', 'FolderSuite', 'Item', 'Line', 'Measure',
-    'OpenRun', 'Picture', 'Plan', 'Progress', 'RunSettings', 'Sample', 'Samples', 'Scored',
-    'Suite', 'Unread', 'Walked', 'Work', 'answering_prompt', 'asks_for_reasons',
+    'ALL_SPLITS', 'EpisodePlan', 'EpisodeRunner', 'FolderSuite', 'Item', 'Line', 'Measure',
+    'OpenRun', 'Picture', 'Plan', 'Progress', 'RunSettings', 'Runner', 'Sample', 'Samples',
+    'Scored', 'Suite', 'Unread', 'Walked', 'Work', 'answering_prompt', 'asks_for_reasons',
     'canonical_summary', 'default_out', 'episode_scorer', 'identity', 'load_suite',
     'make_planner', 'make_work', 'make_world', 'measures_of', 'ordered', 'problems_sha256',
     'read_suite', 'read_yes_no', 'replies_read', 'resolved_backend_options', 'run',

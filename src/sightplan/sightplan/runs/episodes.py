@@ -71,11 +71,9 @@ from sightplan.runs.settings import ALL_SPLITS, RunSettings, resolved_backend_op
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_rules import EPISODES
 from sightplan.runs.work import Line, closing
-from sightplan.vlm import recording
 from sightplan.vlm.api import (
     Backend,
     backend_reads_prompt,
-    backend_settings,
     make_backend,
 )
 
@@ -137,6 +135,11 @@ class EpisodePlan:
         """Contract in ``work.Plan``."""
         return identity(self.settings, self.suite, self.domain, self.pairs, model)
 
+    def model_options(self) -> dict[str, Any] | None:
+        """Contract in ``work.Plan``."""
+        return (resolved_backend_options(self.settings) if needs_model(self.settings.method)
+                else None)
+
     def _spec(self, number: int) -> EpisodeSpec:
         settings, suite, domain = self.settings, self.suite, self.domain.name
         trial, index = divmod(number, len(self.pairs))
@@ -171,28 +174,27 @@ def episode_scorer(truth: TruthSource | None, suite: Suite | None) -> EpisodeSco
     return EpisodeScorer(truth, suite.name, suite.episode_measures, suite.episode_details)
 
 
-class EpisodeWork:
-    """The work of a run of episodes; contract in ``work.Work``."""
+class EpisodeRunner:
+    """Runs episodes in process; contract in ``work.Runner``."""
 
     def __init__(self, settings: RunSettings, *, world: World | None = None,
-                 planner: SymbolicPlanner | None = None, backend: Backend | None = None,
-                 recorders: Sequence[Recorder] = (), policy: Policy | None = None) -> None:
-        """Select the problems, make the world, load the model, start the planner.
+                 planner: SymbolicPlanner | None = None, recorders: Sequence[Recorder] = (),
+                 policy: Policy | None = None) -> None:
+        """Select the problems, and check that the method can work on them.
 
         Args:
             settings: what to run, checked.
             world: instead of the installed one for the domain; stays open.
             planner: instead of Fast Downward; stays open.
-            backend: instead of the one that the settings name; stays open.
             recorders: take the events of all episodes, too, after the scorer has.
             policy: instead of the one that the settings name, and of the same method; where it
                 has a ``model``, results name that.
 
         Raises:
             InputError: the settings are wrong.
-            InfrastructureError: the world, the model or the planner could not be started.
         """
         self._settings, self._recorders = settings, tuple(recorders)
+        self._given = world, planner, policy
         self.plan = EpisodePlan(settings)
         self._domain = self.plan.domain
         method = check_method(settings, self._domain)
@@ -201,53 +203,45 @@ class EpisodeWork:
         check_starts(method, self._domain, self.plan.pairs)
         check_instructions(settings, self.plan.pairs)
         warn_of_learned_problems(settings, self.plan.pairs)
-        with ExitStack() as stack:
-            self._world = world or closing(stack, worlds.make_world(
-                self._domain.reference, settings.world_options))
-            if not isinstance(self._world, TruthSource):
-                raise InputError(f'the world of domain {self._domain.name!r} offers no ground '
-                                 f'truth, so that episodes cannot be scored in process')
-            self._truth: TruthSource = self._world
-            if (any(spec.pictured_goal for spec in self.plan.items)
-                    and not isinstance(self._world, GoalView)):
-                raise InputError(f'goal: the world of domain {self._domain.name!r} cannot show '
-                                 'goals as pictures; choose goal=told')
-            check = getattr(self._world, 'check', None)
-            if callable(check):
-                check(self.plan.items)  # what this world cannot show need not be tried
-            self.backend = self._made_backend(stack, backend)
-            if planner is None and not needs_planner(settings.method):
-                planner = _NoPlanner()
-            self._planner = planner or closing(stack, make_planner(settings))
-            self._policy = policy or make_policy(settings.method, settings.method_options,
-                                                 self._world)
-            self._stack = stack.pop_all()
 
-    def _made_backend(self, stack: ExitStack, backend: Backend | None) -> Backend | None:
+    def open(self, stack: ExitStack) -> None:
+        """Make the world and the policy, and start the planner."""
         settings = self._settings
-        if not needs_model(settings.method):
-            return None
-        options = resolved_backend_options(settings)
-        check_shown(settings, self._world)
-        return backend or closing(stack, make_backend(settings.backend, options, self._truth))
+        world, planner, policy = self._given
+        self._world = world or closing(stack, worlds.make_world(
+            self._domain.reference, settings.world_options))
+        if not isinstance(self._world, TruthSource):
+            raise InputError(f'the world of domain {self._domain.name!r} offers no ground '
+                             f'truth, so that episodes cannot be scored in process')
+        self._truth: TruthSource = self._world
+        if (any(spec.pictured_goal for spec in self.plan.items)
+                and not isinstance(self._world, GoalView)):
+            raise InputError(f'goal: the world of domain {self._domain.name!r} cannot show '
+                             'goals as pictures; choose goal=told')
+        check = getattr(self._world, 'check', None)
+        if callable(check):
+            check(self.plan.items)  # what this world cannot show need not be tried
+        self._policy = policy or make_policy(settings.method, settings.method_options, self._world)
+        if planner is None and not needs_planner(settings.method):
+            planner = _NoPlanner()
+        self._planner = planner or closing(stack, make_planner(settings))
+
+    def load(self, options: dict[str, Any], given: Backend | None, stack: ExitStack) -> Backend:
+        """Load the model, which may read the truth of the world; contract in ``work.Runner``."""
+        check_shown(self._settings, self._world)
+        return given or closing(stack, make_backend(self._settings.backend, options, self._truth))
 
     def session(self) -> dict[str, Any]:
         """The renderer of the world, where it has one."""
         renderer = getattr(self._world, 'renderer', None)
         return {'renderer': renderer if isinstance(renderer, (str, dict)) else None}
 
-    def begin(self, store: RunStore) -> None:
-        """Contract in ``work.Work``."""
-        settings, stack, backend = self._settings, self._stack, self.backend
+    def begin(self, store: RunStore, backend: Backend | None, stack: ExitStack) -> None:
+        """Contract in ``work.Runner``."""
+        settings = self._settings
         self._grounder: Grounder = _NoGrounder()
         self._visual_planner: VisualPlanner | None = None
         if backend is not None:
-            if settings.record or settings.record_images:
-                backend = closing(stack, recording.recorded(
-                    backend, store.folder / recording.NAME, name=settings.backend,
-                    settings=backend_settings(settings.backend,
-                                              resolved_backend_options(settings)),
-                    images=settings.record_images))
             if needs_grounder(settings.method):
                 self._grounder = BackendGrounder(backend, PARSERS[settings.answers])
             if needs_visual_planner(settings.method):
@@ -270,15 +264,16 @@ class EpisodeWork:
         self._images = FailureImages(store.folder) if settings.failure_images else None
         expect = getattr(self._world, 'expect', None)
         mine = (self._bags, self._scorer, *self._recorders, self._log, self._images,
-                _Confiding(expect) if callable(expect) else None)
-        self._recorder = _Both(*(recorder for recorder in mine if recorder is not None))
+                BeliefForwarder(expect) if callable(expect) else None)
+        self._recorder = CompositeRecorder(*(recorder for recorder in mine
+                                             if recorder is not None))
 
     def batches(self, missing: Sequence[EpisodeSpec]) -> Iterable[Sequence[EpisodeSpec]]:
         """One episode after another."""
         return singly(missing)
 
     def make(self, batch: Sequence[EpisodeSpec], cancelled: Callable[[], bool]) -> Sequence[Line]:
-        """Run one episode; contract in ``work.Work``."""
+        """Run one episode; contract in ``work.Runner``."""
         spec, = batch
         settings = self._settings
         ended = run_episode(
@@ -303,29 +298,27 @@ class EpisodeWork:
         if self._log is not None:
             self._log.commit()
 
-    def close(self) -> None:
-        """End what was started for it."""
-        self._stack.close()
 
-
-class _Both:
-    """Two recorders as one."""
+class CompositeRecorder:
+    """Sends every event to several recorders."""
 
     def __init__(self, *recorders: Recorder) -> None:
         self._recorders = recorders
 
     def record(self, event: EpisodeEvent) -> None:
+        """Contract in ``Recorder``."""
         for recorder in self._recorders:
             recorder.record(event)
 
 
-class _Confiding:
-    """Tells a world that wants to hear it what the policy believes (``expect(belief)``)."""
+class BeliefForwarder:
+    """Forwards belief updates to a world that shows them live (``expect(belief)``)."""
 
     def __init__(self, expect: Callable[[Belief], None]) -> None:
         self._expect = expect
 
     def record(self, event: EpisodeEvent) -> None:
+        """Contract in ``Recorder``."""
         if isinstance(event, BeliefUpdated):
             self._expect(event.belief)
 

@@ -15,7 +15,7 @@ from sightplan.agent import Policy
 from sightplan.model import BackendError, InputError, Recorder, SymbolicPlanner, Usage, World
 from sightplan.records import RunStore
 from sightplan.runs.driver import WALKED, Walked, walk
-from sightplan.runs.episodes import EpisodePlan, EpisodeWork
+from sightplan.runs.episodes import EpisodePlan, EpisodeRunner
 from sightplan.runs.identity import session
 from sightplan.runs.settings import RunSettings
 from sightplan.runs.suite import Suite
@@ -39,7 +39,7 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
         world: of episodes: instead of the installed one for the domain.
         planner: of episodes: instead of Fast Downward.
         recorders: of episodes: take the events of all, too, after the scorer has.
-        policy: of episodes: instead of the one that the settings name, see ``EpisodeWork``.
+        policy: of episodes: instead of the one that the settings name, see ``EpisodeRunner``.
 
     Returns:
         the content of ``summary.json``: see ``summary.summarise``, plus ``out``, ``problems``
@@ -107,10 +107,9 @@ def make_work(settings: RunSettings, *, backend: Backend | None = None, **parts:
     """
     suite = _samples(settings)
     if suite is None:
-        return EpisodeWork(settings, backend=backend, **parts)
-    from sightplan.runs.sample_work import SampleWork
-    samples: Work = SampleWork(settings, suite, backend=backend)
-    return samples
+        return Work(EpisodeRunner(settings, **parts), backend)
+    from sightplan.runs.sample_work import SampleRunner
+    return Work(SampleRunner(settings, suite), backend)
 
 
 class OpenRun:
@@ -135,7 +134,7 @@ class OpenRun:
             planner: instead of Fast Downward; stays open.
             backend: instead of the one that the settings name; stays open.
             recorders: take the events of all episodes, too, after the scorer has.
-            policy: of episodes: instead of the one that the settings name, see ``EpisodeWork``.
+            policy: of episodes: instead of the one that the settings name, see ``EpisodeRunner``.
             command: see ``RunStore.open``: several processes may make items of a run.
             fence: see ``RunStore.open``.
 

@@ -1,4 +1,4 @@
-"""The work of a run of samples: requests to the model, replies, scores; contract in ``work``.
+"""Running samples: requests to the model, replies, scores.
 
 The samples of a batch share their cluster (such as the picture), and yes/no questions about one
 picture go to the model in one request.
@@ -47,7 +47,6 @@ from sightplan.runs.handing import GUESS, Handed
 from sightplan.runs.samples import (
     SamplePlan,
     random_reply,
-    resolved_backend_options,
     score_reply,
     shared,
     truth_reply,
@@ -57,7 +56,6 @@ from sightplan.runs.suite import Suite
 from sightplan.runs.suite_parts import Unread
 from sightplan.runs.suite_rules import SAMPLES
 from sightplan.runs.work import Line, closing
-from sightplan.vlm import recording
 from sightplan.vlm.api import (
     Backend,
     TextReply,
@@ -84,22 +82,18 @@ _SAMPLE, _CLUSTER = 'sample', 'cluster'
 """What a model was asked about: a sample, or all samples of a cluster (their picture)."""
 
 
-class SampleWork:
-    """The work of a run of samples; contract in ``work.Work``."""
+class SampleRunner:
+    """Makes the lines of samples: requests to the model, replies, scores; see ``work.Runner``."""
 
-    def __init__(self, settings: RunSettings, suite: Suite, *,
-                 backend: Backend | None = None) -> None:
-        """Make or load the samples, and load the model.
+    def __init__(self, settings: RunSettings, suite: Suite) -> None:
+        """Make or load the samples.
 
         Args:
             settings: what to run, checked.
             suite: of samples.
-            backend: instead of the one that the settings name; stays open. It is not used where
-                the samples' domains have a model each.
 
         Raises:
             InputError: the settings are wrong.
-            InfrastructureError: the model could not be loaded.
         """
         self._settings, self._suite = settings, suite
         self.plan = SamplePlan(settings, suite)
@@ -107,17 +101,24 @@ class SampleWork:
         self._handed = Handed()
         self._answerer = make_answerer(settings.method, settings.method_options,
                                        _Truth(self.plan, self._handed))
-        with ExitStack() as stack:
-            self.backend: Backend | None = None
-            self._chosen: _PerDomain | None = None
-            if self._answerer.needs_model:
-                self.backend = self._make_backend(stack, backend)
-            self._stack = stack.pop_all()
-        self._desk = _Desk(self.plan, self.backend, self._stack, self._handed)
+        self.backend: Backend | None = None
+        self._chosen: _PerDomain | None = None
 
-    def _make_backend(self, stack: ExitStack, given: Backend | None) -> Backend:
+    def open(self, stack: ExitStack) -> None:
+        """Samples need nothing but a model; contract in ``work.Runner``."""
+        self._desk = _Desk(self.plan, None, stack, self._handed)
+
+    def load(self, options: dict[str, Any], given: Backend | None, stack: ExitStack) -> Backend:
+        """Load the model; contract in ``work.Runner``.
+
+        Where the samples' domains have a model each, ``given`` is not used.
+        """
+        self.backend = self._loaded(options, given, stack)
+        self._desk = _Desk(self.plan, self.backend, stack, self._handed)
+        return self.backend
+
+    def _loaded(self, options: dict[str, Any], given: Backend | None, stack: ExitStack) -> Backend:
         settings, domains = self._settings, self.plan.domains
-        options = resolved_backend_options(settings, domains)
         fields = {field.name for field in settings_fields(
             type(backend_settings(settings.backend)))}
         if 'domain' in fields and not options.get('domain') and len(domains) > 1:
@@ -137,16 +138,9 @@ class SampleWork:
         """Empty: samples add nothing to the record of a session."""
         return {}
 
-    def begin(self, store: RunStore) -> None:
-        """Contract in ``work.Work``."""
-        settings, backend = self._settings, self.backend
-        if backend is not None and (settings.record or settings.record_images):
-            backend = closing(self._stack, recording.recorded(
-                backend, store.folder / recording.NAME, name=settings.backend,
-                settings=backend_settings(settings.backend, resolved_backend_options(
-                    settings, self.plan.domains)),
-                images=settings.record_images))
-        self._desk = _Desk(self.plan, backend, self._stack, self._handed)
+    def begin(self, store: RunStore, backend: Backend | None, stack: ExitStack) -> None:
+        """Contract in ``work.Runner``."""
+        self._desk = _Desk(self.plan, backend, stack, self._handed)
 
     def batches(self, missing: Sequence[Sample]) -> Iterable[Sequence[Sample]]:
         """Neighbours of one cluster and domain."""
@@ -154,7 +148,7 @@ class SampleWork:
         return (tuple(group) for _, group in groups)
 
     def make(self, batch: Sequence[Sample], cancelled: Callable[[], bool]) -> Sequence[Line]:
-        """Answer, read and score a batch; contract in ``work.Work``."""
+        """Answer, read and score a batch; contract in ``work.Runner``."""
         first, asked = batch[0], batch
         if self._settings.record or self._settings.record_images:
             # A recording is replayed by the request, so that none may be recorded in parts.
@@ -230,10 +224,6 @@ class SampleWork:
 
     def before(self, line: Line) -> None:
         """Nothing else is kept of a sample."""
-
-    def close(self) -> None:
-        """End what was started for it."""
-        self._stack.close()
 
 
 class _Truth:

@@ -180,6 +180,11 @@ class SamplePlan:
                              'shown in one way only; ask them with method ask')
         return show(sample, swap, neutral)
 
+    def model_options(self) -> dict[str, Any] | None:
+        """Contract in ``work.Plan``."""
+        return (resolved_backend_options(self.settings, self.domains)
+                if answerer_class(self.settings.method).needs_model else None)
+
     def identity(self, model: str | None) -> dict[str, Any]:
         """Contract in ``work.Plan``."""
         settings, cls = self.settings, answerer_class(self.settings.method)

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from sightplan.records import RunStore
+from sightplan.runs.settings import RunSettings
 from sightplan.runs.suite import Suite
-from sightplan.vlm.api import Backend
+from sightplan.vlm import recording
+from sightplan.vlm.api import Backend, backend_settings
 
 T = TypeVar('T')
 Line = dict[str, Any]
@@ -36,6 +38,10 @@ class Plan(Protocol):
     """What a run consists of, as far as its settings say; nothing is loaded or started for it."""
 
     @property
+    def settings(self) -> RunSettings:
+        """The settings of the run."""
+
+    @property
     def suite(self) -> Suite | None:
         """The suite that the items belong to, None for none."""
 
@@ -55,6 +61,13 @@ class Plan(Protocol):
     def notes(self) -> Mapping[str, Any]:
         """What ``summary.json`` says besides scores, such as the number of problems."""
 
+    def model_options(self) -> dict[str, Any] | None:
+        """Options of the backend, with what they leave open; None: the method needs no model.
+
+        Raises:
+            InputError: unknown backend, unknown option or bad value.
+        """
+
     def identity(self, model: str | None) -> dict[str, Any]:
         """All that changes results: a resumed run must agree in it. Plain JSON data.
 
@@ -67,22 +80,45 @@ class Plan(Protocol):
         """
 
 
-class Work(Protocol):
-    """Makes the lines of a run's items."""
+class Runner(Protocol):
+    """Makes the lines of items of one kind: what is particular about episodes or samples."""
 
     @property
     def plan(self) -> Plan:
         """What the run consists of."""
 
-    @property
-    def backend(self) -> Backend | None:
-        """The model that answers, None where none is needed."""
+    def open(self, stack: ExitStack) -> None:
+        """Start what the items need besides a model; ``stack`` ends it.
+
+        Raises:
+            InputError: the settings are wrong.
+            InfrastructureError: it could not be started.
+        """
+
+    def load(self, options: dict[str, Any], given: Backend | None, stack: ExitStack) -> Backend:
+        """The model that answers.
+
+        Args:
+            options: of the backend, see ``Plan.model_options``.
+            given: a model that is loaded already and stays open; None: load it.
+            stack: ends what is loaded.
+
+        Raises:
+            InputError: the settings are wrong.
+            InfrastructureError: it could not be loaded.
+        """
 
     def session(self) -> dict[str, Any]:
         """What is noted about this start besides time, provenance and settings."""
 
-    def begin(self, store: RunStore) -> None:
-        """The run is open: begin what else is written to its directory."""
+    def begin(self, store: RunStore, backend: Backend | None, stack: ExitStack) -> None:
+        """The run is open: begin what else is written to its directory.
+
+        Args:
+            store: the run.
+            backend: that answers from now on, which may be recorded; None: none is needed.
+            stack: ends what is begun.
+        """
 
     def batches(self, missing: Sequence[Any]) -> Iterable[Sequence[Any]]:
         """The items that are missing, in order, cut into what is made at once.
@@ -105,8 +141,64 @@ class Work(Protocol):
         Called before its line is written, which it may still change.
         """
 
+
+class Work:
+    """The work of a run: loads, records and ends what the items need, whatever they are.
+
+    Attributes:
+        runner: makes the lines of the items.
+        plan: what the run consists of.
+        backend: the model that answers, None where none is needed.
+    """
+
+    def __init__(self, runner: Runner, backend: Backend | None = None) -> None:
+        """Start what the items need, and load the model.
+
+        Args:
+            runner: of episodes or of samples.
+            backend: instead of the one that the settings name; stays open.
+
+        Raises:
+            InputError: the settings are wrong.
+            InfrastructureError: the world, the model or the planner could not be started.
+        """
+        self.runner, self.plan = runner, runner.plan
+        with ExitStack() as stack:
+            runner.open(stack)
+            options = self.plan.model_options()
+            self.backend = None if options is None else runner.load(options, backend, stack)
+            self._stack = stack.pop_all()
+        self._options = options or {}
+
+    def session(self) -> dict[str, Any]:
+        """What is noted about this start besides time, provenance and settings."""
+        return self.runner.session()
+
+    def begin(self, store: RunStore) -> None:
+        """The run is open: begin what else is written to its directory."""
+        settings, backend = self.plan.settings, self.backend
+        if backend is not None and (settings.record or settings.record_images):
+            backend = closing(self._stack, recording.recorded(
+                backend, store.folder / recording.NAME, name=settings.backend,
+                settings=backend_settings(settings.backend, self._options),
+                images=settings.record_images))
+        self.runner.begin(store, backend, self._stack)
+
+    def batches(self, missing: Sequence[Any]) -> Iterable[Sequence[Any]]:
+        """Contract in ``Runner``."""
+        return self.runner.batches(missing)
+
+    def make(self, batch: Sequence[Any], cancelled: Callable[[], bool]) -> Sequence[Line]:
+        """Contract in ``Runner``."""
+        return self.runner.make(batch, cancelled)
+
+    def before(self, line: Line) -> None:
+        """Contract in ``Runner``."""
+        self.runner.before(line)
+
     def close(self) -> None:
         """End what was started for it."""
+        self._stack.close()
 
 
 class Progress(Protocol):

@@ -45,11 +45,8 @@ from sightplan.model import (
 from sightplan.model.reading import Record, read_data, validated
 from sightplan.model.yaml_text import load_yaml
 from sightplan.runs import (
-    EpisodePlan,
     Plan,
     RunSettings,
-    resolved_backend_options,
-    samples,
     specify,
 )
 from sightplan.runs.samples import SamplePlan
@@ -509,7 +506,7 @@ def _cell(labels: Fields, fields: Fields, recipes: Mapping[str, _Recipe], where:
         settings = run_settings(fields)
         settings.check()
         plan = specify(settings)
-        options = model_options(plan)
+        options = plan.model_options()
         content = {**plan.identity(None), 'refers_to': (
             '' if options is None else backend_content(settings.backend, options))}
     except InputError as error:
@@ -526,20 +523,6 @@ def _cell(labels: Fields, fields: Fields, recipes: Mapping[str, _Recipe], where:
 def is_samples(settings: RunSettings) -> bool:
     """Whether a run is one of samples."""
     return sample_suite(settings.suite, settings.split) is not None
-
-
-def model_options(plan: Plan) -> Fields | None:
-    """The options of the backend that a run's items need, None if they need none.
-
-    Raises:
-        InputError: see ``runs.resolved_backend_options``.
-    """
-    if isinstance(plan, SamplePlan):
-        return (samples.resolved_backend_options(plan.settings, plan.domains)
-                if answerer_class(plan.settings.method).needs_model else None)
-    assert isinstance(plan, EpisodePlan)
-    return (resolved_backend_options(plan.settings) if needs_model(plan.settings.method)
-            else None)
 
 
 def sample_clusters(plan: Plan) -> dict[str, str]:

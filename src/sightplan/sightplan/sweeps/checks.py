@@ -23,7 +23,7 @@ from sightplan.runs.method_check import (
     check_starts,
 )
 from sightplan.sweeps.calibrations import check_recipe
-from sightplan.sweeps.cells import Cell, Sweep, cell_place, model_options
+from sightplan.sweeps.cells import Cell, Sweep, cell_place
 from sightplan.sweeps.graphs import check_graph, check_installed
 from sightplan.vlm.api import BACKENDS, backend_settings
 
@@ -59,7 +59,7 @@ def check_sweep(sweep: Sweep, graph: bool = False) -> None:
 
 def _check_cell(cell: Cell, seen: set[str]) -> None:
     settings, plan = cell.settled(Path()), specify(cell.settings)
-    options = model_options(plan)
+    options = plan.model_options()
     if options is not None and _is_new(seen, settings.backend, options):
         _check_backend(settings.backend, options)
     if not isinstance(plan, EpisodePlan):

@@ -46,7 +46,7 @@ from sightplan.runs import (
 )
 from sightplan.runs.rules import budget
 from sightplan.runs.samples import SamplePlan
-from sightplan.sweeps.cells import Cell, Sweep, model_options
+from sightplan.sweeps.cells import Cell, Sweep
 from sightplan.vlm.api import backend_class, backend_settings
 
 ENUMERATIONS, CHECKS_PER_STEP = 2, 6
@@ -247,7 +247,7 @@ def _guess(plan: EpisodePlan, split: str, problem: Problem) -> Figures:
 
 def _priced(plan: EpisodePlan | SamplePlan, questions: float, prompt_tokens: float,
             completion_tokens: float, seconds: float) -> Figures:
-    backend = backend_settings(plan.settings.backend, model_options(plan) or {})
+    backend = backend_settings(plan.settings.backend, plan.model_options() or {})
     price_in, price_out = (getattr(backend, name, 0.0) for name in ('price_in', 'price_out'))
     cost = (prompt_tokens * price_in + completion_tokens * price_out) / 1e6
     return Figures(questions, prompt_tokens, completion_tokens,

@@ -28,7 +28,7 @@ from sightplan.model.journal import Journal, StorageError
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, Walked, specify, write_summary
 from sightplan.sweeps.calibrations import calibration_runs, learn, learned
-from sightplan.sweeps.cells import Sweep, model_options, sample_clusters
+from sightplan.sweeps.cells import Sweep, sample_clusters
 from sightplan.sweeps.checks import check_sweep
 from sightplan.sweeps.committed import (
     METRICS,
@@ -378,7 +378,7 @@ class _Stages:
 
 def _job(name: str, settings: RunSettings) -> Job:
     plan = specify(settings)
-    model = model_options(plan)
+    model = plan.model_options()
     return Job(name, settings, tuple(item.id for item in plan.items),
                '' if model is None else
                f'{settings.backend} {sorted(settings.backend_options.items())}',

@@ -22,7 +22,7 @@ from sightplan.model import InputError, SightplanError
 from sightplan.model.journal import STORAGE_ERRORS, StorageError
 from sightplan.model.redaction import without_secrets
 from sightplan.runs import Line, OpenRun, RunSettings, make_planner, specify, worlds
-from sightplan.sweeps.cells import is_samples, model_options
+from sightplan.sweeps.cells import is_samples
 from sightplan.vlm.api import backend_can_be_shared, make_backend
 
 LOCK = '.sweep.lock'
@@ -165,7 +165,7 @@ class Worker:
 
     def _backend(self, settings: RunSettings) -> Any:
         """The model, if runs can share it."""
-        options = model_options(specify(settings))
+        options = specify(settings).model_options()
         if options is None or not backend_can_be_shared(settings.backend):
             return None
         return self._part('backend', [settings.backend, options],

@@ -1,7 +1,8 @@
-"""``blind``: the belief of ``belief`` with its eyes shut.
+"""``blind``: the belief of ``belief`` with its eyes shut; of samples the text without pictures.
 
 The same action model, the same constraints, the same use of what is executed and what is
-rejected, but never a question. What this solves, no vision-language model can take credit for.
+rejected, but never a question. What this solves, no vision-language model can take credit for;
+nor for what is right about samples whose pictures the model is not shown.
 
 It uses no picture, nor what the world says is in view. Privileged facts that an episode
 grants it gets like the others: it observes for these facts alone, and none at all in
@@ -10,10 +11,17 @@ an episode that grants nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from sightplan.agent.answerer import Desk
+from sightplan.agent.methods import ask
 from sightplan.agent.policy import Context, Stop
+from sightplan.model.sample import Sample, SampleReply
+from sightplan.model.settings import NoSettings
 from sightplan_belief.methods._believing import BelievingPolicy, BelievingSettings
 
 Settings = BelievingSettings
+SampleSettings = NoSettings
 
 
 class Policy(BelievingPolicy):
@@ -27,3 +35,13 @@ class Policy(BelievingPolicy):
         """Refuse what was learned in another domain; who answers does not matter here."""
         self._estimators.rates.check_domain(context.domain)
         return super().begin(context)
+
+
+class Answerer(ask.Answerer):
+    """Ask without pictures."""
+
+    sees_pictures = False
+
+    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+        """Take the pictures away, and ask the model."""
+        return super().answer([sample.blind() for sample in samples], desk)

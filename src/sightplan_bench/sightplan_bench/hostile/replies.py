@@ -309,7 +309,7 @@ def _of_suites(folder: Path) -> Iterator[Target]:
 
 def _instructions(folder: Path) -> Iterator[Target]:
     """Instructions in words, and the answerers that read plans from replies."""
-    from sightplan.agent.answerers import decoupled, set_of_marks
+    from sightplan.agent.methods import decoupled, set_of_marks
     from sightplan.grounding.instructions.reader import read_instruction
 
     def read(text: str) -> None:

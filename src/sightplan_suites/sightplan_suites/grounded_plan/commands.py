@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, print_table
 from sightplan.console.results_table import measure_text
 from sightplan.model import InputError, user_path
+from sightplan.runs.dataset import nothing_usable, write_file
 
 if TYPE_CHECKING:
     from sightplan.runs.suite import Suite
@@ -47,7 +48,6 @@ def _add_plan_options(verb: argparse.ArgumentParser) -> None:
 def score(suite: Suite, arguments: argparse.Namespace) -> Result:
     """Score a file of predictions: actions in declared coordinates, or texts of replies."""
     from sightplan_suites.grounded_plan import predictions, records
-    from sightplan_suites.grounded_plan.samples import nothing_usable
     path = user_path(arguments.predictions)
     data = records.read_records(user_path(arguments.data), pictures=False)
     found = predictions.score_file(data, path, arguments.grasp_criterion, arguments.coords,
@@ -55,7 +55,8 @@ def score(suite: Suite, arguments: argparse.Namespace) -> Result:
     _print_score(found, len(data.items), arguments.missing == predictions.ZERO)
     answered = len(found['missing']) < len(data.items)
     if not data.items:
-        note(f'sightplan suite: {nothing_usable(data)}')
+        none = nothing_usable(data.where, data.skipped, 'record')
+        note(f'sightplan suite: {none}')
     elif not answered:
         note(f'sightplan suite: {path}: holds not one answer that can be used, see above')
     return ({'suite': suite.name, 'data': str(arguments.data), **found},
@@ -97,7 +98,7 @@ def overlay(arguments: argparse.Namespace) -> Result:
     out = user_path(arguments.out)
     data = records.read_records(user_path(arguments.data))
     read = predictions.read_predictions(user_path(arguments.predictions),
-                                        field_table(data.folder))
+                                        field_table(data.files.folder))
     known = {item.id: item for item in data.items}
     skipped: list[dict[str, str]] = [*data.skipped, *read.skipped]
     files: list[str] = []
@@ -113,7 +114,7 @@ def overlay(arguments: argparse.Namespace) -> Result:
         except InputError as error:
             skipped.append({'file': item.image, 'id': item.id, 'reason': str(error)})
             continue
-        records.write_file(path, png(_overlay(image, item, prediction, arguments)))
+        write_file(path, png(_overlay(image, item, prediction, arguments)))
         files.append(str(path))
     for one in skipped[:_MOST_NAMED]:
         note(f'skipped: {one["file"]}: {one["reason"]}')

@@ -16,13 +16,20 @@ from typing import Any
 
 from sightplan.metrics.measures import aggregates
 from sightplan.model import InputError
+from sightplan.runs.dataset import (
+    Skipped,
+    entries_of,
+    keep_new,
+    skip,
+    unusable_ids,
+)
 from sightplan.runs.predictions import check_one_model, is_run_line
 from sightplan.runs.suite_parts import Unread
 from sightplan_suites.grounded_plan import scoring
 from sightplan_suites.grounded_plan.coordinates import Coords, box_region
 from sightplan_suites.grounded_plan.fields import FieldTable, field_table, renamed
 from sightplan_suites.grounded_plan.reading import Step, read_steps, read_text
-from sightplan_suites.grounded_plan.records import Dataset, Item, entries_of
+from sightplan_suites.grounded_plan.records import Dataset, Item
 from sightplan_suites.grounded_plan.samples import Settings, details_of
 
 SUITE = 'grounded_plan'
@@ -86,28 +93,22 @@ def read_predictions(path: Path, table: FieldTable | None = None) -> PredictionF
         if not wrong and is_run_line(content):
             wrong = _wrong_run(content)
             if wrong:
-                skipped.append({'file': where, 'reason': wrong})
+                skipped.append(skip(where, wrong))
             else:
-                _add(found, where, _of_run(content))
+                keep_new(found, (run := _of_run(content)).id, where, run)
             continue
         entry = content if isinstance(content, dict) else {}
         line = renamed(entry, names)
         for field in entry.keys() - called:
             unknown.setdefault(field, where)
         if reason := wrong or _wrong(entry, line, names):
-            skipped.append({'file': where, 'reason': reason})
+            skipped.append(skip(where, reason))
             continue
-        _add(found, where, Prediction(
-            str(line['id']), line.get('actions', line.get('answer')), str(line.get('coords', '')),
+        name = str(line['id'])
+        keep_new(found, name, where, Prediction(
+            name, line.get('actions', line.get('answer')), str(line.get('coords', '')),
             str(line.get('model', ''))))
     return PredictionFile(tuple(found.values()), tuple(skipped), unknown)
-
-
-def _add(found: dict[str, tuple[str, Prediction]], where: str, one: Prediction) -> None:
-    if one.id in found:
-        raise InputError(f'{where}: id = {one.id!r} is there twice, first at '
-                         f'{found[one.id][0]}; keep one of them')
-    found[one.id] = where, one
 
 
 def _wrong_run(line: Mapping[str, Any]) -> str:
@@ -199,7 +200,7 @@ def score_file(data: Dataset, path: Path, criterion: str = '', coords: str = '',
         InputError: see ``read_predictions``; or the predictions are of several models, or lines of
             runs have several criteria.
     """
-    table = field_table(data.folder)
+    table = field_table(data.files.folder)
     read = read_predictions(path, table)
     check_one_model((one.model for _, one in read.predictions), path)
     said = {one.criterion or scoring.IOU for _, one in read.predictions}
@@ -208,20 +209,18 @@ def score_file(data: Dataset, path: Path, criterion: str = '', coords: str = '',
                          f'{" and ".join(sorted(said))}; choose one (--grasp-criterion)')
     criterion = criterion or next(iter(said), scoring.IOU)
     known = {item.id: item for item in data.items}
-    unusable = {one['id']: f'{one["file"]}: {one["reason"]}' for one in data.skipped
-                if 'id' in one}
-    skipped: list[dict[str, str]] = [*data.skipped, *read.skipped]
+    unusable = unusable_ids(data.skipped)
+    skipped: list[Skipped] = [*data.skipped, *read.skipped]
     lines = []
     for where, prediction in read.predictions:
         item = known.get(prediction.id)
         if item is None:
-            skipped.append({'file': where, 'id': prediction.id, 'reason': (
+            skipped.append(skip(where, (
                 f'its record cannot be used ({unusable[prediction.id]})'
                 if prediction.id in unusable else
-                f'id = {prediction.id!r}: no record of {data.where} has this id')})
+                f'id = {prediction.id!r}: no record of {data.where} has this id'), prediction.id))
         elif prediction.error:
-            skipped.append({'file': where, 'id': prediction.id,
-                            'reason': f'there is no reply ({prediction.error})'})
+            skipped.append(skip(where, f'there is no reply ({prediction.error})', prediction.id))
         else:
             lines.append(_line(item, prediction, criterion, coords, table))
     answered = {line['id'] for line in lines}

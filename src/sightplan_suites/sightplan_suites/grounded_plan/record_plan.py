@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sightplan.model.grounded_plan import PlanBlock, PlanUnit, Primitive, UnitKind
+from sightplan.runs.dataset import Unusable
 from sightplan_suites.grounded_plan.coordinates import (
     Box,
     Coords,
@@ -27,14 +28,6 @@ PLACE_TOLERANCE = 0.025
 """Half an edge of the square around a true place that is given as a point, as a fraction of the
 picture's diagonal; not of the paper."""
 _EDGE = 1e-9  # rounding of a conversion, as a fraction of the picture
-
-
-class Unusable(Exception):
-    """A record cannot be used: where, and why with a remedy."""
-
-    def __init__(self, where: str, reason: str) -> None:
-        super().__init__(f'{where}: {reason}')
-        self.where, self.reason = where, reason
 
 
 def checked_box(value: Any, coords: Coords, size: Size, where: str, name: str) -> Box:

@@ -14,26 +14,37 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
-from typing import Any, Literal, TypeVar
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import pydantic
 from numpy.typing import NDArray
 
 from sightplan.model import InputError, Region
-from sightplan.model.depth_files import read_depth
 from sightplan.model.grounded_plan import (
     GroundedPlanTask,
     PlanUnit,
     UnitKind,
 )
-from sightplan.model.json_text import load_json
-from sightplan.model.picture_files import opened, read_image
-from sightplan.model.reading import Record, validated
+from sightplan.model.picture_files import opened
+from sightplan.model.reading import Record
+from sightplan.runs.dataset import (
+    MOST_ENTRIES,
+    Entry,
+    PictureFiles,
+    PictureSizes,
+    Skipped,
+    Unusable,
+    below,
+    checked,
+    entries_of,
+    skip,
+    write_file,
+)
 from sightplan_suites.grounded_plan.coordinates import Box, Coords, Size, box_from_unit, box_of
 from sightplan_suites.grounded_plan.fields import FieldTable, field_table, renamed
-from sightplan_suites.grounded_plan.record_plan import RecordPlan, Unusable, checked_box
+from sightplan_suites.grounded_plan.record_plan import RecordPlan, checked_box
 
 EPISODES, IMAGES, DEPTH = 'episodes.jsonl', 'images', 'depth'
 """Names in a folder that is written."""
@@ -42,10 +53,6 @@ HORIZONS = {SHORT: (1, 4), MEDIUM: (5, 8), LONG: (9, 26)}
 """Fewest and most primitives of the paper's three horizons."""
 KINDS = ('explicit', 'implicit')
 """Of instructions."""
-MOST_ENTRIES = 1_000_000
-Entries = list[tuple[str, Any, str]]
-"""Place (file and line), content, and why it is not JSON."""
-T = TypeVar('T')
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,31 +104,16 @@ class Dataset:
     Attributes:
         where: file or folder, for messages.
         items: what can be used, in the order of the files.
-        skipped: what cannot: ``file`` (with the line), ``reason``, and ``id`` where it is known.
+        skipped: what cannot.
         noted: what is usable, but not as the paper has it, likewise.
-        folder: of the pictures' files.
-        held: content of the files that are in no folder, by name.
+        files: the pictures.
     """
 
     where: str
     items: tuple[Item, ...]
-    skipped: tuple[dict[str, str], ...] = ()
-    noted: tuple[dict[str, str], ...] = ()
-    folder: Path = field(default_factory=Path)
-    held: Mapping[str, bytes] = field(default_factory=dict)
-
-    def content(self, name: str) -> bytes:
-        """A picture's file.
-
-        Raises:
-            InputError: it cannot be read.
-        """
-        if name in self.held:
-            return self.held[name]
-        try:
-            return (self.folder / name).read_bytes()
-        except OSError as error:
-            raise InputError(f'{self.folder / name}: cannot be read ({error.strerror})') from error
+    skipped: tuple[Skipped, ...] = ()
+    noted: tuple[Skipped, ...] = ()
+    files: PictureFiles = field(default_factory=PictureFiles)
 
     def load(self, item: Item) -> NDArray[np.uint8]:
         """The picture of a task, (H, W, 3) uint8 RGB.
@@ -129,27 +121,13 @@ class Dataset:
         Raises:
             InputError: it cannot be read, or its size is not what the record says.
         """
-        if item.image in self.held:
-            image = read_image(Path(item.image), self.held[item.image])
-        else:
-            image = read_image(self.folder / item.image)
+        image = self.files.image(item.image)
         size = image.shape[1], image.shape[0]
         if size != item.size:
-            raise InputError(f'{self.folder / item.image}: is {size[0]} x {size[1]} pixels, but '
-                             f'image_size of {item.id} is {item.size[0]} x {item.size[1]} '
+            raise InputError(f'{self.files.folder / item.image}: is {size[0]} x {size[1]} pixels, '
+                             f'but image_size of {item.id} is {item.size[0]} x {item.size[1]} '
                              '(correct one of them)')
         return image
-
-    def load_depth(self, item: Item) -> NDArray[np.float32]:
-        """Depth of a task's picture that has one, (H, W) float32 [m], 0 where unknown.
-
-        Raises:
-            InputError: it cannot be read.
-        """
-        if item.depth in self.held:
-            with opened(Path(item.depth), content=self.held[item.depth]) as image:
-                return np.asarray(image).astype(np.float32) * np.float32(1e-3)
-        return read_depth(self.folder / item.depth)
 
 
 # ------------------------------------------------------------------------------------- reading
@@ -208,17 +186,17 @@ def read_records(path: Path, pictures: bool = True) -> Dataset:
     for file, entries in _files(path, reader.table):
         reader.read(file, entries)
     return Dataset(str(path), tuple(reader.items), tuple(reader.skipped), tuple(reader.noted),
-                   folder)
+                   PictureFiles(folder))
 
 
-def read_entries(where: str, entries: Entries) -> Dataset:
+def read_entries(where: str, entries: list[Entry]) -> Dataset:
     """Records that are in no file: checked as those of a file are, without their pictures."""
     reader = _Reader(Path(), field_table(), pictures=False)
     reader.read(Path(where), entries)
     return Dataset(where, tuple(reader.items), tuple(reader.skipped), tuple(reader.noted))
 
 
-def _files(path: Path, table: FieldTable) -> list[tuple[Path, Entries]]:
+def _files(path: Path, table: FieldTable) -> list[tuple[Path, list[Entry]]]:
     if path.is_file():
         return [(path, entries_of(path))]
     if not path.is_dir():
@@ -235,66 +213,40 @@ def _files(path: Path, table: FieldTable) -> list[tuple[Path, Entries]]:
     raise InputError(f'{path}: holds no records (write one a line into {EPISODES})')
 
 
-def entries_of(path: Path) -> Entries:
-    """The entries of a file: lines of JSON, or the entries of one JSON list.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f'{path}: cannot be read ({error.strerror})') from error
-    if path.suffix == '.json':
-        found, wrong = _json(content)
-        if wrong or not isinstance(found, list):
-            return [(str(path), None, wrong or 'is no list of records (write [ ... ])')]
-        return [(f'{path}: entry {index}', one, '') for index, one in enumerate(found)]
-    return [(f'{path}:{number}', *_json(line))
-            for number, line in enumerate(content.split(b'\n'), start=1) if line.strip()]
-
-
-def _json(content: bytes) -> tuple[Any, str]:
-    try:
-        return load_json(content.decode()), ''
-    except (ValueError, RecursionError) as error:
-        return None, f'is not JSON ({error}); write one object a line'
-
-
 class _Reader:
     """Reads records, and notes what it cannot use."""
 
     def __init__(self, folder: Path, table: FieldTable, pictures: bool) -> None:
         self._folder, self.table, self._pictures = folder, table, pictures
-        self._sizes: dict[str, Size | str] = {}
+        self._sizes = PictureSizes(folder, _picture_size)
         self._ids: dict[str, str] = {}
         self.items: list[Item] = []
-        self.skipped: list[dict[str, str]] = []
-        self.noted: list[dict[str, str]] = []
+        self.skipped: list[Skipped] = []
+        self.noted: list[Skipped] = []
 
-    def read(self, file: Path, entries: Entries) -> None:
+    def read(self, file: Path, entries: list[Entry]) -> None:
         """Read the records of a file."""
         if not entries or len(entries) > MOST_ENTRIES:
-            self.skipped.append({'file': str(file), 'reason': 'holds no record' if not entries
-                                 else f'holds more than {MOST_ENTRIES} records'})
+            self.skipped.append(skip(str(file), 'holds no record' if not entries
+                                     else f'holds more than {MOST_ENTRIES} records'))
             return
         for where, entry, wrong in entries:
             found = renamed(entry, self.table.record) if isinstance(entry, dict) else {}
-            name = {'id': str(found['id'])} if isinstance(found.get('id'), (str, int)) else {}
+            name = str(found['id']) if isinstance(found.get('id'), (str, int)) else ''
             try:
                 if wrong or not isinstance(entry, dict):
                     raise Unusable(where, wrong or 'is no JSON object (write {"id": ...})')
                 item, notes = self._item(found, where)
             except Unusable as error:
-                self.skipped.append({'file': error.where, **name, 'reason': error.reason})
+                self.skipped.append(skip(error.where, error.reason, name))
                 continue
             self.items.append(item)
             self._ids[item.id] = where
-            self.noted += [{'file': where, **name, 'reason': one} for one in notes]
+            self.noted += [skip(where, one, name) for one in notes]
 
     def _item(self, entry: Mapping[str, Any], where: str) -> tuple[Item, list[str]]:
-        row = _checked(_Row, {name: value for name, value in entry.items() if name != 'plan'},
-                       where)
+        row = checked(_Row, {name: value for name, value in entry.items() if name != 'plan'},
+                      where)
         if 'plan' not in entry:
             raise Unusable(where, 'plan is missing (add it)')
         kind = row.instruction_type.strip().lower()
@@ -307,7 +259,7 @@ class _Reader:
         if not name or name in self._ids:
             raise Unusable(where, 'id is empty (give each record one)' if not name else
                            f'id = {name!r} is there already, at {self._ids[name]} (keep one)')
-        image = _below(row.image, 'image', where)
+        image = str(below(row.image, 'image', where))
         size = self._size(row, image, where)
         plan = RecordPlan(entry.get('plan'), row.coords, size, self.table, where,
                           row.place_tolerance)
@@ -318,7 +270,7 @@ class _Reader:
         things = tuple((thing.name, checked_box(thing.bbox, row.coords, size, where,
                                                  f'things.{number}.bbox'))
                        for number, thing in enumerate(row.things))
-        depth = _below(row.depth, 'depth', where) if row.depth else ''
+        depth = str(below(row.depth, 'depth', where)) if row.depth else ''
         return Item(name, str(row.scene_id) or image, image, size, row.coords, task, things,
                     depth, row.camera), notes
 
@@ -329,46 +281,25 @@ class _Reader:
                            'in pixels')
         if row.image_size is not None and not self._pictures:
             return row.image_size
-        if image not in self._sizes:
-            self._sizes[image] = _picture_size(self._folder / image)
-        size = self._sizes[image]
-        if isinstance(size, str):
+        try:
+            size = self._sizes.of(image)
+        except Unusable as error:
             if row.image_size is None and not self._pictures:
                 raise Unusable(where, 'image_size is missing, and its picture cannot be opened '
-                               '(add [width, height])')
-            raise Unusable(str(self._folder / image), f'{size}; it is the picture of {where}')
+                               '(add [width, height])') from error
+            raise Unusable(error.where, f'{error.reason}; it is the picture of {where}'
+                           ) from error
         if row.image_size is not None and size != row.image_size:
             raise Unusable(str(self._folder / image), f'is {size[0]} x {size[1]} pixels, but '
                            f'{where} says image_size = {list(row.image_size)} (correct it)')
         return size
 
 
-def _picture_size(path: Path) -> Size | str:
-    """Width and height from a picture's head, or why there are none."""
-    try:
-        with opened(path) as image:
-            width, height = image.size
-            return width, height
-    except InputError as error:
-        return str(error).removeprefix(f'{path}: ')
-
-
-def _below(text: str, name: str, where: str) -> str:
-    """A path below the folder."""
-    path = PurePosixPath(text.replace('\\', '/'))
-    if not path.parts or path.is_absolute() or '..' in path.parts or '\0' in text:
-        raise Unusable(where, f'{name} = {text!r} must be a path below the folder')
-    return str(path)
-
-
-def _checked(kind: type[T], entry: Any, where: str, prefix: str = '') -> T:
-    """An entry as a model; what is wrong of it is named with the fields above it."""
-    try:
-        return validated(kind, entry, where)
-    except (InputError, RecursionError) as error:
-        raise Unusable(where, '; '.join(
-            f'{prefix}{line.removeprefix(f"{where}: ")}' for line in str(error).splitlines()
-        )) from error
+def _picture_size(path: Path) -> Size:
+    """Width and height from a picture's head."""
+    with opened(path) as image:
+        width, height = image.size
+        return width, height
 
 
 def _check_horizon(row: _Row, primitives: int, where: str) -> list[str]:
@@ -451,16 +382,3 @@ def write_records(path: Path, items: Iterable[Item], coords: Coords | None = Non
     lines = [json.dumps(entry_of(item, coords), ensure_ascii=False) + '\n' for item in items]
     write_file(path, ''.join(lines).encode())
     return len(lines)
-
-
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file; its folder is made.
-
-    Raises:
-        InputError: it cannot be written.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    except OSError as error:
-        raise InputError(f'{path}: cannot be written ({error.strerror or error})') from error

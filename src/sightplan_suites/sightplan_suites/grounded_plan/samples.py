@@ -15,6 +15,13 @@ from typing import Any
 from sightplan.model import InputError, param, user_path
 from sightplan.model.grounded_plan import UnitKind
 from sightplan.model.sample import Picture, Sample
+from sightplan.runs.dataset import (
+    check_new,
+    nothing_usable,
+    skip,
+    with_ids,
+    write_file,
+)
 from sightplan.runs.suite_finding import suite_settings
 from sightplan.runs.suite_parts import CheckReport, Samples
 from sightplan_suites.grounded_plan import records, scenes, scoring
@@ -58,16 +65,8 @@ def samples(split: str, options: Mapping[str, Any]) -> Samples:
     settings = suite_settings('grounded_plan', Settings, options)
     data = _data(settings, split)
     if settings.data and not data.items:
-        raise nothing_usable(data)
+        raise nothing_usable(data.where, data.skipped, 'record')
     return _as_samples(data, [item for item in data.items if item.horizon == split], settings)
-
-
-def nothing_usable(data: Dataset) -> InputError:
-    """The error of data in which nothing can be used."""
-    first = data.skipped[0] if data.skipped else None
-    return InputError(f'{data.where}: holds not one record that can be used'
-                      + (f'; of {len(data.skipped)} the first: {first["file"]}: '
-                         f'{first["reason"]}' if first else ''))
 
 
 def _data(settings: Settings, split: str) -> Dataset:
@@ -87,7 +86,7 @@ def _as_samples(data: Dataset, items: Sequence[Item], settings: Settings) -> Sam
     pictures = {item.image: _picture(data, item) for item in items}
     digest = hashlib.sha256()
     for name in pictures:
-        digest.update(data.content(name))
+        digest.update(data.files.content(name))
     for item in items:
         digest.update(json.dumps(records.entry_of(item)).encode())
     made = {} if settings.data else {'scenes': settings.scenes}
@@ -122,7 +121,8 @@ def _sample(item: Item, picture: Picture, settings: Settings) -> Sample:
 
 def _picture(data: Dataset, item: Item) -> Picture:
     return Picture(item.image, functools.partial(data.load, item),
-                   functools.partial(data.load_depth, item) if item.depth else None, item.camera)
+                   functools.partial(data.files.depth_m, item.depth) if item.depth else None,
+                   item.camera)
 
 
 # ----------------------------------------------------------------------------------------- files
@@ -135,23 +135,23 @@ def check(data: Path) -> CheckReport:
         InputError: there are no records.
     """
     found = records.read_records(data)
-    skipped = [{'file': one['file'], 'reason': f'{one["id"]}: {one["reason"]}' if 'id' in one
-                else one['reason']} for one in found.skipped]
+    skipped = with_ids(found.skipped)
     usable: list[Item] = []
     whole: dict[str, bool] = {}
     for item in found.items:
-        for name, load in ((item.image, found.load), (item.depth, found.load_depth)):
+        for name, load in ((item.image, functools.partial(found.load, item)),
+                           (item.depth, functools.partial(found.files.depth_m, item.depth))):
             if name and name not in whole:
                 try:
-                    load(item)
+                    load()
                     whole[name] = True
                 except InputError as error:
                     whole[name] = False
-                    skipped.append({'file': str(found.folder / name), 'reason': str(error)})
+                    skipped.append(skip(str(found.files.folder / name), str(error)))
         if whole[item.image]:
             usable.append(item)
     return CheckReport(statistics(usable), skipped,
-                       [{'file': one['file'], 'reason': one['reason']} for one in found.noted])
+                       [skip(one['file'], one['reason']) for one in found.noted])
 
 
 def statistics(items: Sequence[Item]) -> dict[str, int]:
@@ -232,18 +232,17 @@ def make(out: Path, count: int, seed: int, horizons: Sequence[str], source: str 
     """
     suite_settings('grounded_plan', Settings, {'count': count, 'seed': seed, 'scenes': source})
     file = out / records.EPISODES
-    if file.exists():
-        raise InputError(f'{file}: is there already; name an empty folder')
+    check_new(file)
     lines: list[str] = []
     drawn: set[str] = set()
     left_out = 0
     for horizon in horizons:
         for scene in scenes.draw_scenes(source, horizon, count, seed, held_out=held_out):
             for name, content in scene.files.items():
-                records.write_file(out / name, content)
+                write_file(out / name, content)
             lines += [json.dumps(scenes.written(item), ensure_ascii=False) + '\n'
                       for item in scene.items]
             drawn.update(item.image for item in scene.items)
             left_out += len(scene.skipped)
-    records.write_file(file, ''.join(lines).encode())
+    write_file(file, ''.join(lines).encode())
     return {'scenes': len(drawn), 'tasks': len(lines), 'left_out': left_out}

@@ -18,6 +18,10 @@ from numpy.typing import NDArray
 from sightplan.model import InputError, plugins
 from sightplan.model.grounded_plan import GroundedPlanScene, GroundedPlanSource, GroundedPlanTask
 from sightplan.model.region import Mask
+from sightplan.runs.dataset import (
+    Entry,
+    PictureFiles,
+)
 from sightplan_suites.grounded_plan.coordinates import Box, Coords
 from sightplan_suites.grounded_plan.records import (
     DEPTH,
@@ -138,7 +142,7 @@ def mask_box(mask: Mask) -> Box | None:
 
 def drawn_dataset(source: str, horizon: str, count: int, seed: int) -> Dataset:
     """Held-out scenes as a data set, the same as if they had been written and read."""
-    entries: list[tuple[str, Any, str]] = []
+    entries: list[Entry] = []
     skipped: list[dict[str, str]] = []
     held: dict[str, bytes] = {}
     for scene in draw_scenes(source, horizon, count, seed):
@@ -146,7 +150,7 @@ def drawn_dataset(source: str, horizon: str, count: int, seed: int) -> Dataset:
         skipped += scene.skipped
         held |= scene.files
     read = read_entries(source, entries)
-    return replace(read, skipped=(*skipped, *read.skipped), held=held)
+    return replace(read, skipped=(*skipped, *read.skipped), files=PictureFiles(held=held))
 
 
 def written(item: Item) -> dict[str, Any]:

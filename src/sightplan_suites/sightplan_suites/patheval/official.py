@@ -29,6 +29,11 @@ from sightplan.model.json_text import load_json
 from sightplan.model.picture_files import read_image
 from sightplan.model.reading import Record, validated
 from sightplan.model.whole_files import replacing
+from sightplan.runs.dataset import (
+    Skipped,
+    reason_of,
+    skip,
+)
 from sightplan.runs.suite_parts import CheckReport
 from sightplan.vlm.images import encode
 from sightplan_suites.patheval.building import PathPair, pairs_of
@@ -40,9 +45,6 @@ from sightplan_suites.paths.drawing import pair
 from sightplan_suites.paths.labels import ORDER, Vector, label_pair
 from sightplan_suites.paths.maps import GOAL, START, ObstacleMap, Point, map_from_text, map_text
 from sightplan_suites.paths.path_files import PathRun, read_path_runs, write_path_runs
-
-Skipped = dict[str, str]
-"""``file`` and ``reason``."""
 
 SEGMENTS = 'segments.json'
 RECORDS = 'records.json'
@@ -492,8 +494,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _reason(path: Path, error: Exception) -> Skipped:
-    return {'file': str(path), 'reason': str(error).removeprefix(f'{path}: ') or (
-        type(error).__name__)}
+    return skip(str(path), reason_of(error, str(path)))
 
 
 def _plain(text: str) -> str:

@@ -21,6 +21,7 @@ from sightplan.commands.frame import (
 from sightplan.console.results_table import measure_text
 from sightplan.model import InputError, user_path
 from sightplan.model.whole_files import replacing
+from sightplan.runs.dataset import nothing_usable
 
 if TYPE_CHECKING:
     from sightplan.runs.suite import Suite
@@ -36,7 +37,6 @@ def score(suite: Suite, arguments: argparse.Namespace) -> Result:
     """Score a file of predictions: places in declared coordinates, or texts of replies."""
     from sightplan.commands import suite as generic
     from sightplan_suites.point_it_out import official, predictions
-    from sightplan_suites.point_it_out.samples import nothing_usable
     path, folder = user_path(arguments.predictions), user_path(arguments.data)
     if predictions.is_generic(path):
         try:
@@ -48,7 +48,8 @@ def score(suite: Suite, arguments: argparse.Namespace) -> Result:
     found = predictions.score_file(data, path)
     _print_score(found)
     if not data.items:
-        note(f'sightplan suite: {nothing_usable(data)}')
+        none = nothing_usable(data.where, data.skipped, 'item')
+        note(f'sightplan suite: {none}')
     elif not found['items']:
         note(f'sightplan suite: {path}: holds not one answer that can be used, see above')
     return ({'suite': suite.name, 'data': str(arguments.data), **found},

@@ -20,28 +20,37 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pydantic
 from numpy.typing import NDArray
 
 from sightplan.model import InputError
-from sightplan.model.depth_files import read_depth
 from sightplan.model.json_text import load_json
-from sightplan.model.picture_files import opened, read_image
-from sightplan.model.reading import validated
+from sightplan.model.picture_files import opened
 from sightplan.model.region import Mask, Point
 from sightplan.model.scene import PointingScene
+from sightplan.runs.dataset import (
+    MOST_ENTRIES,
+    PictureFiles,
+    PictureSizes,
+    Size,
+    Skipped,
+    Unusable,
+    below,
+    check_new,
+    checked,
+    skip,
+    write_file,
+)
 from sightplan.vlm.coordinates import Coordinates, Misdeclared, to_unit
 from sightplan_suites.point_it_out import masks
-from sightplan_suites.point_it_out.masks import Size
 
 PLACES, TRACES = 's1s2', 's3'
 """Of what an entry is; begins ids and names of files and folders."""
 SCENES_FILE, DEPTH = 'scenes.json', 'depth'
 POINTS_FILE = 'points.txt'
-MOST_ENTRIES = 1_000_000
 
 DRIVING, HOUSEHOLD, KITCHEN, MANIPULATION = 'driving', 'household', 'kitchen', 'manipulation'
 SCENARIOS = {
@@ -62,14 +71,6 @@ _ENDS = {'JPEG': b'\xff\xd9', 'PNG': b'IEND'}
 _TURNED = (5, 6, 7, 8)
 """EXIF orientations in which width and height change places."""
 _ORIENTATION = 0x0112
-
-
-class Unusable(Exception):
-    """An entry cannot be used; file and reason."""
-
-    def __init__(self, file: str, reason: str) -> None:
-        super().__init__(f'{file}: {reason}')
-        self.file, self.reason = file, reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,15 +128,6 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
-    """What cannot be used: the item's id ('' for a whole file), its file, and why."""
-
-    id: str
-    file: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Outline:
     """A thing in a picture: its name, and the rings of its mask."""
 
@@ -153,8 +145,7 @@ class Dataset:
         skipped: what cannot.
         pieces: all things in a picture, by its name, where they are known.
         views: depth and camera of a picture, by its name, where they are known.
-        folder: of the pictures' files.
-        held: content of the files that are in no folder, by name.
+        files: the pictures.
     """
 
     where: str
@@ -162,44 +153,15 @@ class Dataset:
     skipped: tuple[Skipped, ...] = ()
     pieces: Mapping[str, tuple[Outline, ...]] = field(default_factory=dict)
     views: Mapping[str, View] = field(default_factory=dict)
-    folder: Path | None = None
-    held: Mapping[str, bytes] = field(default_factory=dict)
+    files: PictureFiles = field(default_factory=PictureFiles)
 
-    def content(self, picture: str) -> bytes:
-        """A picture's file.
-
-        Raises:
-            InputError: it cannot be read.
-        """
-        if self.folder is None:
-            return self.held[picture]
-        try:
-            return (self.folder / picture).read_bytes()
-        except OSError as error:
-            raise InputError(f'{self.folder / picture}: cannot be read ({error.strerror})'
-                             ) from error
-
-    def load(self, picture: str) -> NDArray[np.uint8]:
-        """A picture, (H, W, 3) uint8 RGB.
-
-        Raises:
-            InputError: it cannot be read.
-        """
-        if self.folder is not None:
-            return read_image(self.folder / picture)
-        return read_image(Path(picture), self.held[picture])
-
-    def load_depth(self, picture: str) -> NDArray[np.float32]:
+    def depth_m(self, picture: str) -> NDArray[np.float32]:
         """Depth of a picture that has a view, (H, W) float32 [m], 0 where unknown.
 
         Raises:
             InputError: it cannot be read.
         """
-        name = self.views[picture].depth
-        if self.folder is not None:
-            return read_depth(self.folder / name)
-        with opened(Path(name), content=self.held[name]) as image:
-            return np.asarray(image).astype(np.float32) * np.float32(1e-3)
+        return self.files.depth_m(self.views[picture].depth)
 
 
 # ------------------------------------------------------------------------------------- reading
@@ -213,6 +175,9 @@ class _Entry(pydantic.BaseModel):
     image_path: str
     lang: str
     dataset_name: str = ''
+
+
+E = TypeVar('E', bound=_Entry)
 
 
 class _Place(_Entry):
@@ -260,7 +225,8 @@ def read_official(folder: Path) -> Dataset:
                          f'images_{TRACES}')
     items = [item for kind in there for item in reader.items(kind)]
     pieces, views = reader.scenes()
-    return Dataset(str(folder), tuple(items), tuple(reader.skipped), pieces, views, folder)
+    return Dataset(str(folder), tuple(items), tuple(reader.skipped), pieces, views,
+                   PictureFiles(folder))
 
 
 class _Reader:
@@ -268,7 +234,7 @@ class _Reader:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._sizes: dict[Path, Size | str] = {}
+        self._sizes = PictureSizes(folder, picture_size)
         self._points: dict[Path, dict[str, tuple[float, float]]] = {}
         self.skipped: list[Skipped] = []
 
@@ -280,7 +246,7 @@ class _Reader:
             try:
                 yield (self._place if kind == PLACES else self._trace)(name, entry, path)
             except Unusable as wrong:
-                self.skipped.append(Skipped(name, wrong.file, wrong.reason))
+                self.skipped.append(skip(wrong.where, wrong.reason, name))
 
     def scenes(self) -> tuple[dict[str, tuple[Outline, ...]], dict[str, View]]:
         """Things and views by picture, as ``scenes.json`` has them; none without that file."""
@@ -294,7 +260,7 @@ class _Reader:
                 names = [str(picture) for picture in scene['pictures']]
                 view = _view(scene)
             except (KeyError, TypeError, ValueError, OverflowError, Unusable) as error:
-                self.skipped.append(Skipped('', f'{path}: scene {index}', (
+                self.skipped.append(skip(f'{path}: scene {index}', (
                     f'cannot be used ({error!r}), so that its things are not known')))
                 continue
             found.update(dict.fromkeys(names, pieces))
@@ -305,13 +271,13 @@ class _Reader:
         try:
             content = load_json(path.read_bytes())
         except OSError as error:
-            self.skipped.append(Skipped('', str(path), f'cannot be read ({error.strerror})'))
+            self.skipped.append(skip(str(path), f'cannot be read ({error.strerror})'))
             return []
         except (ValueError, RecursionError) as error:
-            self.skipped.append(Skipped('', str(path), f'is not JSON ({error})'))
+            self.skipped.append(skip(str(path), f'is not JSON ({error})'))
             return []
         if not isinstance(content, list) or len(content) > MOST_ENTRIES:
-            self.skipped.append(Skipped('', str(path), 'is no list of entries'))
+            self.skipped.append(skip(str(path), 'is no list of entries'))
             return []
         return content
 
@@ -333,8 +299,8 @@ class _Reader:
         where = f'{path}: {name}'
         found = _checked(_Trace, entry, where)
         picture, size = self._picture(TRACES, found, where)
-        below = PurePosixPath(picture).parts
-        source = found.dataset_name or (below[1] if len(below) > 2 else 'unknown')
+        parts = PurePosixPath(picture).parts
+        source = found.dataset_name or (parts[1] if len(parts) > 2 else 'unknown')
         return Item(name, TRACES, found.lang, picture, size, source,
                     start=self._start(picture, size, where),
                     task=None if found.task is None else found.task.model_dump(mode='json'))
@@ -344,27 +310,14 @@ class _Reader:
 
         The path may begin in the folder of data, in that of the pictures, or above both.
         """
-        parts = PurePosixPath(entry.image_path.replace('\\', '/')).parts
-        if not parts or '..' in parts or PurePosixPath(*parts).is_absolute() or (
-                '\0' in entry.image_path):
-            raise Unusable(where, f'image_path = {entry.image_path!r} must be a path below the '
-                           'folder')
+        parts = below(entry.image_path, 'image_path', where).parts
         images = f'images_{kind}'
-        below = parts[parts.index(images) + 1:] if images in parts else parts
-        choices = [PurePosixPath(images, *below), PurePosixPath(*parts)]
+        within = parts[parts.index(images) + 1:] if images in parts else parts
+        choices = [PurePosixPath(images, *within), PurePosixPath(*parts)]
         name = next((str(choice) for choice in choices if _is_file(self._folder / choice)), None)
         if name is None:
             raise Unusable(str(self._folder / choices[0]), f'the picture of {where} is missing')
-        path = self._folder / name
-        if path not in self._sizes:
-            try:
-                self._sizes[path] = picture_size(path)
-            except InputError as error:
-                self._sizes[path] = str(error)
-        size = self._sizes[path]
-        if isinstance(size, str):
-            raise Unusable(str(path), size.removeprefix(f'{path}: '))
-        return name, size
+        return name, self._sizes.of(name)
 
     def _start(self, picture: str, size: Size, where: str) -> Point:
         """Where a trace begins: the picture's name says it, else the file beside it."""
@@ -394,7 +347,7 @@ class _Reader:
         except FileNotFoundError:
             lines = []
         except (OSError, UnicodeDecodeError) as error:
-            self.skipped.append(Skipped('', str(path), f'cannot be read ({error})'))
+            self.skipped.append(skip(str(path), f'cannot be read ({error})'))
             lines = []
         for number, line in enumerate(lines, start=1):
             if not line.strip():
@@ -403,7 +356,7 @@ class _Reader:
                 name, x, y = line.rsplit(',', 2)
                 starts[PurePosixPath(name.strip()).name] = float(x), float(y)
             except ValueError:
-                self.skipped.append(Skipped('', f'{path}:{number}', 'is not "name,x,y"'))
+                self.skipped.append(skip(f'{path}:{number}', 'is not "name,x,y"'))
         return starts
 
 
@@ -438,12 +391,8 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _checked(kind: type[Any], entry: Any, where: str) -> Any:
-    try:
-        found = validated(kind, entry, where)
-    except (InputError, RecursionError) as error:
-        reason = '; '.join(line.removeprefix(f'{where}: ') for line in str(error).splitlines())
-        raise Unusable(where, reason) from error
+def _checked(kind: type[E], entry: Any, where: str) -> E:
+    found = checked(kind, entry, where)
     if not found.lang.strip():
         raise Unusable(where, 'lang is empty')
     return found
@@ -566,7 +515,8 @@ def drawn(scenes: Iterable[PointingScene], source: str) -> Dataset:
             x, y = (float(number) for number in match.groups() if number is not None)
             traces.append(Item(f'{TRACES}/{len(traces)}', TRACES, entry['lang'], name, size,
                                source, start=(x, y), task=entry['task']))
-    return Dataset(source, (*items, *traces), pieces=pieces, views=views, held=held)
+    return Dataset(source, (*items, *traces), pieces=pieces, views=views,
+                   files=PictureFiles(held=held))
 
 
 def write_official(folder: Path, scenes: Iterable[PointingScene], source: str = 'tabletop',
@@ -584,20 +534,18 @@ def write_official(folder: Path, scenes: Iterable[PointingScene], source: str = 
     Raises:
         InputError: the folder holds data already, or cannot be written.
     """
-    for kind in (PLACES, TRACES):
-        if (folder / f'{kind}.json').exists():
-            raise InputError(f'{folder / kind}.json: is there already; name an empty folder')
+    check_new(*(folder / f'{kind}.json' for kind in (PLACES, TRACES)))
     files: dict[str, list[dict[str, Any]]] = {PLACES: [], TRACES: [], 'scenes': []}
     for number, scene in enumerate(scenes):
         entries = scene_entries(scene, number, source)
         for name, content in {**entries.pictures, entries.depth: _depth_file(scene)}.items():
-            _write(folder / name, content)
+            write_file(folder / name, content)
         files[PLACES] += entries.places
         files[TRACES] += entries.traces
         files['scenes'].append(entries.scene)
     for kind, lines in files.items():
         rows = ',\n'.join(json.dumps(line) for line in lines)
-        _write(folder / f'{kind}.json', f'[\n{rows}\n]\n'.encode())
+        write_file(folder / f'{kind}.json', f'[\n{rows}\n]\n'.encode())
     return {'scenes': len(files['scenes']), 'places': len(files[PLACES]),
             'traces': len(files[TRACES])}
 
@@ -623,11 +571,3 @@ def _png(image: NDArray[np.uint8] | NDArray[np.uint16]) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(np.ascontiguousarray(image)).save(buffer, 'PNG', compress_level=1)
     return buffer.getvalue()
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    except OSError as error:
-        raise InputError(f'{path}: cannot be written ({error.strerror or error})') from error

@@ -9,7 +9,7 @@ people. Numbers stand in the order of the convention: with ``permille_yx`` y com
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -17,9 +17,17 @@ from typing import Any, Self
 import pydantic
 
 from sightplan.metrics.measures import aggregates
-from sightplan.model import Form, InputError, Region
-from sightplan.model.json_text import load_json
-from sightplan.model.reading import Record, validated
+from sightplan.model import Form, Region
+from sightplan.model.reading import Record
+from sightplan.runs.dataset import (
+    Skipped,
+    Unusable,
+    checked,
+    entries_of,
+    keep_new,
+    skip,
+    unusable_ids,
+)
 from sightplan.runs.predictions import check_one_model
 from sightplan.vlm.coordinates import Coordinates, Misdeclared, to_unit
 from sightplan_suites.point_it_out import scoring
@@ -76,7 +84,7 @@ class Read:
     """
 
     predictions: tuple[tuple[str, Prediction], ...]
-    skipped: tuple[dict[str, str], ...]
+    skipped: tuple[Skipped, ...]
 
 
 def is_generic(path: Path) -> bool:
@@ -87,7 +95,7 @@ def is_generic(path: Path) -> bool:
     """
     own = {*ANSWERS, 'coordinates'}
     return not any(isinstance(content, dict) and not own.isdisjoint(content)
-                   for _, content, _ in _lines(path))
+                   for _, content, _ in entries_of(path, lists=False))
 
 
 def read_predictions(path: Path) -> Read:
@@ -98,21 +106,16 @@ def read_predictions(path: Path) -> Read:
     """
     found: dict[str, tuple[str, Prediction]] = {}
     skipped = []
-    for where, content, wrong in _lines(path):
+    for where, content, wrong in entries_of(path, lists=False):
         if wrong:
-            skipped.append({'file': where, 'reason': wrong})
+            skipped.append(skip(where, wrong))
             continue
         try:
-            prediction = validated(Prediction, content, where)
-        except (InputError, RecursionError) as error:
-            reason = '; '.join(line.removeprefix(f'{where}: ')
-                               for line in str(error).splitlines())
-            skipped.append({'file': where, 'reason': reason})
+            prediction = checked(Prediction, content, where)
+        except Unusable as error:
+            skipped.append(skip(where, error.reason))
             continue
-        if prediction.id in found:
-            raise InputError(f'{where}: id = {prediction.id!r} is there twice, first at '
-                             f'{found[prediction.id][0]}; keep one of them')
-        found[prediction.id] = where, prediction
+        keep_new(found, prediction.id, where, prediction)
     return Read(tuple(found.values()), tuple(skipped))
 
 
@@ -131,9 +134,7 @@ def score_file(data: Dataset, path: Path) -> dict[str, Any]:
     read = read_predictions(path)
     check_one_model((one.model for _, one in read.predictions), path)
     known = {item.id: item for item in data.items}
-    unusable = {one.id: f'{one.file}: {one.reason}' for one in data.skipped if one.id}
-    skipped = [*({'file': one.file, 'reason': one.reason, **({'id': one.id} if one.id else {})}
-                 for one in data.skipped), *read.skipped]
+    unusable, skipped = unusable_ids(data.skipped), [*data.skipped, *read.skipped]
     lines = []
     for where, prediction in read.predictions:
         item = known.get(prediction.id)
@@ -141,7 +142,7 @@ def score_file(data: Dataset, path: Path) -> dict[str, Any]:
                   f'its item cannot be used ({unusable[prediction.id]})'
                   if prediction.id in unusable else f'no item of {data.where} has this id')
         if item is None or reason:
-            skipped.append({'file': where, 'id': prediction.id, 'reason': reason})
+            skipped.append(skip(where, reason, prediction.id))
         else:
             lines.append(_line(item, prediction))
     answered = {line['id'] for line in lines}
@@ -200,22 +201,6 @@ def _shown(line: Mapping[str, Any]) -> dict[str, Any]:
                if value is not None and name != 'unread' and not name.endswith('_dropped')},
             'cause': line['cause'], 'unread': line['unread'], 'rounded': line['rounded'],
             'places': len(line['answer'] or ())}
-
-
-def _lines(path: Path) -> Iterator[tuple[str, Any, str]]:
-    """Place and content of each line that is not empty, and why it is not JSON."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f'{path}: cannot be read ({error.strerror})') from error
-    for number, line in enumerate(content.split(b'\n'), start=1):
-        if not line.strip():
-            continue
-        where = f'{path}:{number}'
-        try:
-            yield where, load_json(line.decode()), ''
-        except (ValueError, RecursionError) as error:
-            yield where, None, f'is not JSON ({error})'
 
 
 def written(predictions: Sequence[Prediction]) -> str:

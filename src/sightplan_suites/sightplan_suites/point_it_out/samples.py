@@ -19,10 +19,16 @@ from sightplan.model.depth_files import read_depth
 from sightplan.model.picture_files import read_image
 from sightplan.model.region import Mask
 from sightplan.model.sample import Picture, Sample
+from sightplan.runs.dataset import (
+    Skipped,
+    nothing_usable,
+    skip,
+    with_ids,
+)
 from sightplan.runs.suite_finding import suite_settings
 from sightplan.runs.suite_parts import CheckReport, Samples
 from sightplan_suites.point_it_out import masks, official, scenes
-from sightplan_suites.point_it_out.official import Dataset, Item, Skipped
+from sightplan_suites.point_it_out.official import Dataset, Item
 from sightplan_suites.point_it_out.ticks import draw_ticks
 
 SPLITS = ('s1', 's2', 's3')
@@ -57,16 +63,8 @@ def samples(split: str, options: Mapping[str, Any]) -> Samples:
     data = _data(settings, split)
     items = [item for item in data.items if item.split == split]
     if settings.data and not data.items:
-        raise nothing_usable(data)
+        raise nothing_usable(data.where, data.skipped, 'item')
     return _as_samples(data, items, settings)
-
-
-def nothing_usable(data: Dataset) -> InputError:
-    """The error of a folder in which nothing can be used."""
-    first = data.skipped[0] if data.skipped else None
-    return InputError(f'{data.where}: holds not one item that can be used'
-                      + (f'; of {len(data.skipped)} the first: {first.file}: {first.reason}'
-                         if first else ''))
 
 
 def check(data: Path) -> CheckReport:
@@ -76,8 +74,7 @@ def check(data: Path) -> CheckReport:
         InputError: there are no files of the benchmark.
     """
     found = official.read_official(data)
-    skipped = [{'file': one.file, 'reason': f'{one.id}: {one.reason}' if one.id else one.reason}
-               for one in found.skipped]
+    skipped = with_ids(found.skipped)
     counts: Counter[str] = Counter()
     whole: dict[str, bool] = {}
     for item in found.items:
@@ -112,13 +109,13 @@ def generate(out: Path, count: int, seed: int) -> dict[str, Any]:
     return {**written, 'traces_left_out': len(left_out)}
 
 
-def _decodes(path: Path, skipped: list[dict[str, str]],
+def _decodes(path: Path, skipped: list[Skipped],
              read: Callable[[Path], object] = read_image) -> bool:
     """Whether a picture is whole; if not, that is noted."""
     try:
         read(path)
     except InputError as error:
-        skipped.append({'file': str(path), 'reason': str(error)})
+        skipped.append(skip(str(path), str(error)))
         return False
     return True
 
@@ -134,8 +131,8 @@ def _drawn(source: str, count: int, seed: int, traces: bool) -> Dataset:
     """The scenes of a seed; drawing takes long, and each run of a sweep wants the same ones."""
     skipped: list[Skipped] = []
     found = official.drawn(scenes.draw_scenes(
-        source, count, seed, traces=traces, left_out=lambda scene, task: skipped.append(Skipped(
-            '', scene, f"its own oracle's trace does not do {task!r}"))), source)
+        source, count, seed, traces=traces, left_out=lambda scene, task: skipped.append(skip(
+            scene, f"its own oracle's trace does not do {task!r}"))), source)
     return replace(found, skipped=tuple(skipped))
 
 
@@ -145,7 +142,7 @@ def _as_samples(data: Dataset, items: Sequence[Item], settings: Settings) -> Sam
     for item in items:
         if item.picture not in pictures:
             pictures[item.picture] = _picture(data, item.picture, settings.ticks)
-            digest.update(data.content(item.picture))
+            digest.update(data.files.content(item.picture))
         samples.append(_sample(item, pictures[item.picture], settings.form))
         digest.update(json.dumps([item.text, truth_of(item)]).encode())
     known = {item.id: item for item in items}
@@ -157,7 +154,7 @@ def _as_samples(data: Dataset, items: Sequence[Item], settings: Settings) -> Sam
         by_picture.setdefault(item.picture, []).append(item)
     return Samples(
         tuple(samples), lambda name: truth_of(known[name]), identity,
-        [f'{one.id or one.file}: {one.reason}' for one in data.skipped],
+        [f'{one.get("id", one["file"])}: {one["reason"]}' for one in data.skipped],
         mask_source=lambda sample: KnownMasks(by_picture[sample.cluster], data))
 
 
@@ -184,12 +181,12 @@ def _sample(item: Item, picture: Picture, form: str) -> Sample:
 
 def _picture(data: Dataset, name: str, ticks: bool) -> Picture:
     def load() -> NDArray[np.uint8]:
-        image = data.load(name)
+        image = data.files.image(name)
         return draw_ticks(image) if ticks else image
     view = data.views.get(name)
     if view is None:
         return Picture(name, load)
-    return Picture(name, load, functools.partial(data.load_depth, name), view.camera)
+    return Picture(name, load, functools.partial(data.depth_m, name), view.camera)
 
 
 class KnownMasks:

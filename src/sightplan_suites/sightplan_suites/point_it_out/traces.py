@@ -108,4 +108,4 @@ def _shown(sample: Sample, line: Mapping[str, Any]) -> ShownTrace:
 
 
 def _loader(data: official.Dataset, picture: str) -> Callable[[], NDArray[np.uint8]]:
-    return lambda: data.load(picture)
+    return lambda: data.files.image(picture)

@@ -31,10 +31,19 @@ from sightplan.model import (
     param,
     user_path,
 )
-from sightplan.model.json_text import load_json
 from sightplan.model.picture_files import read_image
-from sightplan.model.reading import Record, validated
+from sightplan.model.reading import Record
 from sightplan.model.sample import Picture, Sample
+from sightplan.runs.dataset import (
+    Skipped,
+    Unusable,
+    below,
+    check_new,
+    checked,
+    entries_of,
+    skip,
+    write_file,
+)
 from sightplan.runs.suite_finding import load_suite, suite_settings
 from sightplan.runs.suite_parts import CheckReport, KnownState, Samples
 from sightplan.vlm.images import encode
@@ -118,11 +127,11 @@ def check(data: Path) -> CheckReport:
         InputError: there is no ``samples.jsonl``.
     """
     counts: Counter[str] = Counter()
-    skipped: list[dict[str, str]] = []
+    skipped: list[Skipped] = []
     good: dict[tuple[str, str], bool] = {}
     for where, row, error in _lines(data):
         if row is None:
-            skipped.append({'file': where, 'reason': error})
+            skipped.append(skip(where, error))
             continue
         key = row.picture, row.image
         if key not in good:
@@ -131,7 +140,7 @@ def check(data: Path) -> CheckReport:
                 good[key] = True
             except InputError as wrong:
                 good[key] = False
-                skipped.append({'file': str(data / row.picture), 'reason': str(wrong)})
+                skipped.append(skip(str(data / row.picture), str(wrong)))
         if good[key]:
             counts['samples'] += 1
             counts[f'{row.domain}/{row.split}'] += 1
@@ -153,28 +162,18 @@ def generate(out: Path, count: int, seed: int) -> dict[str, Any]:
         WorldError: a world cannot show its problem.
     """
     settings = suite_settings('predicates', Settings, {'count': count, 'seed': seed})
-    if (out / FILE).exists():
-        raise InputError(f'{out / FILE}: is there already; name an empty folder')
+    check_new(out / FILE)
     rows: list[Row] = []
     pictures = 0
     for split in SPLITS:
         for name in domains(settings):
             for image, found in draw(name, split, count, seed):
-                _write(out / found[0].picture, encode(image, 'png'))
+                write_file(out / found[0].picture, encode(image, 'png'))
                 pictures += 1
                 rows += found
     lines = ''.join(f'{json.dumps(row.model_dump())}\n' for row in rows)
-    _write(out / FILE, lines.encode())
+    write_file(out / FILE, lines.encode())
     return {'samples': len(rows), 'pictures': pictures, 'true': sum(row.truth for row in rows)}
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    except OSError as error:
-        raise InputError(f'{path}: cannot be written ({error.strerror}); choose another folder'
-                         ) from error
 
 
 def domains(settings: Settings) -> tuple[str, ...]:
@@ -227,21 +226,21 @@ def _lines(folder: Path) -> Iterator[tuple[str, Row | None, str]]:
     """Place of each line, what it says, and what is wrong with it ('' for nothing)."""
     path = folder / FILE
     try:
-        text = path.read_text('utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f'{path}: cannot be read ({error}); name a folder of data, as "sightplan '
-                         'suite predicates generate --out DIR" writes it') from error
+        entries = entries_of(path)
+    except InputError as error:
+        raise InputError(f'{error}; name a folder of data, as "sightplan suite predicates '
+                         'generate --out DIR" writes it') from error
     seen: set[str] = set()
-    for number, line in enumerate(text.splitlines(), start=1):
-        where = f'{path}:{number}'
+    for where, content, wrong in entries:
         try:
-            row = validated(Row, load_json(line), where)
+            if wrong:
+                raise Unusable(where, wrong)
+            row = checked(Row, content, where)
             _check_row(row, where)
             if row.id in seen:
-                raise InputError(f'{where}: id = {row.id!r} is there twice; give each sample its '
-                                 'own')
-        except (ValueError, RecursionError) as error:
-            yield where, None, f'is not JSON ({error}); correct or remove the line'
+                raise Unusable(where, f'id = {row.id!r} is there twice; give each sample its own')
+        except Unusable as error:
+            yield where, None, error.reason
         except InputError as error:
             yield where, None, str(error)
         else:
@@ -251,13 +250,12 @@ def _lines(folder: Path) -> Iterator[tuple[str, Row | None, str]]:
 
 def _check_row(row: Row, where: str) -> None:
     if row.split not in SPLITS:
-        raise InputError(f'{where}: split = {row.split!r} must be one of {", ".join(SPLITS)}')
+        raise Unusable(where, f'split = {row.split!r} must be one of {", ".join(SPLITS)}')
     if not row.id:
-        raise InputError(f'{where}: id is empty; give each sample its own')
+        raise Unusable(where, 'id is empty; give each sample its own')
     atom = _atom(row.atom, f'{where}: atom')
     load_domain(row.domain).question(atom)
-    if Path(row.picture).is_absolute() or '..' in Path(row.picture).parts:
-        raise InputError(f'{where}: picture = {row.picture!r} must be a path below the folder')
+    below(row.picture, 'picture', where)
 
 
 def _atom(text: str, where: str) -> Atom:

@@ -8,6 +8,8 @@ remembers (``Memory``): where things are and what they are is told by all pictur
 that the instruction is read anew; what of a stage is clear is done before the rest. What did not
 come about, or does not hold any more, is planned for and done again. Where it is not sure enough
 what is meant, it says so and moves nothing.
+
+Of samples, which have no world, the plan itself is the reply (``_grounded_plan_samples``).
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from sightplan.agent.grounded_plans import (
     primitive_of,
     staged,
 )
+from sightplan.agent.methods._grounded_plan_samples import Answerer as Answerer
+from sightplan.agent.methods._grounded_plan_samples import SampleSettings as SampleSettings
 from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
 from sightplan.grounding.instructions import (
     DRAWER,

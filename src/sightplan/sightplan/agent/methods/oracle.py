@@ -1,10 +1,12 @@
-"""``oracle``: plans on ground truth; anchors a suite at 1 and tests world and planner."""
+"""``oracle``: plans on ground truth, or says what is true; anchors a suite at its maximum."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sightplan.agent.answerer import Desk, SampleTruth, Unasking
 from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
 from sightplan.model import (
     Action,
@@ -15,6 +17,8 @@ from sightplan.model import (
     TruthSource,
     param,
 )
+from sightplan.model.sample import Sample, SampleReply
+from sightplan.model.settings import NoSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,9 @@ class Settings:
 
     search: str = param('short', "Search of the planner: short (an anchor should not be held back "
                         "by detours), lama-first, or '' for what the other methods get")
+
+
+SampleSettings = NoSettings
 
 
 class Policy:
@@ -79,3 +86,17 @@ class Policy:
         if (stop := without_plan(result)) is not None:
             return stop
         return None if self._queue else Stop(StopReason.PLAN_DONE, 'the goal holds')
+
+
+class Answerer(Unasking):
+    """Reply with the truth, which tests reading and scoring."""
+
+    needs_truth = True
+
+    def __init__(self, settings: NoSettings, truth: SampleTruth) -> None:
+        """Keep the source of truth."""
+        self._truth = truth
+
+    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+        """Read the truth."""
+        return [self._truth.reply(sample) for sample in samples]

@@ -1,9 +1,13 @@
-"""``random``: a uniformly random well-typed action each step, without looking."""
+"""``random``: any valid action or reply, each as likely, without looking."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from sightplan.agent.answerer import Desk, Unasking
 from sightplan.agent.policy import Act, Context, Decision, Planless, Stop
 from sightplan.model import StopReason
+from sightplan.model.sample import Sample, SampleReply
 from sightplan.model.settings import NoSettings
 
 Settings = NoSettings
@@ -18,3 +22,11 @@ class Policy(Planless):
         if not actions:
             return Stop(StopReason.GAVE_UP, 'the problem has no action')
         return Act(context.rng.choice(actions))
+
+
+class Answerer(Unasking):
+    """Draw one of the valid replies."""
+
+    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+        """Draw each reply by itself."""
+        return [desk.guess(sample) for sample in samples]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sightplan.agent.answerers import ask
-from sightplan.agent.answerers.ask import Settings as Settings
+from sightplan.agent.methods import ask
+from sightplan.agent.methods.ask import Settings as Settings
 
 
 class Answerer(ask.Answerer):

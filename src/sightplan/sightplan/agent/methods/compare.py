@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sightplan.agent.answerer import Desk, each
-from sightplan.agent.answerers import ask
+from sightplan.agent.methods import ask
 from sightplan.model import param
 from sightplan.model.sample import Sample, SampleReply
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sightplan.agent.answerer import Desk, each
-from sightplan.agent.answerers._instructed import InstructionAnswerer
-from sightplan.agent.answerers.decoupled import (
+from sightplan.agent.methods._instructed import InstructionAnswerer
+from sightplan.agent.methods.decoupled import (
     is_place,
     written_plan,
     written_step,

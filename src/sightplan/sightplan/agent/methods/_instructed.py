@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from sightplan.agent.answerer import Desk
-from sightplan.agent.answerers import ask
+from sightplan.agent.methods import ask
 from sightplan.model.sample import Sample, SampleReply
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sightplan.agent.answerer import Desk, each
-from sightplan.agent.answerers import ask
+from sightplan.agent.methods import ask
 from sightplan.model.sample import Sample, SampleReply
 from sightplan_belief.pointing import PointerSettings
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sightplan.agent.answerer import Desk, each
-from sightplan.agent.answerers._instructed import InstructionAnswerer
+from sightplan.agent.methods._instructed import InstructionAnswerer
 from sightplan.model import param
 from sightplan.model.grounded_plan import Primitive
 from sightplan.model.region import Form, Region, Target

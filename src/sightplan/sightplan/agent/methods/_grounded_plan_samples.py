@@ -1,4 +1,4 @@
-"""``grounded_plan``: things are told apart, the instruction becomes a goal, and a planner plans.
+"""``grounded_plan`` of samples: from a picture and an instruction to a plan, in one reply.
 
 See ``sightplan.agent.grounded_plans``.
 """
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sightplan.agent.answerer import Desk, each
-from sightplan.agent.answerers._instructed import InstructionAnswerer
-from sightplan.agent.answerers.decoupled import written_plan, written_step
 from sightplan.agent.grounded_plans import BY_MODEL, READER, READERS, TRIES, grounded_steps
+from sightplan.agent.methods._instructed import InstructionAnswerer
+from sightplan.agent.methods.decoupled import written_plan, written_step
 from sightplan.domains import load_domain
 from sightplan.grounding.instructions import (
     Instance,
@@ -27,7 +27,7 @@ from sightplan.model.sample import Sample, SampleReply
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SampleSettings:
     """How a plan is made."""
 
     domain: str = param('tabletop', 'domain whose actions the plan is made of')
@@ -45,7 +45,7 @@ class Answerer(InstructionAnswerer):
 
     tells_apart = True
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SampleSettings) -> None:
         """Keep how plans are made."""
         self._settings = settings
 

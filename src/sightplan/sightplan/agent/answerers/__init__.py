@@ -1,1 +1,0 @@
-"""One module per answerer, chosen by its name: see ``sightplan.agent.answerer``."""
