@@ -149,7 +149,7 @@ def pages() -> dict[str, dict[str, str]]:
 
 def tested() -> frozenset[str]:
     """Architectures that the tests of the shared prefix build with random weights."""
-    folder = str(DOCS.parent / 'src' / 'sightplan' / 'test')
+    folder = str(DOCS.parent / 'src' / 'sightplan_models' / 'test')
     if folder not in sys.path:
         sys.path.insert(0, folder)
     import test_vlm_paper_models

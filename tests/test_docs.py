@@ -88,6 +88,13 @@ def test_links_and_pictures_exist(page):
             assert (page.parent / target).exists(), f'{page.name} links to {target}'
 
 
+def test_the_navigation_of_the_site_leads_to_files():
+    named = re.findall(r'(\S+\.md)$', (ROOT / 'mkdocs.yml').read_text(), re.MULTILINE)
+    assert len(named) > 30
+    assert [name for name in named if not (ROOT / name.removeprefix('repository/') if
+            name.startswith('repository/') else DOCS / name).is_file()] == []
+
+
 def test_the_table_of_causes_is_that_of_the_gate():
     rows = {line.split('|')[1].strip(' `'): [cell.strip() for cell in line.split('|')[2:5]]
             for line in (DOCS / 'safety.md').read_text().splitlines() if line.startswith('| `')}
