@@ -54,9 +54,9 @@ def strip(run: Path, episode: str, columns: int) -> NDArray[np.uint8]:
     if line is None:
         raise SystemExit(f'{run}: no episode {episode or ""} with a bag; run with --bags all')
     bag = run / line['bag']
-    events = next(iter(read_episodes(bag))).events
-    looks = [event.observation for event in events if isinstance(event, ToldApart)]
-    steps = [event for event in events if isinstance(event, Stepped)]
+    timeline = next(iter(read_episodes(bag))).timeline
+    looks = [event.observation for event in timeline.events(ToldApart)]
+    steps = timeline.events(Stepped)
     panels = []
     for number, seen in enumerate(looks):
         action = steps[number].action if number < len(steps) else None

@@ -32,7 +32,6 @@ from sightplan.console.progress import EpisodeBar
 from sightplan.metrics import measures
 from sightplan.model import (
     EpisodeEnded,
-    EpisodeEvent,
     EpisodeStarted,
     InputError,
     SightplanError,
@@ -40,6 +39,7 @@ from sightplan.model import (
     World,
 )
 from sightplan.model.journal import Journal
+from sightplan.model.timeline import EventHandler
 
 MOVES = 'moves.jsonl'
 """In a run's directory: one line per episode, with what became of each of its moves."""
@@ -59,7 +59,7 @@ examples:
 """
 
 
-class MovesLog:
+class MovesLog(EventHandler):
     """A Recorder that keeps what became of each move: the world's own report, and the truth.
 
     Args:
@@ -72,18 +72,21 @@ class MovesLog:
         self._moves: list[dict[str, Any]] = []
         self._episode = ''
 
-    def record(self, event: EpisodeEvent) -> None:
-        """Take one event."""
-        if isinstance(event, EpisodeStarted):
-            self._episode, self._moves, self._reported = event.spec.id, [], 0
-        elif isinstance(event, Stepped):
-            self._note(self._world.last_outcome())
-        elif isinstance(event, EpisodeEnded):
-            self._note('')  # what was begun, but ended in an error
-            with Journal(self._path) as journal:
-                journal.open()
-                journal.take_up()
-                journal.append({'episode_id': self._episode, 'moves': self._moves})
+    def on_started(self, event: EpisodeStarted) -> None:
+        """Begin an episode."""
+        self._episode, self._moves, self._reported = event.spec.id, [], 0
+
+    def on_stepped(self, event: Stepped) -> None:
+        """Keep what became of a move."""
+        self._note(self._world.last_outcome())
+
+    def on_ended(self, event: EpisodeEnded) -> None:
+        """Add a line to the file."""
+        self._note('')  # what was begun, but ended in an error
+        with Journal(self._path) as journal:
+            journal.open()
+            journal.take_up()
+            journal.append({'episode_id': self._episode, 'moves': self._moves})
 
     def _note(self, outcome: str) -> None:
         try:

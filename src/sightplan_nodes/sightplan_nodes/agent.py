@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,7 @@ from sightplan.model import (
     ToldApart,
     param,
 )
+from sightplan.model.timeline import EventHandler
 from sightplan.records import messages
 from sightplan_nodes import names
 from sightplan_nodes.conversions import MESSAGES
@@ -268,12 +269,7 @@ def check_truth(world: str, method: str, stop_at_goal: bool, privileged: str) ->
                              f'or use world:={names.SIM_BRIDGE}')
 
 
-_STAGES: Mapping[type, str] = {
-    EpisodeStarted: 'started', Observed: 'observe', Planned: 'plan', Proposed: 'propose',
-    ToldApart: 'look'}
-
-
-class _FeedbackRecorder:
+class _FeedbackRecorder(EventHandler):
     """Publishes events and reports to the goal's client how far the episode is."""
 
     def __init__(self, recorder: RosRecorder, handle: ServerGoalHandle) -> None:
@@ -282,19 +278,36 @@ class _FeedbackRecorder:
 
     def record(self, event: EpisodeEvent) -> None:
         self._recorder.record(event)
+        super().record(event)
+
+    def on_started(self, event: EpisodeStarted) -> None:
+        self._report('started')
+
+    def on_observed(self, event: Observed) -> None:
+        self._report('observe')
+
+    def on_asked(self, event: Asked) -> None:
+        self._report(event.purpose.value)
+
+    def on_told_apart(self, event: ToldApart) -> None:
+        self._report('look')
+
+    def on_planned(self, event: Planned) -> None:
+        self._report('plan')
+
+    def on_proposed(self, event: Proposed) -> None:
+        self._report('propose')
+
+    def on_stepped(self, event: Stepped) -> None:
         feedback = self._feedback
-        if isinstance(event, Stepped):
-            feedback.step = event.index + 1
-            feedback.action = MESSAGES.action_to_msg(event.action)
-            feedback.status = messages.numbers(FeedbackStatus)[event.feedback.status]
-            feedback.stage = 'act'
-        elif isinstance(event, Asked):
-            feedback.stage = event.purpose.value
-        elif type(event) in _STAGES:
-            feedback.stage = _STAGES[type(event)]
-        else:
-            return
-        self._handle.publish_feedback(feedback)
+        feedback.step = event.index + 1
+        feedback.action = MESSAGES.action_to_msg(event.action)
+        feedback.status = messages.numbers(FeedbackStatus)[event.feedback.status]
+        self._report('act')
+
+    def _report(self, stage: str) -> None:
+        self._feedback.stage = stage
+        self._handle.publish_feedback(self._feedback)
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -23,15 +23,17 @@ from sightplan.model import (
     Belief,
     BeliefUpdated,
     EpisodeEnded,
-    EpisodeEvent,
+    GoalAdopted,
     InputError,
     Observation,
     Observed,
     Planned,
+    ProblemAdopted,
     Proposed,
     Stepped,
     ToldApart,
 )
+from sightplan.model.timeline import EventHandler
 from sightplan.records.bag_policy import NOT_KEPT
 from sightplan.records.evidence import failure_picture
 from sightplan.records.failure_picture import for_page
@@ -271,7 +273,7 @@ def page(episode: EpisodeView) -> str:
 # ------------------------------------------------------------------------------------- the bag
 
 
-class _Reader:
+class _Reader(EventHandler):
     """Puts events into steps: the checks of an action's effects belong to its step."""
 
     def __init__(self, recorded: RecordedEpisode, line: Mapping[str, Any]) -> None:
@@ -287,51 +289,65 @@ class _Reader:
         self._waiting: list[Block] = []  # observations: they go where their questions go
 
     def steps(self) -> list[Step]:
-        for event in self._recorded.events:
-            self._take(event)
+        for moment in self._recorded.timeline.moments:
+            self.record(moment.event)
         self._current += self._waiting
         if self._current or not self._done:
             self._done.append((None, _end_title(self._line), self._current))
         return [Step(number, title, tuple(blocks)) for number, title, blocks in self._done]
 
-    def _take(self, event: EpisodeEvent) -> None:
-        if isinstance(event, Observed):
-            self._now_ns = event.observation.stamp_ns
-            self._observe(event.observation)
-        elif isinstance(event, Asked):
-            blocks = self._current
-            if event.purpose is AskPurpose.EFFECT and self._done and not self._current:
-                blocks = self._done[-1][2]
-            self._observe(event.observation)
-            blocks += [*self._waiting, self._questions(event)]
-            self._waiting = []
-        elif isinstance(event, BeliefUpdated):
-            after_action = (not self._current and not self._waiting and self._done
-                            and self._done[-1][2][-1].kind != 'act')
-            blocks = self._done[-1][2] if after_action else self._flush()
-            blocks.append(self._beliefs(event.belief))
-        elif isinstance(event, Planned):
-            result = event.result
-            self._flush().append(_plan(
-                result.status.value, len(result.plan), result.seconds, result.cached,
-                ' → '.join(map(str, result.plan)), result.message))
-        elif isinstance(event, Proposed):
-            self._observe(event.observation)
-            self._flush().append(_proposal(event))
-        elif isinstance(event, ToldApart):
-            self._observe(event.observation)
-            self._flush().append(_told_apart(event))
-        elif isinstance(event, Stepped):
-            blocks = self._flush()
-            actions, status = self._line['actions'], event.feedback.status.value
-            entry = actions[event.index] if event.index < len(actions) else {
-                'action': '', 'outcome': '', 'applicable': None, 'effects': None}
-            block = _act({**entry, 'status': status}, str(event.action or ''),
-                         event.feedback.message, event.seconds)
-            self._done.append((event.index, block.title, [*blocks, block]))
-            self._current = []
-        elif isinstance(event, EpisodeEnded):
-            self._flush()
+    def on_observed(self, event: Observed) -> None:
+        self._now_ns = event.observation.stamp_ns
+        self._observe(event.observation)
+
+    def on_asked(self, event: Asked) -> None:
+        blocks = self._current
+        if event.purpose is AskPurpose.EFFECT and self._done and not self._current:
+            blocks = self._done[-1][2]
+        self._observe(event.observation)
+        blocks += [*self._waiting, self._questions(event)]
+        self._waiting = []
+
+    def on_goal_adopted(self, event: GoalAdopted | ProblemAdopted) -> None:
+        self._goal = {literal.atom for literal in event.goal}
+        self._flush().append(Block('plan', f'goal adopted, from {event.source}', texts=(
+            ('goal', ' · '.join(map(str, event.goal))),)))
+
+    def on_problem_adopted(self, event: ProblemAdopted) -> None:
+        self.on_goal_adopted(event)
+
+    def on_believed(self, event: BeliefUpdated) -> None:
+        after_action = (not self._current and not self._waiting and self._done
+                        and self._done[-1][2][-1].kind != 'act')
+        blocks = self._done[-1][2] if after_action else self._flush()
+        blocks.append(self._beliefs(event.belief))
+
+    def on_planned(self, event: Planned) -> None:
+        result = event.result
+        self._flush().append(_plan(
+            result.status.value, len(result.plan), result.seconds, result.cached,
+            ' → '.join(map(str, result.plan)), result.message))
+
+    def on_proposed(self, event: Proposed) -> None:
+        self._observe(event.observation)
+        self._flush().append(_proposal(event))
+
+    def on_told_apart(self, event: ToldApart) -> None:
+        self._observe(event.observation)
+        self._flush().append(_told_apart(event))
+
+    def on_stepped(self, event: Stepped) -> None:
+        blocks = self._flush()
+        actions, status = self._line['actions'], event.feedback.status.value
+        entry = actions[event.index] if event.index < len(actions) else {
+            'action': '', 'outcome': '', 'applicable': None, 'effects': None}
+        block = _act({**entry, 'status': status}, str(event.action or ''),
+                     event.feedback.message, event.seconds)
+        self._done.append((event.index, block.title, [*blocks, block]))
+        self._current = []
+
+    def on_ended(self, event: EpisodeEnded) -> None:
+        self._flush()
 
     def _flush(self) -> list[Block]:
         self._current += self._waiting

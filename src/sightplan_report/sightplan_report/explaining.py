@@ -8,9 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from sightplan.agent import reads_instruction
-from sightplan.agent.grounded_plans import staged
 from sightplan.domains import InstantiatedModel
-from sightplan.grounding.instructions import read_goal, read_instruction, resolve
 from sightplan.metrics import measures
 from sightplan.metrics.judgements import says
 from sightplan.model import (
@@ -20,8 +18,6 @@ from sightplan.model import (
     Atom,
     Belief,
     BeliefUpdated,
-    EpisodeEnded,
-    EpisodeEvent,
     FeedbackStatus,
     InputError,
     Instance,
@@ -32,10 +28,9 @@ from sightplan.model import (
     PlanningStatus,
     Proposed,
     SightplanError,
-    Stepped,
     ToldApart,
-    Verdict,
 )
+from sightplan.model.timeline import Moment, Step, problem_known
 from sightplan.records.behaviour_tree import NodeChange
 from sightplan.records.recorded import RecordedEpisode
 from sightplan_report.explanation import (
@@ -123,22 +118,18 @@ def explain_line(line: Mapping[str, Any], notes: Sequence[str] = ()) -> Explanat
 
 
 class _Reader:
-    """Goes through the events once, and makes a step of all that came before each action."""
+    """Explains the steps of a timeline, in order."""
 
     def __init__(self, episode: RecordedEpisode, line: Mapping[str, Any],
                  tree: Sequence[NodeChange], live: bool) -> None:
         self._episode, self._line, self._live = episode, line, live
-        self._belief: Belief | None = None
-        self._goal: tuple[Literal, ...] = ()
-        self._goal_from = ''
-        self._stages: list[str] = []
-        self._model: InstantiatedModel | None = None
+        self._timeline = episode.timeline
+        self._now: Step = self._timeline.steps[0]  # the step under way
+        self._models: dict[str, InstantiatedModel | None] = {}
         self._plans: list[tuple[Action, ...]] = []
         self._done: list[Action] = []
         self._refused = ''
         self._seen: dict[str, Observation] = {}
-        self._now_ns = 0
-        self._batch = 0
         self._differs: tuple[int | None, tuple[Change, ...]] | None = None
         self._misplanned: tuple[int | None, tuple[Change, ...]] | None = None
         self._decisions = self._compared = 0
@@ -146,16 +137,13 @@ class _Reader:
         self._wrong: list[tuple[int | None, Atom, str, str]] = []
         self._own_names = _instructed(episode.spec.method)
         self._tree = list(tree)
-        self._read_goal()
 
     def explanation(self, title: str, notes: Sequence[str]) -> Explanation:
         """All of it."""
         episode, spec = self._episode, self._episode.spec
         steps = self._steps()
-        end = episode.events[-1]
-        ended = end if isinstance(end, EpisodeEnded) else None
-        model = ', '.join(dict.fromkeys(
-            name for event in episode.events for name in [_model_of(event)] if name))
+        ended = self._timeline.end
+        goal, goal_from = self._known_goal()
         told = spec.problem.instruction if _instructed(spec.method) else ''
         if ended is not None:
             reason, message = ended.reason.value, ended.message
@@ -171,9 +159,10 @@ class _Reader:
         else:
             reason = message = ''
         return Explanation(
-            spec.id, title or spec.id, spec.method, method_sentence(spec.method), model,
+            spec.id, title or spec.id, spec.method, method_sentence(spec.method),
+            ', '.join(self._timeline.models),
             ' '.join(filter(None, (spec.problem.domain_name, spec.split, spec.problem.name))),
-            told, tuple(map(str, self._goal)), self._goal_from,
+            told, tuple(map(str, goal)), goal_from,
             reason, stopped(reason, message, spec.max_actions) if reason else
             'the recording ends before the episode does: why it stopped is not recorded',
             spec.max_actions, tuple(steps), self._truth(),
@@ -181,120 +170,85 @@ class _Reader:
 
     # --- the goal, as the method knew it --------------------------------------------------------
 
-    def _read_goal(self) -> None:
-        episode, spec = self._episode, self._episode.spec
-        problem = spec.problem
+    def _known_goal(self) -> tuple[tuple[Literal, ...], str]:
+        """All that the method wanted in the episode, and where it knew it from, in words."""
+        spec = self._episode.spec
+        adopted = {event.source: event.goal for event in self._timeline.adopted}
         if _instructed(spec.method):
-            self._goal_from = 'read from the instruction'
-            try:
-                self._read_instruction(problem.instruction)
-            except (InputError, ValueError, KeyError) as error:
-                self._goal_from = f'the instruction could not be read ({error})'
-            return
-        self._goal_from = 'told'
-        self._goal = problem.goal
+            if not adopted:
+                return (), 'an instruction, of which the method made no goal'
+            every = dict.fromkeys(literal for goal in adopted.values() for literal in goal)
+            return tuple(every), (
+                'read from ' + '; '.join(f'{source}: {" and ".join(map(str, goal))}'
+                                         for source, goal in adopted.items()))
         if spec.pictured_goal:
-            answers = {answer.atom: answer for event in episode.events if isinstance(event, Asked)
-                       and event.purpose is AskPurpose.PICTURED_GOAL for answer in event.answers}
-            self._goal_from = 'read from a picture' if answers else 'shown as a picture'
-            self._goal = tuple(Literal(answer.atom) for answer in answers.values()
-                               if answer.verdict is Verdict.YES)
-        try:
-            self._model = episode.domain.model(problem)
-        except SightplanError:
-            self._model = None
+            return () if not adopted else [*adopted.values()][-1], (
+                f'read from {", ".join(adopted)}' if adopted else 'shown as a picture')
+        return spec.problem.goal, 'told'
 
-    def _read_instruction(self, text: str) -> None:
-        """Goals over what was told apart first, as the method reads them."""
-        episode = self._episode
-        first = next((event for event in episode.events if isinstance(event, ToldApart)), None)
-        if first is None:
-            self._goal_from = 'an instruction, of which nothing was found in the picture'
-            return
-        if first.goal:
-            stages = read_goal(first.goal, first.instances)
-        else:
-            image = episode.image(first.observation)
-            aspect = 4 / 3 if image is None else image.shape[1] / image.shape[0]
-            stages = resolve(read_instruction(text), first.instances, float(aspect))
-        work = staged(stages, first.instances)
-        self._goal = tuple(dict.fromkeys(literal for goal in work.goals for literal in goal))
-        by = ' by the model' if first.goal else ''
-        self._goal_from = f'read from the instruction{by}, ' + '; '.join(
-            f'stage {number}: {" and ".join(map(str, goal))}' + (
-                '' if stage.probability is None else
-                f' (these things are meant with {stage.probability:.2f})')
-            for number, (stage, goal) in enumerate(zip(stages, work.goals, strict=True), 1))
-        self._model = episode.domain.model(replace(
-            episode.spec.problem, objects=work.objects, goal=self._goal, init=frozenset(),
-            known=frozenset()))
+    @property
+    def _goal(self) -> tuple[Literal, ...]:
+        """The goal as the method knew it at the step under way."""
+        if self._now.adopted is not None:
+            return self._now.adopted.goal
+        spec = self._episode.spec
+        return () if spec.pictured_goal or _instructed(spec.method) else spec.problem.goal
+
+    @property
+    def _model(self) -> InstantiatedModel | None:
+        """The actions of the problem as the method knew it at the step under way."""
+        if self._own_names and self._now.adopted is None:
+            return None
+        problem = problem_known(self._episode.spec.problem, self._now.adopted)
+        key = repr((problem.objects, problem.goal))
+        if key not in self._models:
+            try:
+                self._models[key] = self._episode.domain.model(problem)
+            except SightplanError:
+                self._models[key] = None
+        return self._models[key]
+
+    @property
+    def _belief(self) -> Belief | None:
+        """The belief at the decision of the step under way."""
+        return self._now.believed
 
     # --- steps ----------------------------------------------------------------------------------
 
     def _steps(self) -> list[StepExplained]:
+        steps = self._timeline.steps
         found: list[StepExplained] = []
-        window: list[EpisodeEvent] = []
-        received = self._episode.received_ns
-        times: list[int] = []
-        for place, event in enumerate(self._episode.events):
-            window.append(event)
-            if isinstance(event, Stepped):
-                found.append(self._step(window, event))
-                self._refused = (str(event.action) if event.feedback.status
-                                 is FeedbackStatus.REJECTED else '')
-                times.append(received[place] if place < len(received) else 0)
-                window = []
-        found.append(self._step(window, None))
-        found = [replace(step, then=_changes(before, after)) for step, before, after in zip(
-            found, self._beliefs, [*self._beliefs[1:], None], strict=True)]
-        return _with_tree(found, self._tree, times)
+        for step in steps:
+            self._now = step
+            found.append(self._step(step))
+            self._refused = (str(step.action.action) if step.action is not None and
+                             step.action.feedback.status is FeedbackStatus.REJECTED else '')
+        beliefs = [step.believed for step in steps]
+        found = [replace(one, then=_changes(before, after)) for one, before, after in zip(
+            found, beliefs, [*beliefs[1:], None], strict=True)]
+        return _with_tree(found, self._tree, [step.moments[-1].received_ns for step in steps[:-1]])
 
-    @property
-    def _beliefs(self) -> list[Belief | None]:
-        """The belief at each decision, and at the end."""
-        current: Belief | None = None
-        found: list[Belief | None] = []
-        for event in self._episode.events:
-            if isinstance(event, BeliefUpdated):
-                current = event.belief
-            elif isinstance(event, Stepped):
-                found.append(current)
-        return [*found, current]
-
-    def _step(self, window: Sequence[EpisodeEvent], stepped: Stepped | None) -> StepExplained:
-        number = stepped.index if stepped is not None else None
+    def _step(self, step: Step) -> StepExplained:
+        number, stepped = step.index, step.action
         action = stepped.action if stepped is not None else None
         pictures: dict[str, None] = {}
-        provided, batches, things = 0, list[tuple[Asked, Belief | None]](), list[str]()
-        proposals: list[Proposed] = []
-        told: ToldApart | None = None
-        plans: list[Planned] = []
-        after: list[Belief | None] = []
-        fresh = self._belief is None  # whether it has been published since the last action
-        for event in window:
-            if isinstance(event, Observed):
-                self._now_ns = event.observation.stamp_ns
-                provided = len(event.observation.privileged_facts)
-                if not pictures:
-                    self._show(event.observation, pictures)
-            elif isinstance(event, Asked):
-                batches.append((event, self._belief))
-                self._check(number, event)
-                after.append(None)
-                self._show(event.observation, pictures)
-            elif isinstance(event, Proposed):
-                proposals.append(event)
-                self._show(event.observation, pictures)
-            elif isinstance(event, ToldApart):
-                things = [_thing(one) for one in event.instances]
-                told = event
-                self._show(event.observation, pictures)
-            elif isinstance(event, BeliefUpdated):
-                self._belief, fresh = event.belief, True
-                after = [event.belief if one is None else one for one in after]
-            elif isinstance(event, Planned):
-                plans.append(event)
-                self._compare_state(number)
+        for moment in step.moments:
+            if moment.observation is not None and not (moment.kind is Observed and pictures):
+                self._show(moment.observation, pictures)
+        provided = len(next((event.observation.privileged_facts
+                             for event in reversed(step.events(Observed))), ()))
+        told = next(reversed(step.events(ToldApart)), None)
+        things = [] if told is None else [_thing(one) for one in told.instances]
+        proposals = step.events(Proposed)
+        plans = step.events(Planned)
+        updates = step.of(BeliefUpdated)
+        # Whether a belief was published since the last action.
+        fresh = bool(updates) or not step.moments or step.moments[0].belief is None
+        for moment in step.moments:
+            if moment.asked is not None:
+                self._check(number, moment.asked)
+            elif moment.kind is Planned:
+                self._compare_state(number, moment.belief, moment.now_ns)
         needed = self._preconditions(action)
         for planned in plans:
             if planned.result.status is PlanningStatus.SOLVED:
@@ -303,8 +257,9 @@ class _Reader:
         if told is not None and (told.goal or told.unread):
             why = replace(why, reply=told.goal, explanation=told.unread)
         matter = self._matters(needed, why, action)
-        asked = [self._asked(event, before, then, matter)
-                 for (event, before), then in zip(batches, after, strict=True)]
+        asked = [self._asked(moment, next(
+            (update.event.belief for update in updates if update.number > moment.number), None),
+            matter) for moment in step.of(Asked)]
         if fresh:
             self._compare(number)
         if action is not None and stepped is not None and (
@@ -314,7 +269,7 @@ class _Reader:
         return StepExplained(
             number, str(action or ''), stepped.feedback.status.value if stepped else '',
             became(stepped.feedback.status.value, stepped.feedback.message) if stepped else '',
-            self._now_ns / 1e9 if self._now_ns > 0 else None,
+            step.now_ns / 1e9 if step.now_ns > 0 else None,
             tuple(pictures)[-_MOST_PICTURES:], self._facts(needed if fresh else ()),
             self._obstacles(action) if fresh else (), self._facts(self._goal if fresh else ()),
             provided, tuple(things[:_MOST_THINGS]), tuple(asked),
@@ -340,10 +295,10 @@ class _Reader:
             pictures[seen.image_id] = None
             self._seen[seen.image_id] = seen
 
-    def _asked(self, event: Asked, before: Belief | None, after: Belief | None,
+    def _asked(self, moment: Moment[Asked], after: Belief | None,
                matters: Mapping[Atom, str]) -> Batch:
+        event, before = moment.event, moment.belief
         of = f' of {event.action}' if event.action is not None else ''
-        number, self._batch = self._batch, self._batch + 1
         rows = []
         if event.purpose is AskPurpose.PICTURED_GOAL:  # it is about another picture
             before = after = None
@@ -355,7 +310,7 @@ class _Reader:
                 place, question.text, str(question.atom), answer.verdict.value, answer.p_yes,
                 expected, _value(before, question.atom), _value(after, question.atom),
                 matters.get(question.atom, ''), '' if plain else text))
-        return Batch(number, f'{ABOUT[event.purpose]}{of}', event.observation.image_id,
+        return Batch(moment.batch, f'{ABOUT[event.purpose]}{of}', event.observation.image_id,
                      event.seconds, event.model, tuple(rows))
 
     def _preconditions(self, action: Action | None) -> tuple[Literal, ...]:
@@ -460,7 +415,7 @@ class _Reader:
         """Note the first belief, at a decision, in which something is wrong."""
         if self._episode.truth is None or self._belief is None:
             return
-        pairs = self._beside_truth(self._belief)
+        pairs = self._beside_truth(self._belief, self._now.now_ns)
         self._decisions += 1
         self._compared += bool(pairs)
         wrong = [Change(str(atom), value, float(true)) for atom, value, true in pairs
@@ -469,27 +424,28 @@ class _Reader:
         if self._differs is None:
             self._differs = _worst_first(number, wrong)
 
-    def _compare_state(self, number: int | None) -> None:
+    def _compare_state(self, number: int | None, belief: Belief | None, now_ns: int) -> None:
         """Note the first state that was planned from and in which something is wrong.
 
         A state takes a side where the belief is unsure, and what is asked before an action may
         correct the belief after its plan was made.
         """
-        if self._misplanned is None and self._belief is not None:
-            state = self._belief.state
+        if self._misplanned is None and belief is not None:
+            state = belief.state
             self._misplanned = _worst_first(number, [
                 Change(str(atom), float(atom in state) if value is None else value, float(true))
-                for atom, value, true in self._beside_truth(self._belief)
+                for atom, value, true in self._beside_truth(belief, now_ns)
                 if (atom in state) is not true])
 
-    def _beside_truth(self, belief: Belief) -> list[tuple[Atom, float | None, bool]]:
+    def _beside_truth(self, belief: Belief, now_ns: int,
+                      ) -> list[tuple[Atom, float | None, bool]]:
         """Atoms, what is believed of each, and whether it holds now, as far as that is known."""
         truth = self._episode.truth
         if truth is None or self._own_names:
             return []
         atoms = dict.fromkeys((*belief.probabilities, *sorted(belief.state), *self._answered))
         return [(atom, _value(belief, atom), true) for atom in atoms
-                if (true := truth.holds(atom, self._now_ns)) is not None]
+                if (true := truth.holds(atom, now_ns)) is not None]
 
     def _check(self, number: int | None, event: Asked) -> None:
         """Note which answers were wrong about what was seen; those about a picture are none."""
@@ -506,7 +462,7 @@ class _Reader:
 
     def _agreement(self) -> str:
         """What is to be said of the belief where no difference was found."""
-        if not any(isinstance(event, BeliefUpdated) for event in self._episode.events):
+        if not self._timeline.of(BeliefUpdated):
             return 'the method published no belief'
         if self._own_names:
             return ('the belief is about things by names of its own, so it is not compared with '
@@ -514,7 +470,7 @@ class _Reader:
         if not self._compared:
             return ('belief and truth could not be compared: no truth was recorded for the times '
                     'of its decisions')
-        if not isinstance(self._episode.events[-1], EpisodeEnded):
+        if self._timeline.end is None:
             return (f'at {self._compared} of {self._decisions} decisions that were recorded the '
                     'belief agreed with the truth')
         if self._compared < self._decisions:
@@ -626,12 +582,6 @@ def _instructed(method: str) -> bool:
         return reads_instruction(method)
     except InputError:
         return False
-
-
-def _model_of(event: EpisodeEvent) -> str:
-    if isinstance(event, Asked | ToldApart):
-        return event.model
-    return event.proposal.model if isinstance(event, Proposed) else ''
 
 
 def _truth_of_line(line: Mapping[str, Any]) -> TruthExplained:

@@ -52,7 +52,6 @@ from sightplan.model import (
     InfrastructureError,
     InputError,
     ModelKnown,
-    Observation,
     Observed,
     Planned,
     PlanningStatus,
@@ -64,6 +63,7 @@ from sightplan.model import (
     Verdict,
     user_path,
 )
+from sightplan.model.timeline import EventHandler
 
 if TYPE_CHECKING:
     from sightplan.records.recorded import RecordedEpisode
@@ -106,7 +106,7 @@ def check_target(target: str) -> str:
     return target
 
 
-class RerunLog:
+class RerunLog(EventHandler):
     """A Recorder that logs what happens to Rerun. Use as a context manager, or call ``close``.
 
     A file is readable at any time, whatever happens to this process: it is written after each
@@ -161,35 +161,7 @@ class RerunLog:
     def record(self, event: EpisodeEvent) -> None:
         """Log one event of the episode loop."""
         self._empty = False
-        match event:
-            case EpisodeStarted():
-                self._started(event)
-            case Observed(observation):
-                self._at(observation.stamp_ns)
-                self._observed(observation)
-            case Asked():
-                self._at(event.observation.stamp_ns)
-                self._asked(event)
-            case BeliefUpdated():
-                self._at()
-                self._believed(event)
-            case Planned():
-                self._at()
-                self._planned(event)
-            case Proposed():
-                self._at(event.observation.stamp_ns)
-                self._proposed(event)
-            case ToldApart():
-                self._at(event.observation.stamp_ns)
-                self._told_apart(event)
-            case GoalAdopted() | ProblemAdopted() | ModelKnown():
-                self._at()
-                self._adopted(event)
-            case Stepped():
-                self._stepped(event)
-            case EpisodeEnded():
-                self._at(event.stamp_ns)
-                self._ended(event)
+        super().record(event)
         if self._to_file:
             self._flush()
 
@@ -234,7 +206,8 @@ class RerunLog:
 
     # The events.
 
-    def _started(self, event: EpisodeStarted) -> None:
+    def on_started(self, event: EpisodeStarted) -> None:
+        """Begin an episode."""
         self._new_episode = True
         self._image_id = ''
         spec = event.spec
@@ -250,7 +223,10 @@ class RerunLog:
         self._text(EPISODE, [*self._about, 'Under way.'])
         self._line(f'episode {spec.id} begins')
 
-    def _observed(self, observation: Observation) -> None:
+    def on_observed(self, event: Observed) -> None:
+        """Log the picture."""
+        observation = event.observation
+        self._at(observation.stamp_ns)
         if observation.image is not None and observation.image_id != self._image_id:
             self._image_id = observation.image_id
             self._stream.log(IMAGE, self._rr.Image(observation.image))
@@ -261,7 +237,9 @@ class RerunLog:
             state = self._truth.state(observation.stamp_ns)
             self._text(TRUTH, _listed(sorted(state)))
 
-    def _asked(self, event: Asked) -> None:
+    def on_asked(self, event: Asked) -> None:
+        """Log questions and answers."""
+        self._at(event.observation.stamp_ns)
         what = event.purpose.value + (f' of {event.action}' if event.action else '')
         rows, counts = [], dict.fromkeys(Verdict, 0)
         for question, answer, expected in zip(event.questions, event.answers, event.expected,
@@ -281,7 +259,9 @@ class RerunLog:
         given = ', '.join(f'{n} {verdict.value}' for verdict, n in counts.items() if n)
         self._line(f'{what}: {len(event.questions)} questions ({given}), {event.seconds:.2f} s')
 
-    def _believed(self, event: BeliefUpdated) -> None:
+    def on_believed(self, event: BeliefUpdated) -> None:
+        """Log the belief."""
+        self._at()
         belief = event.belief
         chances = sorted(belief.probabilities.items(),
                          key=lambda item: (1.0 if _certain(item[1]) else abs(item[1] - 0.5),
@@ -296,7 +276,9 @@ class RerunLog:
         self._stream.log(BELIEF_DOUBT, self._rr.Scalars(doubt))
         self._line(f'belief: {len(belief.state)} atoms true, {doubtful} in doubt')
 
-    def _planned(self, event: Planned) -> None:
+    def on_planned(self, event: Planned) -> None:
+        """Log the plan."""
+        self._at()
         result = event.result
         if result.status is PlanningStatus.SOLVED:
             head = f'Plan of {len(result.plan)} actions' + (
@@ -306,7 +288,9 @@ class RerunLog:
         self._text(PLAN, [_plain(head), '', *_numbered(result.plan)])
         self._line(head, 'INFO' if result.status is PlanningStatus.SOLVED else 'WARN')
 
-    def _proposed(self, event: Proposed) -> None:
+    def on_proposed(self, event: Proposed) -> None:
+        """Log the proposal."""
+        self._at(event.observation.stamp_ns)
         proposal = event.proposal
         head = (f'{proposal.status.value}: {len(proposal.actions)} actions by '
                 f'{proposal.model or "the model"}, {proposal.seconds:.2f} s')
@@ -315,21 +299,32 @@ class RerunLog:
                                                              proposal.explanation) if text)])
         self._line(head, 'INFO' if proposal.actions else 'WARN')
 
-    def _told_apart(self, event: ToldApart) -> None:
+    def on_told_apart(self, event: ToldApart) -> None:
+        """Log what was found in the picture."""
+        self._at(event.observation.stamp_ns)
         names = ', '.join(one.name for one in event.instances)
         self._line(f'{len(event.instances)} things told apart, {event.seconds:.2f} s: {names}',
                    'INFO' if event.instances else 'WARN')
 
-    def _adopted(self, event: GoalAdopted | ProblemAdopted | ModelKnown) -> None:
-        if isinstance(event, ModelKnown):
-            self._line(f'answers are judged by the error rates known of {event.model}')
-            return
+    def on_model_known(self, event: ModelKnown) -> None:
+        """Log whose error rates are used."""
+        self._at()
+        self._line(f'answers are judged by the error rates known of {event.model}')
+
+    def on_goal_adopted(self, event: GoalAdopted | ProblemAdopted) -> None:
+        """Log the goal, and where it was read."""
+        self._at()
         goal = ', '.join(map(str, event.goal))
         self._about[-2] = f'Goal: {_plain(goal)}'
         self._text(EPISODE, [*self._about, 'Under way.'])
         self._line(f'goal adopted, from {event.source}: {goal}')
 
-    def _stepped(self, event: Stepped) -> None:
+    def on_problem_adopted(self, event: ProblemAdopted) -> None:
+        """Log the goal, and where it was read."""
+        self.on_goal_adopted(event)
+
+    def on_stepped(self, event: Stepped) -> None:
+        """Log the action and what the world said to it."""
         self._step += 1
         self._at(event.feedback.stamp_ns)
         status = event.feedback.status
@@ -339,7 +334,9 @@ class RerunLog:
         self._line(f'step {event.index + 1}: {outcome}',
                    'INFO' if status is FeedbackStatus.EXECUTED else 'WARN')
 
-    def _ended(self, event: EpisodeEnded) -> None:
+    def on_ended(self, event: EpisodeEnded) -> None:
+        """Log how the episode ended."""
+        self._at(event.stamp_ns)
         text = f'{event.reason.value}' + (f': {event.message}' if event.message else '')
         head = f'Ended after {event.steps} actions and {event.seconds:.1f} s: '
         self._text(EPISODE, [*self._about, head + _plain(text)])
@@ -354,10 +351,9 @@ def log_episode(episode: RecordedEpisode, log: RerunLog) -> None:
         episode: as read from its bag.
         log: where to; opened with ``episode.truth`` if that is to be shown.
     """
-    for event in episode.events:
-        if isinstance(event, Observed):
-            event = Observed(episode.with_image(event.observation))
-        log.record(event)
+    for moment in episode.timeline.moments:
+        log.record(moment.event if moment.kind is not Observed or moment.observation is None
+                   else Observed(episode.with_image(moment.observation)))
 
 
 def _rerun() -> Any:

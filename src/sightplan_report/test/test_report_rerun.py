@@ -35,6 +35,7 @@ from sightplan.model import (
     StopReason,
     Verdict,
 )
+from sightplan.model.timeline import Timeline
 from sightplan_report import rerun_log
 from sightplan_report.rerun_log import RerunLog, log_episode
 
@@ -172,8 +173,8 @@ def test_the_truth_only_for_those_who_ask(tmp_path):
 
 def test_a_recorded_episode_has_its_pictures(tmp_path):
     class Recorded:
-        events = (EpisodeStarted(spec_of(two_blocks())),
-                  Observed(Observation.elsewhere('abc', 10**9)))
+        timeline = Timeline.of_events([EpisodeStarted(spec_of(two_blocks())),
+                                       Observed(Observation.elsewhere('abc', 10**9))])
 
         @staticmethod
         def with_image(observation):

@@ -51,6 +51,7 @@ from sightplan.model import (
     Usage,
     Verdict,
 )
+from sightplan.model.timeline import EventHandler
 
 COUNTS = ('asked', 'right', 'yes_asked', 'yes_right', 'no_asked', 'no_right', 'unparsed',
           'unknown')
@@ -69,7 +70,7 @@ MOST_TEXTS, MOST_CHARACTERS = 5, 600
 _SENT = (FeedbackStatus.EXECUTED.value, FeedbackStatus.REJECTED.value)
 
 
-class EpisodeScorer:
+class EpisodeScorer(EventHandler):
     """A Recorder that looks up ground truth by stamp and scores episodes, one after another.
 
     The truth is looked up as each event arrives, because a world forgets an episode's states at
@@ -102,37 +103,27 @@ class EpisodeScorer:
 
     def record(self, event: EpisodeEvent) -> None:
         """Take one event of an episode that began with EpisodeStarted."""
-        if isinstance(event, EpisodeStarted):
-            self._start(event.spec)
-        elif self._spec is None:
+        if self._spec is None and not isinstance(event, EpisodeStarted):
             raise ValueError(f'{type(event).__name__} came before EpisodeStarted')
-        elif isinstance(event, Observed):
-            self._line['observations'] += 1
-            self._line['privileged_facts'] += len(event.observation.privileged_facts)
-            self._now_ns = max(self._now_ns, event.observation.stamp_ns)
-            self._saw(event.observation)
-        elif isinstance(event, BeliefUpdated):
-            self._belief = (self._now_ns, event.belief)
-            self._judgements.believe(event.belief)
-        elif isinstance(event, Asked):
-            if not event.observation.shows_goal:
-                self._saw(event.observation)
-            self._spent(event)
-            self._asked(event)
-        elif isinstance(event, Proposed):
-            self._saw(event.observation)
-            self._spent(event)
-            self._proposed(event)
-        elif isinstance(event, ToldApart):
-            self._saw(event.observation)
-            self._cost(event.usage)
-            self._line['model'] = event.model or self._line['model']
-        elif isinstance(event, Planned):
-            self._planned(event)
-        elif isinstance(event, Stepped):
-            self._stepped(event)
-        elif isinstance(event, EpisodeEnded):
-            self._ended(event)
+        super().record(event)
+
+    def on_observed(self, event: Observed) -> None:
+        """Count an observation and its facts."""
+        self._line['observations'] += 1
+        self._line['privileged_facts'] += len(event.observation.privileged_facts)
+        self._now_ns = max(self._now_ns, event.observation.stamp_ns)
+        self._saw(event.observation)
+
+    def on_believed(self, event: BeliefUpdated) -> None:
+        """Keep the belief until it counts, and for the judgement of steps."""
+        self._belief = (self._now_ns, event.belief)
+        self._judgements.believe(event.belief)
+
+    def on_told_apart(self, event: ToldApart) -> None:
+        """Count what it cost."""
+        self._saw(event.observation)
+        self._cost(event.usage)
+        self._line['model'] = event.model or self._line['model']
 
     def result(self) -> dict[str, Any]:
         """The finished episode as one line of results (plain JSON data).
@@ -159,8 +150,9 @@ class EpisodeScorer:
             raise ValueError('no episode has ended yet')
         return self._result
 
-    def _start(self, spec: EpisodeSpec) -> None:
-        self._spec = spec
+    def on_started(self, event: EpisodeStarted) -> None:
+        """Begin a line of results."""
+        spec = self._spec = event.spec
         self._result = None
         self._states: dict[int, State] = {}
         # Where the initial state is not known (on ROS), it is that before the first step.
@@ -242,7 +234,10 @@ class EpisodeScorer:
         if usage is not None:
             self._usage = (self._usage or Usage()) + usage
 
-    def _proposed(self, event: Proposed) -> None:
+    def on_proposed(self, event: Proposed) -> None:
+        """Count a reply of a planning model."""
+        self._saw(event.observation)
+        self._spent(event)
         line, proposal = self._line, event.proposal
         status = proposal.status.value
         line['model'] = proposal.model or line['model']
@@ -256,7 +251,11 @@ class EpisodeScorer:
             line['unreadable'].append(text if len(text) <= MOST_CHARACTERS else
                                       f'{text[:MOST_CHARACTERS]} ... ({len(text)} characters)')
 
-    def _asked(self, event: Asked) -> None:
+    def on_asked(self, event: Asked) -> None:
+        """Compare answers with the truth."""
+        if not event.observation.shows_goal:
+            self._saw(event.observation)
+        self._spent(event)
         line = self._line
         line['questions'] += len(event.questions)
         line['model'] = event.model or line['model']
@@ -310,7 +309,8 @@ class EpisodeScorer:
                     'true_positive': self._judgements.behind(event.action, line['steps']),
                     'false_negative': false_negatives}.get(check, []))
 
-    def _planned(self, event: Planned) -> None:
+    def on_planned(self, event: Planned) -> None:
+        """Note the planner's reply."""
         result = event.result
         solved = result.status is PlanningStatus.SOLVED
         self._line['plans'].append({'status': result.status.value, 'step': self._line['steps'],
@@ -334,7 +334,8 @@ class EpisodeScorer:
             counts[2] += atom in state
         self._line['beliefs'] = bins
 
-    def _stepped(self, event: Stepped) -> None:
+    def on_stepped(self, event: Stepped) -> None:
+        """Note the action, with its true outcome."""
         self._count_belief()
         self._now_ns = max(self._now_ns, event.feedback.stamp_ns)
         line, status = self._line, event.feedback.status
@@ -405,7 +406,8 @@ class EpisodeScorer:
         return dataclasses.replace(problem, goal=goal,
                                    init=self._path[0] if self._path else problem.init)
 
-    def _ended(self, event: EpisodeEnded) -> None:
+    def on_ended(self, event: EpisodeEnded) -> None:
+        """Finish the line."""
         assert self._spec is not None
         self._count_belief()
         line = self._line

@@ -8,6 +8,7 @@ where they belong. The truth comes from the world, never from the agent.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
@@ -25,12 +26,13 @@ from sightplan.model import (
     Verdict,
 )
 from sightplan.model.journal import Journal
+from sightplan.model.timeline import EventHandler
 from sightplan_belief.observation_model import problem_key
 
 NAME = 'answers.jsonl'
 
 
-class AnswersLog:
+class AnswersLog(EventHandler):
     """A Recorder that notes answers and actions, and commits them episode by episode.
 
     The lines of an episode are written, with one call, before the episode itself is committed to
@@ -73,16 +75,13 @@ class AnswersLog:
 
     def record(self, event: EpisodeEvent) -> None:
         """Take one event of an episode that began with EpisodeStarted."""
-        try:
-            if isinstance(event, EpisodeStarted):
-                self._spec, self._lines, self._state, self._step = event.spec, [], None, 0
-                self._state = self._truth.state()
-            elif isinstance(event, Asked):
-                self._asked(event)
-            elif isinstance(event, Stepped):
-                self._stepped(event)
-        except InfrastructureError:
-            pass  # without truth there is nothing to learn; the scorer reports it
+        with contextlib.suppress(InfrastructureError):  # the scorer reports missing truth
+            super().record(event)
+
+    def on_started(self, event: EpisodeStarted) -> None:
+        """Begin an episode."""
+        self._spec, self._lines, self._state, self._step = event.spec, [], None, 0
+        self._state = self._truth.state()
 
     def commit(self) -> None:
         """Append the lines of the episode that has ended.
@@ -99,7 +98,8 @@ class AnswersLog:
         """Let go of the file."""
         self._journal.close()
 
-    def _asked(self, event: Asked) -> None:
+    def on_asked(self, event: Asked) -> None:
+        """Note each answer with the truth."""
         assert self._spec is not None
         observation = event.observation
         state = self._truth.state(observation.stamp_ns)
@@ -116,7 +116,8 @@ class AnswersLog:
                 'answer': None if unread else answer.verdict.value,
                 'p_yes': answer.p_yes, 'p_no': answer.p_no, 'truth': question.atom in state})
 
-    def _stepped(self, event: Stepped) -> None:
+    def on_stepped(self, event: Stepped) -> None:
+        """Note an action that was sent with the states before and after."""
         assert self._spec is not None
         step, before = self._step, self._state
         self._step += 1

@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import (
-    EpisodeEvent,
     EpisodeStarted,
     Observation,
     Observed,
 )
 from sightplan.model.journal import cannot_write
+from sightplan.model.timeline import EventHandler
 from sightplan.records.pictures import bag_image
 
 FOLDER = 'failures'
 _LEAST_PIXELS = 32  # worlds that draw no pictures give a few pixels that distinguish states
 
 
-class FailureImages:
+class FailureImages(EventHandler):
     """A Recorder that keeps the episode's frames, and writes the one that shows why it failed.
 
     A run then holds one picture for each failed episode, ``failures/<episode>.png``. Frames are
@@ -39,12 +39,13 @@ class FailureImages:
         self._most = most
         self._frames: OrderedDict[str, NDArray[np.uint8]] = OrderedDict()
 
-    def record(self, event: EpisodeEvent) -> None:
-        """Take one event of the episode loop."""
-        if isinstance(event, EpisodeStarted):
-            self._frames.clear()
-        elif isinstance(event, Observed):
-            self._keep(event.observation)
+    def on_started(self, event: EpisodeStarted) -> None:
+        """Forget the frames of the episode before."""
+        self._frames.clear()
+
+    def on_observed(self, event: Observed) -> None:
+        """Keep the frame."""
+        self._keep(event.observation)
 
     def commit(self, line: MutableMapping[str, Any]) -> None:
         """Write the picture of a failed episode, and name it in the line as ``picture``.

@@ -7,24 +7,29 @@ wrote beside a real arm, with many other topics, several episodes, and names in 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.domains import Domain
+from sightplan.domains import Domain, load_domain
 from sightplan.model import (
+    Alteration,
     EpisodeEnded,
     EpisodeEvent,
     EpisodeSpec,
     EpisodeStarted,
     InputError,
     Observation,
+    Observed,
     SightplanError,
 )
-from sightplan.records import topics
+from sightplan.model.timeline import Timeline
+from sightplan.records import event_lines, topics
 from sightplan.records.bag_reading import Bag, BagMessage, open_bag, outdated
 from sightplan.records.messages import (
     EventReader,
@@ -38,9 +43,18 @@ from sightplan.records.truth import RecordedTruth, TruthReply
 
 __all__ = ['RecordedEpisode', 'RecordedTruth', 'read_episodes']
 
+_CUT_OFF = 'the recording ends before the episode does, after {} events'
 _MOST_NAMED = 5
 _MOST_LOST = 10_000
 """A number that is so far beyond the one before is damaged."""
+
+
+class PictureSource(Protocol):
+    """Finds the pictures of a recording."""
+
+    def find(self, stamp_ns: int, image_id: str = '', namespace: str = '',
+             altered: Alteration | None = None) -> NDArray[np.uint8] | None:
+        """The picture of a time; see ``Pictures.find``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +85,12 @@ class RecordedEpisode:
     lost: tuple[int, ...] = ()
     received_ns: tuple[int, ...] = ()
     namespace: str = ''
-    pictures: Pictures | None = field(default=None, repr=False)
+    pictures: PictureSource | None = field(default=None, repr=False)
+
+    @functools.cached_property
+    def timeline(self) -> Timeline:
+        """The events, folded into steps."""
+        return Timeline.of_events(self.events, self.received_ns)
 
     def image(self, observation: Observation) -> NDArray[np.uint8] | None:
         """The picture of an observation, as models saw it: (H, W, 3) uint8 RGB; None if absent."""
@@ -87,11 +106,14 @@ class RecordedEpisode:
 
 
 def read_episodes(bag: Path | str) -> Iterator[RecordedEpisode]:
-    """The episodes of a bag, in order; most bags hold one.
+    """The episodes of a bag, or of a folder of ``event_lines``, in order; most hold one.
 
     Raises:
-        InputError: it is no bag, or nothing of it can be read.
+        InputError: it is neither, or nothing of it can be read.
     """
+    if (Path(bag) / event_lines.NAME).is_file():
+        yield from _of_lines(Path(bag))
+        return
     opened = open_bag(bag)
     attempts, warnings = _Collector(opened).collect()
     pictures = Pictures(opened)
@@ -111,6 +133,28 @@ def read_episodes(bag: Path | str) -> Iterator[RecordedEpisode]:
     for episode in episodes:
         yield episode if episode not in damaged else dataclasses.replace(
             episode, warnings=tuple(dict.fromkeys((*warnings, *episode.warnings))))
+
+
+def _of_lines(folder: Path) -> Iterator[RecordedEpisode]:
+    """The episodes of a folder of events.
+
+    Raises:
+        InputError: it cannot be read, or holds none.
+    """
+    episodes, warnings = event_lines.read_event_lines(folder)
+    if not episodes:
+        raise InputError(f'{folder}: holds no episode; record one into it')
+    for written in episodes:
+        timeline = Timeline.of_events(written.events)
+        problem = timeline.spec.problem
+        observed = {event.observation.stamp_ns: event.observation.image_id
+                    for event in timeline.events(Observed)}
+        cut = [] if timeline.end is not None else [_CUT_OFF.format(len(written.events))]
+        yield RecordedEpisode(
+            folder, timeline.spec, load_domain(problem.domain, domain_pddl=problem.domain_pddl),
+            tuple(written.events), RecordedTruth(written.truth) if written.truth else None,
+            tuple(f'episode {timeline.spec.id!r}: {text}' for text in [*warnings, *cut]),
+            pictures=event_lines.FolderPictures(folder, observed))
 
 
 @dataclass
@@ -157,8 +201,7 @@ class _Attempt:
             more = f' and {len(lost) - _MOST_NAMED} more' if len(lost) > _MOST_NAMED else ''
             self.warnings.append(f'event {named}{more} of {number} is missing')
         if not isinstance(events[-1], EpisodeEnded):
-            self.warnings.append(f'the recording ends before the episode does, after '
-                                 f'{len(events)} events')
+            self.warnings.append(_CUT_OFF.format(len(events)))
         truth = RecordedTruth(self.truth) if self.truth else None
         return RecordedEpisode(
             bag, spec, domain, tuple(events), truth,

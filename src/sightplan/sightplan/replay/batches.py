@@ -12,7 +12,6 @@ from sightplan.model import (
     AskPurpose,
     Atom,
     Observation,
-    Stepped,
 )
 from sightplan.records.recorded import RecordedEpisode
 
@@ -82,21 +81,16 @@ class Batch:
 
 def batches(source: Source, purposes: Collection[AskPurpose] = ()) -> Iterator[Batch]:
     """The batches of an episode, in order; of some purposes only, if any are named."""
-    step = number = 0
-    for event in source.episode.events:
-        if isinstance(event, Stepped):
-            step += 1
-        elif isinstance(event, Asked):
-            if not purposes or event.purpose in purposes:
-                yield Batch(source, number, step, event)
-            number += 1
+    for moment in source.episode.timeline.of(Asked):
+        if not purposes or moment.event.purpose in purposes:
+            yield Batch(source, moment.batch, moment.step, moment.event)
 
 
 def with_batches(source: Source, change: Callable[[Batch], Asked | None]) -> Source:
     """An episode with other batches: None leaves a batch out."""
-    others = map(change, batches(source))
-    events = [next(others) if isinstance(event, Asked) else event
-              for event in source.episode.events]
+    others = {moment.number: change(batch) for moment, batch in zip(
+        source.episode.timeline.of(Asked), batches(source), strict=True)}
+    events = [others.get(number, event) for number, event in enumerate(source.episode.events)]
     return dataclasses.replace(
         source, episode=dataclasses.replace(
             source.episode, events=tuple(event for event in events if event is not None)))

@@ -136,10 +136,10 @@ def _whole(episode: RecordedEpisode) -> Iterator[EpisodeEvent]:
         total = len(episode.events) + len(episode.lost)
         why = f"message {episode.lost[0]} of the agent's {total} was lost"
         events = events[:episode.lost[0]]
-    elif not isinstance(events[-1], EpisodeEnded):
+    else:
         why = 'the recording ends before the episode does'
     yield from events
-    if not isinstance(events[-1], EpisodeEnded):
+    if episode.timeline.end is None or len(events) < len(episode.events):
         yield EpisodeEnded(StopReason.ERROR, why)
 
 

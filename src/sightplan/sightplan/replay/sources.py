@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sightplan.model import Asked, EpisodeEnded, InputError, Observed, Stepped, user_path
+from sightplan.model import Asked, InputError, Observed, user_path
 from sightplan.records import RunStore
 from sightplan.records.bag_reading import find_bags
 from sightplan.records.recorded import RecordedEpisode, read_episodes
@@ -151,8 +151,7 @@ def _attempts(name: str, episodes: Sequence[RecordedEpisode]) -> Iterator[Source
 
 
 def _warnings(episode: RecordedEpisode) -> tuple[str, ...]:
-    cut = episode.events and not isinstance(episode.events[-1], EpisodeEnded)
-    if cut and not episode.warnings:
+    if episode.events and episode.timeline.end is None and not episode.warnings:
         return ('the end of the episode is missing',)
     return episode.warnings
 
@@ -212,20 +211,19 @@ def describe(source: Source) -> dict[str, Any]:
         ``warnings``.
     """
     episode = source.episode
-    events = episode.events
-    asked = [event for event in events if isinstance(event, Asked)]
-    seen = [event.observation for event in events if isinstance(event, Observed)]
-    end = events[-1] if events else None
+    timeline = episode.timeline
+    asked = timeline.events(Asked)
+    seen = [event.observation for event in timeline.events(Observed)]
     return {
         'bag': source.name, 'episode': episode.spec.id,
         'attempt': source.attempt, 'namespace': episode.namespace,
         'domain': episode.domain.name, 'split': episode.spec.split,
         'method': episode.spec.method,
         'model': ', '.join(dict.fromkeys(event.model for event in asked if event.model)),
-        'steps': sum(isinstance(event, Stepped) for event in events),
+        'steps': len(timeline.steps) - 1,
         'questions': sum(len(event.questions) for event in asked), 'observations': len(seen),
         'images': len({one.image_id for one in seen if one.image_id}),
         'pictures': any(episode.image(one) is not None for one in seen[:1]),
         'truth': episode.truth is not None,
-        'ended': end.reason.value if isinstance(end, EpisodeEnded) else '',
+        'ended': timeline.end.reason.value if timeline.end is not None else '',
         'warnings': list(_warnings(episode))}

@@ -33,7 +33,6 @@ from sightplan.model import (
     Observed,
     Problem,
     State,
-    Stepped,
     Verdict,
     settings_fields,
 )
@@ -310,7 +309,7 @@ def _replay(source: Source, estimators: Sequence[Estimating], truth: Truth,
             tallies: Mapping[str, _Tally]) -> int:
     """Go through one episode; returns the number of moments."""
     episode = source.episode
-    if not any(isinstance(event, Asked) for event in episode.events):
+    if not episode.timeline.of(Asked):
         return 0
     setting = _setting(episode)
     matter = relevant_atoms(cast(Context, setting))
@@ -335,20 +334,21 @@ def moments(episode: RecordedEpisode, trackers: Sequence[Tracker]) -> Iterator[A
     Yields:
         each batch of answers, before any tracker takes it in: that is left to the caller.
     """
-    moved, last = False, (-1, '')
-    for event in episode.events:
-        if isinstance(event, Observed | Asked):
-            seen = event.observation
-            if isinstance(event, Observed) or (seen.stamp_ns, seen.image_id) != last:
+    last = (-1, '')
+    for step in episode.timeline.steps:
+        for moment in step.moments:
+            seen = moment.observation
+            if seen is None or moment.kind not in (Observed, Asked):
+                continue
+            if moment.kind is Observed or (seen.stamp_ns, seen.image_id) != last:
                 for tracker in trackers:
-                    tracker.observe(seen, moved)
+                    tracker.observe(seen, moment.moved)
                 last = (seen.stamp_ns, seen.image_id)
-        if isinstance(event, Asked):
-            yield event
-        elif isinstance(event, Stepped) and event.action is not None:
+            if moment.asked is not None:
+                yield moment.asked
+        if step.action is not None and step.action.action is not None:
             for tracker in trackers:
-                tracker.act(event.action, event.feedback.status)
-            moved = moved or event.feedback.status is FeedbackStatus.EXECUTED
+                tracker.act(step.action.action, step.action.feedback.status)
 
 
 def _compare(source: Source, seen: Observation, atoms: Sequence[Atom],

@@ -82,8 +82,8 @@ def recorded(sources: Iterable[Source]) -> list[Recorded]:
             sampled[name] = isinstance(_tracker(source).belief, SampledBelief)
         if not sampled[name] or source.episode.lost:
             continue
-        origins = {(event.model, event.prompt) for event in source.episode.events
-                   if isinstance(event, Asked)}
+        origins = {(event.model, event.prompt)
+                   for event in source.episode.timeline.events(Asked)}
         if len(origins) > 1:
             raise InputError(f'{source.name}: the answers of one episode are of several models or '
                              f'prompts: {", ".join(map(str, sorted(origins)))}')

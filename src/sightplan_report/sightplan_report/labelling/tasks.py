@@ -98,8 +98,8 @@ class _Collector:
         """Take the questions of an episode."""
         name = episode.spec.id
         self.warnings += [f'{episode.bag}: {name}: {text}' for text in episode.warnings]
-        for event in episode.events:
-            if isinstance(event, Asked) and self._has_picture(event.observation, episode):
+        for event in episode.timeline.events(Asked):
+            if self._has_picture(event.observation, episode):
                 own = self._questions[event.observation.image_id]
                 for question, answer in zip(event.questions, event.answers, strict=True):
                     own[question.atom] = _with(own.get(question.atom), question,

@@ -30,7 +30,6 @@ from sightplan.model import (
     Action,
     CancelledError,
     EpisodeEnded,
-    EpisodeEvent,
     Feedback,
     FeedbackStatus,
     InputError,
@@ -38,6 +37,7 @@ from sightplan.model import (
     Problem,
     StopReason,
 )
+from sightplan.model.timeline import EventHandler
 from sightplan.records.failure_picture import encode_png
 
 OPENING, READY, PLAYING, OVER, ENDED = 'opening', 'ready', 'playing', 'over', 'ended'
@@ -89,7 +89,7 @@ class StaleError(Exception):
     """A request is about a puzzle that is over, or not begun."""
 
 
-class Game:
+class Game(EventHandler):
     """Between the episodes of a run and the page of a person; safe for use from several threads.
 
     It is the ``Player`` of the method ``human``, a ``Recorder`` that takes note of ends alone, and
@@ -180,10 +180,8 @@ class Game:
             puzzle.now = self._view(observation, 'active')
             self._tell()
 
-    def record(self, event: EpisodeEvent) -> None:
-        """Take note of the end of an episode, and of nothing else."""
-        if not isinstance(event, EpisodeEnded):
-            return
+    def on_ended(self, event: EpisodeEnded) -> None:
+        """Take note of the end of an episode."""
         with self._news:
             self._puzzle.queue.clear()
             self._puzzle.under_way = self._puzzle.problem = None

@@ -46,6 +46,7 @@ from sightplan.model import (
     Verdict,
     WorldError,
 )
+from sightplan.model.timeline import EventHandler
 from sightplan.planning.own import with_own
 from sightplan.records.recorded import RecordedEpisode
 from sightplan_report.explanation import Otherwise, Tested
@@ -175,10 +176,9 @@ class Decisions:
 
 def recorded_decisions(episode: RecordedEpisode) -> list[Decision]:
     """What was decided in an episode: its actions and, if the method chose it, its end."""
-    found = [decision for event in episode.events if isinstance(event, Stepped)
-             for decision in [_decision(event)]]
-    end = episode.events[-1]
-    if isinstance(end, EpisodeEnded) and end.reason in CHOSEN:
+    found = [_decision(event) for event in episode.timeline.events(Stepped)]
+    end = episode.timeline.end
+    if end is not None and end.reason in CHOSEN:
         found.append(Decision('stop', end.reason.value))
     return found
 
@@ -193,14 +193,14 @@ def _decision(event: Stepped) -> Decision:
 def _check(episode: RecordedEpisode) -> None:
     """Refuse what cannot be repeated, or need not be."""
     method = episode.spec.method
-    if not any(isinstance(event, Asked) for event in episode.events):
+    if not _batches(episode):
         raise NotRepeatedError('it asked no yes/no questions')
     if episode.lost:
         raise NotRepeatedError('an event of the recording is missing')
-    if any(isinstance(event, ToldApart) for event in episode.events):
+    if episode.timeline.of(ToldApart):
         raise NotRepeatedError('it tells the things of a picture apart')
     if any(event.observation.altered is not None or event.observation.shows_goal
-           for event in episode.events if isinstance(event, Asked)):
+           for event in _batches(episode)):
         raise NotRepeatedError('whole pictures were read, in several views')
     try:
         unfit = needs_truth(method) or needs_visual_planner(method)
@@ -211,13 +211,13 @@ def _check(episode: RecordedEpisode) -> None:
 
 
 def _batches(episode: RecordedEpisode) -> list[Asked]:
-    return [event for event in episode.events if isinstance(event, Asked)]
+    return episode.timeline.events(Asked)
 
 
 # ------------------------------------------------------------------------------------ the ports
 
 
-class _Watcher:
+class _Watcher(EventHandler):
     """A Recorder that notes decisions, up to one."""
 
     def __init__(self, until: int, world: _World) -> None:
@@ -229,14 +229,16 @@ class _Watcher:
         return len(self.decisions) > self._until
 
     def record(self, event: EpisodeEvent) -> None:
-        if self.over:
-            return
-        if isinstance(event, Stepped):
-            self.decisions.append(_decision(event))
-            if self.decisions[-1].kind != 'act':
-                self._world.go_on()
-        elif isinstance(event, EpisodeEnded):
-            self.decisions.append(Decision('stop', event.reason.value))
+        if not self.over:
+            super().record(event)
+
+    def on_stepped(self, event: Stepped) -> None:
+        self.decisions.append(_decision(event))
+        if self.decisions[-1].kind != 'act':
+            self._world.go_on()
+
+    def on_ended(self, event: EpisodeEnded) -> None:
+        self.decisions.append(Decision('stop', event.reason.value))
 
 
 class _World:
@@ -244,14 +246,9 @@ class _World:
 
     def __init__(self, episode: RecordedEpisode) -> None:
         self._episode = episode
-        self._looks: list[list[Observation]] = [[]]
-        self._steps: list[Stepped] = []
-        for event in episode.events:
-            if isinstance(event, Observed):
-                self._looks[-1].append(event.observation)
-            elif isinstance(event, Stepped):
-                self._looks.append([])
-                self._steps.append(event)
+        self._looks = [[event.observation for event in step.events(Observed)]
+                       for step in episode.timeline.steps]
+        self._steps = episode.timeline.events(Stepped)
         self._step = self._look = 0
         self._last: Observation | None = None
 
@@ -289,8 +286,7 @@ class _Eyes:
     def __init__(self, episode: RecordedEpisode, changes: Mapping[Key, Answer],
                  reads_prompt: bool) -> None:
         self.reads_prompt = reads_prompt
-        self.model = next((event.model for event in episode.events
-                           if isinstance(event, Asked) and event.model), '')
+        self.model = next((event.model for event in _batches(episode) if event.model), '')
         self._of_look: defaultdict[tuple[int, str, Atom], list[Answer]] = defaultdict(list)
         self._of_image: dict[tuple[str, Atom], Answer] = {}
         self.missing = 0
@@ -327,7 +323,7 @@ class _Plans:
     def __init__(self, episode: RecordedEpisode, start: Callable[[], SymbolicPlanner]) -> None:
         self._start = start
         self._planner: SymbolicPlanner | None = None
-        self._recorded = [event.result for event in episode.events if isinstance(event, Planned)]
+        self._recorded = [event.result for event in episode.timeline.events(Planned)]
         self._known: dict[PlanningTask, PlanningResult] = {}
         self.in_order = True
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sightplan.model import EpisodeEnded, InputError, user_path
+from sightplan.model import InputError, user_path
 from sightplan.records.bag_reading import find_bags
 from sightplan.records.bag_recorder import UNDER_WAY
 from sightplan.records.recorded import RecordedEpisode, read_episodes
@@ -153,8 +153,8 @@ def _results_of(sources: Sources, bag: str) -> RunResults | None:
 
 
 def _ended(episode: RecordedEpisode) -> str:
-    end = episode.events[-1]
-    if not isinstance(end, EpisodeEnded):
+    end = episode.timeline.end
+    if end is None:
         return 'cut off'
     return f'ended by {end.reason.value.replace("_", " ")}'
 

@@ -1,0 +1,308 @@
+"""The timeline of an episode: its events, folded once into steps with what was known at each.
+
+Whoever scores, shows, explains or replays an episode reads a ``Timeline`` and walks no events.
+Whoever takes events as they come (a log, a bag) derives from ``EventHandler``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar, cast
+
+from sightplan.model.belief import Belief
+from sightplan.model.episode import (
+    Asked,
+    BeliefUpdated,
+    EpisodeEnded,
+    EpisodeEvent,
+    EpisodeSpec,
+    EpisodeStarted,
+    FeedbackStatus,
+    GoalAdopted,
+    ModelKnown,
+    Observed,
+    Planned,
+    ProblemAdopted,
+    Proposed,
+    Stepped,
+    ToldApart,
+)
+from sightplan.model.perception import Observation
+from sightplan.model.problem import Problem
+from sightplan.model.usage import Usage
+
+E = TypeVar('E', bound=EpisodeEvent, covariant=True)
+
+Adopted = GoalAdopted | ProblemAdopted
+
+
+class EventHandler:
+    """A Recorder with a method for each kind of event; a subclass defines those it needs."""
+
+    def record(self, event: EpisodeEvent) -> None:
+        """Hand an event to the method of its kind."""
+        getattr(self, _METHODS[type(event)])(event)
+
+    def on_started(self, event: EpisodeStarted) -> None:
+        """The episode begins."""
+
+    def on_observed(self, event: Observed) -> None:
+        """The policy observed the world."""
+
+    def on_asked(self, event: Asked) -> None:
+        """Questions were answered."""
+
+    def on_told_apart(self, event: ToldApart) -> None:
+        """All things in a picture were found."""
+
+    def on_goal_adopted(self, event: GoalAdopted) -> None:
+        """The method found out its goal."""
+
+    def on_problem_adopted(self, event: ProblemAdopted) -> None:
+        """The method found out its objects and its goal."""
+
+    def on_model_known(self, event: ModelKnown) -> None:
+        """The method uses the error rates known of the answering model."""
+
+    def on_believed(self, event: BeliefUpdated) -> None:
+        """The belief changed."""
+
+    def on_planned(self, event: Planned) -> None:
+        """The planner was called."""
+
+    def on_proposed(self, event: Proposed) -> None:
+        """A planning model replied."""
+
+    def on_stepped(self, event: Stepped) -> None:
+        """An action was decided and answered."""
+
+    def on_ended(self, event: EpisodeEnded) -> None:
+        """The episode is over."""
+
+
+_METHODS: dict[type, str] = {
+    EpisodeStarted: 'on_started', Observed: 'on_observed', Asked: 'on_asked',
+    ToldApart: 'on_told_apart', GoalAdopted: 'on_goal_adopted',
+    ProblemAdopted: 'on_problem_adopted', ModelKnown: 'on_model_known',
+    BeliefUpdated: 'on_believed', Planned: 'on_planned', Proposed: 'on_proposed',
+    Stepped: 'on_stepped', EpisodeEnded: 'on_ended'}
+
+EVENT_KINDS: dict[str, type] = {kind.__name__: kind for kind in _METHODS}
+"""The kinds of events by their names."""
+
+_ABOUT_PICTURES = (Observed, Asked, ToldApart, Proposed)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment(Generic[E]):
+    """One event, and what was known before it.
+
+    Attributes:
+        number: of the event in the timeline, from 0.
+        event: what happened.
+        step: number of actions before it.
+        batch: number of batches of questions before it.
+        now_ns: world time of the last observation, this one included [ns]; 0 before the first.
+        moved: whether an action was carried out before it.
+        belief: that was published last before it; None before the first.
+        adopted: the goal or problem that the method adopted last, this event included; None where
+            it goes by what it was told.
+        received_ns: when it was recorded [ns since 1970]; 0 where that is not known.
+    """
+
+    number: int
+    event: E
+    step: int
+    batch: int
+    now_ns: int
+    moved: bool
+    belief: Belief | None
+    adopted: Adopted | None
+    received_ns: int = 0
+
+    @property
+    def kind(self) -> type:
+        """The class of the event."""
+        return type(self.event)
+
+    @property
+    def asked(self) -> Asked | None:
+        """The event, if it is a batch of questions."""
+        return self.event if isinstance(self.event, Asked) else None
+
+    @property
+    def observation(self) -> Observation | None:
+        """The picture that the event is about; None for events that are about none."""
+        return (self.event.observation
+                if isinstance(self.event, _ABOUT_PICTURES) else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What led to one action, the action included; or what came after the last one.
+
+    Attributes:
+        index: of the action, from 0; None for what came after the last one.
+        moments: in order; the action is the last one, if there is one.
+        action: what was decided and what became of it; None after the last action.
+        believed: the belief at its decision, or at the end; None where none was published.
+        adopted: the goal or problem that the method had adopted then; None: what it was told.
+        now_ns: world time of the last observation then [ns].
+    """
+
+    index: int | None
+    moments: tuple[Moment[EpisodeEvent], ...]
+    action: Stepped | None
+    believed: Belief | None
+    adopted: Adopted | None
+    now_ns: int
+
+    def of(self, kind: type[E]) -> list[Moment[E]]:
+        """Its moments of a kind, in order."""
+        return _of(self.moments, kind)
+
+    def events(self, kind: type[E]) -> list[E]:
+        """Its events of a kind, in order."""
+        return [moment.event for moment in self.of(kind)]
+
+
+class Timeline:
+    """One episode, folded event by event. Incomplete episodes have no ``end``.
+
+    Attributes:
+        moments: all, in order.
+        end: the last event, if that is how the episode ended; None as long as it has not.
+    """
+
+    def __init__(self) -> None:
+        """Begin before the first event."""
+        self.moments: list[Moment[EpisodeEvent]] = []
+        self.end: EpisodeEnded | None = None
+        self._spec: EpisodeSpec | None = None
+        self._step = self._batch = self._now_ns = 0
+        self._moved = False
+        self._belief: Belief | None = None
+        self._adopted: Adopted | None = None
+
+    @classmethod
+    def of_events(cls, events: Iterable[EpisodeEvent],
+                  received_ns: Sequence[int] = ()) -> Timeline:
+        """Fold all events of an episode."""
+        timeline = cls()
+        for event, received in zip(events, itertools.chain(received_ns, itertools.repeat(0)),
+                                   strict=False):
+            timeline.take(event, received)
+        return timeline
+
+    def take(self, event: EpisodeEvent, received_ns: int = 0) -> Moment[EpisodeEvent]:
+        """Fold the next event.
+
+        Args:
+            event: the first is EpisodeStarted; another one begins the timeline anew.
+            received_ns: when it was recorded [ns since 1970]; 0: not known.
+
+        Raises:
+            ValueError: the first event is not EpisodeStarted.
+        """
+        if isinstance(event, EpisodeStarted):
+            self.__init__()  # type: ignore[misc]
+            self._spec = event.spec
+        elif self._spec is None:
+            raise ValueError(f'{type(event).__name__} came before EpisodeStarted')
+        if isinstance(event, Observed):
+            self._now_ns = event.observation.stamp_ns
+        elif isinstance(event, GoalAdopted | ProblemAdopted):
+            self._adopted = event
+        moment = Moment(len(self.moments), event, self._step, self._batch, self._now_ns,
+                        self._moved, self._belief, self._adopted, received_ns)
+        self.moments.append(moment)
+        if isinstance(event, Asked):
+            self._batch += 1
+        elif isinstance(event, BeliefUpdated):
+            self._belief = event.belief
+        elif isinstance(event, Stepped):
+            self._step += 1
+            self._moved = self._moved or (
+                event.feedback.status is FeedbackStatus.EXECUTED)
+        self.end = event if isinstance(event, EpisodeEnded) else None
+        return moment
+
+    @property
+    def spec(self) -> EpisodeSpec:
+        """What identified the episode.
+
+        Raises:
+            ValueError: nothing has begun.
+        """
+        if self._spec is None:
+            raise ValueError('no episode has begun')
+        return self._spec
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What led to each action, and, as the last one, what came after the last action."""
+        groups: list[list[Moment[EpisodeEvent]]] = [[] for _ in range(self._step + 1)]
+        for moment in self.moments:
+            groups[moment.step].append(moment)
+        found = []
+        for group in groups[:-1]:
+            action = group[-1].event
+            assert isinstance(action, Stepped)
+            found.append(Step(action.index, tuple(group), action, group[-1].belief,
+                              group[-1].adopted, group[-1].now_ns))
+        found.append(Step(None, tuple(groups[-1]), None, self._belief, self._adopted,
+                          self._now_ns))
+        return tuple(found)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Exact names of the models that answered or proposed, in the order of their first."""
+        names = (call.proposal.model if isinstance(call, Proposed) else call.model
+                 for call in self._calls)
+        return tuple(dict.fromkeys(name for name in names if name))
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the models cost altogether; None where nobody counted."""
+        total: Usage | None = None
+        for call in self._calls:
+            if call.usage is not None:
+                total = (total or Usage()) + call.usage
+        return total
+
+    @property
+    def adopted(self) -> list[Adopted]:
+        """The goals and problems that the method adopted, in order."""
+        return [moment.event for moment in self.moments
+                if isinstance(moment.event, GoalAdopted | ProblemAdopted)]
+
+    @property
+    def _calls(self) -> list[Asked | ToldApart | Proposed]:
+        """The events in which a model was asked."""
+        return [moment.event for moment in self.moments
+                if isinstance(moment.event, Asked | ToldApart | Proposed)]
+
+    def of(self, kind: type[E]) -> list[Moment[E]]:
+        """The moments of a kind, in order."""
+        return _of(self.moments, kind)
+
+    def events(self, kind: type[E]) -> list[E]:
+        """The events of a kind, in order."""
+        return [moment.event for moment in self.of(kind)]
+
+
+def problem_known(told: Problem, adopted: Adopted | None) -> Problem:
+    """The problem as a method knows it: the one that it was told, with what it has adopted."""
+    if isinstance(adopted, GoalAdopted):
+        return dataclasses.replace(told, goal=adopted.goal)
+    if isinstance(adopted, ProblemAdopted):
+        return dataclasses.replace(told, objects=adopted.objects, goal=adopted.goal,
+                                   init=frozenset(), known=frozenset())
+    return told
+
+
+def _of(moments: Iterable[Moment[EpisodeEvent]], kind: type[E]) -> list[Moment[E]]:
+    return [cast('Moment[E]', moment) for moment in moments if moment.kind is kind]

@@ -1,0 +1,309 @@
+"""Episodes as JSON lines with pictures: the codec of events beside that of bags.
+
+A folder holds ``events.jsonl`` (a header, then one line for each event and each reply about the
+truth, in their order) and ``pictures/<id>.png``. Dataclasses are written and read field by field,
+by their types, so a new kind of event needs no code here. ``recorded.read_episodes`` reads such
+a folder like a bag.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import types
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.domains import Domain
+from sightplan.grounding.views import alter
+from sightplan.model import (
+    GOAL_NS,
+    Alteration,
+    Atom,
+    EpisodeEvent,
+    EpisodeSpec,
+    EpisodeStarted,
+    GoalView,
+    InputError,
+    Observation,
+    Stepped,
+    TruthSource,
+)
+from sightplan.model.journal import Journal, cannot_write, read_lines
+from sightplan.model.picture_files import read_image
+from sightplan.model.timeline import EVENT_KINDS
+from sightplan.records.messages import read_problem
+from sightplan.records.truth import NotedTruth, TruthReply
+
+NAME, PICTURES = 'events.jsonl', 'pictures'
+FORMAT = 1
+_NO_LENGTH = -1
+_NOT_WRITTEN = ('image', 'depth_m', 'unlabelled', '_digest')
+"""Fields of an observation that are no text: its picture is a file, named by its id."""
+_GOAL_PICTURE = 'goal'
+
+
+# ------------------------------------------------------------------------------ dataclasses
+
+def to_json(value: Any) -> Any:
+    """A value of an event as plain JSON data."""
+    if isinstance(value, Atom):
+        return str(value)
+    if isinstance(value, Observation):
+        return {'image_id': value.image_id, **{
+            field.name: to_json(getattr(value, field.name))
+            for field in dataclasses.fields(value) if field.name not in _NOT_WRITTEN}}
+    if dataclasses.is_dataclass(value):
+        return {field.name: to_json(getattr(value, field.name))
+                for field in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, frozenset):
+        return [to_json(item) for item in sorted(value)]
+    return [to_json(item) for item in value] if isinstance(value, tuple) else value
+
+
+def from_json(kind: Any, data: Any) -> Any:
+    """A value of a type out of what ``to_json`` made of it.
+
+    Raises:
+        InputError: it is of another shape; names the field.
+    """
+    try:
+        return _reader(kind)(data)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f'{getattr(kind, "__name__", kind)}: {error!r}') from error
+
+
+@functools.cache
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """What reads values of a type."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind is Atom:
+        return Atom.parse
+    if kind is Observation:
+        return _observation
+    if dataclasses.is_dataclass(kind):
+        return functools.partial(_dataclass, kind)
+    if origin in (Union, types.UnionType):
+        read = _reader(next(one for one in inner if one is not type(None)))
+        return lambda data: None if data is None else read(data)
+    if origin is tuple and inner[-1] is not Ellipsis:
+        readers = [_reader(one) for one in inner]
+        return lambda data: tuple(one(item) for one, item in zip(readers, data, strict=True))
+    if origin in (tuple, frozenset):
+        each = _reader(inner[0])
+        return lambda data: origin(map(each, data))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        key, value = map(_reader, inner)
+        return lambda data: {key(name): value(item) for name, item in data.items()}
+    return kind if isinstance(kind, type) and issubclass(kind, enum.Enum) else _checked(kind)
+
+
+def _checked(kind: Any) -> Callable[[Any], Any]:
+    """What reads a plain value, and refuses one of another type."""
+    def read(data: Any) -> Any:
+        if type(data) is not kind and not (kind is float and type(data) is int):
+            raise TypeError(f'{data!r} is no {kind.__name__}')
+        return kind(data)
+    return read
+
+
+@functools.cache
+def _fields(kind: Any) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+    hints = get_type_hints(kind)
+    return tuple((field.name, _reader(hints[field.name])) for field in dataclasses.fields(kind)
+                 if kind is not Observation or field.name not in _NOT_WRITTEN)
+
+
+def _dataclass(kind: Any, data: Mapping[str, Any]) -> Any:
+    return kind(**{name: read(data[name]) for name, read in _fields(kind)})
+
+
+def _observation(data: Mapping[str, Any]) -> Observation:
+    return Observation(**{name: read(data[name]) for name, read in _fields(Observation)},
+                       _digest=[data['image_id']] if data['image_id'] else [])
+
+
+# ------------------------------------------------------------------------------ events
+
+def event_to_json(event: EpisodeEvent, domain: Domain) -> dict[str, Any]:
+    """An event as a line; a start without what the agent is not told of its problem."""
+    if not isinstance(event, EpisodeStarted):
+        return {'event': type(event).__name__, **to_json(event)}
+    spec, problem = event.spec, event.spec.problem
+    return {
+        'event': type(event).__name__, 'domain': problem.domain, 'problem': problem.name,
+        'domain_pddl': problem.domain_pddl,
+        'problem_pddl': domain.write_problem(problem.for_agent(spec.pictured_goal)),
+        'instruction': problem.instruction,
+        'optimal_length': _NO_LENGTH if problem.optimal_length is None else problem.optimal_length,
+        'spec': {field.name: to_json(getattr(spec, field.name))
+                 for field in dataclasses.fields(spec) if field.name != 'problem'}}
+
+
+def event_from_json(line: Mapping[str, Any]) -> EpisodeEvent:
+    """The event of a line.
+
+    Raises:
+        InputError: it is none; names the field.
+    """
+    kind = EVENT_KINDS.get(str(line.get('event')))
+    if kind is None:
+        raise InputError(f'{line.get("event")!r} is no kind of event')
+    if kind is not EpisodeStarted:
+        event: EpisodeEvent = from_json(kind, line)
+        return event
+    try:
+        _, problem = read_problem(SimpleNamespace(**line))
+        spec: Mapping[str, Any] = line['spec']
+        return EpisodeStarted(EpisodeSpec(problem=problem, **{
+            name: read(spec[name]) for name, read in _fields(EpisodeSpec) if name != 'problem'}))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f'EpisodeStarted: {error!r}') from error
+
+
+class EventLines:
+    """A Recorder that writes episodes as JSON lines with pictures.
+
+    It must come before the scorer, and the scorer must ask ``truth`` instead of the world, so that
+    the file has the replies in their order.
+    """
+
+    def __init__(self, folder: Path, truth: TruthSource, domain: Domain) -> None:
+        """Name the folder; it is made with the first event.
+
+        Args:
+            folder: for ``events.jsonl`` and the pictures.
+            truth: the world; one that shows goals has its picture of the goal recorded.
+            domain: of the episodes.
+        """
+        self._folder, self._domain, self._world = folder, domain, truth
+        self._journal = Journal(folder / NAME)
+        self._begun = False
+        self.truth = NotedTruth(truth, self._note_truth)
+        """Ground truth for the scorer; all its replies go into the file."""
+
+    def record(self, event: EpisodeEvent) -> None:
+        """Append an event, after its picture.
+
+        Raises:
+            InfrastructureError: it cannot be written.
+        """
+        if not self._begun:
+            self._begin()
+        if isinstance(event, EpisodeStarted) and event.spec.pictured_goal and isinstance(
+                self._world, GoalView):
+            self._picture(self._world.goal_observation().image, _GOAL_PICTURE)
+        seen = getattr(event, 'observation', None)
+        if seen is not None and seen.altered is None and not seen.shows_goal:
+            self._picture(seen.image, seen.image_id)
+        self._journal.append(event_to_json(event, self._domain))
+        if isinstance(event, Stepped):
+            self.truth.select_outcome(event.feedback.stamp_ns)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._journal.close()
+
+    def _begin(self) -> None:
+        try:
+            (self._folder / PICTURES).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(self._folder, error) from error
+        self._journal.open()
+        self._journal.append({'format': FORMAT})
+        self._begun = True
+
+    def _note_truth(self, reply: TruthReply) -> None:
+        if self._begun:
+            self._journal.append({'truth': to_json(reply)})
+
+    def _picture(self, image: NDArray[np.uint8] | None, image_id: str) -> None:
+        path = self._folder / PICTURES / f'{image_id}.png'
+        if image is None or path.exists():
+            return
+        from sightplan.records.failure_picture import encode_png
+        data = encode_png(image)
+        try:
+            path.write_bytes(data)
+        except OSError as error:
+            raise cannot_write(path, error) from error
+
+
+class FolderPictures:
+    """Finds the pictures of a folder of events, as ``pictures.Pictures`` those of a bag."""
+
+    def __init__(self, folder: Path, observed: Mapping[int, str]) -> None:
+        """Name the folder.
+
+        Args:
+            folder: that holds ``pictures``.
+            observed: stamp [ns] of each observation to the id of its picture.
+        """
+        self._folder, self._observed = folder / PICTURES, observed
+
+    def find(self, stamp_ns: int, image_id: str = '', namespace: str = '',
+             altered: Alteration | None = None) -> NDArray[np.uint8] | None:
+        """A picture by its time and id, or how it was made of that of its time; None if absent."""
+        name = _GOAL_PICTURE if stamp_ns == GOAL_NS else (
+            image_id if altered is None else '') or self._observed.get(stamp_ns, '')
+        path = self._folder / f'{name}.png'
+        try:
+            image = read_image(path)
+        except InputError:  # absent or damaged
+            return None
+        if altered is not None:
+            image = alter(image, altered)
+        image.flags.writeable = False
+        return image if image_id in ('', Observation(image).image_id) else None
+
+
+@dataclasses.dataclass
+class WrittenEpisode:
+    """One attempt at an episode out of a folder of events.
+
+    Attributes:
+        events: in order, EpisodeStarted first.
+        truth: what the scorer learned of the truth, in order.
+    """
+
+    events: list[EpisodeEvent]
+    truth: list[TruthReply]
+
+
+def read_event_lines(folder: Path) -> tuple[list[WrittenEpisode], list[str]]:
+    """The episodes of a folder, in order, and what is damaged, in words.
+
+    Raises:
+        InputError: the file cannot be read, is of another format, or a line makes no sense.
+    """
+    content = read_lines(folder / NAME)
+    header, lines = content.lines[:1], content.lines[1:]
+    if not header or header[0].data.get('format') != FORMAT:
+        raise InputError(f'{folder / NAME}: is no file of events of format {FORMAT}; record it '
+                         f'again with this version of sightplan')
+    episodes: list[WrittenEpisode] = []
+    for line in lines:
+        try:
+            if 'truth' in line.data:
+                if episodes:
+                    episodes[-1].truth.append(from_json(TruthReply, line.data['truth']))
+                continue
+            event = event_from_json(line.data)
+        except InputError as error:
+            raise InputError(f'{line.where}: {error}') from error
+        if isinstance(event, EpisodeStarted):
+            episodes.append(WrittenEpisode([], []))
+        if not episodes:
+            raise InputError(f'{line.where}: an event before the first EpisodeStarted')
+        episodes[-1].events.append(event)
+    return episodes, ['its last line was cut off'] if content.truncated else []
