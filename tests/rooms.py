@@ -67,8 +67,8 @@ EXCEPTIONS = {
 TO_BE_TURNED = {
     # module: what it imports of a package that it must not know; to become empty.
     'sightplan.agent.answerer': ('sightplan_belief.pointing',),
-    'sightplan.agent.answerers.decoupled': ('sightplan_belief.pointing',),
-    'sightplan.agent.answerers.votes': ('sightplan_belief.pointing',),
+    'sightplan.agent.methods.decoupled': ('sightplan_belief.pointing',),
+    'sightplan.agent.methods.votes': ('sightplan_belief.pointing',),
     'sightplan.agent.loop': ('sightplan_belief.observation_model',),
     'sightplan.commands.doctor': ('sightplan_models.embedded',),
     'sightplan.commands.problems': ('sightplan_report',),

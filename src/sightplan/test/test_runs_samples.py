@@ -419,7 +419,6 @@ def root(stranger, tmp_path, monkeypatch):
     root.mkdir()
     stranger.rename(root / 'colours')
     real = plugins.entry_points
-    monkeypatch.setattr(suites, '_root', lambda: tmp_path / 'none')
     monkeypatch.syspath_prepend(str(root))
     monkeypatch.setattr(plugins, 'entry_points', lambda group: real(group) if (
         group != suites.GROUP) else {folder.name: importlib.metadata.EntryPoint(

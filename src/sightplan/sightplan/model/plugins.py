@@ -222,13 +222,13 @@ class Registry(Generic[T]):
                 if not module.name.startswith('_')}
 
 
-def folders(root: Path, marker: str, group: str) -> dict[str, Path]:
+def folders(root: Path | None, marker: str, group: str) -> dict[str, Path]:
     """Folders by name: those below ``root`` that hold the file ``marker``, and of a group.
 
-    An entry point that cannot be found is left out; ``folder`` says what is wrong with it.
+    An entry point that cannot be found is left out; ``find_folder`` says what is wrong with it.
     """
     found = {}
-    if root.is_dir():
+    if root is not None and root.is_dir():
         with os.scandir(root) as entries:
             found = {entry.name: root / entry.name for entry in entries
                      if os.path.exists(f'{entry.path}/{marker}')}
@@ -239,18 +239,14 @@ def folders(root: Path, marker: str, group: str) -> dict[str, Path]:
     return dict(sorted(found.items()))
 
 
-def folder(kind: str, name: str, root: Path, marker: str, group: str) -> Path:
-    """The path of ``find_folder``'s folder."""
-    return find_folder(kind, name, root, marker, group).path
-
-
-def find_folder(kind: str, name: str, root: Path, marker: str, group: str) -> Folder:
+def find_folder(kind: str, name: str, root: Path | None, marker: str, group: str) -> Folder:
     """The folder of a name, or of a path (one with a separator, or an existing one with marker).
 
     Args:
         kind: what it is, for messages: ``domain``, ``suite``.
         name: a name or a path.
-        root: where ours are: the folder of the package whose name is ``group``.
+        root: where ours are: the folder of the package whose name is ``group``; None: all are
+            entry points.
         marker: file that such a folder holds.
         group: of entry points, whose values are packages or modules beside ``marker``.
 
@@ -258,7 +254,7 @@ def find_folder(kind: str, name: str, root: Path, marker: str, group: str) -> Fo
         InputError: there is none; names the file that is missing. Or its name is that of
             another one, so that results could not be told apart.
     """
-    if name.isidentifier() and (root / name / marker).exists():  # ours: no need to look further
+    if root is not None and name.isidentifier() and (root / name / marker).exists():
         return Folder(name, root / name, f'{group}.{name}', name)
     found = folders(root, marker, group)
     if name not in found and ('/' in name or Path(name).expanduser().is_dir()):

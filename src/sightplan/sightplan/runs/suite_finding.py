@@ -1,4 +1,4 @@
-"""Finding suites: ours, those of installed packages (entry points), and by the path of one.
+"""Finding suites: by entry points, ours like those of other packages, and by the path of one.
 
 An entry point of the group ``sightplan.suites`` names an object that is a ``Suite``
 (``my_pictures = my_package.my_pictures:suite``), or a package whose folder holds ``suite.yaml``. A
@@ -22,7 +22,6 @@ from sightplan.runs.suite_folder import MARKER, read_suite
 from sightplan.runs.suite_rules import SAMPLES
 
 GROUP = 'sightplan.suites'
-_PACKAGE = 'sightplan.suites'
 _OBJECT = 'suite'
 """What a Python file calls its suite."""
 T = TypeVar('T')
@@ -30,7 +29,7 @@ T = TypeVar('T')
 
 def suite_names() -> tuple[str, ...]:
     """Names of the suites that are found without a path, sorted."""
-    return tuple(plugins.folders(_root(), MARKER, GROUP))
+    return tuple(plugins.folders(None, MARKER, GROUP))
 
 
 def load_suite(name: str) -> Suite:
@@ -45,9 +44,9 @@ def load_suite(name: str) -> Suite:
     if name.endswith('.py'):
         return _of_file(Path(name))
     point = plugins.entry_points(GROUP).get(name)
-    if point is not None and point.attr and not (_root() / name / MARKER).exists():
+    if point is not None and point.attr:
         return _checked(plugins.load_object('suite', name, GROUP), point.value, name)
-    return read_suite(plugins.find_folder('suite', name, _root(), MARKER, GROUP))
+    return read_suite(plugins.find_folder('suite', name, None, MARKER, GROUP))
 
 
 def suite_reference(name: str) -> str:
@@ -62,7 +61,7 @@ def suite_reference(name: str) -> str:
     if name.endswith('.py'):
         _of_file(Path(name))
         return str(Path(name).expanduser().resolve())
-    return plugins.find_folder('suite', name, _root(), MARKER, GROUP).reference
+    return plugins.find_folder('suite', name, None, MARKER, GROUP).reference
 
 
 def suite_settings(name: str, cls: type[T], options: Mapping[str, Any]) -> T:
@@ -160,16 +159,3 @@ def _checked(found: object, where: str, name: str) -> Suite:
         raise InputError(f'{where} calls itself {suite.name!r}, but is found as {name!r}; give it '
                          'one name')
     return suite
-
-
-def _root() -> Path:
-    """Where suites are looked for by name."""
-    return _ours()
-
-
-@functools.cache
-def _ours() -> Path:
-    """The folder of suites that are there without an entry point; it may not exist."""
-    spec = importlib.util.find_spec(_PACKAGE)
-    places = () if spec is None else spec.submodule_search_locations or ()
-    return Path(next(iter(places), 'no suites without an entry point'))
