@@ -54,8 +54,9 @@ from sightplan.model import (
     TargetMasks,
 )
 from sightplan.model.grounded_plan import UnitKind
+from sightplan.model.query import ask_one
 from sightplan.planning.symbolic import FastDownwardPlanner
-from sightplan.vlm.locating import LocateRequest
+from sightplan.queries.locate import Locate
 from sightplan_models._hashed_draws import uniform
 from sightplan_models.noisy_locator import Backend, Settings
 from sightplan_sim.tabletop.grounded_scenes import make_source
@@ -106,7 +107,7 @@ def decoupled(world: TabletopWorld, spec: EpisodeSpec, case: Case, hit: float) -
             now.step += 1
             image = world.observe().image
             assert image is not None
-            reply = backend.locate(LocateRequest(image, Target(text, Form.BOX)))
+            reply = ask_one(backend, Locate(image, Target(text, Form.BOX)))
             region = reply.regions[0] if reply.regions else None
             if name == 'place' and region is not None:
                 kind = spec.problem.objects[args[1]]

@@ -45,11 +45,12 @@ from sightplan.model import (
     TargetMasks,
 )
 from sightplan.model.grounded_plan import GroundedPlanTask, Primitive, UnitKind
+from sightplan.model.query import ask_one
 from sightplan.model.region import Mask, Region, TrueThing, box_iou
 from sightplan.planning.symbolic import FastDownwardPlanner
+from sightplan.queries.detect import Detect
+from sightplan.queries.locate import Locate
 from sightplan.runs import load_suite
-from sightplan.vlm.detecting import DetectRequest
-from sightplan.vlm.locating import LocateRequest
 from sightplan_models._hashed_draws import uniform
 from sightplan_models.noisy_locator import Backend, Settings
 from sightplan_sim.tabletop.grounded_scenes import make_source, true_thing
@@ -162,7 +163,7 @@ def decoupled(case: Case, hit: float, askings: int = 1) -> Score:
     backend = _backend(case, hit)
 
     def place(text: str, form: Form) -> Region | None:
-        said = [backend.locate(LocateRequest(_image(case), Target(text, form), attempt=attempt))
+        said = [ask_one(backend, Locate(_image(case), Target(text, form), attempt=attempt))
                 for attempt in range(askings)]
         return _most_said([reply.regions[0] for reply in said if reply.regions])
 
@@ -193,7 +194,7 @@ def ours(case: Case, hit: float, looks: int, plan: Callable[[Any], Any]) -> Scor
     """Instances; None: no plan."""
     backend = _backend(case, hit)
     try:
-        seen = instances_of([backend.detect(DetectRequest(_image(case), attempt=attempt))
+        seen = instances_of([ask_one(backend, Detect(_image(case), attempt=attempt))
                              for attempt in range(looks)])
         steps = grounded_steps(resolve(read_instruction(case.task.instruction), seen), seen,
                                load_domain('tabletop'), plan)

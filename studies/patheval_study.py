@@ -31,7 +31,7 @@ from typing import Any
 from sightplan.metrics import wilson
 from sightplan.metrics.intervals import fraction_of
 from sightplan.model import InputError
-from sightplan.vlm.choosing import ChoiceRequest, compare
+from sightplan.queries.choose import Choose, compare
 from sightplan_belief.ranking import RankingBelief, rank
 from sightplan_models.noisy_critic import Backend, Settings, published
 from sightplan_suites.patheval.items import Drawn, View, draw
@@ -172,8 +172,8 @@ def rankings(count: int) -> str:
             def ask(i: int, j: int, trial: int = trial, places: Sequence[int] = places,
                     backend: Backend = backend, orders: str = orders) -> float:
                 subjects = [f'{trial}/{places[k]}' for k in (i, j)]
-                return compare(backend, lambda a, b: ChoiceRequest(  # type: ignore[arg-type]
-                    (), ('Path 1', 'Path 2'), (subjects[a], subjects[b])), orders).log_odds
+                return compare(backend, lambda a, b: Choose((), ('Path 1', 'Path 2'),
+                        (subjects[a], subjects[b])), orders).log_odds
 
             few += places[rank(PATHS, ask, ASKED).order[0]] == 0
             belief = RankingBelief(PATHS)

@@ -36,9 +36,10 @@ import numpy as np
 
 from sightplan.metrics import reliability, wilson
 from sightplan.model import InputError, Region, Target
+from sightplan.model.query import Deadline, ModelByKind, answers, ask_one
 from sightplan.model.region import Form
-from sightplan.vlm.api import YesNoReply
-from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest
+from sightplan.queries import Check, YesNoReply
+from sightplan.queries.locate import Locate, LocateReply
 from sightplan_belief.pointing import (
     Answers,
     CheckerRates,
@@ -130,21 +131,20 @@ class Row:
     checks: float
 
 
-class SimulatedModel:
+class SimulatedModel(ModelByKind):
     """Points and checks with errors; targets are numbers.
 
     Args:
         noise: how often it errs.
     """
 
-    locates = True
-    needs_truth = True
-    model = 'simulated'
+    name = 'simulated'
 
     def __init__(self, noise: Noise) -> None:
         self._noise = noise
 
-    def locate(self, request: LocateRequest) -> LocateReply:
+    @answers(Locate)
+    def locate(self, request: Locate, deadline: Deadline) -> LocateReply:
         """See ``sightplan.vlm.api.Locator``."""
         target, noise = request.target.text, self._noise
         key = (target, 'point', str(_drawn_at(request.attempt, noise.repeat, target, 'again')))
@@ -161,7 +161,8 @@ class SimulatedModel:
         point = (column + 0.5) / width, (row + 0.5) / height
         return LocateReply((Region(Form.POINT, (point,)),))
 
-    def check(self, request: CheckRequest) -> YesNoReply:
+    @answers(Check)
+    def check(self, request: Check, deadline: Deadline) -> YesNoReply:
         """Whether a marked place is the target."""
         marked = PIECES.at(request.region.centre)
         place = str(marked if marked is not None else request.region.centre)
@@ -229,7 +230,7 @@ def measure(noise: Noise, knowledge: str, way: str, n: int) -> Row:
         sure.append(found.probability >= WAYS[way].accept)
         points.append(found.askings)
         checks.append(found.checks)
-        reply = model.locate(_request(number))
+        reply = ask_one(model, _request(number))
         first.append(PIECES.at(reply.regions[0].centre) == truth_of(str(number)))
         if knowledge in ('told', 'session'):
             pointer.learn(found, right[-1] if knowledge == 'told' else None)
@@ -311,8 +312,8 @@ def _plain(row: Row) -> dict[str, Any]:
     return {**data, 'right_if_sure': data['right_if_sure'] if row.sure else None}
 
 
-def _request(number: int) -> LocateRequest:
-    return LocateRequest(_IMAGE, Target(str(number)))
+def _request(number: int) -> Locate:
+    return Locate(_IMAGE, Target(str(number)))
 
 
 def _drawn_at(attempt: int, repeat: float, *key: str) -> int:

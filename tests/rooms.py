@@ -12,7 +12,7 @@ from pathlib import Path
 
 STDLIB = frozenset(sys.stdlib_module_names) | {'compression'}  # new in Python 3.14
 
-_THOUGHT = ('model', 'domains', 'vlm', 'grounding', 'planning', 'agent')
+_THOUGHT = ('model', 'queries', 'domains', 'vlm', 'grounding', 'planning', 'agent')
 _RUNS = (*_THOUGHT, 'metrics', 'records', 'runs')
 
 ROOMS_OF_THE_CORE = {
@@ -20,9 +20,10 @@ ROOMS_OF_THE_CORE = {
     # no room imports one that imports it.
     'model': (),
     'domains': ('model',),
-    'vlm': ('model',),
-    'grounding': ('model', 'domains', 'vlm'),
-    'planning': ('model', 'domains', 'vlm'),
+    'queries': ('model',),
+    'vlm': ('model', 'queries'),
+    'grounding': ('model', 'queries', 'domains', 'vlm'),
+    'planning': ('model', 'queries', 'domains', 'vlm'),
     'agent': ('model', 'domains', 'grounding', 'planning'),
     'metrics': ('model', 'domains'),
     'records': ('model', 'domains', 'grounding', 'metrics'),
@@ -42,6 +43,7 @@ LIBRARIES_OF_THE_CORE = {
     # room: third-party libraries of any of its modules; heavy ones are listed per module below.
     'model': ('numpy',),
     'domains': _PLAIN,
+    'queries': _PLAIN,
     'vlm': _PLAIN,
     'grounding': (*_PLAIN, 'scipy'),
     'planning': (),
@@ -95,10 +97,10 @@ HEAVY = {
     'tokenizers': ('sightplan_models',),
     'safetensors': ('sightplan_models',),
     'openai': ('sightplan_models',),
-    'PIL': ('sightplan.model.picture_files', 'sightplan.vlm', 'sightplan_models',
-            'sightplan.records', 'sightplan_report', 'sightplan_suites.point_it_out',
-            'sightplan_suites.grounded_plan', 'sightplan.domains.sliding',
-            'sightplan_arm.camera_files'),
+    'PIL': ('sightplan.model.picture_files', 'sightplan.queries.marks', 'sightplan.vlm',
+            'sightplan_models', 'sightplan.records', 'sightplan_report',
+            'sightplan_suites.point_it_out', 'sightplan_suites.grounded_plan',
+            'sightplan.domains.sliding', 'sightplan_arm.camera_files'),
     'unified_planning': ('sightplan.domains', 'sightplan.planning'),
     'up_fast_downward': ('sightplan.planning',),
     'fast_downward': ('sightplan.planning',),

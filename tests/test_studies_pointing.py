@@ -9,20 +9,22 @@ import pytest
 
 import pointing_study as study
 from sightplan.model import Target
-from sightplan.vlm.locating import CheckRequest, LocateRequest
+from sightplan.model.query import ask_one
+from sightplan.queries import Check
+from sightplan.queries.locate import Locate
 from sightplan_belief.pointing import Pieces
 
 NOISE = study.Noise('molmo-7b', 0.533, 0.45, 0.9)
 
 
 def requests(n, attempt=0):
-    return [LocateRequest(np.zeros((32, 64, 3), np.uint8), Target(str(number)), attempt=attempt)
+    return [Locate(np.zeros((32, 64, 3), np.uint8), Target(str(number)), attempt=attempt)
             for number in range(n)]
 
 
 def places(noise, n, attempt=0):
     model = study.SimulatedModel(noise)
-    return [study.PIECES.at(model.locate(request).regions[0].centre)
+    return [study.PIECES.at(ask_one(model, request).regions[0].centre)
             for request in requests(n, attempt)]
 
 
@@ -45,8 +47,8 @@ def test_the_simulated_checks_err_as_they_should():
     correct, same = [], []
     for request in requests(1500):
         piece = int(study.uniform(request.target.text, 'which') * 8)
-        said = [model.check(CheckRequest(request.image, request.target, study.PIECES.box(piece),
-                                         attempt=attempt)).text for attempt in (0, 1)]
+        said = [ask_one(model, Check(request.image, request.target, study.PIECES.box(piece),
+                                     attempt=attempt)).text for attempt in (0, 1)]
         correct.append((said[0] == 'Yes') == (piece == study.truth_of(request.target.text)))
         same.append(said[0] == said[1])
     assert np.mean(correct) == pytest.approx(0.9, abs=0.03)

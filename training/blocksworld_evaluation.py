@@ -17,6 +17,9 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from sightplan.model.query import ask_all
+from sightplan.queries import yes_no_queries
+
 os.environ.setdefault('OMP_NUM_THREADS', '1')
 
 import numpy as np
@@ -76,7 +79,6 @@ def run_part(job: tuple[str, int, int, int, int, str, str]) -> dict[str, Any]:
     suite, start, step, count, seed, model_dir, control = job
     from sightplan.domains import load_domain
     from sightplan.model import Atom, Observation
-    from sightplan.vlm.api import YesNoRequest
     from sightplan_models.embedded import Backend, Settings
     from sightplan_sim.blocksworld.scene import BlocksScene
 
@@ -99,10 +101,10 @@ def run_part(job: tuple[str, int, int, int, int, str, str]) -> dict[str, Any]:
             facts = true_atoms(stacks, names)
             blocks = [b for b in LETTERS if any(b in stack for stack in stacks)]
             atoms = all_atoms(blocks, names)
-            request = YesNoRequest(Observation(image=image), tuple(
+            request = yes_no_queries(Observation(image=image), tuple(
                 domain.question(Atom.parse(atom)) for atom in atoms))
             wrong = 0
-            for atom, reply in zip(atoms, backend.answer(request), strict=True):
+            for atom, reply in zip(atoms, ask_all(backend, request), strict=True):
                 holds = atom in facts
                 right = reply.text == ('yes' if holds else 'no')
                 wrong += not right
@@ -117,7 +119,7 @@ def run_part(job: tuple[str, int, int, int, int, str, str]) -> dict[str, Any]:
             scenes += 1
             perfect += wrong == 0
     return {'counts': dict(counts), 'scenes': scenes, 'perfect': perfect, 'errors': errors,
-            'least_mass': least, 'model': backend.model, 'questions': domain.question_hash}
+            'least_mass': least, 'model': backend.name, 'questions': domain.question_hash}
 
 
 def fraction(right: int, total: int) -> float | None:

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from locator_data import DEPTH_RATE, View, shown_picture
 from shards import Arrays
 from sightplan.model.region import Mask
-from sightplan.vlm.detecting import COLOURS
-from sightplan.vlm.detecting import DRAWERS as LEVELS
+from sightplan.queries.detect import COLOURS
+from sightplan.queries.detect import DRAWERS as LEVELS
 from sightplan_models._locator_network import COARSE, HEIGHT, WIDTH
 from sightplan_models._locator_pictures import fit, put_depth, put_image
 from sightplan_sim.tabletop.arrangements import HORIZONS, Arrangement, NoRoomError, arrange

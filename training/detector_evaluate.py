@@ -25,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from sightplan.vlm.detecting import CABINET, CATEGORIES, DRAWERS, OTHER, Detection, DetectRequest
+from sightplan.queries.detect import CABINET, CATEGORIES, DRAWERS, OTHER, Detect, Detection
 from sightplan_models._embedded_detector import (
     SETTINGS_FILE,
     Calibration,
@@ -52,9 +52,9 @@ class Scene:
     box: NDArray[np.float64]
     opened: NDArray[np.float64]
 
-    def request(self, depth: bool = True) -> DetectRequest:
+    def request(self, depth: bool = True) -> Detect:
         """To find all that is in it."""
-        return DetectRequest(self.image, self.depth_m if depth else None)
+        return Detect(self.image, self.depth_m if depth else None)
 
 
 def read_scenes(folder: Path) -> Iterator[Scene]:

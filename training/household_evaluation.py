@@ -21,6 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from sightplan.model.query import ask_all
+from sightplan.queries import yes_no_queries
+
 PREDICATES = ('holding', 'inside', 'nextto', 'ontop', 'open', 'reachable')
 SPLITS = ('simple', 'medium', 'hard')
 CONTROLS = ('grey', 'other')
@@ -67,7 +70,6 @@ def run_part(job: tuple[str, int, int, tuple[int, ...], int, int, int, str]) -> 
     from sightplan.domains import load_domain
     from sightplan.model import EpisodeSpec, Observation
     from sightplan.planning.symbolic import FastDownwardPlanner
-    from sightplan.vlm.api import YesNoRequest
     from sightplan_models.embedded import Backend, Settings
     from sightplan_sim.household.world import make_world
 
@@ -105,7 +107,7 @@ def run_part(job: tuple[str, int, int, tuple[int, ...], int, int, int, str]) -> 
                 for name, picture in shown.items():
                     if picture is None or (name in CONTROLS and observations % 5):
                         continue
-                    replies = backend.answer(YesNoRequest(picture, questions))
+                    replies = ask_all(backend, yes_no_queries(picture, questions))
                     wrong = 0
                     for atom, reply in zip(atoms, replies, strict=True):
                         holds, said = atom in state, reply.text == 'yes'
@@ -127,7 +129,7 @@ def run_part(job: tuple[str, int, int, tuple[int, ...], int, int, int, str]) -> 
         world.close()
     return {'counts': {name: dict(of) for name, of in counts.items()},
             'observations': observations, 'perfect': perfect, 'errors': errors,
-            'model': backend.model, 'questions': domain.question_hash,
+            'model': backend.name, 'questions': domain.question_hash,
             'calibration': calibration.tolist()}
 
 

@@ -21,6 +21,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from sightplan.model.query import ask_one
+
 os.environ.setdefault('OMP_NUM_THREADS', '1')
 
 import numpy as np
@@ -33,7 +35,7 @@ from sightplan.metrics.measures import SHARE, Measure, aggregate
 from sightplan.model import Form, Region, Target
 from sightplan.model.region import Mask
 from sightplan.model.scene import PointingScene
-from sightplan.vlm.locating import LocateRequest
+from sightplan.queries.locate import Locate
 from sightplan_models.embedded import LOCATOR, SHIPPED, Backend, Settings
 
 FIRST, FIRST_CALIBRATION = 500_000, 900_000
@@ -69,7 +71,7 @@ def ask_scene(backend: Backend, scene: PointingScene, views: Sequence[str]) -> l
         for task in scene.tasks:
             if not task.mask.any():
                 continue
-            found = {form: backend.locate(LocateRequest(image, Target(task.text, form), depth))
+            found = {form: ask_one(backend, Locate(image, Target(task.text, form), depth))
                      for form in (Form.POINT, Form.BOX)}
             point, box = (found[form].regions for form in (Form.POINT, Form.BOX))
             out.append({'scene': scene.id, 'view': view, 'stage': task.stage, 'kind': task.kind,
@@ -154,7 +156,7 @@ def calibrate(source: str, folder: Path, scenes: int) -> tuple[float, ...]:
         wording = Wording(piece.category for piece in scene.pieces)
         depth = scene.depth_m if k % 2 else None
         for task in scene.tasks:
-            request = LocateRequest(scene.image, Target(wording.reworded(task.text, rng)), depth)
+            request = Locate(scene.image, Target(wording.reworded(task.text, rng)), depth)
             region, seen = network.point(request)
             known.append(seen)
             right.append(on_mask(region, task.mask))
@@ -187,15 +189,15 @@ def speed(source: str, folder: Path, scenes: int = 20) -> dict[str, Any]:
     for k in range(scenes + 2):
         scene = maker.scene(FIRST + k)
         texts = [task.text for task in scene.tasks][:10]
-        first = LocateRequest(scene.image, Target(texts[0]), scene.depth_m)
+        first = Locate(scene.image, Target(texts[0]), scene.depth_m)
         started, used = time.perf_counter(), time.process_time()
-        backend.locate(first)
+        ask_one(backend, first)
         one.append(1e3 * (time.perf_counter() - started))
         cpu.append(1e3 * (time.process_time() - used))
         image = np.ascontiguousarray(scene.image[:, ::-1])
         started = time.perf_counter()
         for j in range(10):
-            backend.locate(LocateRequest(image, Target(texts[j % len(texts)]), scene.depth_m))
+            ask_one(backend, Locate(image, Target(texts[j % len(texts)]), scene.depth_m))
         ten.append(1e3 * (time.perf_counter() - started))
     return {'one_target_ms': round(statistics.median(one[2:]), 1),
             'one_target_cpu_ms': round(statistics.median(cpu[2:]), 1),

@@ -36,7 +36,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from detector_data import KINDS, Batch, drawer_of_shards, make_batch
 from shards import Corpus, render
-from sightplan.vlm.detecting import COLOURS
+from sightplan.queries.detect import COLOURS
 from sightplan_models._detector_network import Found, Network, Seen
 from sightplan_models._embedded_detector import NO_CALIBRATION, SETTINGS_FILE, WEIGHTS_FILE
 from sightplan_models._embedded_locator import WEIGHTS_FILE as LOCATOR_FILE

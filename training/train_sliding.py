@@ -23,6 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sightplan.model.query import ask_all
+from sightplan.queries import yes_no_queries
+
 os.environ.setdefault('OMP_NUM_THREADS', '1')
 
 import cv2
@@ -47,7 +50,6 @@ from sightplan.domains.sliding.boards import (
 from sightplan.domains.sliding.marks import ACTIVE, TINTS, mark
 from sightplan.metrics.intervals import wilson
 from sightplan.model import Atom, Observation, Question
-from sightplan.vlm.api import YesNoRequest
 from sightplan_models._embedded_sliding import SETTINGS_FILE, WEIGHTS_FILE
 from sightplan_models._embedded_sliding_network import (
     Network,
@@ -638,10 +640,10 @@ def evaluate(folder: Path, count: int) -> dict[str, Any]:
     groups.append(shown_problems('geoms', '3d', 1.0, 50, moved=True))
     groups.append(shown_fresh(4 * count or 2000, 0))
     for shown in itertools.chain.from_iterable(groups):
-        replies = backend.answer(YesNoRequest(Observation(shown.image), shown.questions))
+        replies = ask_all(backend, yes_no_queries(Observation(shown.image), shown.questions))
         note(found.setdefault(shown.group, {}), shown,
              [float(reply.p_yes or 0) for reply in replies])
-    return {'model': backend.model,
+    return {'model': backend.name,
             'groups': {name: summary(group) for name, group in found.items()},
             'other pictures': denied(backend), 'ms': speed(backend)}
 
@@ -691,8 +693,8 @@ def denied(backend: Backend) -> dict[str, Any]:
                 'nonsense': [draw_nonsense(rng) for _ in range(500)],
                 'blocksworld': [row['picture'] for _ in range(50) for row in draw_others(rng)]}
     for name, images in pictures.items():
-        chances = np.array([[reply.p_yes or 0 for reply in backend.answer(
-            YesNoRequest(Observation(image), shown.questions))] for image in images])
+        chances = np.array([[reply.p_yes or 0 for reply in ask_all(backend,
+                yes_no_queries(Observation(image), shown.questions))] for image in images])
         found[name] = {'pictures': len(images), 'answers': chances.size,
                        'yes': int((chances >= 0.5).sum()), 'highest': round(chances.max(), 4)}
     return found
@@ -705,7 +707,7 @@ def speed(backend: Backend) -> dict[str, float]:
     spent = []
     for one in shown:
         began = time.process_time()
-        backend.answer(YesNoRequest(Observation(one.image), one.questions))
+        ask_all(backend, yes_no_queries(Observation(one.image), one.questions))
         spent.append(1e3 * (time.process_time() - began))
     return {'questions': 192, 'median': round(float(np.median(spent[1:])), 1)}
 

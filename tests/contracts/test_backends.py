@@ -32,29 +32,28 @@ from sightplan.model import (
     check_settings,
     settings_fields,
 )
+from sightplan.model.query import Query, Traits, ask_all, ask_one, can_ask
+from sightplan.queries import Check, TextReply, YesNo, YesNoReply, yes_no_queries
+from sightplan.queries.choose import Choose
+from sightplan.queries.locate import Locate, LocateReply
+from sightplan.queries.pointing import FOLDER
 from sightplan.vlm import recording
 from sightplan.vlm.api import (
     BACKENDS,
-    TextReply,
-    TextRequest,
-    YesNoReply,
-    YesNoRequest,
+    Generate,
     backend_class,
     backend_names,
     backend_settings,
-    can_locate,
-    locator,
+    backends_that_answer,
+    check_backend,
     make_backend,
 )
-from sightplan.vlm.choosing import ChoiceRequest, can_choose, choose
-from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest, check
-from sightplan.vlm.pointing import FOLDER
 
 sys.path.append(str(Path(__file__).parents[2] / 'src/sightplan/test'))
 
 NAMES = backend_names()
-LOCATORS = tuple(name for name in NAMES if can_locate(backend_class(name)))
-ANSWERING = tuple(name for name in NAMES if getattr(backend_class(name), 'answers', True))
+LOCATORS = tuple(name for name in NAMES if can_ask(backend_class(name), Locate))
+ANSWERING = tuple(name for name in NAMES if can_ask(backend_class(name), YesNo))
 PROMPT = GroundingPrompt('contract', 'You see blocks.', 'Look:', '', 'Question: {question}',
                          max_tokens=8)
 ATOMS = tuple(Atom('on', (block, below)) for block in ('red', 'green', 'blue')
@@ -64,7 +63,7 @@ QUESTIONS = tuple(
     Question(atom, f'Is the {atom.args[0]} block on top of the {atom.args[1]} block?')
     for atom in ATOMS)
 IMAGE = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
-TEXT = TextRequest('You plan.', ('Look:', IMAGE, 'What next?'), 8)
+TEXT = Generate('You plan.', ('Look:', IMAGE, 'What next?'), 8)
 
 
 TARGET = 'the red block'
@@ -87,19 +86,18 @@ class Truth:
         return (first < second) - (second < first)
 
 
-CHOICE = ChoiceRequest(('Look:', IMAGE, 'Which one, Left or Right?'), ('Left', 'Right'),
-                       ('a', 'b'), timeout_s=120.0)
+CHOICE = Choose(('Look:', IMAGE, 'Which one, Left or Right?'), ('Left', 'Right'), ('a', 'b'))
 
 
-def find(form: Form = Form.POINT, attempt: int = 0, **more: Any) -> LocateRequest:
-    return LocateRequest(IMAGE, Target(TARGET, form), attempt=attempt, timeout_s=120.0, **more)
+def find(form: Form = Form.POINT, attempt: int = 0, **more: Any) -> Locate:
+    return Locate(IMAGE, Target(TARGET, form), attempt=attempt, **more)
 
 
 ALL_FORMS = tuple(find(form, attempt) for form in Form for attempt in (0, 1, 5))
 
 
-def ask(questions: Any = QUESTIONS) -> YesNoRequest:
-    return YesNoRequest(Observation(IMAGE), tuple(questions), 60.0, PROMPT)
+def ask(questions: Any = QUESTIONS) -> list[YesNo]:
+    return yes_no_queries(Observation(IMAGE), tuple(questions), PROMPT)
 
 
 def _scripted(folder: Path) -> dict[str, Any]:
@@ -114,15 +112,15 @@ def _scripted(folder: Path) -> dict[str, Any]:
 
 def _replay(folder: Path) -> dict[str, Any]:
     path = folder / 'replies.jsonl'
-    backend = recording.recorded(make_backend('scripted', _scripted(folder)), path)
+    backend = recording.Recorded(make_backend('scripted', _scripted(folder)), path)
     backend.start_episode('another')
     for question in QUESTIONS:
-        backend.answer(ask([question]))
-    backend.generate(TEXT)
-    choose(backend, CHOICE)
+        ask_all(backend, ask([question]))
+    ask_one(backend, TEXT)
+    ask_one(backend, CHOICE)
     for request in ALL_FORMS:
-        backend.locate(request)
-    check(backend, CheckRequest(IMAGE, Target(TARGET), PLACE))
+        ask_one(backend, request)
+    ask_one(backend, Check(IMAGE, Target(TARGET), PLACE))
     backend.close()
     return {'path': str(path)}
 
@@ -246,10 +244,11 @@ def test_wrong_settings_are_named(name: str) -> None:
 @every_backend
 def test_a_class_says_what_its_backend_can_and_needs(name: str) -> None:
     cls = BACKENDS.module(name).Backend
-    for attribute in ('needs_truth', 'needs_pixels', 'generates'):
-        assert isinstance(inspect.getattr_static(cls, attribute), bool), attribute
+    accepts, traits = (inspect.getattr_static(cls, name) for name in ('accepts', 'traits'))
+    assert isinstance(traits, Traits) and accepts
+    assert all(issubclass(kind, Query) for kind in accepts)
     assert inspect.getdoc(cls) and BACKENDS.module(name).__doc__
-    if cls.needs_truth:
+    if traits.truth:
         with pytest.raises(InputError, match='ground truth'):
             make_backend(name)
 
@@ -257,15 +256,15 @@ def test_a_class_says_what_its_backend_can_and_needs(name: str) -> None:
 @every_backend
 def test_the_model_has_a_name_and_usage_grows(made: Any, name: str) -> None:
     backend = made(name)
-    assert isinstance(backend.model, str) and backend.model.strip() == backend.model != ''
-    assert backend.model.isprintable()
+    assert isinstance(backend.name, str) and backend.name.strip() == backend.name != ''
+    assert backend.name.isprintable()
     before = backend.usage
     if name in ANSWERING:
-        backend.answer(ask())
+        ask_all(backend, ask())
     elif name in LOCATORS:
-        backend.locate(find())
+        ask_one(backend, find())
     else:
-        choose(backend, CHOICE)
+        ask_one(backend, CHOICE)
     after = backend.usage
     assert (before is None) is (after is None)
     if before is not None:
@@ -278,13 +277,13 @@ def test_the_model_has_a_name_and_usage_grows(made: Any, name: str) -> None:
 @every_answering
 def test_replies_come_in_the_order_of_the_questions(made: Any, name: str) -> None:
     backend = made(name)
-    replies = backend.answer(ask())
+    replies = ask_all(backend, ask())
     assert all(isinstance(reply, YesNoReply) for reply in replies)
     assert len({(reply.text, reply.p_yes) for reply in replies}) > 1, 'a test that cannot fail'
-    assert same(backend.answer(ask(QUESTIONS[::-1])), replies[::-1])
-    assert same([backend.answer(ask([question]))[0] for question in QUESTIONS], replies)
-    assert same(backend.answer(ask(QUESTIONS[:2] * 2)), replies[:2] * 2)
-    assert backend.answer(ask([])) == []
+    assert same(ask_all(backend, ask(QUESTIONS[::-1])), replies[::-1])
+    assert same([ask_all(backend, ask([question]))[0] for question in QUESTIONS], replies)
+    assert same(ask_all(backend, ask(QUESTIONS[:2] * 2)), replies[:2] * 2)
+    assert ask_all(backend, ask([])) == []
     for reply in replies:
         for fraction in (reply.p_yes, reply.p_no):
             assert fraction is None or 0.0 <= fraction <= 1.0
@@ -293,16 +292,18 @@ def test_replies_come_in_the_order_of_the_questions(made: Any, name: str) -> Non
 @every_backend
 def test_free_text_or_the_names_of_those_that_can(made: Any, name: str) -> None:
     backend = made(name)
-    assert backend.generates is backend_class(name).generates
-    if backend.generates:
-        reply = backend.generate(TEXT)
+    assert can_ask(backend, Generate) is can_ask(backend_class(name), Generate)
+    if can_ask(backend, Generate):
+        reply = ask_one(backend, TEXT)
         assert isinstance(reply, TextReply) and isinstance(reply.text, str)
         assert isinstance(reply.truncated, bool)
         return
+    with pytest.raises(InputError, match="no queries of kind 'text'"):
+        ask_one(backend, TEXT)
     with pytest.raises(InputError, match='cannot plan') as caught:
-        backend.generate(TEXT)
+        check_backend(name, Generate, backend)
     able = str(caught.value).rpartition(':')[2].replace(' ', '').split(',')
-    assert able == [other for other in NAMES if backend_class(other).generates]
+    assert able == backends_that_answer(Generate)
     assert name not in able
 
 
@@ -310,10 +311,10 @@ def test_free_text_or_the_names_of_those_that_can(made: Any, name: str) -> None:
 def test_several_threads_at_once(made: Any, name: str) -> None:
     backend = made(name)
     batches = [QUESTIONS[start:start + size] for size in (1, 3) for start in range(4)]
-    alone = [backend.answer(ask(batch)) for batch in batches]
+    alone = [ask_all(backend, ask(batch)) for batch in batches]
     before = backend.usage
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda batch: backend.answer(ask(batch)), batches))
+        together = list(pool.map(lambda batch: ask_all(backend, ask(batch)), batches))
     assert all(map(same, together, alone))
     if before is not None:
         assert (backend.usage - before).requests == sum(map(len, batches))
@@ -322,22 +323,24 @@ def test_several_threads_at_once(made: Any, name: str) -> None:
 @pytest.mark.parametrize('name', sorted({*NAMES} - {*ANSWERING}))
 def test_what_answers_no_questions_names_those_that_do(made: Any, name: str) -> None:
     with pytest.raises(InputError, match='yes/no') as caught:
-        made(name).answer(ask())
+        check_backend(name, YesNo, made(name))
+    with pytest.raises(InputError, match="no queries of kind 'yes_no'"):
+        ask_all(made(name), ask())
     assert str(caught.value).rpartition(': ')[2].split(', ') == list(ANSWERING)
 
 
 @pytest.mark.parametrize('name', NAMES)
 def test_what_chooses_names_an_option_or_says_why_not(made: Any, name: str) -> None:
     backend = made(name)
-    if not can_choose(backend_class(name)):
-        with pytest.raises(InputError, match='cannot choose|compare'):
-            choose(backend, CHOICE)
+    if not can_ask(backend_class(name), Choose):
+        with pytest.raises(InputError, match="no queries of kind 'choice'"):
+            ask_one(backend, CHOICE)
         return
     if name == 'embedded':  # it reads no sentences, and knows properties of paths only
         with pytest.raises(InputError, match='named properties'):
-            choose(backend, CHOICE)
+            ask_one(backend, CHOICE)
         return
-    reply = choose(backend, CHOICE)
+    reply = ask_one(backend, CHOICE)
     assert (reply.chosen is None) is bool(reply.unread)
     assert reply.chosen in (None, 0, 1)
     if name in ('openai', 'transformers', 'noisy_critic'):
@@ -353,15 +356,15 @@ def test_what_chooses_names_an_option_or_says_why_not(made: Any, name: str) -> N
 @pytest.mark.parametrize('name', sorted({*NAMES} - {*LOCATORS}))
 def test_what_cannot_point_is_refused_with_those_that_can(made: Any, name: str) -> None:
     with pytest.raises(InputError, match='cannot point') as caught:
-        locator(name, made(name))
+        check_backend(name, Locate, made(name))
     assert str(caught.value).rpartition(': ')[2].split(', ') == list(LOCATORS)
 
 
-def located(backend: Any, request: LocateRequest) -> LocateReply | None:
+def located(backend: Any, request: Locate) -> LocateReply | None:
     """The reply; None if the backend says that it does not know this form; all know points."""
     form = request.target.form
     try:
-        return backend.locate(request)
+        return ask_one(backend, request)
     except InputError as error:
         if form is Form.POINT or str(form) not in str(error):
             raise
@@ -370,7 +373,7 @@ def located(backend: Any, request: LocateRequest) -> LocateReply | None:
 
 @every_locator
 def test_places_are_regions_of_the_picture_or_have_a_reason(made: Any, name: str) -> None:
-    backend = locator(name, made(name))
+    backend = made(name)
     for request in ALL_FORMS:
         reply = located(backend, request)
         if reply is None:
@@ -395,10 +398,10 @@ def test_askings_have_their_numbers_so_that_their_order_does_not_matter(
 @every_locator
 def test_several_threads_point_at_once(made: Any, name: str) -> None:
     backend, before = made(name), made(name).usage
-    alone = [backend.locate(find(attempt=attempt)) for attempt in (0, 1, 5)]
+    alone = [ask_one(backend, find(attempt=attempt)) for attempt in (0, 1, 5)]
     once = None if before is None else backend.usage - before
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda attempt: backend.locate(find(attempt=attempt)),
+        together = list(pool.map(lambda attempt: ask_one(backend, find(attempt=attempt)),
                                  (0, 1, 5)))
     assert together == alone
     if before is not None and name != 'replay':  # a recording tells what its model spent
@@ -408,18 +411,22 @@ def test_several_threads_point_at_once(made: Any, name: str) -> None:
 @every_locator
 def test_recorded_places_are_replayed(made: Any, name: str, tmp_path: Path) -> None:
     path = tmp_path / 'replies.jsonl'
-    recorded = recording.RecordingBackend(made(name), path)
-    assert can_locate(recorded)
+    recorded = recording.Recorded(made(name), path)
+    assert can_ask(recorded, Locate)
     asked = [find(attempt=attempt) for attempt in (0, 1, 5)]
-    places = [recorded.locate(request) for request in asked]
-    right = check(recorded, CheckRequest(IMAGE, Target(TARGET), PLACE))
+    places = [ask_one(recorded, request) for request in asked]
+    check = Check(IMAGE, Target(TARGET), PLACE)
+    right = ask_one(recorded, check) if can_ask(recorded, Check) else None
     recorded._journal.close()
     again = make_backend('replay', {'path': str(path)})
-    assert [again.locate(request) for request in asked] == places
-    assert check(again, CheckRequest(IMAGE, Target(TARGET), PLACE)) == right
+    assert [ask_one(again, request) for request in asked] == places
+    assert right is None or ask_one(again, check) == right
 
 
 @every_locator
 def test_a_place_can_be_checked(made: Any, name: str) -> None:
-    reply = check(made(name), CheckRequest(IMAGE, Target(TARGET), PLACE))
+    if not can_ask(made(name), Check):
+        assert name == 'embedded', 'it answers the questions of its domain only'
+        return
+    reply = ask_one(made(name), Check(IMAGE, Target(TARGET), PLACE))
     assert isinstance(reply, YesNoReply) and reply.text

@@ -29,16 +29,17 @@ from sightplan import cli
 from sightplan.agent import answerer_class, answerer_names, make_answerer
 from sightplan.metrics.measures import FRACTION, MEAN, Measure, aggregates
 from sightplan.model import Action, Form, Observation, Region, Usage
+from sightplan.model.query import Deadline, ModelByKind, answers
 from sightplan.model.sample import Picture, Sample, SampleReply
+from sightplan.queries import Generate, TextReply, YesNo, YesNoReply
+from sightplan.queries.detect import Detect, Detection, DetectReply
+from sightplan.queries.locate import Locate, LocateReply
 from sightplan.records import RunStore
 from sightplan.runs import OpenRun, RunSettings, Suite, load_suite, run, sample_work, suite_names
 from sightplan.runs.samples import load_samples, read_reply, score_reply, truth_reply
 from sightplan.runs.suite_contract import violations
 from sightplan.runs.suite_parts import Samples, Scored, Unread
 from sightplan.runs.suite_rules import ALL_SAMPLES, EPISODES, SAMPLES
-from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
-from sightplan.vlm.detecting import Detection, DetectReply, DetectRequest
-from sightplan.vlm.locating import LocateReply, LocateRequest
 
 NAMES = suite_names()
 OF_SAMPLES = [name for name in NAMES if SAMPLES in load_suite(name).kinds]
@@ -76,13 +77,10 @@ INVALID = (
 """Pieces of replies; none is an answer, nor are any of them together, to any question."""
 
 
-class Model:
+class Model(ModelByKind):
     """A model that looks: what it says hangs on the picture's pixels and the text alone."""
 
-    needs_truth = False
-    needs_pixels = True
-    generates = True
-    model = 'looking'
+    name = 'looking'
     usage = Usage()
 
     def __init__(self, reply: Callable[[str], str] = lambda key: '') -> None:
@@ -90,20 +88,22 @@ class Model:
         self.free: Callable[[str], str] = lambda key: ''
         self.requests = 0
 
-    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+    @answers(YesNo, together=True)
+    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
         self.requests += 1
-        return [self._yes_no(f'{request.observation.image_id} {question.text}')
-                for question in request.questions]
+        return [self._yes_no(f'{query.observation.image_id} {query.question.text}')
+                for query in request]
 
-    def generate(self, request: TextRequest) -> TextReply:
+    @answers(Generate)
+    def generate(self, request: Generate, deadline: Deadline) -> TextReply:
         self.requests += 1
         seen = ' '.join(part if isinstance(part, str) else Observation(part).image_id
                         for part in request.parts)
         return TextReply(self._reply(seen) or self.free(seen) or self._yes_no(seen).text)
 
-    locates = True
 
-    def locate(self, request: LocateRequest) -> LocateReply:
+    @answers(Locate)
+    def locate(self, request: Locate, deadline: Deadline) -> LocateReply:
         self.requests += 1
         rng = random.Random(f'{Observation(request.image).image_id} {request.target.text}')
         form = request.target.form
@@ -112,9 +112,9 @@ class Model:
         region = Region(form, corners[:1] if form is Form.POINT else corners)
         return LocateReply((region,), json.dumps([region.to_json()]), rng.random())
 
-    detects = True
 
-    def detect(self, request: DetectRequest) -> DetectReply:
+    @answers(Detect)
+    def detect(self, request: Detect, deadline: Deadline) -> DetectReply:
         self.requests += 1
         rng = random.Random(f'{Observation(request.image).image_id} {request.attempt}')
         return DetectReply(tuple(
@@ -836,11 +836,11 @@ def test_no_measure_of_episodes_rewards_actions_that_know_nothing(
     every = {key: [str(action) for action in domain.model(problem).actions]
              for key, (domain, problem) in problems.items()}
     path = tmp_path / 'predictions.jsonl'
-    for answers in ({key: [] for key in every}, every,
+    for said in ({key: [] for key in every}, every,
                     {key: actions[:1] * 500 for key, actions in every.items()},
                     {key: ['NaN'] for key in every}, dict.fromkeys(every)):
         path.write_text(''.join(json.dumps({'id': key, 'answer': answer}) + '\n'
-                                for key, answer in answers.items()))
+                                for key, answer in said.items()))
         code, found, err = command(capsys, name, 'score', '--data', data(name),
                                    '--predictions', path)
         assert code == 0, err

@@ -34,9 +34,11 @@ from sightplan.model import (
     Verdict,
     WorldError,
 )
+from sightplan.model.query import Deadline, ModelByKind, answers
 from sightplan.planning.visual import BackendVisualPlanner
+from sightplan.queries import TextReply, YesNo, YesNoReply
 from sightplan.sweeps.work import Batch, Outcome, Worker
-from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
+from sightplan.vlm.api import Generate
 
 
 class InsideEngine:
@@ -280,33 +282,34 @@ class SearchPlanner:
         return PlanningResult(PlanningStatus.UNSOLVABLE, message='searched all')
 
 
-class TalkingBackend:
+class TalkingBackend(ModelByKind):
     """A Backend whose replies a function makes; keeps all requests, answers no questions."""
 
-    needs_truth = needs_pixels = False
-    generates = True
-    model = 'talking'
+    name = 'talking'
     usage = None
 
-    def __init__(self, say: Callable[[TextRequest], str | TextReply]) -> None:
+    def __init__(self, say: Callable[[Generate], str | TextReply]) -> None:
         self._say = say
-        self.requests: list[TextRequest] = []
+        self.requests: list[Generate] = []
 
-    def generate(self, request: TextRequest) -> TextReply:
+    @answers(Generate)
+    def generate(self, request: Generate, deadline: Deadline) -> TextReply:
         self.requests.append(request)
+        self.deadline = deadline
         reply = self._say(request)
         return TextReply(reply) if isinstance(reply, str) else reply
 
-    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+    @answers(YesNo, together=True)
+    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
         raise AssertionError('a question was asked')
 
 
-def seer(world: MemoryWorld) -> Callable[[TextRequest], str]:
+def seer(world: MemoryWorld) -> Callable[[Generate], str]:
     """Replies of a model that sees perfectly: a shortest plan, in the form that is asked for."""
     planner = SearchPlanner(world.domain, limit=200_000)
     domain = world.domain
 
-    def say(request: TextRequest) -> str:
+    def say(request: Generate) -> str:
         problem = world.spec.problem
         task = PlanningTask(domain.pddl, domain.write_problem(problem, world.state()))
         steps = [{'action': action.name, 'parameters': dict(zip(

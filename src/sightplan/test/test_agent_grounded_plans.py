@@ -15,8 +15,8 @@ from sightplan.model import InputError
 from sightplan.model.region import Form, Region
 from sightplan.model.sample import Picture, Sample, SampleReply
 from sightplan.planning.symbolic import FastDownwardPlanner
+from sightplan.queries.marks import numbered
 from sightplan.runs.suite_parts import Unread
-from sightplan.vlm.marks import numbered
 from sightplan_suites.grounded_plan import reading
 
 

@@ -5,21 +5,22 @@ import pytest
 
 from sightplan.grounding import BackendGrounder
 from sightplan.model import Atom, BackendError, Grounder, Observation, Question, Verdict
-from sightplan.vlm.api import YesNoReply
+from sightplan.model.query import Deadline, ModelByKind, answers
+from sightplan.queries import YesNo, YesNoReply
 
 LOOK = Observation(np.zeros((2, 2, 3), np.uint8), 5)
 QUESTIONS = tuple(Question(Atom('clear', (b,)), f'Is {b} clear?') for b in 'rgb')
 
 
-class FixedBackend:
-    needs_truth = False
-    generates, usage, model = False, None, 'fixed 1.0'
+class FixedBackend(ModelByKind):
+    name = 'fixed 1.0'
 
     def __init__(self, *replies):
         self.replies, self.requests, self.episodes = list(replies), [], []
 
-    def answer(self, request):
-        self.requests.append(request)
+    @answers(YesNo, together=True)
+    def answer(self, queries, deadline: Deadline):
+        self.requests.append((queries, deadline))
         return self.replies
 
     def start_episode(self, episode_id, split=''):
@@ -35,8 +36,9 @@ def test_is_a_grounder_and_names_its_model():
 def test_all_questions_go_out_in_one_request():
     backend = FixedBackend(*[YesNoReply('yes')] * 3)
     BackendGrounder(backend).ground(LOOK, QUESTIONS, 7.0)
-    [request] = backend.requests
-    assert (request.observation, request.questions, request.timeout_s) == (LOOK, QUESTIONS, 7.0)
+    [(queries, deadline)] = backend.requests
+    assert tuple(query.question for query in queries) == QUESTIONS and deadline.timeout_s == 7.0
+    assert {id(query.observation) for query in queries} == {id(LOOK)}
 
 
 def test_answers_keep_order_text_and_probabilities():
@@ -65,7 +67,7 @@ def test_no_questions_cost_no_call():
 
 @pytest.mark.parametrize('replies', [[], [YesNoReply('yes')] * 2, [YesNoReply('yes')] * 4])
 def test_a_wrong_number_of_replies_is_an_error(replies):
-    with pytest.raises(BackendError, match='replies to 3 questions'):
+    with pytest.raises(BackendError, match='replies to 3 queries'):
         BackendGrounder(FixedBackend(*replies)).ground(LOOK, QUESTIONS)
 
 
@@ -82,10 +84,10 @@ def test_episodes_are_announced_to_backends_that_want_to_know():
     BackendGrounder(backend).start_episode('e1', 'hard')
     assert backend.episodes == [('e1', 'hard')]
 
-    class Plain:
-        needs_truth = False
-        model = 'plain'
+    class Plain(ModelByKind):
+        name = 'plain'
 
-        def answer(self, request):
+        @answers(YesNo, together=True)
+        def answer(self, request, deadline: Deadline):
             return []
     BackendGrounder(Plain()).start_episode('e1')

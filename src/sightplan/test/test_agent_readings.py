@@ -18,9 +18,11 @@ from sightplan.domains.sliding.readings import Placed, read_scene
 from sightplan.grounding import BackendGrounder
 from sightplan.metrics import measures
 from sightplan.model import Asked, Atom, InputError, Observation, Verdict
+from sightplan.model.query import Deadline, ModelByKind, answers
 from sightplan.planning.own import OwnPlanner
+from sightplan.queries import Generate, TextReply
 from sightplan.runs import RunSettings, run
-from sightplan.vlm.api import TextReply, make_backend
+from sightplan.vlm.api import make_backend
 from sightplan_suites.ivispar.inference import perfect_answer
 
 sim = pytest.importorskip('sightplan_sim.sliding.world')
@@ -42,16 +44,18 @@ def listed(state):
     return perfect_answer(placed)
 
 
-class Writer:
+class Writer(ModelByKind):
     """Replies in free text alone."""
 
-    needs_truth, needs_pixels, generates, usage, model = False, True, True, None, 'writer'
+    name = 'writer'
 
     def __init__(self, reply='', truncated=False):
         self.reply, self.requests = TextReply(reply, truncated), []
 
-    def generate(self, request):
+    @answers(Generate)
+    def generate(self, request, deadline: Deadline):
         self.requests.append(request)
+        self.deadline = deadline
         return self.reply
 
 
@@ -99,7 +103,7 @@ def test_one_request_a_look_shows_the_picture_and_names_the_pieces():
         assert [answer.verdict.says for answer in answers] == [
             question.atom in PROBLEM.init for question in asked]
     [request] = writer.requests
-    assert (request.timeout_s, request.max_tokens) == (7.0, READ.max_tokens)
+    assert (writer.deadline.timeout_s, request.max_tokens) == (7.0, READ.max_tokens)
     before, picture, _ = request.parts
     assert picture is LOOK.image
     for thing in PROBLEM.objects:

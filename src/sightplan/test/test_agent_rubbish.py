@@ -76,7 +76,7 @@ def test_rubbish_is_counted_as_such(backend, domain, method):
         visual_planner=BackendVisualPlanner(backend, domain))
     assert ended.reason.scored, ended.message
     line = scorer.result()
-    assert summarise_episodes([line])['scored'] == 1 and line['model'] == backend.model
+    assert summarise_episodes([line])['scored'] == 1 and line['model'] == backend.name
     assert world.actions == []
     if needs_grounder(method):
         answers = [answer for event in events.of(Asked) for answer in event.answers]

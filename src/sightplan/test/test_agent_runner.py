@@ -144,7 +144,7 @@ def test_the_methods_prompt_chooses_the_kind_of_errors(method, kind):
         settings = RunSettings(method=method, backend='noisy_oracle',
                                backend_options={'table': 'gpt-4.1', **options})
         resolved = resolved_backend_options(settings)
-        return make_backend('noisy_oracle', resolved, MemoryWorld()).model
+        return make_backend('noisy_oracle', resolved, MemoryWorld()).name
     assert model() == model(cot='auto') == f'noisy_oracle(gpt-4.1/{kind}, repeat 0.45, seed 0)'
     assert '/plain,' in model(cot='no') and '/cot,' in model(cot='yes')
 

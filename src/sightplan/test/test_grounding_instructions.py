@@ -28,7 +28,7 @@ from sightplan.grounding.instructions import (
 from sightplan.model import InputError
 from sightplan.model.region import Form, Region
 from sightplan.planning.symbolic import FastDownwardPlanner
-from sightplan.vlm.detecting import Detection, DetectReply
+from sightplan.queries.detect import Detection, DetectReply
 
 TOP, BOTTOM = Place('drawer', level='top'), Place('drawer', level='bottom')
 TRAY, CRATE = Place('tray'), Place('crate')

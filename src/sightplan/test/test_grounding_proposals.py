@@ -18,7 +18,8 @@ from sightplan.grounding.instructions import (
     read_goal,
 )
 from sightplan.model import Form, InputError, Region
-from sightplan.vlm.api import TextReply
+from sightplan.model.query import Deadline, ModelByKind, answers
+from sightplan.queries import Generate, TextReply
 
 PICTURE = np.full((60, 80, 3), 90, np.uint8)
 KINDS = ('mug', 'apple', 'tray', 'drawer:top', 'drawer:bottom', 'cabinet')
@@ -89,17 +90,19 @@ def test_whatever_is_said_names_only_what_is_seen(said: Any) -> None:
         assert stage.drawer in names | {''}
 
 
-class Model:
+class Model(ModelByKind):
     """Says one reply after another."""
 
-    model, generates = 'm', True
+    name = 'm'
 
     def __init__(self, *replies: str, truncated: bool = False) -> None:
         self._replies, self._truncated = list(replies), truncated
         self.requests: list[Any] = []
 
-    def generate(self, request: Any) -> TextReply:
+    @answers(Generate)
+    def generate(self, request: Any, deadline: Deadline) -> TextReply:
         self.requests.append(request)
+        self.deadline = deadline
         return TextReply(self._replies.pop(0), self._truncated)
 
 
@@ -108,7 +111,7 @@ def test_a_reply_that_cannot_be_used_is_answered_with_the_reason() -> None:
     said = propose_goal(model, PICTURE, SEEN, 'My cup {why} there', 2, 9.0)
     assert read_goal(said, SEEN)[0].placements == (('mug_1', 'tray_1'),)
     first, second = model.requests
-    assert 'My cup {why} there' in first.parts[1] and first.timeout_s == 9.0
+    assert 'My cup {why} there' in first.parts[1] and model.deadline.timeout_s == 9.0
     assert (first.parts[0] != PICTURE).any(), 'the things have numbers'
     assert len(first.parts) == 2 and 'in or on number 2' in second.parts[2]
     assert goal(put((MUG, APPLE))) in second.parts[2], 'it is shown what it said'
@@ -134,6 +137,6 @@ def test_nothing_is_asked_about_nothing(seen: Any, instruction: str, error: str)
 
 def test_a_model_that_writes_nothing_is_named() -> None:
     model = Model()
-    model.generates = False
+    model.accepts = frozenset()
     with pytest.raises(InputError, match='m writes no text'):
         propose_goal(model, PICTURE, SEEN, 'x')

@@ -6,7 +6,7 @@ import pytest
 
 from sightplan.grounding.instructions import Instance, Memory, instances_of, matched
 from sightplan.model.region import Form, Region, box_iou
-from sightplan.vlm.detecting import Detection, DetectReply, apart
+from sightplan.queries.detect import Detection, DetectReply, apart
 
 
 def box(x: float, y: float = 0.5, half: float = 0.05) -> Region:

@@ -18,7 +18,7 @@ from sightplan.agent import make_policy, run_episode
 from sightplan.domains import load_domain
 from sightplan.model import FeedbackStatus, ProposalStatus, Proposed, Stepped, StopReason
 from sightplan.planning.visual import BackendVisualPlanner, read_proposal
-from sightplan.vlm.api import TextReply
+from sightplan.queries import TextReply
 
 REPLIES = int(os.environ.get('SIGHTPLAN_FUZZ', '400'))
 SIZES = [REPLIES, pytest.param(10 * REPLIES, marks=pytest.mark.slow)]

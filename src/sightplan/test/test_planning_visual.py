@@ -18,7 +18,7 @@ from sightplan.model import (
     VisualTask,
 )
 from sightplan.planning.visual import MAX_CHARS, MAX_STEPS, BackendVisualPlanner, read_proposal
-from sightplan.vlm.api import TextReply
+from sightplan.queries import TextReply
 
 BLOCKS = load_domain('blocksworld')
 MODEL = BLOCKS.model(two_blocks())
@@ -240,7 +240,7 @@ def test_the_port_shows_prompt_and_picture_and_reports_who_answered():
     proposal = planner.propose(Observation(image), task, 12.5)
     prompt = BLOCKS.planning_prompt('plan_cot', two_blocks(), history, None, True)
     request, = backend.requests
-    assert (request.system, request.max_tokens, request.timeout_s) == (
+    assert (request.system, request.max_tokens, backend.deadline.timeout_s) == (
         prompt.system, prompt.max_tokens, 12.5)
     assert request.parts[0] == prompt.before_image and request.parts[1] is image
     assert (proposal.model, proposal.prompt_sha256) == ('talking', prompt.sha256)
@@ -264,7 +264,7 @@ def test_the_port_passes_on_that_a_reply_was_cut_off():
 
 def test_a_backend_that_cannot_plan_is_refused():
     backend = TalkingBackend(lambda request: '')
-    backend.generates = False
+    backend.accepts = frozenset()
     with pytest.raises(InputError, match='yes/no questions only'):
         BackendVisualPlanner(backend)
 

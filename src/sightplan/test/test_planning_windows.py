@@ -18,25 +18,26 @@ from sightplan.model import (
     PastStep,
     VisualTask,
 )
+from sightplan.model.query import Deadline, ModelByKind, answers
 from sightplan.planning.visual import BackendVisualPlanner
-from sightplan.vlm.api import TextReply, TextRequest
+from sightplan.queries import TextReply
+from sightplan.vlm.api import Generate
 
 SLIDING = load_domain('sliding')
 PROBLEM = SLIDING.split_problems('geoms')[0]
 WINDOW = SLIDING.prompts.window('action')
 
 
-class Listening:
+class Listening(ModelByKind):
     """A backend that notes what it is shown."""
 
-    needs_truth = needs_pixels = False
-    generates = True
     model, usage = 'listening', None
 
     def __init__(self) -> None:
-        self.requests: list[TextRequest] = []
+        self.requests: list[Generate] = []
 
-    def generate(self, request: TextRequest) -> TextReply:
+    @answers(Generate)
+    def generate(self, request: Generate, deadline: Deadline) -> TextReply:
         self.requests.append(request)
         return TextReply('action: move red cube left')
 

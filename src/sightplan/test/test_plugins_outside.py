@@ -28,14 +28,15 @@ from sightplan.vlm import backend_names, make_backend
 
 BACKEND = '''
 from dataclasses import dataclass
+from sightplan.queries import YesNo
 @dataclass(frozen=True)
 class Settings:
     pass
 class Backend:
-    needs_truth = needs_pixels = generates = False
-    model, usage = 'mine', None
+    accepts = frozenset({YesNo})
+    name, usage = 'mine', None
     def __init__(self, settings): pass
-    def answer(self, request): return []
+    def ask(self, queries, deadline): return []
 '''
 
 
@@ -64,13 +65,13 @@ def site(tmp_path, monkeypatch):
 def test_a_backend_of_another_package_is_like_ours(site):
     site('[sightplan.backends]\nstranger_eyes = stranger_eyes\n', stranger_eyes=BACKEND)
     assert 'stranger_eyes' in backend_names()
-    assert make_backend('stranger_eyes').model == 'mine'
+    assert make_backend('stranger_eyes').name == 'mine'
 
 
 @pytest.mark.parametrize(('text', 'message'), [
     ('raise RuntimeError("no driver")', 'RuntimeError: no driver'),
     ('Settings = 1', 'has no class Backend'),
-    ('class Settings: pass\nclass Backend: needs_truth = False', 'needs_pixels, generates')])
+    ('class Settings: pass\nclass Backend: name = 1', 'has no class Backend with accepts')])
 def test_a_broken_backend_names_its_package_and_leaves_the_others_alone(site, text, message):
     site('[sightplan.backends]\nstranger_bad = stranger_bad\n', stranger_bad=text)
     assert {'embedded', 'stranger_bad'} <= set(backend_names())
@@ -78,14 +79,13 @@ def test_a_broken_backend_names_its_package_and_leaves_the_others_alone(site, te
         make_backend('stranger_bad')
     assert 'package stranger (sightplan.backends: stranger_bad = stranger_bad)' in str(
         caught.value)
-    assert make_backend('noisy_oracle', {}, SymbolicWorld()).model
+    assert make_backend('noisy_oracle', {}, SymbolicWorld()).name
 
 
 @pytest.mark.parametrize(('old', 'new', 'message'), [
-    ('def answer', 'def answr', r'has no method answer; add answer\(self, request: YesNoRequest'),
-    ('def answer(self, request): return []', 'answer = 7', 'has no method answer; add'),
-    ('    model', '    generates = True\n    model', 'has no method generate; add'),
-    ('model, usage', 'modell, usage', 'has no attribute model; add it: Exact name and version')])
+    ('def ask', 'def aks', r'has no method ask; add ask\(self, queries: Sequence'),
+    ('def ask(self, queries, deadline): return []', 'ask = 7', 'has no method ask; add'),
+    ('name, usage', 'naam, usage', 'has no attribute name; add it: Exact name and version')])
 def test_a_backend_that_lacks_a_part_is_refused_when_it_is_made(site, old, new, message):
     assert old in BACKEND
     site('[sightplan.backends]\nstranger_part = stranger_part\n',
@@ -122,7 +122,7 @@ def test_a_method_of_another_package_is_like_ours(site):
 
 def test_ours_cannot_be_replaced(site):
     site('[sightplan.backends]\nembedded = stranger_eyes\n', stranger_eyes=BACKEND)
-    assert make_backend('embedded', {'domain': 'blocksworld'}).model != 'mine'
+    assert make_backend('embedded', {'domain': 'blocksworld'}).name != 'mine'
 
 
 def test_a_domain_of_another_package_has_its_name_modules_and_world(site):

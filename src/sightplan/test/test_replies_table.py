@@ -18,10 +18,10 @@ from sightplan.domains.sliding.readings import read_answer
 from sightplan.grounding import parse_yes_no
 from sightplan.model import Form, ProposalStatus, Verdict
 from sightplan.planning.visual import read_proposal
+from sightplan.queries.choose import read_choice
+from sightplan.queries.coordinates import Coordinates
+from sightplan.queries.pointing_replies import read_regions
 from sightplan.runs.suite_parts import Unread
-from sightplan.vlm.choosing import read_choice
-from sightplan.vlm.coordinates import Coordinates
-from sightplan.vlm.pointing_replies import read_regions
 from sightplan_suites.grounded_plan.coordinates import Coords
 from sightplan_suites.grounded_plan.reading import read_text
 from sightplan_suites.point_it_out.judging import read_better, read_rating

@@ -18,12 +18,13 @@ import pytest
 from doubles import InsideEngine
 from sightplan import cli
 from sightplan.model import BackendError, InputError, SpendingCapError, Usage, plugins
+from sightplan.model.query import Deadline, ModelByKind, answers
+from sightplan.queries import YesNo, YesNoReply
 from sightplan.records import RunStore
 from sightplan.runs import OpenRun, RunSettings, load_suite, run
 from sightplan.runs import suite_finding as suites
 from sightplan.runs.samples import load_samples, sample_answers
 from sightplan.sweeps import Options, parse_sweep, run_sweep
-from sightplan.vlm.api import YesNoReply
 from sightplan_belief.observation_model import read_observation_model
 from sightplan_suites.predicates import samples as predicates
 
@@ -42,11 +43,10 @@ def settings(data, out, **more):
                        **{'method': 'ask', 'backend': 'noisy_oracle', **more})
 
 
-class Counting:
+class Counting(ModelByKind):
     """A model that says yes, counts, and can fail."""
 
-    needs_truth = needs_pixels = generates = False
-    model = 'counting'
+    name = 'counting'
 
     def __init__(self, fails=()):
         self.sizes, self.fails = [], fails
@@ -55,12 +55,13 @@ class Counting:
     def usage(self):
         return Usage(len(self.sizes), sum(self.sizes))
 
-    def answer(self, request):
-        self.sizes.append(len(request.questions))
+    @answers(YesNo, together=True)
+    def answer(self, request, deadline: Deadline):
+        self.sizes.append(len(request))
         error = dict(self.fails).get(len(self.sizes))
         if error is not None:
             raise error
-        return [YesNoReply('Yes', 0.75, 0.25)] * len(request.questions)
+        return [YesNoReply('Yes', 0.75, 0.25)] * len(request)
 
 
 def lines_of(out):
@@ -118,11 +119,12 @@ def test_a_spending_cap_breaks_off_and_loses_nothing(data, tmp_path):
 class Partly(Counting):
     """Fails in the given request, when all but the last two questions of it are answered."""
 
-    def answer(self, request):
+    @answers(YesNo, together=True)
+    def answer(self, request, deadline: Deadline):
         try:
-            return super().answer(request)
+            return super().answer(request, deadline)
         except (BackendError, SpendingCapError) as error:
-            answered = len(request.questions) - 2
+            answered = len(request) - 2
             error.partial = [YesNoReply('Yes', 0.75, 0.25)] * answered + [None] * 2
             raise
 

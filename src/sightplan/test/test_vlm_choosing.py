@@ -10,51 +10,45 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightplan.model import BackendError, InputError
-from sightplan.vlm.api import TextReply, make_backend
-from sightplan.vlm.choosing import (
-    HARD,
-    ChoiceReply,
-    ChoiceRequest,
-    choose,
-    compare,
-    read_choice,
-    read_letter,
-)
+from sightplan.model.query import Deadline, ModelByKind, answers, ask_one
+from sightplan.queries import Generate, TextReply
+from sightplan.queries.choose import HARD, ChoiceReply, Choose, compare, read_choice, read_letter
+from sightplan.vlm.api import make_backend
+from sightplan.vlm.wrapping import Prompted
 
 PATHS = ('Path 1', 'Path 2')
 
 
-class _Biased:
+class _Biased(ModelByKind):
     """Evidence for the subject 'good', and a constant bias to what is shown first."""
 
-    chooses = True
-    model = 'biased'
+    name = 'biased'
 
     def __init__(self, evidence: float, bias: float, hard: bool = False) -> None:
         self._evidence, self._bias, self._hard = evidence, bias, hard
 
-    def choose(self, request: ChoiceRequest) -> ChoiceReply:
+    @answers(Choose)
+    def choose(self, request: Choose, deadline: Deadline) -> ChoiceReply:
         sign = 1 if request.subjects[0] == 'good' else -1
         log_odds = sign * self._evidence + self._bias
         p = 1 / (1 + math.exp(-log_odds))
         return ChoiceReply(None if self._hard else (p, 1 - p), 0 if p > 0.5 else 1)
 
 
-class _Talker:
-    generates = True
-    model = 'talker'
+class _Talker(ModelByKind):
+    name = 'talker'
 
     def __init__(self, reply: str) -> None:
         self._reply = reply
 
-    def generate(self, request: object) -> TextReply:
+    @answers(Generate)
+    def generate(self, request: object, deadline: Deadline) -> TextReply:
         return TextReply(self._reply)
 
 
 def _pair(subjects: tuple[str, str] = ('good', 'bad'),
-          ) -> Callable[[int, int], ChoiceRequest]:
-    return lambda first, second: ChoiceRequest(
-        ('Which?',), PATHS, (subjects[first], subjects[second]))
+          ) -> Callable[[int, int], Choose]:
+    return lambda first, second: Choose(('Which?',), PATHS, (subjects[first], subjects[second]))
 
 
 @given(st.floats(-4, 4), st.floats(-4, 4))
@@ -81,7 +75,7 @@ def test_hard_answers_that_contradict_each_other_say_nothing() -> None:
 
 
 def test_a_reply_that_cannot_be_read_is_no_evidence() -> None:
-    comparison = compare(_Talker('Neither.'), _pair())  # type: ignore[arg-type]
+    comparison = compare(Prompted(_Talker('Neither.')), _pair())
 
     assert comparison.probability == 0.5 and comparison.agreed is None
     assert comparison.replies[0].unread == 'names no option'
@@ -120,7 +114,7 @@ def test_any_text_is_read_or_said_to_be_unread(text: str) -> None:
 ])
 def test_bad_requests(options: tuple[str, ...], subjects: tuple[str, ...], says: str) -> None:
     with pytest.raises(InputError, match=says):
-        ChoiceRequest(('?',), options, subjects)
+        Choose(('?',), options, subjects)
 
 
 def test_a_backend_of_yes_and_no_says_that_it_cannot() -> None:
@@ -129,8 +123,8 @@ def test_a_backend_of_yes_and_no_says_that_it_cannot() -> None:
             return frozenset()
 
     backend = make_backend('noisy_oracle', {}, Truth())
-    with pytest.raises(InputError, match='cannot choose'):
-        choose(backend, _pair()(0, 1))
+    with pytest.raises(InputError, match="no queries of kind 'choice'"):
+        ask_one(backend, _pair()(0, 1))
 
 
 def test_orders_are_checked() -> None:
@@ -145,11 +139,11 @@ def test_orders_are_checked() -> None:
     ('I think Path 2', 1), ('A is worse than B', 1), ('A is not good', None),
     ('B has sharp turns, so A', 0)])
 def test_a_letter_is_no_article(text: str, chosen: int | None) -> None:
-    assert read_letter(text, None, ChoiceRequest(('Which?',), PATHS)).chosen == chosen
+    assert read_letter(text, None, Choose(('Which?',), PATHS)).chosen == chosen
 
 
 def test_probabilities_of_a_letter_that_is_found_worse_are_not_those_of_the_choice() -> None:
-    request = ChoiceRequest(('Which?',), PATHS)
+    request = Choose(('Which?',), PATHS)
     worse = read_letter('A is worse than B', [0.9, 0.1], request)
     assert (worse.chosen, worse.probabilities) == (1, None)
     better = read_letter('A is better than B', [0.9, 0.1], request)
@@ -159,4 +153,4 @@ def test_probabilities_of_a_letter_that_is_found_worse_are_not_those_of_the_choi
 @pytest.mark.parametrize('masses', [[math.nan, math.nan], [0.5, math.nan], [math.inf, 0.1]])
 def test_probabilities_that_are_no_numbers_choose_nothing(masses: list[float]) -> None:
     with pytest.raises(BackendError, match='no numbers'):
-        read_letter('A', masses, ChoiceRequest(('Which?',), PATHS))
+        read_letter('A', masses, Choose(('Which?',), PATHS))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightplan.vlm.coordinates import (
+from sightplan.queries.coordinates import (
     Coordinates,
     Misdeclared,
     Size,

@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 
 from sightplan.model import BackendError, DeadlineError, Form, InputError, Region
-from sightplan.vlm.detecting import (
+from sightplan.model.query import ModelByKind, ask_one, can_ask, part_name
+from sightplan.queries.detect import (
     CABINET,
     CATEGORIES,
     COLOURS,
     DRAWERS,
     OTHER,
+    Detect,
     Detection,
     DetectReply,
-    DetectRequest,
-    can_detect,
-    detector,
 )
+from sightplan.vlm.api import check_backend
 from sightplan_models import embedded
 from sightplan_models.embedded import DETECTOR, SHIPPED, Backend, Settings
 
@@ -80,16 +80,16 @@ def test_what_is_no_detection_is_refused(change: dict[str, Any], message: str) -
 
 
 def test_a_backend_that_cannot_detect_is_named_with_those_that_can() -> None:
-    class Blind:
+    class Blind(ModelByKind):
         """Finds nothing."""
 
-    assert not can_detect(Blind())
+    assert not can_ask(Blind(), Detect)
     with pytest.raises(InputError, match="'blind' cannot find all things"):
-        detector('blind', Blind())
+        check_backend('blind', Detect, Blind())
 
 
 def test_the_request_knows_its_size() -> None:
-    assert DetectRequest(IMAGE).size == (640, 480)
+    assert Detect(IMAGE).size == (640, 480)
 
 
 # Candidates ------------------------------------------------------------------------------------
@@ -193,27 +193,29 @@ def test_a_thing_is_read_where_places_take_its_centre_for_theirs() -> None:
 
 def test_the_backend_detects_and_loads_that_only_then(untrained: Path) -> None:
     made = Backend(Settings(detector_dir=str(untrained)))
-    assert can_detect(made) and detector('embedded', made) is made and made._detector is None
-    reply = made.detect(DetectRequest(IMAGE, DEPTH))
-    assert made._detector is not None and isinstance(reply, DetectReply) and reply.detections
+    assert can_ask(made, Detect) and made._parts[Detect].loaded is None
+    reply = ask_one(made, Detect(IMAGE, DEPTH))
+    assert made._parts[Detect].loaded is not None and isinstance(reply,
+            DetectReply) and reply.detections
     chances = [one.probability for one in reply.detections]
     assert chances == sorted(chances, reverse=True)
     assert all(set(one.categories) <= set(CATEGORIES) and set(one.colours) <= set(COLOURS)
                for one in reply.detections)
-    assert made.detector_model == detecting.EmbeddedDetector(untrained).model
-    assert made.detect(DetectRequest(IMAGE, DEPTH)) is reply
-    assert reply == detecting.EmbeddedDetector(untrained).detect(DetectRequest(IMAGE, DEPTH))
+    assert reply.model == part_name(made, Detect) == detecting.EmbeddedDetector(untrained).name
+    assert ask_one(made, Detect(IMAGE, DEPTH)) == reply
+    assert reply == ask_one(detecting.EmbeddedDetector(untrained), Detect(IMAGE, DEPTH))
     flat = Backend(Settings(detector_dir=str(untrained), depth=False))
-    assert flat.detect(DetectRequest(IMAGE, DEPTH)) == flat.detect(DetectRequest(IMAGE))
+    assert ask_one(flat, Detect(IMAGE, DEPTH)) == ask_one(flat, Detect(IMAGE))
 
 
 def test_without_shipped_weights_the_backend_says_so(monkeypatch: Any) -> None:
-    assert can_detect(Backend) == (SHIPPED / DETECTOR / detecting.WEIGHTS_FILE).is_file()
+    assert embedded.detector_is_shipped() == (
+        SHIPPED / DETECTOR / detecting.WEIGHTS_FILE).is_file()
     monkeypatch.setattr(embedded, 'detector_is_shipped', lambda: False)
     made = Backend()
-    assert not can_detect(made)
+    assert not can_ask(made, Detect)
     with pytest.raises(InputError, match='without the weights of a detector') as error:
-        made.detect(DetectRequest(IMAGE))
+        ask_one(made, Detect(IMAGE))
     assert 'detector_dir' in str(error.value)
 
 
@@ -221,7 +223,7 @@ def test_a_missing_or_unfit_folder_is_an_error_of_detecting_only(
         untrained: Path, tmp_path: Path) -> None:
     made = Backend(Settings(detector_dir=str(tmp_path / 'nowhere')))
     with pytest.raises(BackendError, match='nowhere'):
-        made.detect(DetectRequest(IMAGE))
+        ask_one(made, Detect(IMAGE))
     for name in (detecting.WEIGHTS_FILE, detecting.SETTINGS_FILE):
         (tmp_path / name).write_bytes((untrained / name).read_bytes())
     settings = tmp_path / detecting.SETTINGS_FILE
@@ -233,8 +235,8 @@ def test_a_missing_or_unfit_folder_is_an_error_of_detecting_only(
 def test_what_is_no_picture_is_refused_and_deadlines_hold(untrained: Path) -> None:
     made = detecting.EmbeddedDetector(untrained)
     with pytest.raises(InputError, match='uint8 RGB'):
-        made.detect(DetectRequest(IMAGE[..., 0]))
+        ask_one(made, Detect(IMAGE[..., 0]))
     with pytest.raises(InputError, match='depth'):
-        made.detect(DetectRequest(IMAGE, DEPTH[None]))
+        ask_one(made, Detect(IMAGE, DEPTH[None]))
     with pytest.raises(DeadlineError, match='limit'):
-        made.detect(DetectRequest(IMAGE, timeout_s=1e-6))
+        ask_one(made, Detect(IMAGE), 0.0)

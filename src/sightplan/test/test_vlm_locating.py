@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightplan.model import Form, InputError, Region, Target
-from sightplan.vlm.api import YesNoReply, YesNoRequest
-from sightplan.vlm.locating import CheckRequest, check
-from sightplan.vlm.marks import marked
+from sightplan.model.query import Deadline, ModelByKind, answers, ask_one
+from sightplan.queries import Check, YesNo, YesNoReply
+from sightplan.queries.marks import marked
+from sightplan.vlm.wrapping import Prompted
 
 GREY = 120
 IMAGE = np.full((480, 640, 3), GREY, np.uint8)
@@ -23,42 +25,45 @@ BOX = Region(Form.BOX, ((300 / 640, 200 / 480), (380 / 640, 260 / 480)))
 
 
 def request(region: Region = POINT, mask: Any = None, text: str = 'the red mug',
-            attempt: int = 0, image: Any = IMAGE) -> CheckRequest:
-    return CheckRequest(image, Target(text), region, mask, attempt, 5.0)
+            attempt: int = 0, image: Any = IMAGE) -> Check:
+    return Check(image, Target(text), region, mask, attempt)
 
 
-class Answering:
+class Answering(ModelByKind):
     """Notes what it is asked."""
 
     def __init__(self) -> None:
-        self.asked: list[YesNoRequest] = []
+        self.asked: list[Sequence[YesNo]] = []
 
-    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+    @answers(YesNo, together=True)
+    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
         self.asked.append(request)
         return [YesNoReply('Yes', 0.7, 0.2)]
 
 
 def test_a_backend_without_a_way_of_its_own_is_asked_about_a_marked_picture() -> None:
-    backend: Any = Answering()
-    assert check(backend, request(mask=MASK)) == YesNoReply('Yes', 0.7, 0.2)
-    assert check(backend, request(BOX, attempt=1)).text == 'Yes'
-    assert check(backend, request(text='Where to grip it?')).text == 'Yes'
-    outline, frame, cross = backend.asked
-    assert outline.questions[0].text == 'Is the thing inside the red outline the red mug?'
-    assert str(outline.questions[0].atom) == 'located the-red-mug'
-    assert 'rectangle' in frame.questions[0].text and 'red cross' in cross.questions[0].text
-    assert outline.timeout_s == 5.0 and 'Yes or No' in outline.prompt.question
-    pictures = [asked.observation.image for asked in backend.asked]
+    chat = Answering()
+    backend = Prompted(chat)
+    assert ask_one(backend, request(mask=MASK)) == YesNoReply('Yes', 0.7, 0.2)
+    assert ask_one(backend, request(BOX, attempt=1)).text == 'Yes'
+    assert ask_one(backend, request(text='Where to grip it?')).text == 'Yes'
+    outline, frame, cross = chat.asked
+    assert outline[0].question.text == 'Is the thing inside the red outline the red mug?'
+    assert str(outline[0].question.atom) == 'located the-red-mug'
+    assert 'rectangle' in frame[0].question.text and 'red cross' in cross[0].question.text
+    assert 'Yes or No' in outline[0].prompt.question
+    pictures = [asked[0].observation.image for asked in chat.asked]
     assert all(picture.dtype == np.uint8 and red(picture).any() for picture in pictures)
 
 
 def test_a_way_of_its_own_comes_first() -> None:
     class Own(Answering):
-        def check(self, request: CheckRequest) -> YesNoReply:
+        @answers(Check)
+        def check(self, request: Check, deadline: Deadline) -> YesNoReply:
             return YesNoReply('No')
 
     backend: Any = Own()
-    assert check(backend, request()).text == 'No' and not backend.asked
+    assert ask_one(backend, request()).text == 'No' and not backend.asked
 
 
 def red(picture: Any) -> Any:

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from sightplan.model import Form, InputError, Target
-from sightplan.vlm.api import TextReply, backend_content
-from sightplan.vlm.coordinates import Coordinates, from_unit
-from sightplan.vlm.locating import LocateReply, LocateRequest
-from sightplan.vlm.pointing import (
+from sightplan.queries import TextReply
+from sightplan.queries.chat import ChatStyle
+from sightplan.queries.coordinates import Coordinates, from_unit
+from sightplan.queries.locate import Locate, LocateReply
+from sightplan.queries.pointing import (
     FOLDER,
     Pointing,
     PointingPrompt,
@@ -22,8 +23,8 @@ from sightplan.vlm.pointing import (
     family_hash,
     family_names,
     load_family,
-    locate_by_text,
 )
+from sightplan.vlm.api import backend_content
 
 IMAGE = np.full((480, 640, 3), 120, np.uint8)
 SEEN = (644, 476)
@@ -35,8 +36,8 @@ EXPECTED = {
 every_family = pytest.mark.parametrize('name', family_names())
 
 
-def request(form: Form = Form.POINT, text: str = 'the red mug', **more: Any) -> LocateRequest:
-    return LocateRequest(IMAGE, Target(text, form), **more)
+def request(form: Form = Form.POINT, text: str = 'the red mug', **more: Any) -> Locate:
+    return Locate(IMAGE, Target(text, form), **more)
 
 
 def text_of(name: str, form: Form, **more: Any) -> str:
@@ -87,8 +88,8 @@ def test_what_a_schema_allows_is_read(name: str, form: Form) -> None:
 
 
 def ask(pointing: Pointing, form: Form, text: str, truncated: bool = False) -> LocateReply:
-    return locate_by_text(request(form), pointing, lambda prompt: TextReply(text, truncated),
-                          lambda: SEEN)
+    chat = request(form).as_chat(ChatStyle(pointing, lambda picture: SEEN))
+    return chat.read(TextReply(text, truncated))
 
 
 def test_a_question_is_no_name_of_a_thing() -> None:
@@ -119,11 +120,11 @@ def test_the_convention_can_be_declared_apart_from_the_family() -> None:
 
 
 def test_the_resized_size_is_asked_for_only_where_it_is_needed() -> None:
-    def never() -> Any:
+    def never(picture: Any) -> Any:
         raise AssertionError
 
-    locate_by_text(request(), Pointing.declared('list_unit'), lambda prompt: TextReply('[]'),
-                   never)
+    chat = request().as_chat(ChatStyle(Pointing.declared('list_unit'), never))
+    assert chat.read(TextReply('[]')).regions == ()
     reply = ask(Pointing.declared('json_box_resized'), Form.POINT,
                 '[{"point_2d": [161, 238], "label": "mug"}]')
     assert reply.regions[0].points == ((0.25, 0.5),)

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightplan.model import Form
-from sightplan.vlm.coordinates import Coordinates, from_unit
-from sightplan.vlm.literals import MOST_CHARS, MOST_DEPTH, find_literals
-from sightplan.vlm.locating import LocateReply
-from sightplan.vlm.pointing_replies import MOST_PLACES, read_regions
+from sightplan.queries.coordinates import Coordinates, from_unit
+from sightplan.queries.literals import MOST_CHARS, MOST_DEPTH, find_literals
+from sightplan.queries.locate import LocateReply
+from sightplan.queries.pointing_replies import MOST_PLACES, read_regions
 
 UNIT, PERCENT, PIXEL = Coordinates.UNIT_XY, Coordinates.PERCENT_XY, Coordinates.PIXEL_XY
 PERMILLE, YX = Coordinates.PERMILLE_XY, Coordinates.PERMILLE_YX

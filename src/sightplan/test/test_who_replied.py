@@ -7,8 +7,10 @@ import pytest
 
 from sightplan.grounding import BackendGrounder
 from sightplan.model import Observation, Usage
+from sightplan.model.query import Deadline, ModelByKind, answers
+from sightplan.queries import Generate, Locate, TextReply
 from sightplan.runs import OpenRun, RunSettings, specify
-from sightplan.vlm.api import TextReply, locating_content, make_backend
+from sightplan.vlm.api import backend_content, make_backend
 from sightplan_report.results import gather
 from sightplan_report.tables import make_tables
 
@@ -20,15 +22,14 @@ LOCATOR, DETECTOR, PATHS = (
 SMALL = {'count': 1}
 
 
-class Planner:
+class Planner(ModelByKind):
     """A model that plans the same two steps for everything, in words and in marks."""
 
-    needs_truth = False
-    needs_pixels = generates = True
-    model = 'planner@1'
+    name = 'planner@1'
     usage = Usage()
 
-    def generate(self, request):
+    @answers(Generate)
+    def generate(self, request, deadline: Deadline):
         return TextReply(json.dumps({'coords': 'unit_xyxy', 'actions': [
             {'action': 'grasp', 'target': '1', 'bbox': [.1, .1, .2, .2]},
             {'action': 'place', 'target': '2', 'point': [.5, .5]}]}))
@@ -111,4 +112,4 @@ def test_a_run_depends_on_the_weights_of_what_points():
     identity = specify(RunSettings(suite='point_it_out', split='s1', method='ask',
                                    backend='embedded', suite_options=SMALL)).identity('')
     assert identity['pointing'].startswith('locator@')
-    assert identity['pointing'] == locating_content('embedded', {})
+    assert identity['pointing'] == backend_content('embedded', {}, Locate)

@@ -12,10 +12,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,17 +31,16 @@ from sightplan.model import (
 )
 from sightplan.model.depth_files import read_depth
 from sightplan.model.picture_files import checked_rgb, read_image
+from sightplan.model.query import Model, ask_one, part_name, traits_of
 from sightplan.model.region import Point
+from sightplan.queries.locate import Locate
 from sightplan.vlm.api import (
-    Backend,
-    BackendUser,
+    ModelUser,
     backend_class,
-    locator,
+    check_backend,
     make_checked_backend,
-    model_of,
     resolved_options,
 )
-from sightplan.vlm.locating import LocateRequest, can_check, check
 from sightplan_belief.pointing import (
     Located,
     Pieces,
@@ -88,35 +86,34 @@ class Found:
     doubt: str = ''
 
 
-class BackendLocator(BackendUser):
-    """Locate things by a backend that can point.
+class BackendLocator(ModelUser):
+    """Locate things by a model that can point.
 
     It is asked several times, and what it says is weighed (``Pointer``); once only, and taken at
-    its word, with ``max_askings`` = 1 and for a trace. A backend that cannot check a place
-    (``locating.can_check``) is not asked whether places are right: it would not know such a
+    its word, with ``max_askings`` = 1 and for a trace. A model that cannot check a place
+    (``queries.Check``) is not asked whether places are right: it would not know such a
     question. Then nothing is sure, unless it tells apart from pointing what the words name
     (``LocateReply.named``).
 
     Args:
         name: of the backend.
-        backend: see ``make_backend``.
+        model: see ``make_backend``.
         reliability: of the model; None: nothing is known of it.
 
     Raises:
         InputError: it cannot point; names those that can.
     """
 
-    def __init__(self, name: str, backend: Backend,
+    def __init__(self, name: str, model: Model,
                  reliability: Reliability | None = None) -> None:
-        super().__init__(backend)
-        self._locator = locator(name, backend)
+        super().__init__(model)
+        check_backend(name, Locate, model)
         self._reliability = reliability
-        self._check = partial(check, backend) if can_check(backend) else None
 
     @property
     def model(self) -> str:
-        """Exact name and version of the model that points; a backend may have one for that."""
-        return model_of(self._backend, 'locator')
+        """Exact name and version of the model that points."""
+        return part_name(self._model, Locate)
 
     def locate(self, image: NDArray[np.uint8], targets: Sequence[Target],
                settings: PointerSettings | None = None, *,
@@ -147,7 +144,7 @@ class BackendLocator(BackendUser):
             SpendingCapError: a limit on tokens or cost is reached.
         """
         settings = settings or PointerSettings()
-        pointer = Pointer(self._locator, self._check, settings, self._reliability)
+        pointer = Pointer(self._model, settings, self._reliability)
         _check(image, targets, depth_m, camera, start)
         end = math.inf if timeout_s is None else time.monotonic() + timeout_s
         pieces: Pieces | None = None
@@ -157,29 +154,30 @@ class BackendLocator(BackendUser):
             if left_s is not None and left_s <= 0:
                 raise DeadlineError(f'{number} of {len(targets)} targets were located within '
                                     f'{timeout_s:g} s; allow more time, or ask for fewer')
-            request = LocateRequest(image, target, depth_m, start, timeout_s=left_s)
+            query = Locate(image, target, depth_m, start)
             if settings.max_askings == 1 or target.form is Form.TRACE:
-                found.append(self._plainly(request, settings))
+                found.append(self._plainly(query, settings, left_s))
             else:
                 pieces = pieces or propose_pieces(image, depth_m, camera)
                 if left_s is not None:
-                    request = replace(request, timeout_s=left_s / (len(targets) - number))
-                found.append(self._believed(pointer.locate(request, camera, pieces)))
+                    left_s /= len(targets) - number
+                found.append(self._believed(pointer.locate(query, camera, pieces, left_s)))
             if progress is not None:
                 progress(number + 1)
         return found
 
-    def _plainly(self, request: LocateRequest, settings: PointerSettings) -> Found:
+    def _plainly(self, query: Locate, settings: PointerSettings,
+                 left_s: float | None) -> Found:
         """What the model says when it is asked once."""
-        reply = self._locator.locate(request)
+        reply = ask_one(self._model, query, left_s)
         chance = reply.probability
         if chance is not None and not 0.0 <= chance <= 1.0:
             raise BackendError(f'{self.model} gave probability = {chance!r} for '
-                               f'{request.target.text!r}; a probability lies in [0, 1]')
+                               f'{query.target.text!r}; a probability lies in [0, 1]')
         doubt = '' if reply.unread else doubt_of(
             chance, settings.accept, reply.unknown,
             not reply.regions or are_named([] if reply.named is None else [reply.named]))
-        return Found(request.target, reply.regions, chance, not (doubt or reply.unread),
+        return Found(query.target, reply.regions, chance, not (doubt or reply.unread),
                      reply.unread, reply.text, askings=1, model=self.model, doubt=doubt)
 
     def _believed(self, located: Located) -> Found:
@@ -233,9 +231,8 @@ def locate(picture: str | Path | NDArray[np.uint8], targets: Sequence[str | Targ
     check_settings(settings)
     _check(image, wanted, depth, camera, start)
     kind = backend_class(backend)
-    if not hasattr(kind, 'locate'):
-        locator(backend, cast(Backend, kind))  # refused in words before it is loaded
-    if kind.needs_truth:
+    check_backend(backend, Locate)  # refused in words before it is loaded
+    if traits_of(kind).truth:
         raise InputError(f'backend {backend!r} points by the truth, which nobody knows of a '
                          'picture; choose one that looks at it')
     made = make_checked_backend(backend, resolved_options(backend, backend_options or {}, 0))

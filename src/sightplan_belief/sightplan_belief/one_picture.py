@@ -32,8 +32,9 @@ from sightplan.model import (
     user_path,
 )
 from sightplan.model.picture_files import checked_rgb, read_image
+from sightplan.model.query import ask_one, can_ask, traits_of
+from sightplan.queries.generate import Generate
 from sightplan.vlm.api import (
-    TextRequest,
     backend_class,
     backend_reads_prompt,
     make_checked_backend,
@@ -151,17 +152,17 @@ def ask_freely(picture: str | Path | NDArray[np.uint8], question: str, *, domain
         InputError: an argument or the file cannot be used; names it and the remedy.
         BackendError: the model could not be loaded, or could not answer.
     """
-    from sightplan.grounding.parsing import parse_yes_no
+    from sightplan.queries.parsing import parse_yes_no
     image = _image(picture)
     _check_backend(backend)
     made = make_checked_backend(backend, resolved_options(
         backend, backend_options or {}, 0, domain=load_domain(domain) if domain else None))
     about = Atom('question', ())
-    if backend_class(backend).generates:
-        text = made.generate(TextRequest('', (image, question))).text
-        return made.model, Answer(about, parse_yes_no(text), text=text)
+    if can_ask(made, Generate):
+        text = ask_one(made, Generate('', (image, question))).text
+        return made.name, Answer(about, parse_yes_no(text), text=text)
     answer, = BackendGrounder(made).ground(Observation(image), [Question(about, question)])
-    return made.model, answer
+    return made.name, answer
 
 
 def _image(picture: str | Path | NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -170,7 +171,7 @@ def _image(picture: str | Path | NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _check_backend(backend: str) -> None:
-    if backend_class(backend).needs_truth:
+    if traits_of(backend_class(backend)).truth:
         raise InputError(f'backend {backend!r} answers from the truth, which nobody knows of a '
                          'picture; choose one that looks at it')
 

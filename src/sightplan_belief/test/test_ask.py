@@ -14,7 +14,7 @@ from sightplan.grounding import BackendGrounder
 from sightplan.model import Atom, EpisodeSpec, InputError, Observation, Question, Verdict
 from sightplan.runs import worlds
 from sightplan.vlm.api import make_backend
-from sightplan.vlm.recording import RecordingBackend
+from sightplan.vlm.recording import Recorded
 from sightplan_belief import ask
 
 DOMAIN = load_domain('blocksworld')
@@ -116,7 +116,7 @@ def test_a_model_of_one_domain_refuses_all_other_questions(picture, tmp_path, ca
     said = capsys.readouterr()
     assert said.out == '' and 'was made for the questions of domain blocksworld' in said.err
     assert "'Is the {0} on top of the {1}?'" in said.err and 'transformers' in said.err
-    backend = RecordingBackend(make_backend('embedded', {}), tmp_path / 'replies.jsonl')
+    backend = Recorded(make_backend('embedded', {}), tmp_path / 'replies.jsonl')
     for asked in (backend, make_backend('embedded', {'domain': 'household'})):
         with pytest.raises(InputError, match='was made for the questions of domain'):
             BackendGrounder(asked).ground(Observation(np.zeros((8, 8, 3), np.uint8)),

@@ -14,8 +14,10 @@ from PIL import Image
 from sightplan.cli import main
 from sightplan.model import BackendError, Form, InputError, Region, Target, Usage, param
 from sightplan.model.depth_files import read_depth
-from sightplan.vlm.api import YesNoReply
-from sightplan.vlm.locating import LocateReply
+from sightplan.model.query import Deadline, ModelByKind, Traits, answers
+from sightplan.queries import Check, Generate, Locate, YesNo, YesNoReply
+from sightplan.queries.locate import LocateReply
+from sightplan.vlm.wrapping import Prompted
 from sightplan_belief import BackendLocator, Found, PointerSettings, locate, locate_picture
 from sightplan_belief.pointing import PointerRates, Reliability, propose_pieces
 
@@ -43,13 +45,14 @@ class Settings:
     eyes: int = param(2, 'How many')
 
 
-class Mute:
+class Mute(ModelByKind):
     """A backend that cannot point."""
 
-    needs_truth = needs_pixels = generates = answers = False
-    model = 'finger-1'
+    traits = Traits(pixels=False)
+    name = 'finger-1'
     usage = Usage()
     requests: ClassVar[list] = []
+    deadlines: ClassVar[list] = []
     made: ClassVar[list] = []
 
     def __init__(self, settings):
@@ -59,25 +62,24 @@ class Mute:
 class Finger(Mute):
     """A backend that points by the text of the target."""
 
-    locates = True
 
-    def locate(self, request):
+    @answers(Locate)
+    def locate(self, request, deadline: Deadline):
         self.requests.append(request)
+        self.deadlines.append(deadline)
         return PLACES[request.target.text]
 
 
 class Oracle(Finger):
-    needs_truth = True
+    traits = Traits('masks')
 
 
 class Perhaps(Finger):
     """One that can point if its settings say so."""
 
-    locates = False
-
     def __init__(self, settings):
         super().__init__(settings)
-        self.locates = settings.eyes > 0
+        self.accepts = Finger.accepts if settings.eyes > 0 else frozenset()
 
 
 @pytest.fixture(autouse=True)
@@ -93,6 +95,7 @@ def backends(monkeypatch):
     monkeypatch.setattr(importlib.metadata, 'entry_points', lambda **wanted: [
         point for point in points if wanted == {'group': point.group}])
     Finger.requests.clear()
+    Finger.deadlines.clear()
     Finger.made.clear()
 
 
@@ -171,7 +174,8 @@ def test_nothing_is_sure_that_no_check_confirmed_or_whose_words_are_unknown(
 @pytest.mark.parametrize(('says', 'sure'), [('yes', True), ('no', False), ('mu', False)])
 def test_a_model_that_can_check_is_asked_before_anything_is_sure(desk, says, sure):
     class Checking(Finger):
-        def check(self, request):
+        @answers(Check)
+        def check(self, request, deadline: Deadline):
             return YesNoReply(says)
     found, = BackendLocator('finger', Checking(Settings())).locate(
         desk, [Target('the green mug')], PointerSettings(accept=0.9))
@@ -282,7 +286,7 @@ def test_a_probability_of_a_backend_lies_between_0_and_1(picture):
 
 
 def test_the_model_that_points_is_named_where_it_is_another(picture, monkeypatch):
-    monkeypatch.setattr(Finger, 'locator_model', 'locator-2', raising=False)
+    monkeypatch.setattr(Finger, 'part_name', lambda self, kind: 'locator-2', raising=False)
     found, = locate(picture, ['the pan'], backend='finger', max_askings=1)
     assert found.model == 'locator-2'
 
@@ -299,7 +303,7 @@ def test_the_time_left_goes_with_each_request(picture):
     locator = BackendLocator('finger', Finger(Settings()))
     locator.locate(image, [Target('the red mug'), Target('the pan')],
                    PointerSettings(max_askings=1), timeout_s=1000.0)
-    first, second = (request.timeout_s for request in Finger.requests)
+    first, second = (deadline.timeout_s for deadline in Finger.deadlines)
     assert 0.0 < second < first <= 1000.0
 
 
@@ -351,20 +355,34 @@ class Careful(Finger):
 
     checked: ClassVar[list] = []
 
-    def check(self, request):
+    @answers(Check)
+    def check(self, request, deadline: Deadline):
         self.checked.append(request)
         return YesNoReply('no', 0.05, 0.95)
 
 
-class Writer(Finger):
+class Chat(Finger):
     """Answers any question."""
 
-    generates = True
     questions: ClassVar[list] = []
 
-    def answer(self, request):
-        self.questions += request.questions
+    @answers(YesNo, together=True)
+    def answer(self, request, deadline: Deadline):
+        self.questions += [query.question for query in request]
         return [YesNoReply('no', 0.05, 0.95)]
+
+    @answers(Generate)
+    def generate(self, request, deadline: Deadline):
+        raise AssertionError
+
+
+class Writer(Prompted):
+    """One that checks by a question about a marked picture."""
+
+    questions = Chat.questions
+
+    def __init__(self, settings):
+        super().__init__(Chat(settings))
 
 
 def test_who_can_tell_is_asked_whether_a_marked_place_is_right(desk):
@@ -407,7 +425,7 @@ def test_what_is_known_of_a_model_counts(desk):
 def test_targets_share_the_time_evenly(desk):
     locator = BackendLocator('finger', Finger(Settings()))
     locator.locate(desk, [Target('the red mug')] * 4, timeout_s=1000.0)
-    limits = [request.timeout_s for request in Finger.requests]
+    limits = [deadline.timeout_s for deadline in Finger.deadlines]
     assert limits[0] <= 250.0 < limits[1] <= 1000.0 / 3, 'what one leaves the others have'
     assert limits[1] < limits[2] <= 500.0 < limits[3] <= 1000.0
 

@@ -19,8 +19,9 @@ from sightplan.model import (
     Target,
     TargetMasks,
 )
-from sightplan.vlm.api import YesNoReply
-from sightplan.vlm.locating import LocateReply, LocateRequest, check
+from sightplan.model.query import Deadline, ModelByKind, Traits, answers, ask_one
+from sightplan.queries import Check, YesNoReply
+from sightplan.queries.locate import Locate, LocateReply
 from sightplan_belief.pointing import (
     ABSENT,
     CheckerRates,
@@ -65,17 +66,31 @@ UNREAD = LocateReply(text='?', unread='no numbers')
 NOT_THERE = reply()
 
 
-class Scripted:
+class Scripted(ModelByKind):
     """Says what it is told to, the last reply again and again."""
 
-    locates, needs_truth, model = True, True, 'scripted'
+    name, traits = 'scripted', Traits('masks')
 
     def __init__(self, *replies):
-        self.replies, self.requests = replies, []
+        self.replies, self.requests, self.deadlines = replies, [], []
 
-    def locate(self, request):
+    @answers(Locate)
+    def locate(self, request, deadline: Deadline):
         self.requests.append(request)
+        self.deadlines.append(deadline)
         return self.replies[min(len(self.requests), len(self.replies)) - 1]
+
+
+class Checked(Scripted):
+    """Says what it is told to, and lets another one check."""
+
+    def __init__(self, checker, *replies):
+        super().__init__(*replies)
+        self.checker = checker
+
+    @answers(Check)
+    def check(self, query, deadline: Deadline):
+        return self.checker(query)
 
 
 class ScriptedCheck:
@@ -93,9 +108,9 @@ class ScriptedCheck:
 
 def located(replies, check=None, form=Form.POINT, pieces=PIECES, reliability=RELIABLE,
             **options):
-    backend = Scripted(*replies)
-    pointer = Pointer(backend, check, PointerSettings(**options), reliability)
-    found = pointer.locate(LocateRequest(IMAGE, Target('the red mug', form)), pieces=pieces)
+    backend = Scripted(*replies) if check is None else Checked(check, *replies)
+    pointer = Pointer(backend, PointerSettings(**options), reliability)
+    found = pointer.locate(Locate(IMAGE, Target('the red mug', form)), pieces=pieces)
     return found, backend
 
 
@@ -309,15 +324,16 @@ def test_a_models_own_probability_counts():
         located([reply(on(1), probability=1.2)])
 
 
-class Seeing:
+class Seeing(ModelByKind):
     """Points at the middle of the red pixels that it is shown; remembers what that was."""
 
-    locates, model = True, 'seeing'
+    name = 'seeing'
 
     def __init__(self, needs_truth=False):
-        self.needs_truth, self.requests = needs_truth, []
+        self.traits, self.requests = Traits('masks' if needs_truth else ''), []
 
-    def locate(self, request):
+    @answers(Locate)
+    def locate(self, request, deadline: Deadline):
         self.requests.append(request)
         rows, columns = np.nonzero(request.image[..., 0] > 128)
         height, width = request.image.shape[:2]
@@ -334,8 +350,8 @@ def red(piece):
 def test_closer_views_are_mapped_to_the_whole_picture():
     backend = Seeing()
     depth = np.arange(HEIGHT * WIDTH, dtype=np.float32).reshape(HEIGHT, WIDTH)
-    pointer = Pointer(backend, None, PointerSettings(max_askings=4, accept=1.0), RELIABLE)
-    found = pointer.locate(LocateRequest(red(2), MUG, depth), pieces=PIECES)
+    pointer = Pointer(backend, PointerSettings(max_askings=4, accept=1.0), RELIABLE)
+    found = pointer.locate(Locate(red(2), MUG, depth), pieces=PIECES)
     assert [vote.on for vote in found.belief.answers.votes] == [{2: 1.0}] * 4
     points = [asked.reply.regions[0].points[0] for asked in found.asked]
     assert points == [pytest.approx(points[0])] * 4
@@ -350,8 +366,8 @@ def test_closer_views_are_mapped_to_the_whole_picture():
 @pytest.mark.parametrize(('needs_truth', 'views'), [(True, True), (False, False)])
 def test_the_whole_picture_where_views_are_not_wanted(needs_truth, views):
     backend = Seeing(needs_truth)
-    Pointer(backend, None, PointerSettings(max_askings=3, accept=1.0, views=views),
-            RELIABLE).locate(LocateRequest(red(0), MUG), pieces=PIECES)
+    Pointer(backend, PointerSettings(max_askings=3, accept=1.0, views=views),
+            RELIABLE).locate(Locate(red(0), MUG), pieces=PIECES)
     assert {request.size for request in backend.requests} == {(WIDTH, HEIGHT)}
 
 
@@ -393,21 +409,22 @@ class Slow(Scripted):
         super().__init__(*replies)
         self.clock = clock
 
-    def locate(self, request):
-        if request.timeout_s < 1:
+    @answers(Locate)
+    def locate(self, request, deadline: Deadline):
+        if deadline.timeout_s < 1:
             raise DeadlineError('too slow')
         self.clock.now += 1
-        return super().locate(request)
+        return super().locate(request, deadline)
 
 
 @pytest.mark.parametrize(('timeout_s', 'askings'), [(2.5, 2), (3.0, 3), (100.0, 5)])
 def test_when_time_runs_out_what_is_known_is_said(timeout_s, askings):
     clock = Clock()
     backend = Slow(clock, reply(on(0)), reply(on(1)))
-    pointer = Pointer(backend, None, PointerSettings(max_askings=5, accept=1.0), RELIABLE, clock)
-    found = pointer.locate(LocateRequest(IMAGE, MUG, timeout_s=timeout_s), pieces=PIECES)
+    pointer = Pointer(backend, PointerSettings(max_askings=5, accept=1.0), RELIABLE, clock)
+    found = pointer.locate(Locate(IMAGE, MUG), pieces=PIECES, timeout_s=timeout_s)
     assert found.askings == askings
-    assert [request.timeout_s for request in backend.requests] == [
+    assert [deadline.timeout_s for deadline in backend.deadlines] == [
         pytest.approx(timeout_s - number) for number in range(askings)]
 
 
@@ -418,20 +435,21 @@ class Failing(Scripted):
         super().__init__(*replies)
         self.good = good
 
-    def locate(self, request):
+    @answers(Locate)
+    def locate(self, request, deadline: Deadline):
         if len(self.requests) >= self.good:
             raise BackendError('the reply has no content')
-        return super().locate(request)
+        return super().locate(request, deadline)
 
 
 def test_when_the_model_fails_what_is_known_is_said(caplog):
     settings = PointerSettings(max_askings=5, accept=1.0)
-    found = Pointer(Failing(2, reply(on(0))), None, settings, RELIABLE).locate(
-        LocateRequest(IMAGE, MUG), pieces=PIECES)
+    found = Pointer(Failing(2, reply(on(0))), settings, RELIABLE).locate(
+        Locate(IMAGE, MUG), pieces=PIECES)
     assert found.askings == 2 and found.place == 0 and 'no content' in caplog.text
     with pytest.raises(BackendError):
-        Pointer(Failing(0, reply(on(0))), None, settings, RELIABLE).locate(
-            LocateRequest(IMAGE, MUG), pieces=PIECES)
+        Pointer(Failing(0, reply(on(0))), settings, RELIABLE).locate(
+            Locate(IMAGE, MUG), pieces=PIECES)
 
 
 @pytest.mark.parametrize('timeout_s', [0.5, 0.0])
@@ -439,17 +457,18 @@ def test_no_answer_in_time_is_an_error(timeout_s):
     clock = Clock()
     pointer = Pointer(Slow(clock, reply(on(0))), clock=clock)
     with pytest.raises(DeadlineError):
-        pointer.locate(LocateRequest(IMAGE, MUG, timeout_s=timeout_s), pieces=PIECES)
+        pointer.locate(Locate(IMAGE, MUG), pieces=PIECES, timeout_s=timeout_s)
 
 
 @pytest.mark.parametrize('error', [BackendError, SpendingCapError, InputError])
 def test_errors_of_the_model_are_passed_on(error):
     class Broken(Scripted):
-        def locate(self, request):
+        @answers(Locate)
+        def locate(self, request, deadline: Deadline):
             raise error('no')
 
     with pytest.raises(error):
-        Pointer(Broken()).locate(LocateRequest(IMAGE, MUG), pieces=PIECES)
+        Pointer(Broken()).locate(Locate(IMAGE, MUG), pieces=PIECES)
 
 
 def test_settings_are_checked():
@@ -463,7 +482,7 @@ def test_settings_are_checked():
 def test_pictures_without_anything_in_them(shape):
     pointer = Pointer(Scripted(reply(Region(Form.POINT, ((1.0, 1.0),)))))
     for depth in (None, np.zeros(shape, np.float32)):
-        found = pointer.locate(LocateRequest(np.zeros((*shape, 3), np.uint8), MUG, depth))
+        found = pointer.locate(Locate(np.zeros((*shape, 3), np.uint8), MUG, depth))
         assert found.belief.answers.pieces == 0
         assert found.regions[0].points == ((1.0, 1.0),)
 
@@ -509,8 +528,8 @@ def test_what_a_check_says(answer, expected):
 
 
 def test_learning_from_targets():
-    pointer = Pointer(Scripted(reply(on(1))), ScriptedCheck(1))
-    found = pointer.locate(LocateRequest(IMAGE, MUG), pieces=PIECES)
+    pointer = Pointer(Checked(ScriptedCheck(1), reply(on(1))))
+    found = pointer.locate(Locate(IMAGE, MUG), pieces=PIECES)
     before = pointer.reliability
     assert found.belief.reliability is before
     rates = []
@@ -524,18 +543,18 @@ def test_learning_from_targets():
 
 def test_learning_from_several_targets_does_not_depend_on_when():
     def learned(together):
-        pointer = Pointer(Scripted(reply(on(1))), ScriptedCheck(1), PointerSettings(accept=1.0))
+        pointer = Pointer(Checked(ScriptedCheck(1), reply(on(1))), PointerSettings(accept=1.0))
         pointer.reliability = dataclasses.replace(
             pointer.reliability, checker=CheckerRates.known(0.8, 0.8, 0.5))
-        found = [pointer.locate(LocateRequest(IMAGE, MUG), pieces=PIECES) for _ in range(2)]
+        found = [pointer.locate(Locate(IMAGE, MUG), pieces=PIECES) for _ in range(2)]
         for one in found:
             pointer.learn(one, True)
         return pointer.reliability.means()['pointer']['hit']
 
-    pointer = Pointer(Scripted(reply(on(1))), ScriptedCheck(1), PointerSettings(accept=1.0))
+    pointer = Pointer(Checked(ScriptedCheck(1), reply(on(1))), PointerSettings(accept=1.0))
     pointer.reliability = dataclasses.replace(
         pointer.reliability, checker=CheckerRates.known(0.8, 0.8, 0.5))
-    one = pointer.locate(LocateRequest(IMAGE, MUG), pieces=PIECES)
+    one = pointer.locate(Locate(IMAGE, MUG), pieces=PIECES)
     pointer.learn(one, True)
     once = pointer.reliability.means()['pointer']['hit']
     pointer.learn(one, True)
@@ -546,7 +565,7 @@ def test_learning_from_several_targets_does_not_depend_on_when():
 def test_what_could_not_be_read_teaches_nothing():
     pointer = Pointer(Scripted(UNREAD))
     before = pointer.reliability.means()
-    pointer.learn(pointer.locate(LocateRequest(IMAGE, MUG), pieces=PIECES), True)
+    pointer.learn(pointer.locate(Locate(IMAGE, MUG), pieces=PIECES), True)
     assert pointer.reliability.means()['pointer'] == pytest.approx(before['pointer'])
 
 
@@ -559,14 +578,14 @@ class Truth:
 
 def test_the_simulated_model_with_checks_beats_its_own_points():
     model = noisy_locator.Backend(noisy_locator.Settings(repeat=0.8), Truth())
-    pointer = Pointer(model, lambda request: check(model, request))
+    pointer = Pointer(model)
     right, first = 0, 0
     for seed in range(40):
         image = np.full_like(IMAGE, seed)
         for piece in range(4):
-            request = LocateRequest(image, Target(f'thing {piece}'))
+            request = Locate(image, Target(f'thing {piece}'))
             found = pointer.locate(request, pieces=PIECES)
             right += found.place == piece
-            first += PIECES.at(model.locate(request).regions[0].centre) == piece
+            first += PIECES.at(ask_one(model, request).regions[0].centre) == piece
             pointer.learn(found)
     assert right > first + 0.15 * 160

@@ -117,8 +117,10 @@ def bench_embedded(size: Size) -> dict[str, Any]:
 
     Two images take turns, because the backend keeps what it encoded last.
     """
+    from sightplan.model.query import ask_all
+    from sightplan.queries import yes_no_queries
     from sightplan.runs import make_world
-    from sightplan.vlm import YesNoRequest, make_backend
+    from sightplan.vlm import make_backend
     domain = load_domain(size.domain)
     problem = domain.split_problems('hard')[0]
     world = make_world(size.domain)
@@ -130,7 +132,8 @@ def bench_embedded(size: Size) -> dict[str, Any]:
     questions: tuple[Question, ...] = tuple(
         domain.question(atom) for atom in domain.model(problem).atoms[:QUESTIONS])
     backend = make_backend('embedded', {'domain': size.domain})
-    ms = _median_ms(lambda: backend.answer(YesNoRequest(next(images), questions)), size.repeats)
+    ms = _median_ms(lambda: ask_all(backend, yes_no_queries(next(images), questions)),
+                    size.repeats)
     return {'embedded_ms_per_60_questions': ms,
             'embedded_questions_per_s': round(1e3 * len(questions) / ms, 1)}
 

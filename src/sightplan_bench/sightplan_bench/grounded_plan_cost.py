@@ -14,11 +14,12 @@ from sightplan.domains import load_domain
 from sightplan.grounding.instructions import instances_of, read_instruction, resolve
 from sightplan.model import EpisodeSpec, PlanningTask, SightplanError
 from sightplan.model.grounded_plan import PlanBlock, PlanUnit, Primitive, UnitKind
+from sightplan.model.query import ask_one
 from sightplan.model.region import Form, Region
 from sightplan.model.scene import Piece
 from sightplan.planning.symbolic import FastDownwardPlanner
+from sightplan.queries.detect import Detect
 from sightplan.vlm.api import make_backend
-from sightplan.vlm.detecting import DetectRequest, detector
 from sightplan_sim.tabletop.grounded_scenes import make_source, pieces
 from sightplan_sim.tabletop.render import Painter
 from sightplan_sim.tabletop.tidying import Tidying
@@ -109,7 +110,7 @@ def _cases(rng: random.Random) -> list[tuple[tuple[PlanBlock, ...], list[Step]]]
 
 def _scenes(repeats: int, seed: int) -> dict[str, float]:
     built, drawn, told, planned = [], [], [], []
-    eyes = detector('embedded', make_backend('embedded', {}))
+    eyes = make_backend('embedded', {})
     domain = load_domain('tabletop')
     with make_source() as source, Painter() as painter, FastDownwardPlanner() as planner:
         for number in range(repeats + 1):  # the first warms up
@@ -118,7 +119,7 @@ def _scenes(repeats: int, seed: int) -> dict[str, float]:
                 built.append(seconds)
                 tidy = source.tidying(seed + number, horizon)
                 drawn.append(_timed(partial(_with_masks, painter, tidy))[1])
-                reply, seconds = _timed(partial(eyes.detect, DetectRequest(scene.image)))
+                reply, seconds = _timed(partial(ask_one, eyes, Detect(scene.image)))
                 told.append(seconds)
                 seen = instances_of([reply])
                 for task in scene.tasks:

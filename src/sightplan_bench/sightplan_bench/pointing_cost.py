@@ -25,12 +25,13 @@ def locating(repeats: int, seed: int) -> dict[str, float]:
     """Median milliseconds of one target and of ten in a new picture of 640x480, one thread."""
     import torch
 
-    from sightplan.vlm.api import locator, make_backend
-    from sightplan.vlm.locating import LocateRequest
+    from sightplan.model.query import ask_one
+    from sightplan.queries.locate import Locate
+    from sightplan.vlm.api import make_backend
     from sightplan_sim.tabletop import make_source
     scene = make_source(traces=False).scene(seed, held_out=True)
     texts = [*itertools.islice(itertools.cycle(task.text for task in scene.tasks), TARGETS)]
-    backend = locator('embedded', make_backend('embedded', {}))
+    backend = make_backend('embedded', {})
     found = {}
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -41,7 +42,7 @@ def locating(repeats: int, seed: int) -> dict[str, float]:
                 image = np.roll(scene.image, 8 * number + count, 1)  # encoded pictures are kept
                 start = time.perf_counter()
                 for text in texts[:count]:
-                    backend.locate(LocateRequest(image, Target(text), scene.depth_m))
+                    ask_one(backend, Locate(image, Target(text), scene.depth_m))
                 times.append(1e3 * (time.perf_counter() - start))
             found[f'locate_ms_{count}'] = round(statistics.median(times[1:]), 2)
     finally:

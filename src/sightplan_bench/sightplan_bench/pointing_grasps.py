@@ -20,7 +20,6 @@ scene and piece give the same bits.
 from __future__ import annotations
 
 import argparse
-import functools
 import hashlib
 import json
 import os
@@ -238,10 +237,10 @@ class Choosers:
             best = int(np.argmax(ious)) if ious else -1
             return (pieces.mask(best) if best >= 0 and ious[best] > 0 else None), {
                 'iou': round(max(ious, default=0.0), 3)}
-        from sightplan.vlm.locating import LocateRequest
+        from sightplan.queries.locate import Locate
         self._truth.sight = sight
-        request = LocateRequest(sight.rgbd.rgb, Target(sight.text), sight.rgbd.depth_m)
-        found = self._pointer(name).locate(request, sight.camera, sight.pieces)
+        query = Locate(sight.rgbd.rgb, Target(sight.text), sight.rgbd.depth_m)
+        found = self._pointer(name).locate(query, sight.camera, sight.pieces)
         self._last = name, found
         figures = {'probability': round(found.probability, 4), 'sure': found.sure,
                    'askings': found.askings, 'checks': found.checks}
@@ -263,23 +262,18 @@ class Choosers:
         return self._pointers[name]
 
     def _make(self, name: str) -> Pointer:
-        from sightplan.vlm.api import locator, make_backend
-        from sightplan.vlm.locating import can_check, check
+        from sightplan.vlm.api import make_backend
         from sightplan_belief.pointing import Pointer, PointerSettings
         plan = self._plan
         if name == 'embedded':
             backend = make_backend('embedded', {})
-            return Pointer(locator(name, backend),
-                           functools.partial(check, backend) if can_check(backend) else None,
-                           PointerSettings(max_askings=plan.askings))
+            return Pointer(backend, PointerSettings(max_askings=plan.askings))
         options = {'table': plan.table, 'repeat': plan.repeat, 'confusable': plan.confusable,
                    'check_accuracy': plan.check, 'seed': plan.seed}
         noisy = make_backend('noisy_locator', options, truth=self._truth)
         if name == 'point':
-            return Pointer(locator('noisy_locator', noisy), None,
-                           PointerSettings(max_askings=1, checks=False))
-        return Pointer(locator('noisy_locator', noisy), functools.partial(check, noisy),
-                       PointerSettings(max_askings=plan.askings), self._known())
+            return Pointer(noisy, PointerSettings(max_askings=1, checks=False))
+        return Pointer(noisy, PointerSettings(max_askings=plan.askings), self._known())
 
     def _known(self) -> Any:
         """What is known of the simulated model; None for nothing."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -22,15 +21,16 @@ import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
-from sightplan.model import BackendError, DeadlineError, Form, InputError, Region
-from sightplan.vlm.detecting import (
+from sightplan.model import BackendError, Form, InputError, Region, Usage
+from sightplan.model.query import Deadline, ModelByKind, answers
+from sightplan.queries.detect import (
     CABINET,
     CATEGORIES,
     DRAWERS,
     OTHER,
+    Detect,
     Detection,
     DetectReply,
-    DetectRequest,
 )
 from sightplan_models._detector_network import Found, Network
 from sightplan_models._locator_network import HEIGHT, WIDTH, Shape, load_weights
@@ -89,17 +89,23 @@ class Candidates:
     opened: NDArray[np.float64]
 
 
-class EmbeddedDetector:
+class EmbeddedDetector(ModelByKind):
     """A loaded detector, for any thread.
+
+    Categories, colours and being there have calibrated probabilities. Another attempt at the same
+    picture is another view of it: mirrored, smaller, moved.
 
     Args:
         folder: of the model.
+        use_depth: whether to look at depth where a query has it.
 
     Raises:
         BackendError: the folder holds no detector.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, use_depth: bool = True) -> None:
+        self._use_depth = use_depth
+        self._asked = 0
         try:
             found = json.loads((folder / SETTINGS_FILE).read_text())
             shape: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value
@@ -128,45 +134,44 @@ class EmbeddedDetector:
         self._replies: OrderedDict[tuple[str, str, int], DetectReply] = OrderedDict()
 
     @property
-    def model(self) -> str:
+    def name(self) -> str:
         """Folder and hash of weights and settings: ``embedded_model/detector@0f3a5c...``."""
         return self._name
 
-    def detect(self, request: DetectRequest, use_depth: bool = True) -> DetectReply:
-        """Find all things in a picture; contract in the protocol ``detecting.Detector``.
+    @property
+    def usage(self) -> Usage:
+        """Queries so far."""
+        return Usage(self._asked)
+
+    @answers(Detect)
+    def detect(self, query: Detect, deadline: Deadline) -> DetectReply:
+        """Find all things in a picture.
 
         Another attempt at the same picture is another view of it, see ``fit``.
-
-        Args:
-            request: the picture.
-            use_depth: whether to look at depth where the request has it.
 
         Raises:
             InputError: the image is none.
             DeadlineError: not within the time limit.
         """
-        _check(request)
-        started = time.monotonic()
-        depth_m = request.depth_m if use_depth else None
-        key = (_hash(request.image), '' if depth_m is None else _hash(depth_m), request.attempt)
+        _check(query)
+        depth_m = query.depth_m if self._use_depth else None
+        key = (_hash(query.image), '' if depth_m is None else _hash(depth_m), query.attempt)
         with self._lock:
             reply = self._replies.pop(key, None)
             if reply is None:
                 reply = DetectReply(tuple(self.told(self._candidates(
-                    request.image, depth_m, request.attempt))))
+                    query.image, depth_m, query.attempt))))
             self._replies[key] = reply
+            self._asked += 1
             while len(self._replies) > _KEPT:
                 self._replies.popitem(last=False)
-        took = time.monotonic() - started
-        if request.timeout_s is not None and took > request.timeout_s:
-            raise DeadlineError(f'embedded: detecting took {took:.2f} s, the limit was '
-                                f'{request.timeout_s:.2f} s')
+        deadline.check('embedded: detecting')
         return reply
 
-    def candidates(self, request: DetectRequest) -> Candidates:
+    def candidates(self, query: Detect) -> Candidates:
         """What may be in a picture, before it is calibrated."""
         with self._lock:
-            return self._candidates(request.image, request.depth_m, request.attempt)
+            return self._candidates(query.image, query.depth_m, query.attempt)
 
     def _candidates(self, image: NDArray[np.uint8], depth_m: NDArray[np.float32] | None,
                     attempt: int) -> Candidates:
@@ -285,8 +290,8 @@ def _sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
-def _check(request: DetectRequest) -> None:
-    image, depth = request.image, request.depth_m
+def _check(query: Detect) -> None:
+    image, depth = query.image, query.depth_m
     if (not isinstance(image, np.ndarray) or image.ndim != 3 or image.shape[2] != 3
             or image.dtype != np.uint8 or not image.size):
         raise InputError(f'embedded: the image is {getattr(image, "dtype", type(image).__name__)} '

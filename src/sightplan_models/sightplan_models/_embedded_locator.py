@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,8 +22,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from torch import Tensor
 
-from sightplan.model import BackendError, DeadlineError, Form, InputError, Region
-from sightplan.vlm.locating import LocateReply, LocateRequest
+from sightplan.model import BackendError, Form, InputError, Region, Usage
+from sightplan.model.query import Deadline, ModelByKind, answers
+from sightplan.queries.locate import Locate, LocateReply
 from sightplan_models._locator_network import (
     HEIGHT,
     WIDTH,
@@ -78,17 +78,23 @@ class _Maps(NamedTuple):
     sight: _Sight
 
 
-class EmbeddedLocator:
+class EmbeddedLocator(ModelByKind):
     """A loaded locator; locates one target at a time, from any thread.
+
+    It gives points and boxes with calibrated probabilities, no traces. Another attempt at the same
+    target is another view of the picture: mirrored, smaller, moved.
 
     Args:
         folder: of the model.
+        use_depth: whether to look at depth where a query has it.
 
     Raises:
         BackendError: the folder holds no locator.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, use_depth: bool = True) -> None:
+        self._use_depth = use_depth
+        self._asked = 0
         try:
             found = json.loads((folder / SETTINGS_FILE).read_text())
             shape: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value
@@ -109,47 +115,47 @@ class EmbeddedLocator:
         self._sights: OrderedDict[tuple[str, str, int], _Sight] = OrderedDict()
 
     @property
-    def model(self) -> str:
+    def name(self) -> str:
         """Folder and hash of weights and settings: ``embedded_model/locator@0f3a5c...``."""
         return self._name
 
-    def locate(self, request: LocateRequest, use_depth: bool = True) -> LocateReply:
-        """Find something in a picture; contract in the protocol ``api.Locator``.
+    @property
+    def usage(self) -> Usage:
+        """Queries so far."""
+        return Usage(self._asked)
+
+    @answers(Locate)
+    def locate(self, query: Locate, deadline: Deadline) -> LocateReply:
+        """Find something in a picture.
 
         Another attempt at the same is another view of the picture, see ``fit``.
-
-        Args:
-            request: what to find.
-            use_depth: whether to look at depth where the request has it.
 
         Raises:
             InputError: the image is none, or a trace is asked for.
             DeadlineError: not within the time limit.
         """
-        started = time.monotonic()
-        maps = self._maps(request, use_depth)
-        regions = self._regions(request.target.form, maps.score, maps.inside, maps.sight.frame)
-        took = time.monotonic() - started
-        if request.timeout_s is not None and took > request.timeout_s:
-            raise DeadlineError(f'embedded: locating took {took:.2f} s, the limit was '
-                                f'{request.timeout_s:.2f} s')
+        maps = self._maps(query, self._use_depth)
+        regions = self._regions(query.target.form, maps.score, maps.inside, maps.sight.frame)
+        deadline.check('embedded: locating')
+        with self._lock:
+            self._asked += 1
         return LocateReply(regions, probability=regions[0].probability,
-                           unknown=unknown_words(request.target.text, self._known),
+                           unknown=unknown_words(query.target.text, self._known),
                            named=maps.named)
 
-    def point(self, request: LocateRequest) -> tuple[Region, tuple[float, float]]:
+    def point(self, query: Locate) -> tuple[Region, tuple[float, float]]:
         """The best point, and what its probability is calibrated from; see ``evidence``."""
-        score, inside, _, sight = self._maps(request, True)
+        score, inside, _, sight = self._maps(query, True)
         row, column = divmod(int(score.argmax()), score.shape[1])
         seen = evidence(score, inside, row, column)
         return _point_region(row, column, sight.frame, calibrated(seen, self._calibration)), seen
 
-    def _maps(self, request: LocateRequest, use_depth: bool) -> _Maps:
+    def _maps(self, query: Locate, use_depth: bool) -> _Maps:
         """What the network says of a target."""
-        _check(request)
-        words = words_of(request.target.text)
+        _check(query)
+        words = words_of(query.target.text)
         with self._lock, torch.inference_mode():
-            sight = self._sight(request, request.depth_m if use_depth else None)
+            sight = self._sight(query, query.depth_m if use_depth else None)
             reply = self._read(sight, mirrored(words) if sight.frame.mirrored else words)
             point = reply.point[0, 0].masked_fill(sight.beside, -torch.inf)
             weight = torch.cat([point.flatten(), reply.absent[0, :1]]).softmax(0)[:-1]
@@ -159,14 +165,14 @@ class EmbeddedLocator:
             named = float(reply.chosen[0, 0].softmax(-1) @ reply.meant[0, 0].sigmoid().amax(0))
             return _Maps(score.masked_fill(sight.beside, 0.0), inside, named, sight)
 
-    def _sight(self, request: LocateRequest, depth_m: NDArray[np.float32] | None) -> _Sight:
+    def _sight(self, query: Locate, depth_m: NDArray[np.float32] | None) -> _Sight:
         """The encoded picture, as it is kept or anew."""
-        key = (_hash(request.image), '' if depth_m is None else _hash(depth_m), request.attempt)
+        key = (_hash(query.image), '' if depth_m is None else _hash(depth_m), query.attempt)
         if key in self._sights:
             self._sights.move_to_end(key)
             return self._sights[key]
-        frame = fit(request.size, _SEEN, request.attempt)
-        picture = channels(put_image(request.image, frame, _SEEN),
+        frame = fit(query.size, _SEEN, query.attempt)
+        picture = channels(put_image(query.image, frame, _SEEN),
                            None if depth_m is None else put_depth(depth_m, frame, _SEEN))
         beside = torch.ones(1, 1, HEIGHT, WIDTH)
         beside[..., frame.top:frame.top + frame.height, frame.left:frame.left + frame.width] = 0
@@ -272,9 +278,9 @@ def _connected(mask: Tensor, row: int, column: int) -> Tensor:
         part = grown
 
 
-def _check(request: LocateRequest) -> None:
-    image, depth = request.image, request.depth_m
-    if request.target.form is Form.TRACE:
+def _check(query: Locate) -> None:
+    image, depth = query.image, query.depth_m
+    if query.target.form is Form.TRACE:
         raise InputError('embedded: it points and boxes, but draws no traces; ask for a point, '
                          'points or a box, or choose a backend that draws them')
     if (not isinstance(image, np.ndarray) or image.ndim != 3 or image.shape[2] != 3

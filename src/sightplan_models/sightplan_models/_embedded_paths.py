@@ -3,7 +3,7 @@
 A folder holds weights for pictures from above and in perspective, and ``paths.json``: their
 shapes, and for each descriptor by how much differences of two readings are off (standard
 deviation), and from which difference on it is a reason to prefer one path. It reads no sentences:
-the request names what is compared (``ChoiceRequest.properties``).
+the query names what is compared (``Choose.properties``).
 
 Of one property it is told which path has more. Where several matter, a path is better if some
 differ enough and all that do speak for it, as PathEval labels its items: with independent errors
@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from sightplan.model import BackendError, InputError
-from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest
+from sightplan.model import BackendError, InputError, Usage
+from sightplan.model.query import Deadline, ModelByKind, answers
+from sightplan.queries.choose import ChoiceReply, Choose
 from sightplan_models._embedded_paths_network import (
     READINGS,
     Network,
@@ -61,17 +62,20 @@ def load_network(folder: Path, view: str, shape: Shape) -> Network:
     return network.eval()
 
 
-class PathReader:
+class PathReader(ModelByKind):
     """Loaded networks that read paths; from any thread.
 
     Args:
         folder: of the model.
+        name: exact name of the networks; '' for the folder's.
 
     Raises:
         BackendError: the folder holds none.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = '') -> None:
+        self.name = name or folder.name
+        self._asked = 0
         try:
             settings = json.loads((folder / SETTINGS_FILE).read_text())
             self._enough = {key: float(settings['enough'][key]) for key in READINGS}
@@ -108,40 +112,49 @@ class PathReader:
                 self._kept.popitem(last=False)
             return found
 
-    def choose(self, request: ChoiceRequest) -> ChoiceReply:
+    @property
+    def usage(self) -> Usage:
+        """Queries so far."""
+        return Usage(self._asked)
+
+    @answers(Choose)
+    def choose(self, query: Choose, deadline: Deadline) -> ChoiceReply:
         """Which option is the better one in the named properties, taken together.
 
         Args:
-            request: its pictures show one option each, or the first of two options on the left
+            query: its pictures show one option each, or the first of two options on the left
                 and the second on the right of one picture.
+            deadline: not needed; the networks take milliseconds.
 
         Raises:
             InputError: it does not name what is compared, or the pictures do not fit the options.
         """
-        unknown = [name for name, _ in request.properties if name not in READINGS]
-        if unknown or not request.properties:
+        unknown = [name for name, _ in query.properties if name not in READINGS]
+        if unknown or not query.properties:
             raise InputError('the embedded reader of paths compares named properties, it reads no '
                              f'sentences: {unknown[0] if unknown else "none"} was named (known: '
                              f'{", ".join(READINGS)})')
-        pictures = [part for part in request.parts if not isinstance(part, str)]
-        if len(pictures) == 1 and len(request.options) == 2:
+        pictures = [part for part in query.parts if not isinstance(part, str)]
+        if len(pictures) == 1 and len(query.options) == 2:
             middle = pictures[0].shape[1] // 2
             pictures = [pictures[0][:, :middle], pictures[0][:, middle:]]
         if not pictures:
             raise InputError('the embedded reader of paths looks at pictures, and this sample has '
                              'none; choose a backend that reads text, or, to see what a model '
                              'says without them, a white one (suite option blank=true)')
-        if len(pictures) != len(request.options):
-            raise InputError(f'{len(pictures)} pictures of {len(request.options)} options; show '
+        if len(pictures) != len(query.options):
+            raise InputError(f'{len(pictures)} pictures of {len(query.options)} options; show '
                              'one of each, or two side by side in one')
         view = self._view(pictures[0])
         read = [self.readings(picture) for picture in pictures]
         wins = np.ones(len(read))
         for i, j in itertools.permutations(range(len(read)), 2):
-            wins[i] *= self._better(read[i] - read[j], request.properties, view)
+            wins[i] *= self._better(read[i] - read[j], query.properties, view)
         chances = tuple(float(chance) for chance in wins / wins.sum())
         chosen = int(np.argmax(chances))
-        return ChoiceReply(chances, chosen, request.options[chosen])
+        with self._lock:
+            self._asked += 1
+        return ChoiceReply(chances, chosen, query.options[chosen])
 
     def _better(self, differences: NDArray[np.float64], properties: Sequence[tuple[str, int]],
                 view: str) -> float:

@@ -11,7 +11,6 @@ import functools
 import json
 import re
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,8 +25,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from sightplan.model import BackendError, DeadlineError
-from sightplan.vlm.api import YesNoReply, YesNoRequest
+from sightplan.model import BackendError, Usage
+from sightplan.model.query import Deadline, ModelByKind, Traits, answers
+from sightplan.queries.yes_no import YesNo, YesNoReply
 from sightplan_models._embedded_sliding_network import (
     HEIGHT,
     KINDS,
@@ -122,17 +122,22 @@ class Reading:
     corners: NDArray[np.float64]
 
 
-class BoardReader:
+class BoardReader(ModelByKind):
     """Loaded networks that read boards; from any thread.
 
     Args:
         folder: of the model.
+        name: exact name of the networks; '' for the folder's.
+        domain: that they were made for, if they are shipped; else ''.
 
     Raises:
         BackendError: the folder holds none.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = '', domain: str = '') -> None:
+        self.name = name or folder.name
+        self.traits = Traits(prompt=False, domain=domain, refuses=True)
+        self._asked = 0
         try:
             found = json.loads((folder / SETTINGS_FILE).read_text())
             shape: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value
@@ -156,24 +161,27 @@ class BoardReader:
         self._lock = threading.Lock()
         self._readings: OrderedDict[tuple[str, int], Reading] = OrderedDict()
 
-    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
-        """Answer all questions about one image; contract in the protocol ``api.Backend``.
+    @property
+    def usage(self) -> Usage:
+        """Queries so far."""
+        return Usage(self._asked)
+
+    @answers(YesNo, together=True)
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+        """Answer all questions about one image.
 
         A question that is not about what is in one cell gets a reply that cannot be read as yes or
         no. A picture without a board gets "no" for an answer to every other question.
         """
-        started = time.monotonic()
-        asked = [understood(question.text) for question in request.questions]
+        seen = queries[0].observation
+        asked = [understood(query.question.text) for query in queries]
         named = [one for one in asked if one is not None]
         least = max((1 + max(one.x, one.y) for one in named), default=0)
         with self._lock:
-            reading = self._reading(_checked(request.observation.image),
-                                    request.observation.image_id, least)
+            reading = self._reading(_checked(seen.image), seen.image_id, least)
             replies = self._replies(reading, asked)
-        took = time.monotonic() - started
-        if request.timeout_s is not None and took > request.timeout_s:
-            raise DeadlineError(f'embedded: {len(asked)} answers took {took:.2f} s, the limit was '
-                                f'{request.timeout_s:.2f} s')
+            self._asked += len(replies)
+        deadline.check(f'embedded: {len(asked)} answers')
         return replies
 
     def read(self, image: NDArray[np.uint8], least: int = 0) -> Reading:

@@ -1,6 +1,6 @@
 """Models of transformers on this machine: loading, chat prompts, and readings made to replies.
 
-:func:`load` reads a folder or finds a name; a :class:`LocalModel` knows requests and replies and
+:func:`load` reads a folder or finds a name; a :class:`LocalModel` knows queries and replies and
 leaves the arithmetic to ``_shared_prefix``. Nothing here depends on a model's family: whatever the
 Auto classes load is used through its processor and its chat template.
 """
@@ -39,16 +39,17 @@ from sightplan.model import (
     param,
 )
 from sightplan.model.json_text import load_json
-from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
-from sightplan.vlm.choosing import (
+from sightplan.model.query import Deadline, ModelByKind, answers
+from sightplan.queries import Generate, TextReply, YesNo, YesNoReply
+from sightplan.queries.choose import (
     LETTERS,
     ChoiceReply,
-    ChoiceRequest,
+    Choose,
     lettered,
     read_letter,
 )
-from sightplan.vlm.coordinates import Size
-from sightplan.vlm.pointing import AXIS_TICKS, CONVENTIONS, DEFAULT_FAMILY
+from sightplan.queries.coordinates import Size
+from sightplan.queries.pointing import AXIS_TICKS, CONVENTIONS, DEFAULT_FAMILY
 from sightplan.vlm.replies import answer_place, begins_unknown, is_answered
 
 _LOG = logging.getLogger(__name__)
@@ -122,7 +123,7 @@ class Settings:
     threads: int = param(0, 'CPU threads of torch in this process; 0: as many as it likes',
                          low=0, high=1024, identity=False)
     pointing: str = param(DEFAULT_FAMILY, 'How the model is asked to point: a family of prompts '
-                          'of sightplan.vlm.pointing_prompts, or a .yaml file of yours')
+                          'of sightplan.queries.pointing_prompts, or a .yaml file of yours')
     coordinates: str = param('', 'Convention in which the model says places; empty: that of the '
                              'family', choices=CONVENTIONS)
     axis_ticks: str = param('auto', 'Whether scales are drawn along the edges of pictures in '
@@ -214,8 +215,8 @@ def load_processor(name: str, pixels: str = '', **source: Any) -> Any:
         return AutoProcessor.from_pretrained(name, **source, backend=pixels or 'pil')
 
 
-class LocalModel:
-    """A loaded model and its processor; answers requests one at a time, from any thread.
+class LocalModel(ModelByKind):
+    """A loaded model and its processor; answers queries one at a time, from any thread.
 
     Args:
         label: what errors begin with.
@@ -235,7 +236,7 @@ class LocalModel:
 
         self._sampling = Sampling(options.temperature, options.top_p, options.top_k,
                                   options.sampling_seed) if options.temperature else None
-        self.name = name
+        self._name = name
         self._label = label
         self._options = options
         self._lock = threading.Lock()
@@ -274,14 +275,14 @@ class LocalModel:
             self._choose(probe)
 
     @property
-    def model(self) -> str:
+    def name(self) -> str:
         """Name and version, for example ``Qwen/Qwen2.5-VL-7B-Instruct@cc594898137f bfloat16``.
 
         A hub name stands before its commit, a folder's before hashes of its weights and of its
         other files; precision (but for float32), quantisation, image size and options of the
         template follow, as they make other numbers of the same weights.
         """
-        return self.name
+        return self._name
 
     @property
     def usage(self) -> Usage:
@@ -293,55 +294,57 @@ class LocalModel:
         """How questions share their prompt: a mechanism of ``_shared_prefix``."""
         return self._engine.mechanism
 
-    # Requests ----------------------------------------------------------------------------------
+    # Queries ----------------------------------------------------------------------------------
 
-    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
-        """Answer all questions about one image; contract in the protocol."""
-        started, seen, prompt = time.monotonic(), request.observation, request.prompt
-        deadline = math.inf if request.timeout_s is None else started + request.timeout_s
+    @answers(YesNo, together=True)
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+        """Answer all questions about one image."""
+        seen, prompt = queries[0].observation, queries[0].prompt
+        end = _end(deadline)
         with self._running():
             self._checked(seen.image)
-            asked = [self._asked(prompt, question.text) for question in request.questions]
-            replies = self._answer(seen, prompt, asked, deadline) if asked else []
-            if time.monotonic() > deadline:
-                late = DeadlineError(f'{len(asked)} answers took {time.monotonic() - started:.2f} '
-                                     f's, the limit was {request.timeout_s:.2f} s')
-                late.partial = replies
-                raise late
+            asked = [self._asked(prompt, query.question.text) for query in queries]
+            replies = self._answer(seen, prompt, asked, end)
+            if time.monotonic() > end:
+                try:
+                    deadline.check(f'{len(asked)} answers')
+                except DeadlineError as late:
+                    late.partial = replies
+                    raise
         return replies
 
-    def generate(self, request: TextRequest) -> TextReply:
-        """Reply in free text; contract in the protocol.
+    @answers(Generate)
+    def generate(self, query: Generate, deadline: Deadline) -> TextReply:
+        """Reply in free text.
 
         Without a temperature the text is the most probable one, token by token.
         """
-        deadline = (math.inf if request.timeout_s is None
-                    else time.monotonic() + request.timeout_s)
         with self._running():
-            images = [self._picture(self._checked(part)) for part in request.parts
+            images = [self._picture(self._checked(part)) for part in query.parts
                       if not isinstance(part, str)]
-            text = self._render(request.system, [part if isinstance(part, str) else None
-                                                 for part in request.parts])
+            text = self._render(query.system, [part if isinstance(part, str) else None
+                                                 for part in query.parts])
             inputs = self._inputs(text, images)
-            reply = self._engine.generate(inputs, request.max_tokens, self._stop,
-                                          deadline=deadline, sampling=self._sampling)
+            reply = self._engine.generate(inputs, query.max_tokens, self._stop,
+                                          deadline=_end(deadline), sampling=self._sampling)
             self._count(1, inputs['input_ids'].shape[1], len(reply.tokens))
         return TextReply(_opened(text) + self._text(reply.tokens), not reply.finished)
 
-    def choose(self, request: ChoiceRequest) -> ChoiceReply:
-        """Choose by one letter and its probability; contract in ``vlm.choosing.Chooser``."""
+    @answers(Choose)
+    def choose(self, query: Choose, deadline: Deadline) -> ChoiceReply:
+        """Choose by one letter and its probability."""
         with self._running():
-            images = [self._picture(self._checked(part)) for part in request.parts
+            images = [self._picture(self._checked(part)) for part in query.parts
                       if not isinstance(part, str)]
-            text = self._render(request.system, [part if isinstance(part, str) else None
-                                                 for part in lettered(request)])
+            text = self._render(query.system, [part if isinstance(part, str) else None
+                                                 for part in lettered(query)])
             inputs = self._inputs(text, images)
-            groups = [self._letter_ids(letter) for letter in LETTERS[:len(request.options)]]
+            groups = [self._letter_ids(letter) for letter in LETTERS[:len(query.options)]]
             scores = self._engine.score_whole([inputs], groups)
             self._count(1, inputs['input_ids'].shape[1], 1)
             said = str(self._tokenizer.decode([scores.top[0]])).strip()
         masses = [float(mass) for mass in scores.masses[0]]
-        return read_letter(said, masses if all(groups) else None, request)
+        return read_letter(said, masses if all(groups) else None, query)
 
     def _letter_ids(self, letter: str) -> tuple[int, ...]:
         """Single tokens that spell a letter, with or without a space before it; () for none."""
@@ -707,6 +710,11 @@ class LocalModel:
         for value in (model.generation_config.eos_token_id, self._tokenizer.eos_token_id):
             found |= set(value) if isinstance(value, list | tuple) else {value}
         return frozenset(token for token in found if token is not None)
+
+
+def _end(deadline: Deadline) -> float:
+    """When a deadline passes, on the monotonic clock; infinite without a limit."""
+    return math.inf if deadline.timeout_s is None else deadline.started_s + deadline.timeout_s
 
 
 def _parts(prompt: GroundingPrompt, question: str) -> list[str | None]:

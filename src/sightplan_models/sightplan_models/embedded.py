@@ -17,35 +17,30 @@ of the setting ``detector_dir``.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import json
-import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.model import BARE, InputError, Observation, Usage, param
-from sightplan.vlm.api import (
-    AnswersOnly,
-    YesNoReply,
-    YesNoRequest,
+from sightplan.model import BARE, InputError, Observation, param
+from sightplan.model.query import (
+    Deadline,
+    Model,
+    ModelByKind,
+    Query,
+    Traits,
+    answers,
+    traits_of,
 )
-from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest
-from sightplan.vlm.detecting import DetectReply, DetectRequest
-from sightplan.vlm.locating import LocateReply, LocateRequest
+from sightplan.queries import Choose, Detect, Locate, YesNo, YesNoReply
+from sightplan.vlm.wrapping import Lazy, Router
 from sightplan_models import _local_models
 from sightplan_models._depth import depth_channel
-
-if TYPE_CHECKING:
-    from sightplan_models._embedded_detector import EmbeddedDetector
-    from sightplan_models._embedded_locator import EmbeddedLocator
-    from sightplan_models._embedded_paths import PathReader
-    from sightplan_models._embedded_sliding import BoardReader
 
 SHIPPED = Path(__file__).resolve().parent / 'embedded_model'
 """Folder of the models that come with the package, one folder a domain."""
@@ -62,23 +57,6 @@ BOARDS = 'sightplan_boards'
 
 DETECTED = ('tabletop',)
 """Domains of whose pictures all things are found; none has a shipped model for questions."""
-
-
-def choosing_content(settings: Settings) -> str:
-    """Name and hash of the weights of what chooses; see ``api.backend_content``."""
-    return _local_models.folder_identity('embedded', _paths_folder(settings), 'paths_dir', PATHS)
-
-
-def detecting_content(settings: Settings) -> str:
-    """Name and hash of the weights of what finds things; see ``api.backend_content``."""
-    return _local_models.folder_identity('embedded', _detector_folder(settings), 'detector_dir',
-                                         DETECTOR)
-
-
-def locating_content(settings: Settings) -> str:
-    """Name and hash of the weights of what points; see ``api.backend_content``."""
-    return _local_models.folder_identity('embedded', _locator_folder(settings), 'locator_dir',
-                                         LOCATOR)
 
 
 def _only_detects(settings: Settings) -> bool:
@@ -137,12 +115,22 @@ class Settings:
                              high=1e4, identity=False)
 
 
-def content(settings: Settings) -> str:
-    """Name and hash of the weights; see ``api.backend_content``."""
-    if _only_detects(settings):
-        return detecting_content(settings)
+def content(settings: Settings, kind: type[Query[Any]] = YesNo) -> str:
+    """Name and hash of the weights of what answers a kind; see ``api.backend_content``."""
+    folder, setting, marker = _weights(settings, kind)
+    return _local_models.folder_identity('embedded', folder, setting, marker)
+
+
+def _weights(settings: Settings, kind: type[Query[Any]]) -> tuple[Path, str, str]:
+    """Folder of the weights of what answers a kind, its setting, and what its files are called."""
+    if kind is Locate:
+        return _locator_folder(settings), 'locator_dir', LOCATOR
+    if kind is Choose:
+        return _paths_folder(settings), 'paths_dir', PATHS
+    if kind is Detect or _only_detects(settings):
+        return _detector_folder(settings), 'detector_dir', DETECTOR
     folder = Path(settings.model_dir) if settings.model_dir else shipped_folder(settings.domain)
-    return _local_models.folder_identity('embedded', folder, 'model_dir')
+    return folder, 'model_dir', 'config'
 
 
 class _Sight(NamedTuple):
@@ -152,8 +140,20 @@ class _Sight(NamedTuple):
     depth_m: NDArray[np.float32] | None
 
 
-class Backend(AnswersOnly, _local_models.LocalModel):
-    """Answers from one token's probabilities; ready (loaded, checked, warm) once constructed.
+_MISSING = {
+    Locate: "backend 'embedded' cannot point at things: this version comes without the weights of "
+            'a locator; train one (training/README.md) and name its folder as locator_dir, or '
+            'choose another backend',
+    Detect: "backend 'embedded' cannot find all things in a picture: this version comes without "
+            'the weights of a detector; train one (training/README.md) and name its folder as '
+            'detector_dir, or choose another backend',
+    Choose: "backend 'embedded' cannot choose: this version comes without the weights of what "
+            'compares paths; train them (training/README.md) and name their folder as paths_dir, '
+            'or choose another backend'}
+
+
+class Backend(Router):
+    """One small model for each kind of query; the one for questions is loaded at once.
 
     Args:
         settings: see Settings; the number of threads holds for torch in the whole process.
@@ -163,230 +163,158 @@ class Backend(AnswersOnly, _local_models.LocalModel):
         BackendError: a library or the model folder is missing or unfit; says what to do.
     """
 
-    needs_truth = False
-    reads_prompt = False
-    needs_pixels = True
-    locates = locator_is_shipped()
-    """Whether it can point; of one that was made with ``locator_dir``: true."""
-    detects = detector_is_shipped()
-    """Whether it finds all things in a picture; of one that was made with ``detector_dir``:
-    true."""
-    chooses = paths_are_shipped()
-    """Whether it compares paths; of one that was made with ``paths_dir``: true."""
+    accepts = frozenset({YesNo, Locate, Detect, Choose})
+    """Where weights are there for all; of one that was made, those that it has weights for."""
+    traits = Traits(prompt=False)
 
     def __init__(self, settings: Settings | None = None) -> None:
         own = settings or Settings()
-        self._locator_folder = _locator_folder(own)
-        self.locates = bool(own.locator_dir) or locator_is_shipped()
-        self._locator: EmbeddedLocator | None = None
-        self._detector_folder = _detector_folder(own)
-        self.detects = bool(own.detector_dir) or detector_is_shipped()
-        self._detector: EmbeddedDetector | None = None
-        self._paths_folder = _paths_folder(own)
-        self.chooses = bool(own.paths_dir) or paths_are_shipped()
-        self._paths: PathReader | None = None
-        self._loading = threading.Lock()
-        self._depth = own.depth
-        self._channels = 3
-        self._boards: BoardReader | None = None
-        self._unasked = own.domain if _only_detects(own) else ''
-        self._domain = ''
-        if self._unasked:
+        loaders: dict[type[Query[Any]], tuple[bool, Callable[[], Model]]] = {
+            Locate: (bool(own.locator_dir) or locator_is_shipped(), lambda: _locator(own)),
+            Detect: (bool(own.detector_dir) or detector_is_shipped(), lambda: _detector(own)),
+            Choose: (bool(own.paths_dir) or paths_are_shipped(), lambda: _path_reader(own))}
+        parts: dict[type[Query[Any]], Lazy | Model] = {
+            kind: Lazy(load) for kind, (there, load) in loaders.items() if there}
+        if _only_detects(own):
             import torch
 
             torch.set_num_threads(own.threads)
-            self._lock, self._usage = threading.Lock(), Usage()
-            self.name = detecting_content(own)
-            return
-        folder = (Path(own.model_dir) if own.model_dir else shipped_folder(own.domain)).resolve()
-        shipped = folder.parent == SHIPPED
-        self._domain = folder.name if shipped else ''
-        if reads_boards(folder):
-            self._read_boards(folder, own, shipped)
-            return
-        options = _local_models.Settings(str(folder), device='cpu', offline=True,
-                                         memory_gb=own.memory_gb, threads=own.threads)
-        name, model, processor = _local_models.load(
-            'embedded', options, pixels='pil', shipped=shipped,
-            setting='model_dir (empty: the shipped model)')
+            main: Model = _NoQuestions(own.domain, parts[Detect])
+        else:
+            main = _question_model(own)
+        super().__init__(main, parts, _MISSING)
+        self.accepts = frozenset({YesNo, *parts})
+        self.traits = traits_of(main)
+
+
+class _NoQuestions(ModelByKind):
+    """What stands for the question model of a domain that has only a detector."""
+
+    def __init__(self, domain: str, detector: Lazy | Model) -> None:
+        self._domain = domain
+        self._detector = detector
+        self.traits = Traits(prompt=False)
+
+    @property
+    def name(self) -> str:
+        """Exact name of the detector, which is all that there is."""
+        return (self._detector.get() if isinstance(self._detector, Lazy)
+                else self._detector).name
+
+    @answers(YesNo, together=True)
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+        """Refuse.
+
+        Raises:
+            InputError: always; says what to do.
+        """
+        raise InputError(f"backend 'embedded' answers no questions about domain "
+                         f'{self._domain!r}, it finds the things in its pictures; train a '
+                         'model (training/README.md) and name its folder as model_dir, or '
+                         'choose method grounded_plan or another backend')
+
+
+def _locator(settings: Settings) -> Model:
+    from sightplan_models._embedded_locator import EmbeddedLocator
+
+    return EmbeddedLocator(_locator_folder(settings), settings.depth)
+
+
+def _detector(settings: Settings) -> Model:
+    from sightplan_models._embedded_detector import EmbeddedDetector
+
+    return EmbeddedDetector(_detector_folder(settings), settings.depth)
+
+
+def _path_reader(settings: Settings) -> Model:
+    from sightplan_models._embedded_paths import PathReader
+
+    folder = _paths_folder(settings)
+    name = content(settings, Choose)
+    return PathReader(folder, f'{SHIPPED.name}/{name}' if folder.parent == SHIPPED else name)
+
+
+def _question_model(settings: Settings) -> Model:
+    """The model that answers yes/no questions."""
+    folder = (Path(settings.model_dir) if settings.model_dir
+              else shipped_folder(settings.domain)).resolve()
+    shipped = folder.parent == SHIPPED
+    if reads_boards(folder):
+        return _board_reader(folder, settings, shipped)
+    options = _local_models.Settings(str(folder), device='cpu', offline=True,
+                                     memory_gb=settings.memory_gb, threads=settings.threads)
+    name, model, processor = _local_models.load(
+        'embedded', options, pixels='pil', shipped=shipped,
+        setting='model_dir (empty: the shipped model)')
+    return QuestionModel(name, model, processor, options, folder.name if shipped else '',
+                         settings.depth)
+
+
+def _board_reader(folder: Path, settings: Settings, shipped: bool) -> Model:
+    """What reads boards, with nothing of transformers."""
+    import torch
+
+    from sightplan_models._embedded_sliding import BoardReader
+
+    torch.set_num_threads(settings.threads)
+    name = _local_models.folder_identity('embedded', folder, 'model_dir')
+    if not shipped:
+        name += f'+{_local_models.files_hash(folder)}'
+    return BoardReader(folder, _shipped_name(folder.name, name) if shipped else name,
+                       folder.name if shipped else '')
+
+
+def _shipped_name(domain: str, name: str) -> str:
+    return f'{SHIPPED.name}/{domain}@{name.partition("@")[2]}'
+
+
+class QuestionModel(_local_models.LocalModel):
+    """A small model of transformers for bare yes/no questions, with depth if it was made for it.
+
+    Args:
+        name: see ``_local_models.load``; likewise ``model`` and ``processor``.
+        model: see there.
+        processor: see there.
+        options: those it was loaded with.
+        domain: that it was made for, if it is a shipped model; else ''.
+        depth: whether it is given depth.
+    """
+
+    accepts = frozenset({YesNo})
+
+    def __init__(self, name: str, model: Any, processor: Any, options: _local_models.Settings,
+                 domain: str, depth: bool) -> None:
         vision = getattr(model.config, 'vision_config', None)
         self._channels = int(getattr(vision, 'num_channels', 3))
-        if self.has_depth and not own.depth:
+        self._domain, self._depth = domain, depth
+        self.traits = Traits(prompt=False, domain=domain, depth=self.has_depth and depth)
+        if self.has_depth and not depth:
             name += ' depth=false'
         super().__init__('embedded', name, model, processor, options)
 
-    def _read_boards(self, folder: Path, own: Settings, shipped: bool) -> None:
-        """Get ready to read boards, with nothing of transformers."""
-        import torch
-
-        from sightplan_models._embedded_sliding import BoardReader
-
-        torch.set_num_threads(own.threads)
-        self.name = _local_models.folder_identity('embedded', folder, 'model_dir')
-        if not shipped:
-            self.name += f'+{_local_models.files_hash(folder)}'
-        self._boards = BoardReader(folder)
-        self._lock, self._usage = threading.Lock(), Usage()
-
     @property
-    def model(self) -> str:
+    def name(self) -> str:
         """Name and hash of the weights, for example ``embedded_model/blocksworld@0f3a5c...``.
 
         Shipped models are called by their domain; others by their folder, and a hash of their
         other files follows.
         """
-        if self._unasked:
-            return self.detector_model
-        if not self._domain:
-            return self.name
-        return f'{SHIPPED.name}/{self._domain}@{self.name.partition("@")[2]}'
+        return _shipped_name(self._domain, self._name) if self._domain else self._name
 
     @property
     def has_depth(self) -> bool:
         """Whether the model was made for pictures with depth."""
         return self._channels == 4
 
-    @property
-    def needs_depth(self) -> bool:
-        """Whether observations should bring depth: it is used."""
-        return self.has_depth and self._depth
-
-    @property
-    def domain(self) -> str:
-        """Domain that the model was made for, if it is a shipped one; else ''."""
-        return self._domain
-
-    @property
-    def made_for(self) -> str:
-        """Contract in ``api.MadeForDomain``; '' for boards, whose reader says what it reads."""
-        return '' if self._boards is not None or self._unasked else self._domain
-
-    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
-        """Answer all questions about one image; contract in the protocol."""
-        if self._unasked:
-            raise InputError(f"backend 'embedded' answers no questions about domain "
-                             f'{self._unasked!r}, it finds the things in its pictures; train a '
-                             'model (training/README.md) and name its folder as model_dir, or '
-                             'choose method grounded_plan or another backend')
-        if self._boards is not None:
-            replies = self._boards.answer(request)
-            with self._lock:
-                self._count(len(replies), 0, 0)
-            return replies
-        return super().answer(dataclasses.replace(request, prompt=BARE))
-
-    def locate(self, request: LocateRequest) -> LocateReply:
-        """Find something in a picture; contract in the protocol ``api.Locator``.
-
-        It gives points and boxes with calibrated probabilities, no traces. Another attempt at the
-        same target is another view of the picture: mirrored, smaller, moved.
-
-        Raises:
-            InputError: no network that locates is shipped and none is named, a trace is asked
-                for, or the image is none.
-            BackendError: torch or the locator's folder is missing or unfit.
-            DeadlineError: not within the time limit.
-        """
-        reply = self._loaded_locator().locate(request, self._depth)
-        with self._lock:
-            self._count(1, 0, 0)
-        return reply
-
-    def detect(self, request: DetectRequest) -> DetectReply:
-        """Find all things in a picture; contract in the protocol ``detecting.Detector``.
-
-        Categories, colours and being there have calibrated probabilities. Another attempt at the
-        same picture is another view of it: mirrored, smaller, moved.
-
-        Raises:
-            InputError: no network that detects is shipped and none is named, or the image is
-                none.
-            BackendError: torch or the detector's folder is missing or unfit.
-            DeadlineError: not within the time limit.
-        """
-        reply = self._loaded_detector().detect(request, self._depth)
-        with self._lock:
-            self._count(1, 0, 0)
-        return reply
-
-    @property
-    def detector_model(self) -> str:
-        """Name and hash of the network that detects, ``embedded_model/detector@0f3a5c...``.
-
-        Raises:
-            InputError: none is shipped and none is named.
-            BackendError: its folder is missing or unfit.
-        """
-        return self._loaded_detector().model
-
-    def _loaded_detector(self) -> EmbeddedDetector:
-        if not self.detects:
-            raise InputError("backend 'embedded' cannot find all things in a picture: this "
-                             'version comes without the weights of a detector; train one '
-                             '(training/README.md) and name its folder as detector_dir, or '
-                             'choose another backend')
-        with self._loading:
-            if self._detector is None:
-                from sightplan_models._embedded_detector import EmbeddedDetector
-
-                self._detector = EmbeddedDetector(self._detector_folder)
-            return self._detector
-
-    def choose(self, request: ChoiceRequest) -> ChoiceReply:
-        """Compare paths on maps by named properties; contract in ``choosing.Chooser``.
-
-        Raises:
-            InputError: no networks that compare paths are shipped and none are named, or the
-                request names no properties of paths.
-            BackendError: torch or their folder is missing or unfit.
-        """
-        if not self.chooses:
-            raise InputError("backend 'embedded' cannot choose: this version comes without the "
-                             'weights of what compares paths; train them (training/README.md) '
-                             'and name their folder as paths_dir, or choose another backend')
-        with self._loading:
-            if self._paths is None:
-                from sightplan_models._embedded_paths import PathReader
-
-                self._paths = PathReader(self._paths_folder)
-        reply = self._paths.choose(request)
-        with self._lock:
-            self._count(1, 0, 0)
-        return reply
-
-    @functools.cached_property
-    def chooser_model(self) -> str:
-        """Name and hash of what compares paths, ``embedded_model/paths@0f3a...``; '' without."""
-        if not self.chooses:
-            return ''
-        name = _local_models.folder_identity('embedded', self._paths_folder, 'paths_dir', PATHS)
-        return f'{SHIPPED.name}/{name}' if self._paths_folder.parent == SHIPPED else name
-
-    @property
-    def locator_model(self) -> str:
-        """Name and hash of the network that locates, ``embedded_model/locator@0f3a5c...``.
-
-        Raises:
-            InputError: none is shipped and none is named.
-            BackendError: its folder is missing or unfit.
-        """
-        return self._loaded_locator().model
-
-    def _loaded_locator(self) -> EmbeddedLocator:
-        if not self.locates:
-            raise InputError("backend 'embedded' cannot point at things: this version comes "
-                             'without the weights of a locator; train one (training/README.md) '
-                             'and name its folder as locator_dir, or choose another backend')
-        with self._loading:
-            if self._locator is None:
-                from sightplan_models._embedded_locator import EmbeddedLocator
-
-                self._locator = EmbeddedLocator(self._locator_folder)
-            return self._locator
+    @answers(YesNo, together=True)
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+        """Answer all questions about one image, without the words around them."""
+        return super().answer([dataclasses.replace(query, prompt=BARE) for query in queries],
+                              deadline)
 
     def _seen_depth(self, seen: Observation) -> NDArray[np.float32] | None:
         """The depth that the model is to see, (H, W) [m]; None for none."""
-        return seen.depth_m if self.needs_depth else None
+        return seen.depth_m if self.traits.depth else None
 
     def _sight_id(self, seen: Observation) -> str:
         depth_m = self._seen_depth(seen)

@@ -28,8 +28,8 @@ from typing import Any
 
 from sightplan.model import InputError, param
 from sightplan.model.odds import probability
-from sightplan.vlm.api import NoWords
-from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest, PreferenceSource
+from sightplan.model.query import Deadline, ModelByKind, Traits, answers
+from sightplan.queries.choose import ChoiceReply, Choose, PreferenceSource
 from sightplan_models._hashed_draws import normal
 
 _COUNTS = Path(__file__).parent / 'data' / 'critic_counts.json'
@@ -69,7 +69,7 @@ class Fitted:
     neutral: float
 
 
-def content(settings: Settings) -> str:
+def content(settings: Settings, kind: object = None) -> str:
     """Hash of the published counts; see ``api.backend_content``."""
     return hashlib.sha256(repr(_fitted(settings)).encode()).hexdigest()[:12]
 
@@ -117,7 +117,7 @@ def _z(rate: float) -> float:
     return _NORMAL.inv_cdf(min(max(rate, 1e-6), 1 - 1e-6))
 
 
-class Backend(NoWords):
+class Backend(ModelByKind):
     """Compares from ground truth with a model's errors.
 
     Args:
@@ -128,13 +128,7 @@ class Backend(NoWords):
         InputError: there is no such table.
     """
 
-    needs_truth = True
-    reads_truth = 'better'
-    needs_pixels = False
-    chooses = True
-    only = 'chooses between two'
-    reads_prompt = False
-    usage = None
+    traits = Traits('better', pixels=False, prompt=False)
 
     def __init__(self, settings: Settings, truth: PreferenceSource) -> None:
         self._settings = settings
@@ -142,40 +136,41 @@ class Backend(NoWords):
         self._fitted = _fitted(settings)
 
     @property
-    def model(self) -> str:
+    def name(self) -> str:
         """Table and settings, such as ``noisy_critic(gpt-4o, d' 1.13, c .44, graded, ...)``."""
         s, fitted = self._settings, self._fitted
         return (f"noisy_critic({s.table}, d' {fitted.sensitivity:.2f}, c {fitted.criterion:.2f}, "
                 f'{s.answers}, {s.noise} noise, seed {s.seed})')
 
-    def choose(self, request: ChoiceRequest) -> ChoiceReply:
+    @answers(Choose)
+    def choose(self, query: Choose, deadline: Deadline) -> ChoiceReply:
         """Choose one of two.
 
         Raises:
             InputError: other than two options, or nothing is known of one of them.
         """
-        if len(request.options) != 2 or not request.subjects:
+        if len(query.options) != 2 or not query.subjects:
             raise InputError("backend 'noisy_critic' compares two subjects that its truth knows; "
-                             f'asked were {len(request.options)} options with '
-                             f'{len(request.subjects)} subjects')
-        first, second = request.subjects
+                             f'asked were {len(query.options)} options with '
+                             f'{len(query.subjects)} subjects')
+        first, second = query.subjects
         sign = self._truth.better(first, second)
-        evidence = sign * self._fitted.sensitivity / 2 + self._noise(request)
-        named = tuple(option.strip().lower() for option in request.options) == _PUBLISHED_NAMES
+        evidence = sign * self._fitted.sensitivity / 2 + self._noise(query)
+        named = tuple(option.strip().lower() for option in query.options) == _PUBLISHED_NAMES
         above = evidence - (self._fitted.criterion if named else self._fitted.neutral)
         chosen = 0 if above > 0 else 1
-        text = request.options[chosen]
+        text = query.options[chosen]
         if self._settings.answers == 'hard':
             return ChoiceReply(None, chosen, text)
         # A model that is worse than chance takes its evidence for good, as all do.
         p = probability(abs(self._fitted.sensitivity) * above)
         return ChoiceReply((p, 1 - p), chosen, text)
 
-    def _noise(self, request: ChoiceRequest) -> float:
+    def _noise(self, query: Choose) -> float:
         """Standard normal noise of the evidence for the one that is shown first."""
-        first, second = request.subjects
+        first, second = query.subjects
         flipped = first > second
-        key = [str(self._settings.seed), *sorted(request.subjects), repr(request.properties)]
+        key = [str(self._settings.seed), *sorted(query.subjects), repr(query.properties)]
         if self._settings.noise == 'independent':
             key.append('flipped' if flipped else 'as it is')
         z = normal(*key)

@@ -47,10 +47,18 @@ from sightplan.model import (
     TargetMasks,
     param,
 )
-from sightplan.model.region import Mask, Point, TrueThing, pixel
-from sightplan.vlm.api import NoWords, YesNoReply
-from sightplan.vlm.detecting import Detection, DetectReply, DetectRequest, apart
-from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest
+from sightplan.model.query import Deadline, ModelByKind, Traits, answers
+from sightplan.model.region import Mask, Point, ThingSource, pixel
+from sightplan.queries import (
+    Check,
+    Detect,
+    Detection,
+    DetectReply,
+    Locate,
+    LocateReply,
+    YesNoReply,
+)
+from sightplan.queries.detect import apart
 from sightplan_models._hashed_draws import uniform
 
 _RATES = Path(__file__).parent / 'data' / 'pointing_rates.json'
@@ -79,12 +87,12 @@ class Settings:
     seed: int = param(0, 'Seed of the errors', low=0)
 
 
-def content(settings: Settings) -> str:
+def content(settings: Settings, kind: object = None) -> str:
     """Hash of the hit rate; see ``api.backend_content``."""
     return hashlib.sha256(repr(_hit_rate(settings)).encode()).hexdigest()[:12]
 
 
-class Backend(NoWords):
+class Backend(ModelByKind):
     """Points from ground truth with a model's errors.
 
     Args:
@@ -95,14 +103,7 @@ class Backend(NoWords):
         InputError: there is no such table or row.
     """
 
-    needs_truth = True
-    reads_truth = 'masks'
-    needs_pixels = False
-    locates = True
-    detects = True
-    only = 'points at things'
-    reads_prompt = False
-    usage = None
+    traits = Traits('masks', pixels=False, prompt=False)
 
     def __init__(self, settings: Settings, truth: MaskSource) -> None:
         self._settings = settings
@@ -110,26 +111,27 @@ class Backend(NoWords):
         self._hit = _hit_rate(settings)
 
     @property
-    def model(self) -> str:
+    def name(self) -> str:
         """Table and settings, for example ``noisy_locator(molmo-7b/s1 .533, repeat .45, ...)``."""
         s = self._settings
         rate = f'hit {s.hit:g}' if s.hit >= 0 else f'{s.table}/{s.kind} {self._hit:g}'
         return (f'noisy_locator({rate}, confusable {s.confusable:g}, repeat {s.repeat:g}, '
                 f'check {s.check_accuracy:g}, box {s.box_iou:g}, seed {s.seed})')
 
-    def locate(self, request: LocateRequest) -> LocateReply:
+    @answers(Locate)
+    def locate(self, query: Locate, deadline: Deadline) -> LocateReply:
         """Find something in a picture.
 
         Raises:
             InputError: a trace is asked for, or nothing is known of the target.
         """
-        form, target = request.target.form, request.target.text
+        form, target = query.target.form, query.target.text
         if form is Form.TRACE:
             raise InputError("backend 'noisy_locator' cannot draw traces; ask for a point, points "
                              'or a box')
         truth = self._truth.masks(target)
-        key = self._key('locate', request.image, truth, target)
-        key += (str(self._drawn_at(request.attempt, key)),)
+        key = self._key('locate', query.image, truth, target)
+        key += (str(self._drawn_at(query.attempt, key)),)
         if uniform(*key, 'hit') < self._hit:
             return LocateReply(_regions(truth.target, truth, form, key, self._settings.box_iou)
                                if truth.target.any() else ())
@@ -139,23 +141,24 @@ class Backend(NoWords):
                                 Region(Form.POINT, (_place(_nothing(truth), key),)),))
         return LocateReply(_regions(missed, truth, form, key, self._settings.box_iou))
 
-    def detect(self, request: DetectRequest) -> DetectReply:
+    @answers(Detect)
+    def detect(self, query: Detect, deadline: Deadline) -> DetectReply:
         """Find all things in a picture.
 
         Raises:
             InputError: the truth tells nothing of things.
         """
-        source = getattr(self._truth, 'things', None)
-        if source is None:
+        source = self._truth
+        if not isinstance(source, ThingSource):
             raise InputError("backend 'noisy_locator' tells things apart from the truth, and this "
                              'suite does not tell what is in its pictures; choose another backend')
-        things: tuple[TrueThing, ...] = source()
+        things = source.things()
         masks = tuple(thing.mask for thing in things)
         found: list[tuple[float, Detection]] = []
         for number, thing in enumerate(things):
             truth = TargetMasks(thing.mask, masks[:number] + masks[number + 1:])
-            key = self._key('detect', request.image, truth, thing.category)
-            key += (str(self._drawn_at(request.attempt, key)),)
+            key = self._key('detect', query.image, truth, thing.category)
+            key += (str(self._drawn_at(query.attempt, key)),)
             if uniform(*key, 'hit') < self._hit:
                 mask: Mask | None = thing.mask
             else:
@@ -167,18 +170,19 @@ class Backend(NoWords):
                     None if thing.opened is None else float(thing.opened))))
         return DetectReply(apart(one for _, one in sorted(found, key=lambda pair: pair[0])))
 
-    def check(self, request: CheckRequest) -> YesNoReply:
+    @answers(Check)
+    def check(self, query: Check, deadline: Deadline) -> YesNoReply:
         """Whether a marked place is what was looked for.
 
         Raises:
             InputError: the place is a trace, the mask is of another size than the truth, or
                 nothing is known of the target.
         """
-        truth = self._truth.masks(request.target.text)
-        marked = _marked(request, truth)
-        what = repr(request.region.points) if marked is None else str(marked)
-        key = (*self._key('check', request.image, truth, request.target.text), what)
-        key += (str(self._drawn_at(request.attempt, key)),)
+        truth = self._truth.masks(query.target.text)
+        marked = _marked(query, truth)
+        what = repr(query.region.points) if marked is None else str(marked)
+        key = (*self._key('check', query.image, truth, query.target.text), what)
+        key += (str(self._drawn_at(query.attempt, key)),)
         right = uniform(*key, 'right') < self._settings.check_accuracy
         return YesNoReply('Yes' if (marked == 0) is right else 'No')
 
@@ -288,11 +292,11 @@ def _chosen(count: int, *key: str) -> int:
     return min(int(uniform(*key) * count), count - 1)
 
 
-def _marked(request: CheckRequest, truth: TargetMasks) -> int | None:
+def _marked(query: Check, truth: TargetMasks) -> int | None:
     """Which thing is marked: 0 for the target, from 1 for the others; None for nothing."""
     height, width = truth.target.shape
     things = (truth.target, *truth.others)
-    mask, region = request.mask, request.region
+    mask, region = query.mask, query.region
     if mask is not None and mask.shape != (height, width):
         raise InputError(f'the mask of the place to be checked has {mask.shape[1]}x'
                          f'{mask.shape[0]} pixels, the truth {width}x{height}; give one of the '

@@ -35,16 +35,15 @@ image does not matter. It has no probabilities to offer: ``p_yes`` and ``p_no`` 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sightplan.model import Atom, TruthSource, param
-from sightplan.vlm.api import (
-    AnswersOnly,
-    YesNoReply,
-    YesNoRequest,
-)
+from sightplan.model.query import Deadline, ModelByKind, Traits, answers
+from sightplan.queries import YesNo, YesNoReply
 from sightplan_models._confusion import ConfusionTable, Rates, load_table
 from sightplan_models._hashed_draws import draw
+from sightplan_models._truths import episode_of
 
 UNREADABLE = '(noisy_oracle: an answer that cannot be read)'
 UNKNOWN = 'Unknown'
@@ -78,7 +77,7 @@ class Settings:
         object.__setattr__(self, 'cot', plain)
 
 
-def content(settings: Settings) -> str:
+def content(settings: Settings, kind: object = None) -> str:
     """Hash of the rates; see ``api.backend_content``."""
     tables = [load_table(settings.table, cot, settings.pseudo_count) for cot in (False, True)]
     return hashlib.sha256(repr(tables).encode()).hexdigest()[:12]
@@ -94,12 +93,11 @@ class _Past:
     unknown: bool
 
 
-class Backend(AnswersOnly):
+class Backend(ModelByKind):
     """Answers from ground truth with a real model's errors."""
 
-    needs_truth = True
-    reads_prompt = False  # whether reasons are asked for is in its name
-    needs_pixels = False
+    traits = Traits('state', pixels=False, texts=True, history=True,
+                    prompt=False)  # whether reasons are asked for is in its name
 
     def __init__(self, settings: Settings, truth: TruthSource) -> None:
         """Load the table.
@@ -120,7 +118,7 @@ class Backend(AnswersOnly):
         self._given: dict[tuple[str, bool, str, Atom], YesNoReply] = {}
 
     @property
-    def model(self) -> str:
+    def name(self) -> str:
         """Table and settings, for example ``noisy_oracle(gpt-4.1/plain, repeat 0.45, seed 0)``.
 
         ``/plain`` and ``/cot`` tell the kind of rates, ``/as asked`` that each request decides;
@@ -140,27 +138,24 @@ class Backend(AnswersOnly):
         if self._settings.split == 'auto':
             self._split = split
 
-    @property
-    def usage(self) -> None:
-        """None: answers from a table use no tokens."""
-
-    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+    @answers(YesNo, together=True)
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
         """Answer all questions about one image, in order.
 
         Raises:
             InputError: the table has no rates for a predicate.
             WorldError: there is no ground truth for the time of the image.
         """
-        observation = request.observation
+        observation, prompt = queries[0].observation, queries[0].prompt
         image = observation.image_id or f'stamp {observation.stamp_ns}'
         state = self._truth.state(observation.stamp_ns)
         # A truth source that knows its episode (a service does) makes start_episode unnecessary.
-        episode = getattr(self._truth, 'episode_id', None)
-        if isinstance(episode, str) and episode and episode != self._episode:
+        episode = episode_of(self._truth)
+        if episode and episode != self._episode:
             self._new_episode(episode)
-        table = self._tables[request.prompt.reasoning]
-        return [self._reply(table, question.atom, question.atom in state, image,
-                            request.prompt.unknown) for question in request.questions]
+        table = self._tables[prompt.reasoning]
+        return [self._reply(table, query.question.atom, query.question.atom in state, image,
+                            prompt.unknown) for query in queries]
 
     def _new_episode(self, episode: str) -> None:
         self._episode = episode

@@ -26,13 +26,15 @@ import hashlib
 import json
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from sightplan.model import InputError, State, TruthSource, param
-from sightplan.vlm.api import AnswersOnly, YesNoReply, YesNoRequest
+from sightplan.model.query import Deadline, ModelByKind, Traits, answers
+from sightplan.queries import YesNo, YesNoReply
 from sightplan_models._hashed_draws import uniform
+from sightplan_models._truths import episode_of, view_of
 
 _LOG = logging.getLogger(__name__)
 _RATES = Path(__file__).parent / 'data' / 'reading_rates.json'
@@ -119,19 +121,17 @@ def rates_of(table: str, view: str) -> Rates:
     return Rates.of(tuple(models[table][view]))
 
 
-def content(settings: Settings) -> str:
+def content(settings: Settings, kind: object = None) -> str:
     """Hash of the rates; see ``api.backend_content``."""
     views = _VIEWS if settings.view == _AUTO else (settings.view,)
     found = ''.join(repr(rates_of(settings.table, view)) for view in views)
     return hashlib.sha256(found.encode()).hexdigest()[:12]
 
 
-class Backend(AnswersOnly):
+class Backend(ModelByKind):
     """Answers questions from readings of the true board with a model's errors."""
 
-    needs_truth = True
-    reads_prompt = False
-    needs_pixels = False
+    traits = Traits('state', pixels=False, texts=True, prompt=False, history=True)
     _told = False  # that the view is not known
 
     def __init__(self, settings: Settings, truth: TruthSource) -> None:
@@ -149,7 +149,7 @@ class Backend(AnswersOnly):
         """The view that is set, or that the source of truth says is shown; '' for neither."""
         if self._settings.view != _AUTO:
             return self._settings.view
-        shown = getattr(self._truth, 'view', '')
+        shown = view_of(self._truth)
         return shown if shown in _VIEWS else ''
 
     def _look_rates_up(self) -> None:
@@ -165,15 +165,11 @@ class Backend(AnswersOnly):
         self._rates = rates_of(self._settings.table, view or _VIEWS[0])
 
     @property
-    def model(self) -> str:
+    def name(self) -> str:
         """Table and settings; the view is "auto" as long as it may change."""
         s = self._settings
         return (f'noisy_reader({s.table} {self._view}, near {s.near:g}, repeat {s.repeat:g}, seed '
                 f'{s.seed})')
-
-    @property
-    def usage(self) -> None:
-        """None: readings from a table use no tokens."""
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
         """Forget the history."""
@@ -185,7 +181,8 @@ class Backend(AnswersOnly):
         # By (whether of the goal, piece): its true cell, and what was read of it last.
         self._last: dict[tuple[bool, str], tuple[str, Item | None]] = {}
 
-    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+    @answers(YesNo, together=True)
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
         """Answer all questions about one picture from one reading, in order.
 
         One that is about something else than ``at`` and ``empty`` gets a reply that says so, which
@@ -194,9 +191,8 @@ class Backend(AnswersOnly):
         Raises:
             WorldError: there is no ground truth for the time of the image.
         """
-        observation = request.observation
-        episode = getattr(self._truth, 'episode_id', None)
-        if isinstance(episode, str) and episode and episode != self._episode:
+        observation, episode = queries[0].observation, episode_of(self._truth)
+        if episode and episode != self._episode:
             self._new_episode(episode)
         key = (observation.shows_goal,
                observation.image_id or f'stamp {observation.stamp_ns}')
@@ -207,11 +203,11 @@ class Backend(AnswersOnly):
                 self._truth.state(observation.stamp_ns), *key)
         read = self._read[key]
         if read is None:
-            return [YesNoReply(UNREADABLE)] * len(request.questions)
+            return [YesNoReply(UNREADABLE)] * len(queries)
         taken = {cell for _, cell in read}
         replies = []
-        for question in request.questions:
-            atom = question.atom
+        for query in queries:
+            atom = query.question.atom
             if atom.predicate not in (_AT, _EMPTY):
                 replies.append(YesNoReply(NO_BOARD.format(atom)))
                 continue

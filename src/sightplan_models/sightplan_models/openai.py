@@ -7,9 +7,9 @@ is asked about by its text, which stands in the image's place. Probabilities are
 server reports for the answer's token; a server that reports none gets none: they are never made
 up. A key comes from the environment and goes nowhere but into the requests.
 
-It points as the settings ``pointing`` and ``coordinates`` declare (``vlm.pointing``): the prompt's
-family brings a JSON schema where there is one, to which the server holds the model if it can; one
-that refuses it is asked without from then on.
+It points as the settings ``pointing`` and ``coordinates`` declare (``queries.pointing``): the
+prompt's family brings a JSON schema where there is one, to which the server holds the model if it
+can; one that refuses it is asked without from then on.
 """
 
 from __future__ import annotations
@@ -42,18 +42,19 @@ from sightplan.model import (
     settings_fields,
 )
 from sightplan.model.json_text import load_json
+from sightplan.model.query import Deadline, ModelByKind, Part, Query, Rgb, Traits, answers
+from sightplan.model.query_json import picture_id
 from sightplan.model.redaction import SHORTEST_SECRET, environment_secrets
 from sightplan.model.reply_text import after_thoughts
-from sightplan.vlm import _secrets
-from sightplan.vlm.api import Part, TextReply, TextRequest, YesNoReply, YesNoRequest
-from sightplan.vlm.choosing import (
+from sightplan.queries.chat import ChatStyle
+from sightplan.queries.choose import (
     LETTERS,
     ChoiceReply,
-    ChoiceRequest,
+    Choose,
     lettered,
     read_letter,
 )
-from sightplan.vlm.coordinates import (
+from sightplan.queries.coordinates import (
     RESIZE_MAX_PIXELS,
     RESIZE_MIN_PIXELS,
     RESIZE_MULTIPLE,
@@ -61,21 +62,19 @@ from sightplan.vlm.coordinates import (
     Size,
     resized_size,
 )
-from sightplan.vlm.detecting import DetectReply, DetectRequest
-from sightplan.vlm.images import MEDIA, encode
-from sightplan.vlm.locating import LocateReply, LocateRequest
-from sightplan.vlm.pointing import (
+from sightplan.queries.generate import Generate, TextReply
+from sightplan.queries.pointing import (
     AXIS_TICKS,
     CONVENTIONS,
     DEFAULT_FAMILY,
     Pointing,
-    PointingPrompt,
-    detect_by_text,
     family_hash,
-    locate_by_text,
 )
-from sightplan.vlm.recording import part_id
+from sightplan.queries.yes_no import YesNo, YesNoReply
+from sightplan.vlm import _secrets
+from sightplan.vlm.images import MEDIA, encode
 from sightplan.vlm.replies import begins_unknown, without_surrogates
+from sightplan.vlm.wrapping import Prompted
 from sightplan_models import _openai_server
 from sightplan_models._event_loop import EventLoop
 from sightplan_models._openai_logprobs import (
@@ -157,7 +156,7 @@ class Settings:
     extra_body: str = param('', 'Further fields of each request, as a JSON object, such as '
                             '{"chat_template_kwargs": {"enable_thinking": false}}')
     pointing: str = param(DEFAULT_FAMILY, 'How the model is asked to point: a family of prompts '
-                          'of sightplan.vlm.pointing_prompts, or a .yaml file of yours')
+                          'of sightplan.queries.pointing_prompts, or a .yaml file of yours')
     coordinates: str = param('', 'Convention in which the model says places; empty: that of the '
                              'family', choices=CONVENTIONS)
     axis_ticks: str = param('auto', 'Whether scales are drawn along the edges of pictures in '
@@ -221,7 +220,7 @@ class Settings:
                                  f'into an environment variable and name that with api_key_env')
 
 
-def content(settings: Settings) -> str:
+def content(settings: Settings, kind: object = None) -> str:
     """Hash of the prompts with which it points; see ``api.backend_content``."""
     return family_hash(settings.pointing)
 
@@ -278,16 +277,27 @@ class _Message:
     prompt_tokens: int | None = None
 
 
-class Backend:
-    """Asks a server; may be used by several threads at once."""
+class Backend(Prompted):
+    """Asks a server; may be used by several threads at once.
 
-    needs_truth = False
-    needs_pixels = True
-    answers_texts = True
-    generates = True
-    locates = True
-    detects = True
-    chooses = True
+    Args:
+        settings: see Settings.
+
+    Raises:
+        InputError: a setting is missing or wrong, or there is no key.
+        BackendError: the ``openai`` library is missing.
+    """
+
+    accepts = frozenset({Query})
+    traits = Traits(texts=True, capped=True)
+
+    def __init__(self, settings: Settings) -> None:
+        self.chat = ServerChat(settings)
+        super().__init__(self.chat, ChatStyle(self.chat.pointing, self.chat.resized))
+
+
+class ServerChat(ModelByKind):
+    """A model behind a server: answers yes/no questions, writes text, chooses by one letter."""
 
     def __init__(self, settings: Settings) -> None:
         """Make the client; nothing is sent yet.
@@ -301,7 +311,7 @@ class Backend:
             raise InputError('backend openai: model is missing; name it with --backend-option '
                              'model=...')
         self._extra = _extra_body(s.extra_body)
-        self._pointing = Pointing.declared(s.pointing, s.coordinates, s.axis_ticks)
+        self.pointing = Pointing.declared(s.pointing, s.coordinates, s.axis_ticks)
         if s.min_pixels > s.max_pixels:
             raise InputError(f'backend openai: min_pixels = {s.min_pixels} is above max_pixels = '
                              f'{s.max_pixels}; lower it')
@@ -326,7 +336,7 @@ class Backend:
         self._loop = EventLoop('openai-backend')
 
     @property
-    def model(self) -> str:
+    def name(self) -> str:
         """``model@server``, for example ``gpt-4.1@api.openai.com/v1``."""
         return self._settings.name or f'{self._settings.model}@{self._server.host}'
 
@@ -341,11 +351,11 @@ class Backend:
 
     @property
     def pictures_lost(self) -> str:
-        """Why pictures do not reach the model; contract in ``vlm.api.PictureCheck``."""
+        """Why pictures do not reach the model; contract in ``PictureCheck``."""
         return self._lost
 
     def check_pictures(self) -> None:
-        """Before the next picture is sent, find out; contract in ``vlm.api.PictureCheck``."""
+        """Before the next picture is sent, find out; contract in ``PictureCheck``."""
         self._to_check = True
 
     def close(self) -> None:
@@ -354,11 +364,10 @@ class Backend:
             self._loop.call(self._server.close())
             self._loop.close()
 
-    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
-        """Answer all questions, one request each; contract in ``vlm.api.Backend``."""
-        if not request.questions:
-            return []
-        prompt, seen = request.prompt, request.observation
+    @answers(YesNo, together=True)
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+        """Answer all questions about one observation, one request each."""
+        prompt, seen = queries[0].prompt, queries[0].observation
         shown: Part = (seen.text or '') if seen.image is None else seen.image
         if isinstance(shown, str) and not shown.strip():
             raise BackendError('openai: the observation holds neither an image nor a text; there '
@@ -370,89 +379,69 @@ class Backend:
         if not prompt.reasoning and self._settings.answer_tokens:
             limit = min(limit, self._settings.answer_tokens)
         bodies = [{'messages': [*system, {'role': 'user', 'content': [
-            *shared, {'type': 'text', 'text': prompt.ask(question.text)}]}]}
-            for question in request.questions]
+            *shared, {'type': 'text', 'text': prompt.ask(query.question.text)}]}]}
+            for query in queries]
         wanted = _Wanted(limit, True, prompt.reasoning)
         found: list[_Message | None] = [None] * len(bodies)
         try:
-            self._call(functools.partial(self._ask_all, bodies, wanted, found, request.partial),
-                       request.timeout_s, f'{len(bodies)} questions')
+            self._call(functools.partial(
+                self._ask_all, bodies, wanted, found, deadline.keep_going), deadline,
+                f'{len(bodies)} questions')
         except SightplanError as error:
             error.partial = [None if message is None else _reply(message, prompt.unknown)
                              for message in found]
             raise
         return [_reply(message, prompt.unknown) for message in found if message is not None]
 
-    def generate(self, request: TextRequest) -> TextReply:
-        """Reply in free text; contract in ``vlm.api.Backend``."""
-        body = {'messages': [*_system(request.system), {
-            'role': 'user', 'content': self._parts(request.parts)}]}
-        found = self._call(functools.partial(self._ask, body, _Wanted(request.max_tokens)),
-                           request.timeout_s, 'a prompt')
+    @answers(Generate)
+    def generate(self, query: Generate, deadline: Deadline) -> TextReply:
+        """Reply in free text."""
+        body = {'messages': [*_system(query.system), {
+            'role': 'user', 'content': self._parts(query.parts)}]}
+        wanted = _Wanted(query.max_tokens, json_schema=query.json_schema, draw=query.draw)
+        found = self._call(functools.partial(self._ask, body, wanted), deadline, 'a prompt')
         return TextReply(found.text, found.truncated)
 
-    def choose(self, request: ChoiceRequest) -> ChoiceReply:
-        """Choose by one letter and its probability; contract in ``vlm.choosing.Chooser``."""
-        body = {'messages': [*_system(request.system), {
-            'role': 'user', 'content': self._parts(lettered(request))}]}
+    @answers(Choose)
+    def choose(self, query: Choose, deadline: Deadline) -> ChoiceReply:
+        """Choose by one letter and its probability."""
+        body = {'messages': [*_system(query.system), {
+            'role': 'user', 'content': self._parts(lettered(query))}]}
         wanted = _Wanted(_LETTER_TOKENS, scored=True)
-        found = self._call(functools.partial(self._ask, body, wanted), request.timeout_s,
-                           'a choice')
-        masses, letters = None, LETTERS[:len(request.options)].lower()
+        found = self._call(functools.partial(self._ask, body, wanted), deadline, 'a choice')
+        masses, letters = None, LETTERS[:len(query.options)].lower()
         if found.likely is not None and found.likely.lists(letters, bare_word):
             masses = found.likely.chances(letters, bare_word)
-        return read_letter(found.text, masses, request)
+        return read_letter(found.text, masses, query)
 
-    def locate(self, request: LocateRequest) -> LocateReply:
-        """Find something in a picture; contract in ``vlm.api.Locator``."""
-        return locate_by_text(request, self._pointing, self._pointed(request),
-                              functools.partial(self._resized, request.size))
-
-    def detect(self, request: DetectRequest) -> DetectReply:
-        """Find all things in a picture; contract in ``vlm.detecting.Detector``."""
-        return detect_by_text(request, self._pointing, self._pointed(request),
-                              functools.partial(self._resized, request.size))
-
-    def _pointed(self, request: LocateRequest | DetectRequest,
-                 ) -> Callable[[PointingPrompt], TextReply]:
-        """What asks the model for places."""
-        def generate(prompt: PointingPrompt) -> TextReply:
-            body = {'messages': [*_system(prompt.system), {
-                'role': 'user', 'content': self._parts([prompt.image, prompt.text])}]}
-            wanted = _Wanted(prompt.max_tokens, json_schema=prompt.json_schema,
-                             draw=request.attempt)
-            found = self._call(functools.partial(self._ask, body, wanted), request.timeout_s,
-                               'a request to point')
-            return TextReply(found.text, found.truncated)
-        return generate
-
-    def _resized(self, size: Size) -> Size:
-        """The size of a picture as the model sees it, by the rule of its processor."""
+    def resized(self, picture: Rgb) -> Size:
+        """Width and height of a picture as the model sees it, by the rule of its processor."""
+        size = picture.shape[1], picture.shape[0]
         s = self._settings
         try:
             return resized_size(size, s.resize_multiple, s.min_pixels, s.max_pixels)
         except Misdeclared as error:
-            raise BackendError(f'{self.model}: {error}') from error
+            raise BackendError(f'{self.name}: {error}') from error
 
     def _call(self, work: Callable[[float | None], Coroutine[Any, Any, T]],
-              timeout_s: float | None, what: str) -> T:
-        """Run a coroutine function of a deadline in the event loop."""
+              deadline: Deadline, what: str) -> T:
+        """Run a coroutine function of a time of the event loop's clock in the event loop."""
         async def limited() -> T:
-            deadline = (None if timeout_s is None
-                        else asyncio.get_running_loop().time() + timeout_s)
+            left_s = deadline.left_s
+            end = None if left_s is None else asyncio.get_running_loop().time() + left_s
             try:
-                async with asyncio.timeout_at(deadline):
-                    return await work(deadline)
+                async with asyncio.timeout_at(end):
+                    return await work(end)
             except TimeoutError:
                 pass
-            raise DeadlineError(f'{self.model}: {what} took longer than the limit of '
-                                f'{timeout_s:g} s; raise the limit, or concurrency')
+            raise DeadlineError(f'{self.name}: {what} took longer than the limit of '
+                                f'{deadline.timeout_s:g} s; raise the limit, or concurrency')
         if not self._loop.closed:
             try:
                 return self._loop.call(limited())
             except concurrent.futures.CancelledError:
                 pass
-        raise BackendError(f'{self.model}: the backend is closed')
+        raise BackendError(f'{self.name}: the backend is closed')
 
     async def _ask_all(self, bodies: Sequence[dict[str, Any]], wanted: _Wanted,
                        found: list[_Message | None], partial: bool,
@@ -595,7 +584,7 @@ class Backend:
             if limit < _LEAST_TOKENS and _TOO_FEW.search(text) and re.search(
                     r'max_(?:output_|completion_|new_)?tokens', text):
                 _LOG.warning('%s takes no limit of %d tokens (%s): replies may have %d; '
-                             'answer_tokens=%d says so from the beginning', self.model, limit,
+                             'answer_tokens=%d says so from the beginning', self.name, limit,
                              failure.message, _LEAST_TOKENS, _LEAST_TOKENS)
                 return dataclasses.replace(dialect, least_tokens=_LEAST_TOKENS)
             other = TOKEN_FIELDS[1 - TOKEN_FIELDS.index(dialect.token_field)]
@@ -611,7 +600,7 @@ class Backend:
                 if s.logprobs == 'auto':
                     self._no_logprobs(failure.message)
                     return dataclasses.replace(dialect, top_logprobs=0)
-                raise BackendError(f'{self.model}: the server refuses logprobs '
+                raise BackendError(f'{self.name}: the server refuses logprobs '
                                    f'({failure.message}); set logprobs=auto to do without '
                                    f'probabilities')
             if dialect.stop and _names(text, 'stop'):
@@ -619,11 +608,11 @@ class Backend:
             if wanted.json_schema is not None and dialect.structured and _NO_SCHEMA.search(text):
                 if s.structured == 'auto':
                     _LOG.warning('%s: the server has no structured output (%s): replies are read '
-                                 'as free text', self.model, failure.message)
+                                 'as free text', self.name, failure.message)
                     return dataclasses.replace(dialect, structured=False)
-                raise BackendError(f'{self.model}: the server refuses structured output '
+                raise BackendError(f'{self.name}: the server refuses structured output '
                                    f'({failure.message}); set structured=auto to do without')
-        raise BackendError(f'{self.model}: {failure.kind.value} ({failure.message}); '
+        raise BackendError(f'{self.name}: {failure.kind.value} ({failure.message}); '
                            f'{await self._remedy(failure, text)}')
 
     async def _remedy(self, failure: _openai_server.Failure, text: str) -> str:
@@ -645,7 +634,7 @@ class Backend:
         return 'change the settings of the backend'
 
     def _no_logprobs(self, why: str) -> None:
-        _LOG.warning('%s offers no probabilities of tokens (%s): answers have none', self.model,
+        _LOG.warning('%s offers no probabilities of tokens (%s): answers have none', self.name,
                      why)
 
     def _read(self, reply: dict[str, Any], dialect: _Dialect, scored: bool,
@@ -656,7 +645,7 @@ class Backend:
         if finish == 'content_filter':
             return _Message(WITHHELD)
         if message.get('refusal') and not text:
-            _LOG.info('%s: %s', self.model, self._server.redact_error(str(message['refusal'])))
+            _LOG.info('%s: %s', self.name, self._server.redact_error(str(message['refusal'])))
             return _Message(REFUSED)
         likely = None
         if scored and dialect.top_logprobs:
@@ -680,10 +669,10 @@ class Backend:
         message, finish = choice['message'], choice.get('finish_reason')
         if finish == 'error' or choice.get('error'):
             said = _openai_server.words(choice.get('error')) or 'it does not say why'
-            return (f'{self.model}: the server broke the reply off with an error '
+            return (f'{self.name}: the server broke the reply off with an error '
                     f'({self._server.redact_error(said)}); ask again later'), True
         if has_nan(choice.get('logprobs')):
-            return (f'{self.model}: a token of the reply has a probability that is no number '
+            return (f'{self.name}: a token of the reply has a probability that is no number '
                     f'(NaN), so that the model has failed; load it in another precision, or ask '
                     f'for no probabilities (logprobs=off)'), True
         if finish == 'content_filter' or message.get('refusal'):
@@ -695,25 +684,25 @@ class Backend:
         if finish == 'length':
             why = ('the model spent all tokens of the reply on reasoning of its own' if thought
                    else 'the reply has no content, and its limit of tokens is used up')
-            return (f'{self.model}: {why}; set thinking_tokens={max(4096, 2 * s.thinking_tokens)} '
+            return (f'{self.name}: {why}; set thinking_tokens={max(4096, 2 * s.thinking_tokens)} '
                     f'or more, or turn the reasoning off with reasoning_effort or '
                     f'extra_body'), False
         why = ('the reply holds reasoning alone; turn that off with reasoning_effort or '
                'extra_body, or choose a server that reports the answer, too' if thought else
                f'the reply has no content (finish_reason {finish!r}); ask again later, or choose '
                f'another model or server')
-        return f'{self.model}: {why}', True
+        return f'{self.name}: {why}', True
 
     def _refuse_probabilities(self, why: str) -> None:
         """Probabilities of a reply cannot be right: say so, once for each reason."""
         if self._settings.logprobs == 'on':
-            raise BackendError(f'{self.model}: {why}; set logprobs=auto to do without '
+            raise BackendError(f'{self.name}: {why}; set logprobs=auto to do without '
                                f'probabilities where they cannot be right')
         kind = why.rstrip('0123456789.e+- ')
         if kind not in self._refused:
             self._refused.add(kind)
             _LOG.warning('%s: %s: such answers have no probabilities (logprobs=off asks for none)',
-                         self.model, why)
+                         self.name, why)
 
     def _note_logprobs(self, there: bool, text: bool) -> None:
         """Whether a reply (with a text) held logprobs; they are given up after some without."""
@@ -721,7 +710,7 @@ class Backend:
         if there or not text:
             return
         if self._settings.logprobs == 'on':
-            raise BackendError(f'{self.model}: the reply holds no logprobs; set logprobs=auto '
+            raise BackendError(f'{self.name}: the reply holds no logprobs; set logprobs=auto '
                                f'to do without probabilities')
         self._without += 1
         if self._without >= _PATIENCE and self._dialect.top_logprobs and not self._offered:
@@ -735,7 +724,7 @@ class Backend:
         if not (_thought(reply) or after_thoughts(text) != text):
             return False
         if self._dialect.stop:
-            _LOG.info('%s thinks before it answers: no stop word is sent', self.model)
+            _LOG.info('%s thinks before it answers: no stop word is sent', self.name)
             self._dialect = dataclasses.replace(self._dialect, stop=False)
         return choice.get('finish_reason') == 'stop' and _OPEN not in after_thoughts(text)
 
@@ -750,10 +739,10 @@ class Backend:
             if self._to_check:
                 found = find_out(self._colour_of)
                 self._to_check = False
-                self._lost = found.lost and f'{self.model}: {found.lost}'
+                self._lost = found.lost and f'{self.name}: {found.lost}'
                 if found.unchecked:
                     _LOG.warning('%s: it could not be checked whether pictures reach the model: '
-                                 '%s', self.model, found.unchecked)
+                                 '%s', self.name, found.unchecked)
         if self._lost:
             raise BackendError(self._lost)
 
@@ -764,7 +753,7 @@ class Backend:
             *shown, {'type': 'text', 'text': QUESTION}]}]}
         try:
             found = self._call(functools.partial(self._reply_to, body, _Wanted(_LEAST_TOKENS)),
-                               _CHECK_S, 'a check of pictures')
+                               Deadline(_CHECK_S), 'a check of pictures')
         except (BackendError, DeadlineError) as error:
             return Said(None, failure=str(error))
         if found.refused:
@@ -784,7 +773,7 @@ class Backend:
                 for part in parts]
 
     def _image(self, image: Any) -> dict[str, Any]:
-        kind, key = self._settings.image_format, part_id(image)
+        kind, key = self._settings.image_format, picture_id(image)
         with self._lock:
             found = self._images.get(key)
             if found is None:

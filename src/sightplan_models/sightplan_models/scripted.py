@@ -18,10 +18,12 @@ The file is YAML or JSON::
       - [{label: red mug, box: [0.2, 0.4, 0.3, 0.5]}, {label: tray, box: [0.5, 0.4, 0.8, 0.6]}]
     coordinates: unit_xy         # convention of places; unit_xy is the default
     resized: [644, 476]          # width and height that resized_pixel_xy counts in
+    kinds:                       # to queries of any other kind, by its name; lists likewise
+      count: [{count: 3}, 'There are two.']     # data is the reply, text is read as the kind does
 
-``replies`` and ``detect`` may also be mappings of episodes to lists: by episode id, by the name of
-the problem, or ``default``. A file that is a list holds replies alone. What comes after the end of
-a list of ``locate`` is for ``repeat`` to say, too.
+``replies``, ``detect`` and each of ``kinds`` may also be mappings of episodes to lists: by episode
+id, by the name of the problem, or ``default``. A file that is a list holds replies alone. What
+comes after the end of a list of ``locate`` is for ``repeat`` to say, too.
 """
 
 from __future__ import annotations
@@ -32,20 +34,40 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
 from sightplan.model import BackendError, InputError, Usage, param, user_path
+from sightplan.model.query import (
+    Deadline,
+    ModelByKind,
+    Query,
+    Reply,
+    Traits,
+    answers,
+    ask_in_batches,
+    known_kinds,
+)
 from sightplan.model.yaml_text import load_yaml
-from sightplan.vlm.api import TextReply, TextRequest, YesNoReply, YesNoRequest
-from sightplan.vlm.coordinates import Coordinates, Size
-from sightplan.vlm.detecting import DetectReply, DetectRequest
-from sightplan.vlm.detecting_replies import read_detections
-from sightplan.vlm.locating import LocateReply, LocateRequest
-from sightplan.vlm.pointing_replies import read_regions
+from sightplan.queries import (
+    Detect,
+    DetectReply,
+    Generate,
+    Locate,
+    LocateReply,
+    TextReply,
+    YesNo,
+    YesNoReply,
+)
+from sightplan.queries.chat import ChatStyle
+from sightplan.queries.coordinates import Coordinates, Size
+from sightplan.queries.detect_replies import read_detections
+from sightplan.queries.pointing_replies import read_regions
+from sightplan.vlm.wrapping import Prompted
 
-_KEYS = ('replies', 'repeat', 'answers', 'locate', 'detect', 'coordinates', 'resized')
+T = TypeVar('T')
+_KEYS = ('replies', 'repeat', 'answers', 'locate', 'detect', 'coordinates', 'resized', 'kinds')
 _CHANCES = ('p_yes', 'p_no', 'p_unknown')
 _DEFAULT = 'default'
 
@@ -58,26 +80,32 @@ class Settings:
                         'documentation of sightplan_models.scripted')
 
 
-def content(settings: Settings) -> str:
+def content(settings: Settings, kind: object = None) -> str:
     """Hash of the file; see ``api.backend_content``."""
     return hashlib.sha256(user_path(settings.script).read_bytes()).hexdigest()[:12]
 
 
-class Backend:
-    """Says what a file says."""
+class Backend(Prompted):
+    """Says what a file says.
 
-    needs_truth = False
-    needs_pixels = False
-    generates = True
-    locates = True
-    detects = True
+    Args:
+        settings: see Settings.
+
+    Raises:
+        InputError: the file is not given, not there, or not of the form; names file and field.
+    """
+
+    accepts = frozenset({Query})
+    traits = Traits(pixels=False, texts=True, history=True)
 
     def __init__(self, settings: Settings) -> None:
-        """Read the file.
+        super().__init__(_Script(settings))
 
-        Raises:
-            InputError: it is not given, not there, or not of the form; names file and field.
-        """
+
+class _Script(ModelByKind):
+    """The replies of a file; kinds that it does not have are asked by chat."""
+
+    def __init__(self, settings: Settings) -> None:
         if not settings.script:
             raise InputError('backend scripted: script is missing; name a file of replies with '
                              '--backend-option script=replies.yaml')
@@ -89,8 +117,13 @@ class Backend:
         if not isinstance(data, dict) or not data or set(data) - set(_KEYS):
             raise InputError(f'{where}: must be a list of replies, or a mapping of '
                              f'{", ".join(_KEYS)}')
+        kinds = data.get('kinds', {})
+        if not isinstance(kinds, dict):
+            raise InputError(f'{where}: kinds must be a mapping of kinds of queries to replies')
         self._lists = {name: _lists(data.get(name, []), name, where)
                        for name in ('replies', 'detect')}
+        self._kinds = {str(name): _episodes(given, f'kinds.{name}', where)
+                       for name, given in kinds.items()}
         self._answers = _answers(data.get('answers', {}), where)
         self._places = _places(data.get('locate', {}), where)
         self._coordinates = _coordinates(data.get('coordinates', Coordinates.UNIT_XY), where)
@@ -101,15 +134,10 @@ class Backend:
         if data.get('repeat', 'error') not in ('error', 'last'):
             raise InputError(f'{where}: repeat must be error or last, not {data["repeat"]!r}')
         self._repeats = data.get('repeat') == 'last'
-        self._model = f'scripted({self._path.name}@{hashlib.sha256(raw).hexdigest()[:12]})'
+        self.name = f'scripted({self._path.name}@{hashlib.sha256(raw).hexdigest()[:12]})'
         self._episode = ''
         self._given: Counter[str] = Counter()
         self._requests = 0
-
-    @property
-    def model(self) -> str:
-        """Name and hash of the file."""
-        return self._model
 
     @property
     def usage(self) -> Usage:
@@ -121,41 +149,69 @@ class Backend:
         self._episode = episode_id
         self._given.clear()
 
-    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+    def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
+        """Say what the file says; contract in ``Model``."""
+        return ask_in_batches(queries, lambda batch: (
+            [self._other(query) for query in batch] if batch[0].kind in self._kinds
+            else self._ask_batch(batch, deadline)))
+
+    @property
+    def accepts(self) -> frozenset[type[Query[Any]]]:  # type: ignore[override]
+        """What the file has a section for."""
+        return frozenset({YesNo, Generate, Locate, Detect, *(
+            kind for name, kind in known_kinds().items() if name in self._kinds)})
+
+    @answers(YesNo, together=True)
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
         """Answer by the texts of the questions.
 
         Raises:
             BackendError: the file has no answer to one of them, and no default.
         """
         replies = []
-        for question in request.questions:
-            reply = self._answers.get(question.text, self._answers.get(_DEFAULT))
+        for query in queries:
+            text = query.question.text
+            reply = self._answers.get(text, self._answers.get(_DEFAULT))
             if reply is None:
-                raise BackendError(f'{self._path}: answers has no entry {question.text!r}; add '
-                                   f'it, or an entry {_DEFAULT!r}')
+                raise BackendError(f'{self._path}: answers has no entry {text!r}; add it, or an '
+                                   f'entry {_DEFAULT!r}')
             replies.append(reply)
         self._requests += len(replies)
         return replies
 
-    def generate(self, request: TextRequest) -> TextReply:
+    @answers(Generate)
+    def generate(self, query: Generate, deadline: Deadline) -> TextReply:
         """The next reply of the episode's list.
 
         Raises:
             BackendError: there is none left, or no list for this episode.
         """
-        return TextReply(self._next('replies'))
+        return TextReply(self._next('replies', self._lists['replies']))
 
-    def detect(self, request: DetectRequest) -> DetectReply:
+    @answers(Detect)
+    def detect(self, query: Detect, deadline: Deadline) -> DetectReply:
         """The next reply of the episode's list, read in the file's convention.
 
         Raises:
             BackendError: there is none left, or no list for this episode.
         """
-        return read_detections(self._next('detect'), self._coordinates, request.size,
-                               self._resized)
+        return read_detections(self._next('detect', self._lists['detect']), self._coordinates,
+                               query.size, self._resized)
 
-    def _next(self, kind: str) -> str:
-        lists = self._lists[kind]
+    def _other(self, query: Query[Any]) -> Reply:
+        """The next reply of the episode's list to a query of another kind.
+
+        Raises:
+            BackendError: there is none left, or no list for this episode.
+            InputError: it is data of another form than the kind's replies.
+        """
+        reply = self._next(f'kinds.{query.kind}', self._kinds[query.kind])
+        if isinstance(reply, Mapping):
+            return query.reply_type.from_json(reply)
+        said: Reply = query.as_chat(ChatStyle()).read(TextReply(_text(reply, str(self._path))))
+        return said
+
+    def _next(self, kind: str, lists: Mapping[str, list[T]]) -> T:
         found = next((name for name in _names(self._episode) if name in lists), None)
         if found is None:
             raise BackendError(f'{self._path}: {kind} has no list for episode '
@@ -169,25 +225,26 @@ class Backend:
         self._requests += 1
         return replies[min(given, len(replies) - 1)]
 
-    def locate(self, request: LocateRequest) -> LocateReply:
+    @answers(Locate)
+    def locate(self, query: Locate, deadline: Deadline) -> LocateReply:
         """The reply to a target and an attempt, read in the file's convention.
 
         Raises:
             BackendError: the file has none for the target, and no default, or none left.
         """
-        target = request.target.text
+        target = query.target.text
         name = target if target in self._places else _DEFAULT
         replies = self._places.get(name)
         if replies is None:
             raise BackendError(f'{self._path}: locate has no entry {target!r}; add it, or an '
                                f'entry {_DEFAULT!r}')
-        if request.attempt >= len(replies) and not (self._repeats and replies):
+        if query.attempt >= len(replies) and not (self._repeats and replies):
             raise BackendError(f'{self._path}: locate[{name!r}] has {len(replies)} replies, and '
-                               f'attempt {request.attempt} (counted from 0) was asked for; add '
+                               f'attempt {query.attempt} (counted from 0) was asked for; add '
                                'more, or "repeat: last"')
         self._requests += 1
-        return read_regions(replies[min(request.attempt, len(replies) - 1)], request.target.form,
-                            self._coordinates, request.size, self._resized)
+        return read_regions(replies[min(query.attempt, len(replies) - 1)], query.target.form,
+                            self._coordinates, query.size, self._resized)
 
 
 def _names(episode_id: str) -> Iterator[str]:
@@ -212,14 +269,19 @@ def _load(path: Path) -> tuple[bytes, Any]:
 
 
 def _lists(data: Any, kind: str, where: str) -> dict[str, list[str]]:
+    return {name: [_text(item, f'{where}: {kind} of {name}[{number}]')
+                   for number, item in enumerate(items)]
+            for name, items in _episodes(data, kind, where).items()}
+
+
+def _episodes(data: Any, kind: str, where: str) -> dict[str, list[Any]]:
+    """Lists by episode or problem."""
     if isinstance(data, list):
         data = {_DEFAULT: data}
     if not isinstance(data, dict) or not all(isinstance(item, list) for item in data.values()):
         raise InputError(f'{where}: {kind} must be a list, or a mapping of episodes or problems '
                          f'to lists')
-    return {str(name): [_text(item, f'{where}: {kind} of {name}[{number}]')
-                        for number, item in enumerate(items)]
-            for name, items in data.items()}
+    return {str(name): items for name, items in data.items()}
 
 
 def _answers(data: Any, where: str) -> dict[str, YesNoReply]:

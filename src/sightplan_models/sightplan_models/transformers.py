@@ -5,25 +5,16 @@ template. Yes/no questions are scored, not generated: system text and image are 
 questions run against that shared prompt, and the probabilities are sums over all spellings of yes
 and no (``_shared_prefix`` tells how, and which models cannot). Answers with reasons and free texts
 are generated greedily; so are places in pictures, as the settings ``pointing`` and ``coordinates``
-declare (``vlm.pointing``).
+declare (``queries.pointing``).
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-
 from sightplan.model import GroundingPrompt, InputError
-from sightplan.vlm.api import TextReply, TextRequest
-from sightplan.vlm.detecting import DetectReply, DetectRequest
-from sightplan.vlm.locating import LocateReply, LocateRequest
-from sightplan.vlm.pointing import (
-    Pointing,
-    PointingPrompt,
-    detect_by_text,
-    family_hash,
-    locate_by_text,
-)
+from sightplan.model.query import Query, Traits
+from sightplan.queries.chat import ChatStyle
+from sightplan.queries.pointing import Pointing, family_hash
+from sightplan.vlm.wrapping import Prompted
 from sightplan_models._local_models import LocalModel, load
 from sightplan_models._local_models import Settings as Settings
 
@@ -31,12 +22,12 @@ _PROBE = GroundingPrompt('probe', system='Answer with one word, Yes or No.',
                          question='Question: {question}')
 
 
-def content(settings: Settings) -> str:
+def content(settings: Settings, kind: object = None) -> str:
     """Hash of the prompts with which it points; see ``api.backend_content``."""
     return family_hash(settings.pointing)
 
 
-class Backend(LocalModel):
+class Backend(Prompted):
     """A local model of transformers; ready (loaded, checked, warm) once constructed.
 
     Args:
@@ -49,12 +40,8 @@ class Backend(LocalModel):
             unfit; says what to do.
     """
 
-    needs_truth = False
-    needs_pixels = True
-    generates = True
-    locates = True
-    detects = True
-    chooses = True
+    accepts = frozenset({Query})
+    traits = Traits()
 
     def __init__(self, settings: Settings) -> None:
         if not settings.model:
@@ -65,23 +52,7 @@ class Backend(LocalModel):
                 kind == 'cuda' and number.isdecimal())):
             raise InputError(f'backend transformers: device = {settings.device!r} must be auto, '
                              'cuda, cuda:N or cpu')
-        self._pointing = Pointing.declared(settings.pointing, settings.coordinates,
-                                           settings.axis_ticks)
-        super().__init__('transformers', *load('transformers', settings), settings, _PROBE)
-
-    def locate(self, request: LocateRequest) -> LocateReply:
-        """Find something in a picture; contract in ``vlm.api.Locator``."""
-        return locate_by_text(request, self._pointing, self._pointed(request.timeout_s),
-                              functools.partial(self.resized, request.image))
-
-    def detect(self, request: DetectRequest) -> DetectReply:
-        """Find all things in a picture; contract in ``vlm.detecting.Detector``."""
-        return detect_by_text(request, self._pointing, self._pointed(request.timeout_s),
-                              functools.partial(self.resized, request.image))
-
-    def _pointed(self, timeout_s: float | None) -> Callable[[PointingPrompt], TextReply]:
-        """What asks the model for places."""
-        def generate(prompt: PointingPrompt) -> TextReply:
-            return self.generate(TextRequest(prompt.system, (prompt.image, prompt.text),
-                                             prompt.max_tokens, timeout_s))
-        return generate
+        pointing = Pointing.declared(settings.pointing, settings.coordinates, settings.axis_ticks)
+        chat = LocalModel('transformers', *load('transformers', settings), settings, _PROBE)
+        super().__init__(chat, ChatStyle(pointing, chat.resized))
+        self.chat = chat

@@ -18,13 +18,9 @@ from sightplan.model import (
     Question,
     TruthSource,
 )
-from sightplan.vlm.api import (
-    YesNoRequest,
-    backend_names,
-    backend_settings,
-    make_backend,
-    resolved_options,
-)
+from sightplan.model.query import ask_all
+from sightplan.queries import yes_no_queries
+from sightplan.vlm.api import backend_names, backend_settings, make_backend, resolved_options
 from sightplan_models._confusion import load_table, table_names
 
 CLEAR = [Atom('clear', (f'b{i}',)) for i in range(2000)]
@@ -50,8 +46,8 @@ def look(number):
 
 
 def ask(backend, atoms, image=1):
-    request = YesNoRequest(look(image), tuple(Question(a, str(a)) for a in atoms))
-    return [reply.text for reply in backend.answer(request)]
+    request = yes_no_queries(look(image), tuple(Question(a, str(a)) for a in atoms))
+    return [reply.text for reply in ask_all(backend, request)]
 
 
 def table_file(tmp_path, **rates):
@@ -77,8 +73,8 @@ def test_it_is_a_backend_that_must_be_given_truth():
 def test_the_perfect_table_makes_no_error_and_claims_no_probability():
     backend = make_backend('noisy_oracle', {}, FixedTruth(CLEAR[:5]))
     assert ask(backend, CLEAR[:10]) == ['Yes'] * 5 + ['No'] * 5
-    request = YesNoRequest(look(1), (Question(CLEAR[0], ''),))
-    assert (backend.answer(request)[0].p_yes, backend.answer(request)[0].p_no) == (None, None)
+    request = yes_no_queries(look(1), (Question(CLEAR[0], ''),))
+    assert (ask_all(backend, request)[0].p_yes, ask_all(backend, request)[0].p_no) == (None, None)
 
 
 @pytest.mark.parametrize(('true', 'wanted'), [(True, .9), (False, .2)])
@@ -148,9 +144,9 @@ def test_errors_are_those_of_answers_with_reasons_where_they_are_asked_for():
     def unread(cot, reasoning):
         backend = make_backend('noisy_oracle', {'table': 'Phi-4-multimodal-instruct', 'cot': cot,
                                                 'split': 'simple'}, FixedTruth())
-        request = YesNoRequest(look(1), tuple(Question(a, '') for a in atoms),
-                               prompt=GroundingPrompt(reasoning=reasoning))
-        return sum('cannot be read' in reply.text for reply in backend.answer(request))
+        request = yes_no_queries(look(1), tuple(Question(a, '') for a in atoms),
+                                 GroundingPrompt(reasoning=reasoning))
+        return sum('cannot be read' in reply.text for reply in ask_all(backend, request))
     assert (unread('auto', True), unread('auto', False)) == (unread('yes', False),
                                                              unread('no', True))
     assert unread('yes', True) == 200 > unread('no', False)
@@ -162,15 +158,14 @@ def test_the_same_image_can_be_asked_about_in_both_ways():
     questions = tuple(Question(Atom('on', (f'b{i}', 'b0')), '') for i in range(300))
     for image in (1, 2):
         for reasoning, alone in ((False, plain), (True, cot)):
-            request = YesNoRequest(look(image), questions,
-                                   prompt=GroundingPrompt(reasoning=reasoning))
-            assert backend.answer(request) == alone.answer(request)
+            request = yes_no_queries(look(image), questions, GroundingPrompt(reasoning=reasoning))
+            assert ask_all(backend, request) == alone.answer(request)
     assert plain.answer(request) != cot.answer(request)
 
 
 def test_a_models_name_tells_the_kind_of_its_errors(tmp_path):
     def name(table, **options):
-        return make_backend('noisy_oracle', {'table': table, **options}, FixedTruth()).model
+        return make_backend('noisy_oracle', {'table': table, **options}, FixedTruth()).name
     assert name('gpt-4.1', cot='no') == 'noisy_oracle(gpt-4.1/plain, repeat 0.45, seed 0)'
     assert name('gpt-4.1', cot='yes') == 'noisy_oracle(gpt-4.1/cot, repeat 0.45, seed 0)'
     assert name('gpt-4.1') == 'noisy_oracle(gpt-4.1/as asked, repeat 0.45, seed 0)'
@@ -216,8 +211,8 @@ def test_without_an_image_the_stamp_tells_looks_apart(tmp_path):
     questions = tuple(Question(a, '') for a in CLEAR[:300])
 
     def texts(stamp):
-        request = YesNoRequest(Observation(stamp_ns=stamp), questions)
-        return [reply.text for reply in backend.answer(request)]
+        request = yes_no_queries(Observation(stamp_ns=stamp), questions)
+        return [reply.text for reply in ask_all(backend, request)]
     assert texts(1) == texts(1)
     assert texts(1) != texts(2)
 
@@ -233,10 +228,11 @@ def test_unreadable_answers_have_their_fraction_and_cannot_be_read(tmp_path):
 UNKNOWN_RATES = {'p_yes_true': .9, 'p_yes_false': .3, 'p_unknown_true': .4, 'p_unknown_false': .2}
 
 
-def ask_offering(backend, atoms, image=1, unknown=True):
-    request = YesNoRequest(look(image), tuple(Question(a, str(a)) for a in atoms),
-                           prompt=GroundingPrompt(unknown=unknown))
-    return [reply.text for reply in backend.answer(request)]
+def ask_offering(backend, atoms, image=1,
+                 unknown=True):
+    request = yes_no_queries(look(image), tuple(Question(a, str(a)) for a in atoms),
+                             GroundingPrompt(unknown=unknown))
+    return [reply.text for reply in ask_all(backend, request)]
 
 
 @pytest.mark.parametrize(('true', 'rate', 'yes'), [(True, .4, .9), (False, .2, .3)])
@@ -351,7 +347,7 @@ def test_a_domain_says_how_errors_hang_together():
     assert resolved('blocksworld')['together'] == 0.
     assert resolved('household', together=0.)['together'] == 0.
     assert 'together' not in resolved_options('noisy_oracle', {}, 0)
-    names = [make_backend('noisy_oracle', resolved('household', **options), FixedTruth()).model
+    names = [make_backend('noisy_oracle', resolved('household', **options), FixedTruth()).name
              for options in ({}, {'together': 0.})]
     assert names == ['noisy_oracle(perfect, repeat 0.45, together 0.3, seed 0)',
                      'noisy_oracle(perfect, repeat 0.45, seed 0)']

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from sightplan.model import BackendError, DeadlineError, Form, InputError, Region, Target
-from sightplan.vlm.api import can_locate, locator
-from sightplan.vlm.locating import LocateReply, LocateRequest
+from sightplan.model.query import ask_one, can_ask, part_name
+from sightplan.queries.locate import Locate, LocateReply
+from sightplan.vlm.api import check_backend
 from sightplan_belief import locate
 from sightplan_models import embedded
 from sightplan_models._locator_pictures import channels, fit, put_depth, put_image
@@ -63,8 +64,8 @@ def small(untrained: Path) -> Any:
     return locating.EmbeddedLocator(untrained)
 
 
-def request(text: str = 'the red mug', form: Form = Form.POINT, **rest: Any) -> LocateRequest:
-    return LocateRequest(IMAGE, Target(text, form), **rest)
+def request(text: str = 'the red mug', form: Form = Form.POINT, **rest: Any) -> Locate:
+    return Locate(IMAGE, Target(text, form), **rest)
 
 
 # Words -----------------------------------------------------------------------------------------
@@ -206,7 +207,7 @@ def say(monkeypatch: Any, small: Any, reply: Pointed) -> None:
 
 def test_a_point_is_the_likeliest_place(monkeypatch: Any, small: Any) -> None:
     say(monkeypatch, small, pointed((30, 100, 3.0), (90, 20, 2.0)))
-    found = small.locate(request())
+    found = ask_one(small, request())
     assert found.regions[0].points == (pytest.approx((100.5 / 160, 30.5 / 120)),)
     assert found.regions[0].form is Form.POINT and len(found.regions) == 1
     assert found.probability == found.regions[0].probability and not found.unread
@@ -216,13 +217,13 @@ def test_a_lone_spike_is_not_trusted(monkeypatch: Any, small: Any) -> None:
     reply = pointed((30, 100, 3.0))
     reply.point[0, 0, 80, 20] = 3.6
     say(monkeypatch, small, reply)
-    (x, _), = small.locate(request()).regions[0].points
+    (x, _), = ask_one(small, request()).regions[0].points
     assert x == pytest.approx(100.5 / 160)
 
 
 def test_a_box_is_the_extent_of_the_part_that_is_pointed_at(monkeypatch: Any, small: Any) -> None:
     say(monkeypatch, small, pointed((30, 100, 3.0), (90, 20, 2.0)))
-    box, = small.locate(request(form=Form.BOX)).regions
+    box, = ask_one(small, request(form=Form.BOX)).regions
     assert box.form is Form.BOX
     assert box.points == (pytest.approx((97 / 160, 27 / 120)),
                           pytest.approx((104 / 160, 34 / 120)))
@@ -230,7 +231,7 @@ def test_a_box_is_the_extent_of_the_part_that_is_pointed_at(monkeypatch: Any, sm
 
 def test_a_box_in_a_mirror_is_turned_back(monkeypatch: Any, small: Any) -> None:
     say(monkeypatch, small, pointed((30, 100, 3.0)))
-    (x1, y1), (x2, y2) = small.locate(request(form=Form.BOX, attempt=1)).regions[0].points
+    (x1, y1), (x2, y2) = ask_one(small, request(form=Form.BOX, attempt=1)).regions[0].points
     assert (x1, y1, x2, y2) == pytest.approx((1 - 104 / 160, 27 / 120, 1 - 97 / 160, 34 / 120))
 
 
@@ -238,34 +239,34 @@ def test_a_box_has_an_area_even_where_nothing_seems_to_be_meant(monkeypatch: Any
                                                                 ) -> None:
     say(monkeypatch, small, dataclasses.replace(
         pointed((30, 100, 3.0)), mask=torch.full((1, 1, *MAP), -6.0)))
-    (x1, y1), (x2, y2) = small.locate(request(form=Form.BOX)).regions[0].points
+    (x1, y1), (x2, y2) = ask_one(small, request(form=Form.BOX)).regions[0].points
     assert x2 > x1 and y2 > y1
 
 
 def test_points_are_one_for_each_part_the_best_first(monkeypatch: Any, small: Any) -> None:
     say(monkeypatch, small, pointed((90, 20, 2.0), (30, 100, 3.0), (60, 140, 1.0)))
-    regions = small.locate(request(form=Form.POINTS)).regions
+    regions = ask_one(small, request(form=Form.POINTS)).regions
     assert [region.points[0] for region in regions] == [
         pytest.approx(((c + 0.5) / 160, (r + 0.5) / 120))
         for r, c in ((30, 100), (90, 20), (60, 140))]
     assert all(region.form is Form.POINT for region in regions)
     say(monkeypatch, small, dataclasses.replace(
         pointed((30, 100, 3.0)), mask=torch.full((1, 1, *MAP), -6.0)))
-    assert len(small.locate(request(form=Form.POINTS)).regions) == 1
+    assert len(ask_one(small, request(form=Form.POINTS)).regions) == 1
 
 
 def test_what_is_likely_absent_is_less_probable(monkeypatch: Any, small: Any) -> None:
     found = []
     for absent in (-9.0, 3.0, 9.0):
         say(monkeypatch, small, pointed((30, 100, 3.0), absent=absent))
-        found.append(small.locate(request()).probability)
+        found.append(ask_one(small, request()).probability)
     assert found == sorted(found, reverse=True) and found[0] - found[2] > 0.2
 
 
 def test_nothing_beside_the_picture_is_pointed_at(monkeypatch: Any, small: Any) -> None:
     say(monkeypatch, small, pointed((60, 10, 9.0), (60, 80, 3.0)))
-    tall = LocateRequest(np.ascontiguousarray(IMAGE[:, :200]), Target('the red mug'))
-    (x, y), = small.locate(tall).regions[0].points
+    tall = Locate(np.ascontiguousarray(IMAGE[:, :200]), Target('the red mug'))
+    (x, y), = ask_one(small, tall).regions[0].points
     assert (x, y) == pytest.approx((0.5, 0.5), abs=0.02)
 
 
@@ -285,35 +286,36 @@ def test_a_picture_is_encoded_once_for_all_its_targets(monkeypatch: Any, small: 
     looked = []
     look = small._network.look
     monkeypatch.setattr(small._network, 'look', lambda x: looked.append(1) or look(x))
-    first = [small.locate(request(text, depth_m=DEPTH)) for text in ('the mug', 'a red thing')]
+    first = [ask_one(small, request(text, depth_m=DEPTH)) for text in ('the mug', 'a red thing')]
     assert len(looked) == 1
-    assert small.locate(dataclasses.replace(request('the mug', depth_m=DEPTH),
+    assert ask_one(small, dataclasses.replace(request('the mug', depth_m=DEPTH),
                                             image=IMAGE.copy())) == first[0]
     assert len(looked) == 1
-    small.locate(request('the mug'))  # without depth it is another picture
-    small.locate(request('the mug', attempt=1))
+    ask_one(small, request('the mug'))  # without depth it is another picture
+    ask_one(small, request('the mug', attempt=1))
     assert len(looked) == 3
     for k in range(6):
-        small.locate(LocateRequest(np.full_like(IMAGE, k), Target('the mug')))
+        ask_one(small, Locate(np.full_like(IMAGE, k), Target('the mug')))
     assert len(looked) == 9 and len(small._sights) == locating._KEPT
-    small.locate(request('the mug', depth_m=DEPTH))
+    ask_one(small, request('the mug', depth_m=DEPTH))
     assert len(looked) == 10
 
 
-def test_depth_and_words_matter(small: Any) -> None:
+def test_depth_and_words_matter(small: Any, untrained: Path) -> None:
     def chance(**rest: Any) -> float | None:
-        found: LocateReply = small.locate(request(**rest))
+        found: LocateReply = ask_one(small, request(**rest))
         return found.probability
 
     plain = chance(text='the red mug')
     assert plain == chance(text='The red mug?') and plain != chance(text='the left mug')
     assert plain != chance(text='the red mug', depth_m=DEPTH)
-    assert small.locate(request(depth_m=DEPTH), use_depth=False).probability == plain
+    flat = locating.EmbeddedLocator(untrained, use_depth=False)
+    assert ask_one(flat, request(depth_m=DEPTH)).probability == plain
 
 
 def test_attempts_vary_and_repeat(small: Any) -> None:
-    found = [small.locate(request(attempt=k)) for k in range(5)]
-    assert found == [small.locate(request(attempt=k)) for k in range(5)]
+    found = [ask_one(small, request(attempt=k)) for k in range(5)]
+    assert found == [ask_one(small, request(attempt=k)) for k in range(5)]
     assert len({reply.probability for reply in found}) == 5
 
 
@@ -323,36 +325,36 @@ def test_a_mirrored_view_is_asked_about_the_other_side(monkeypatch: Any, small: 
     monkeypatch.setattr(small, '_read', lambda sight, words: (
         asked.append(words) or read(sight, words)))
     for attempt in (0, 1, 2, 3):
-        small.locate(request('the mug on the left', attempt=attempt))
+        ask_one(small, request('the mug on the left', attempt=attempt))
     assert [words[-1] for words in asked] == ['left', 'right', 'left', 'right']
 
 
 def test_another_size_of_picture_and_of_depth(small: Any) -> None:
     for size in ((2, 3), (500, 40), (720, 1280)):
         image = RNG.integers(0, 256, (*size, 3), np.uint8)
-        reply = small.locate(LocateRequest(image, Target('mug', Form.BOX), DEPTH[:7, :9]))
+        reply = ask_one(small, Locate(image, Target('mug', Form.BOX), DEPTH[:7, :9]))
         assert all(0 <= v <= 1 for point in reply.regions[0].points for v in point)
         assert 0 <= reply.probability <= 1
 
 
 def test_traces_and_what_is_no_picture_are_refused(small: Any) -> None:
     with pytest.raises(InputError, match='draws no traces'):
-        small.locate(request(form=Form.TRACE))
+        ask_one(small, request(form=Form.TRACE))
     for bad in (IMAGE[..., 0], IMAGE.astype(float), IMAGE[:0], None):
         with pytest.raises(InputError, match='uint8 RGB'):
-            small.locate(LocateRequest(bad, Target('mug')))
+            ask_one(small, Locate(bad, Target('mug')))
     with pytest.raises(InputError, match='depth'):
-        small.locate(request(depth_m=DEPTH[0]))
+        ask_one(small, request(depth_m=DEPTH[0]))
 
 
 def test_a_time_limit_that_passed_is_an_error(small: Any) -> None:
-    small.locate(request(timeout_s=60.0))
+    ask_one(small, request(), 60.0)
     with pytest.raises(DeadlineError, match='limit was 0.00'):
-        small.locate(request(timeout_s=0.0))
+        ask_one(small, request(), 0.0)
 
 
 def test_the_name_tells_weights_and_settings_apart(untrained: Path, tmp_path: Path) -> None:
-    names = {locating.EmbeddedLocator(untrained).model}
+    names = {locating.EmbeddedLocator(untrained).name}
     for file in (locating.WEIGHTS_FILE, locating.SETTINGS_FILE):
         folder = tmp_path / file / 'untrained'
         folder.mkdir(parents=True)
@@ -364,7 +366,7 @@ def test_the_name_tells_weights_and_settings_apart(untrained: Path, tmp_path: Pa
             content = bytearray((folder / file).read_bytes())
             content[-1] ^= 1
             (folder / file).write_bytes(content)
-        names.add(locating.EmbeddedLocator(folder).model.rpartition('@')[2])
+        names.add(locating.EmbeddedLocator(folder).name.rpartition('@')[2])
     assert len(names) == 3
 
 
@@ -395,33 +397,32 @@ def backend(folder: str = '', depth: bool = True) -> Backend:
 
 def test_the_backend_points_and_loads_that_only_then(untrained: Path) -> None:
     made = Backend(Settings(locator_dir=str(untrained)))
-    assert can_locate(made) and locator('embedded', made) is made
-    assert made._locator is None
-    reply = made.locate(request(depth_m=DEPTH))
-    assert made._locator is not None and reply.regions[0].form is Form.POINT
-    assert made.locator_model == locating.EmbeddedLocator(untrained).model
-    assert reply == locating.EmbeddedLocator(untrained).locate(request(depth_m=DEPTH))
+    assert can_ask(made, Locate) and made._parts[Locate].loaded is None
+    reply = ask_one(made, request(depth_m=DEPTH))
+    assert made._parts[Locate].loaded is not None and reply.regions[0].form is Form.POINT
+    assert reply.model == part_name(made, Locate) == locating.EmbeddedLocator(untrained).name
+    assert reply == ask_one(locating.EmbeddedLocator(untrained), request(depth_m=DEPTH))
     flat = backend(str(untrained), depth=False)
-    assert flat.locate(request(depth_m=DEPTH)) == flat.locate(request())
+    assert ask_one(flat, request(depth_m=DEPTH)) == ask_one(flat, request())
 
 
 def test_without_shipped_weights_the_backend_says_so(monkeypatch: Any, tmp_path: Path) -> None:
-    assert can_locate(Backend) == locator_is_shipped() == (
+    assert locator_is_shipped() == (
         SHIPPED / LOCATOR / locating.WEIGHTS_FILE).is_file()
     monkeypatch.setattr(embedded, 'locator_is_shipped', lambda: False)
     made = Backend()
-    assert not can_locate(made)
+    assert not can_ask(made, Locate)
     with pytest.raises(InputError, match='without the weights of a locator') as error:
-        made.locate(request())
+        ask_one(made, request())
     assert 'locator_dir' in str(error.value)
     with pytest.raises(InputError, match='cannot point'):
-        locator('embedded', made)
+        check_backend('embedded', Locate, made)
 
 
 def test_a_missing_folder_is_an_error_of_locating_only(tmp_path: Path) -> None:
     made = Backend(Settings(locator_dir=str(tmp_path / 'nowhere')))
     with pytest.raises(BackendError, match='nowhere'):
-        made.locate(request())
+        ask_one(made, request())
 
 
 # The shipped network ---------------------------------------------------------------------------
@@ -445,8 +446,8 @@ def located(number: int, depth: bool = True, grey: bool = False) -> list[tuple[A
     image = np.full_like(scene.image, 128) if grey else scene.image
     for task in scene.tasks:
         if not grey or task.stage == 's1':
-            region: Region = backend(depth=depth).locate(LocateRequest(
-                image, Target(task.text), scene.depth_m)).regions[0]
+            region: Region = ask_one(backend(depth=depth), Locate(image, Target(task.text),
+                                                                  scene.depth_m)).regions[0]
             (column, row), = region.pixels(*scene.image.shape[1::-1])
             assert region.probability is not None
             found.append((task, bool(task.mask[min(row, 479), min(column, 639)]),
@@ -493,9 +494,9 @@ def test_it_looks_at_the_picture(count: int) -> None:
 def test_its_boxes_hold_its_points_and_what_is_meant() -> None:
     scene = scene_of(0)
     for task in scene.tasks:
-        ask = LocateRequest(scene.image, Target(task.text, Form.BOX), scene.depth_m)
-        (x1, y1), (x2, y2) = backend().locate(ask).regions[0].points
-        (x, y), = backend().locate(dataclasses.replace(
+        ask = Locate(scene.image, Target(task.text, Form.BOX), scene.depth_m)
+        (x1, y1), (x2, y2) = ask_one(backend(), ask).regions[0].points
+        (x, y), = ask_one(backend(), dataclasses.replace(
             ask, target=Target(task.text))).regions[0].points
         assert x1 <= x <= x2 and y1 <= y <= y2
 
@@ -524,7 +525,7 @@ def test_words_that_are_not_known_or_not_read_are_told(text: str,
 
 def test_a_reply_tells_which_words_are_unknown_and_what_is_named(small: Any) -> None:
     for form in (Form.POINT, Form.POINTS, Form.BOX):
-        reply = small.locate(LocateRequest(IMAGE, Target('the red unicorn', form)))
+        reply = ask_one(small, Locate(IMAGE, Target('the red unicorn', form)))
         assert reply.unknown == ('unicorn',) and 0.0 <= reply.named <= 1.0
 
 

@@ -14,8 +14,9 @@ import pytest
 
 from sightplan.metrics.intervals import fraction_interval
 from sightplan.model import Form, InputError, Target
+from sightplan.model.query import Deadline, ModelByKind, answers, ask_one
 from sightplan.model.scene import Piece, PointingScene, PointingTask
-from sightplan.vlm.locating import LocateRequest
+from sightplan.queries.locate import Locate
 
 TRAINING = Path(__file__).resolve().parents[3] / 'training'
 if not TRAINING.is_dir():
@@ -390,8 +391,8 @@ def test_training_goes_on_exactly_and_makes_a_model_that_locates(
     assert 'category' in log[0] and 'point 0' not in log[0] and 'point 0' in log[1]
     assert log[-1]['validation'].keys() == {'s1 object', 's1 restriction', 's2 recommend'}
     scene = DrawnScenes().scene(0)
-    reply = EmbeddedLocator(out).locate(LocateRequest(
-        scene.image, Target('the red box', Form.BOX), scene.depth_m))
+    reply = ask_one(EmbeddedLocator(out), Locate(scene.image, Target('the red box', Form.BOX),
+                                                 scene.depth_m))
     assert reply.probability is not None and len(reply.regions) == 1
     calibrated = evaluate.calibrate(SOURCE, out, 4)
     assert json.loads((out / 'locator.json').read_text())['calibration'] == [
@@ -431,13 +432,14 @@ def test_the_fit_finds_the_odds() -> None:
     assert evaluate.fitted(known, right) == pytest.approx((-0.5, 1.5, -0.7), abs=0.08)
 
 
-class _Knows:
+class _Knows(ModelByKind):
     """A backend that points at the middle of the mask of the first task with such a text."""
 
     def __init__(self, scene: PointingScene) -> None:
         self._scene = scene
 
-    def locate(self, request: LocateRequest) -> Any:
+    @answers(Locate)
+    def locate(self, request: Locate, deadline: Deadline) -> Any:
         task = next(t for t in self._scene.tasks if t.text == request.target.text)
         y, x = np.argwhere(task.mask).mean(0) / task.mask.shape
         points = ((x, y),) if request.target.form is Form.POINT else ((0.0, 0.0), (1.0, 1.0))

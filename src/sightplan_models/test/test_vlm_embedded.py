@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from sightplan.model import (
     Observation,
     Question,
 )
+from sightplan.model.query import ask_all
+from sightplan.queries import YesNo, YesNoReply, yes_no_queries
 from sightplan.runs import RunSettings, resolved_backend_options
-from sightplan.vlm.api import YesNoReply, YesNoRequest, make_backend, resolved_options
+from sightplan.vlm.api import make_backend, resolved_options
 from sightplan_models._local_models import files_hash
 from sightplan_models.embedded import SHIPPED, Backend, Settings, shipped_domains, shipped_folder
 
@@ -53,9 +56,9 @@ def backend() -> Backend:
     return Backend(Settings(domain='blocksworld'))
 
 
-def request(image: Any, texts: Any) -> YesNoRequest:
-    return YesNoRequest(Observation(image=image),
-                        tuple(Question(Atom('probe'), text) for text in texts))
+def request(image: Any, texts: Any) -> list[YesNo]:
+    return yes_no_queries(Observation(image=image), tuple(Question(Atom('probe'), text)
+                                                          for text in texts))
 
 
 @cache
@@ -68,7 +71,7 @@ def picture(stacks: Any = STACKS, seed: int = 3) -> Any:
 
 
 def ask(image: Any, texts: Any) -> list[YesNoReply]:
-    return backend().answer(request(image, texts))
+    return ask_all(backend(), request(image, texts))
 
 
 def test_the_folders_are_small_and_load_offline_with_the_auto_classes(monkeypatch: Any) -> None:
@@ -95,9 +98,9 @@ def test_the_weights_are_stored_in_half_precision() -> None:
 
 def test_packed_answers_equal_those_asked_one_by_one() -> None:
     both = request(picture(), [*RIGHT, 'Is the orange cube there?', 'Red?'])
-    packed, plain = backend().answer(both), one_by_one(backend(), both)
-    assert backend().mechanism == 'packed'
-    assert len({len(q.text.split()) for q in both.questions}) > 2  # unequal lengths
+    packed, plain = ask_all(backend(), both), one_by_one(backend(), both)
+    assert backend().main.mechanism == 'packed'
+    assert len({len(q.question.text.split()) for q in both}) > 2  # unequal lengths
     for fast, slow in zip(packed, plain, strict=True):
         assert fast.text == slow.text
         assert fast.p_yes == pytest.approx(slow.p_yes, abs=1e-5)
@@ -131,14 +134,14 @@ def test_a_bound_on_memory_does_not_change_answers() -> None:
 
 def test_words_around_questions_are_left_out() -> None:
     prompt = GroundingPrompt('ground', 'You look at a picture.', after_image='Before: no.',
-                             question='Question: {question}', reasoning=True)
-    around = YesNoRequest(Observation(image=picture()), request(picture(), RIGHT).questions,
-                          prompt=prompt)
-    assert backend().answer(around) == ask(picture(), RIGHT)
+                             question='Question: {question}',
+                                 reasoning=True)
+    around = [dataclasses.replace(query, prompt=prompt) for query in request(picture(), RIGHT)]
+    assert ask_all(backend(), around) == ask(picture(), RIGHT)
 
 
 def test_an_image_is_encoded_once_for_requests_in_a_row(monkeypatch: Any) -> None:
-    engine = backend()._engine
+    engine = backend().main._engine
     encoded = []
     whole = engine.encode
 
@@ -242,23 +245,23 @@ def test_no_questions_no_answers() -> None:
 
 
 def test_name_tells_weights() -> None:
-    name, _, digest = backend().model.partition('@')
+    name, _, digest = backend().name.partition('@')
     assert name == 'embedded_model/blocksworld' and len(digest) == 12
     assert int(digest, 16) >= 0
 
 
 def test_name_of_the_shipped_model_is_what_results_and_pages_say() -> None:
     """Its other files come with it: one that changes answers asks for another name."""
-    assert backend().model == 'embedded_model/blocksworld@7c81c943c886'
+    assert backend().name == 'embedded_model/blocksworld@7c81c943c886'
     assert files_hash(BLOCKS) == '68c07b86'
 
 
 def test_name_of_another_folder_tells_its_other_files(tmp_path: Path) -> None:
     import shutil
     shutil.copytree(BLOCKS, tmp_path / 'm')
-    copied = Backend(Settings(model_dir=str(tmp_path / 'm'))).model
+    copied = Backend(Settings(model_dir=str(tmp_path / 'm'))).name
     assert copied == f'm@7c81c943c886+{files_hash(BLOCKS)}'
-    assert Backend(Settings(model_dir=str(BLOCKS))).model == backend().model
+    assert Backend(Settings(model_dir=str(BLOCKS))).name == backend().name
 
 
 def test_a_shipped_model_tells_its_domain_and_another_none(tmp_path: Path) -> None:
@@ -268,11 +271,11 @@ def test_a_shipped_model_tells_its_domain_and_another_none(tmp_path: Path) -> No
                              (Settings(domain='blocksworld'), 'blocksworld'),
                              (Settings(model_dir=str(BLOCKS), domain='chess'), 'blocksworld'),
                              (Settings(model_dir=str(tmp_path / 'm'), domain='chess'), '')):
-        assert Backend(settings).domain == domain
+        assert Backend(settings).traits.domain == domain
 
 
 def test_each_domain_has_weights_of_its_own() -> None:
-    names = {domain: Backend(Settings(domain=domain)).model for domain in shipped_domains()}
+    names = {domain: Backend(Settings(domain=domain)).name for domain in shipped_domains()}
     assert {'blocksworld', 'household'} <= set(names)
     assert len({name.partition('@')[2] for name in names.values()}) == len(names)
     assert all(name.startswith(f'embedded_model/{domain}@') for domain, name in names.items())
@@ -300,8 +303,8 @@ def test_a_domain_without_weights_is_told_which_have_some() -> None:
 
 def test_chosen_by_name() -> None:
     made = make_backend('embedded', {'threads': 1, 'domain': 'blocksworld'})
-    assert made.model == backend().model
-    assert not made.needs_truth and made.needs_pixels
+    assert made.name == backend().name
+    assert not made.traits.truth and made.traits.pixels
 
 
 @pytest.mark.parametrize(('folder', 'reason'), [('nowhere', 'does not exist'), ('.', 'lacks')])
@@ -342,12 +345,12 @@ def test_unusable_images_are_refused(image: Any) -> None:
 
 def test_image_tokens_in_a_question_are_plain_text() -> None:
     asked = request(picture(), ['Is the <image> block clear?', 'Is the red block clear?'])
-    for one, other in zip(backend().answer(asked), one_by_one(backend(), asked),
+    for one, other in zip(ask_all(backend(), asked), one_by_one(backend(), asked),
                           strict=True):
         assert one.p_yes == pytest.approx(other.p_yes, abs=1e-5)
 
 
 def test_an_impossible_deadline_is_reported() -> None:
-    late = YesNoRequest(Observation(image=picture()), (Question(Atom('p'), 'Red?'),), 1e-9)
+    late = yes_no_queries(Observation(image=picture()), (Question(Atom('p'), 'Red?'),))
     with pytest.raises(DeadlineError, match='limit'):
-        backend().answer(late)
+        ask_all(backend(), late)

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from sightplan.domains import load_domain
 from sightplan.model import Atom, Observation, Question
-from sightplan.vlm.api import YesNoRequest, backend_content
+from sightplan.model.query import ask_all
+from sightplan.queries import YesNo, yes_no_queries
+from sightplan.vlm.api import backend_content
 from sightplan_models._depth import FARTHEST_M, NEAREST_M, depth_channel
 from sightplan_models.embedded import Backend, Settings, _with_depth
 
@@ -37,13 +39,13 @@ def backend(folder: Path) -> Backend:
     return Backend(Settings(model_dir=str(folder)))
 
 
-def request(depth_m: Any = None, image: Any = IMAGE) -> YesNoRequest:
-    return YesNoRequest(Observation(image=image, depth_m=depth_m),
-                        tuple(Question(Atom('probe'), text) for text in TEXTS))
+def request(depth_m: Any = None, image: Any = IMAGE) -> list[YesNo]:
+    return yes_no_queries(Observation(image=image, depth_m=depth_m),
+                          tuple(Question(Atom('probe'), text) for text in TEXTS))
 
 
 def said(backend: Backend, depth_m: Any = None) -> list[float]:
-    return [reply.p_yes or 0.0 for reply in backend.answer(request(depth_m))]
+    return [reply.p_yes or 0.0 for reply in ask_all(backend, request(depth_m))]
 
 
 def test_depth_changes_answers_and_its_lack_is_no_depth(backend: Backend) -> None:
@@ -56,9 +58,9 @@ def test_depth_changes_answers_and_its_lack_is_no_depth(backend: Backend) -> Non
 def test_without_depth_it_is_another_run(folder: Path, backend: Backend) -> None:
     blind = Backend(Settings(model_dir=str(folder), depth=False))
     assert said(blind, NEAR) == said(blind, FAR) == pytest.approx(said(backend), abs=1e-6)
-    assert blind.has_depth and not blind.needs_depth and backend.needs_depth
-    assert blind.model == f'{backend.model} depth=false'
-    assert backend_content('embedded', {'model_dir': str(folder)}) in backend.model
+    assert blind.main.has_depth and not blind.traits.depth and backend.traits.depth
+    assert blind.name == f'{backend.name} depth=false'
+    assert backend_content('embedded', {'model_dir': str(folder)}) in backend.name
 
 
 def test_bags_hold_no_depth_and_the_name_says_so(folder: Path, backend: Backend) -> None:
@@ -67,11 +69,11 @@ def test_bags_hold_no_depth_and_the_name_says_so(folder: Path, backend: Backend)
     episode = SimpleNamespace(domain=load_domain('blocksworld'), truth=None)
     sources: Any = SimpleNamespace(read=lambda: [SimpleNamespace(episode=episode)], warnings={})
     again = AnotherModel(AskSettings('embedded', {'model_dir': str(folder)}), sources)
-    assert again.model == f'{backend.model} depth=false'
+    assert again.name == f'{backend.name} depth=false'
 
 
 def test_shared_prompts_see_the_same_depth(backend: Backend) -> None:
-    packed, plain = backend.answer(request(NEAR)), one_by_one(backend, request(NEAR))
+    packed, plain = ask_all(backend, request(NEAR)), one_by_one(backend, request(NEAR))
     assert backend.mechanism == 'packed'
     for fast, slow in zip(packed, plain, strict=True):
         assert fast.p_yes == pytest.approx(slow.p_yes, abs=1e-5)
@@ -79,10 +81,10 @@ def test_shared_prompts_see_the_same_depth(backend: Backend) -> None:
 
 def test_a_model_of_three_channels_takes_no_notice(tmp_path: Path) -> None:
     plain = Backend(Settings(model_dir=str(make_tiny_vlm(tmp_path / 'plain'))))
-    assert not plain.has_depth and not plain.needs_depth
+    assert not plain.main.has_depth and not plain.traits.depth
     assert said(plain, NEAR) == said(plain)
     same = Backend(Settings(model_dir=str(tmp_path / 'plain'), depth=False))
-    assert same.model == plain.model
+    assert same.name == plain.name
 
 
 def test_the_fourth_channel_is_as_in_training() -> None:

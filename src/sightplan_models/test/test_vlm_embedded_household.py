@@ -17,7 +17,8 @@ import pytest
 
 from sightplan.domains import load_domain
 from sightplan.model import EpisodeSpec, Observation
-from sightplan.vlm.api import YesNoRequest
+from sightplan.model.query import ask_all
+from sightplan.queries import yes_no_queries
 from sightplan_models.embedded import Backend, Settings, shipped_folder
 
 torch = pytest.importorskip('torch')
@@ -74,8 +75,8 @@ def right(shown: list[Observation]) -> tuple[float, float, float]:
     for seen, (_, atoms, state) in zip(shown, looks(), strict=True):
         if not atoms:
             continue
-        request = YesNoRequest(seen, tuple(map(DOMAIN.question, atoms)))
-        for atom, reply in zip(atoms, backend().answer(request), strict=True):
+        request = yes_no_queries(seen, tuple(map(DOMAIN.question, atoms)))
+        for atom, reply in zip(atoms, ask_all(backend(), request), strict=True):
             told[atom in state].append((reply.text == 'yes') is (atom in state))
     return (float(np.mean(told[True] + told[False])), float(np.mean(told[True])),
             float(np.mean(told[False])))
@@ -101,15 +102,15 @@ def test_pixels_matter() -> None:
 
 def test_same_picture_same_answers() -> None:
     look, atoms, _ = first_look()
-    request = YesNoRequest(look, tuple(map(DOMAIN.question, atoms)))
+    request = yes_no_queries(look, tuple(map(DOMAIN.question, atoms)))
     again = Backend(Settings(domain='household'))
-    assert backend().answer(request) == backend().answer(request) == again.answer(request)
+    assert ask_all(backend(), request) == ask_all(backend(), request) == ask_all(again, request)
 
 
 def test_packed_answers_equal_those_asked_one_by_one() -> None:
     look, atoms, _ = first_look()
-    request = YesNoRequest(look, tuple(map(DOMAIN.question, atoms))[:12])
-    packed, plain = backend().answer(request), one_by_one(backend(), request)
+    request = yes_no_queries(look, tuple(map(DOMAIN.question, atoms))[:12])
+    packed, plain = ask_all(backend(), request), one_by_one(backend(), request)
     assert backend().mechanism == 'packed'
     for fast, slow in zip(packed, plain, strict=True):
         assert fast.text == slow.text
@@ -134,7 +135,7 @@ def test_model_card_and_accuracies_belong_to_the_shipped_weights() -> None:
     evaluation = pytest.importorskip('household_evaluation')
     folder = shipped_folder('household')
     result = json.loads((folder / 'accuracy.json').read_text())
-    assert result['model'] == backend().model
+    assert result['model'] == backend().name
     assert evaluation.table(result) in (folder / 'README.md').read_text()
     means = evaluation.published()
     best = {p: max(model[p] for model in means.values()) for p in evaluation.PREDICATES}

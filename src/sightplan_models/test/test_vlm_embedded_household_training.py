@@ -323,7 +323,7 @@ def test_a_few_steps_train_and_write_a_model_that_loads(shards: Path, tmp_path: 
     assert {line['stage'] for line in log} == {1, 3}
     assert all(np.isfinite(line['means']).all() for line in log if 'means' in line)
     from sightplan_models.embedded import Backend, Settings
-    assert Backend(Settings(model_dir=str(tmp_path / 'model'))).model.startswith('model@')
+    assert Backend(Settings(model_dir=str(tmp_path / 'model'))).name.startswith('model@')
 
 
 def test_the_exam_counts_both_kinds_of_errors() -> None:

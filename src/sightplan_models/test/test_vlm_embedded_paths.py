@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sightplan.model.query import ask_one
+
 torch = pytest.importorskip('torch')
 
 from sightplan.model import BackendError, InputError  # noqa: E402
+from sightplan.queries.choose import Choose  # noqa: E402
 from sightplan.vlm.api import make_backend  # noqa: E402
-from sightplan.vlm.choosing import ChoiceRequest, choose  # noqa: E402
 from sightplan_models._embedded_paths import PathReader  # noqa: E402
 from sightplan_models._embedded_paths_network import (  # noqa: E402
     READINGS,
@@ -83,8 +85,8 @@ def test_the_longer_path_is_told_from_a_picture_of_both(draw: object, swap: bool
     assert truth.smoothness > 300
 
     for name, sign in (('path_length', -1), ('smoothness', -1), ('sharp_turns', 1)):
-        reply = choose(backend, ChoiceRequest(
-            (pair(first, second), 'Which?'), ('Path 1', 'Path 2'), (), ((name, sign),)))
+        reply = ask_one(backend, Choose((pair(first, second), 'Which?'), ('Path 1', 'Path 2'),
+                                        (), ((name, sign),)))
         longer = 0 if swap else 1
         assert reply.chosen == (longer if sign > 0 else 1 - longer), name
         sure = 0.55 if name == 'sharp_turns' else 0.9
@@ -99,6 +101,6 @@ def test_the_longer_path_is_told_from_a_picture_of_both(draw: object, swap: bool
 def test_what_it_cannot_compare_is_said(properties: tuple[tuple[str, int], ...], parts: int,
                                         says: str) -> None:
     picture = np.full((256, 512, 3), 255, np.uint8)
-    request = ChoiceRequest(('Which?', *[picture] * parts), ('Path 1', 'Path 2'), (), properties)
+    request = Choose(('Which?', *[picture] * parts), ('Path 1', 'Path 2'), (), properties)
     with pytest.raises(InputError, match=says):
-        choose(make_backend('embedded', {}), request)
+        ask_one(make_backend('embedded', {}), request)

@@ -14,9 +14,11 @@ import pytest
 
 from sightplan.domains import load_domain
 from sightplan.domains.sliding import boards
-from sightplan.grounding.parsing import parse_yes_no
 from sightplan.model import Atom, BackendError, DeadlineError, Observation, Question, Verdict
-from sightplan.vlm.api import YesNoReply, YesNoRequest, make_backend
+from sightplan.model.query import Deadline, ask_all
+from sightplan.queries import YesNoReply, yes_no_queries
+from sightplan.queries.parsing import parse_yes_no
+from sightplan.vlm.api import make_backend
 from sightplan_models.embedded import Backend, Settings, shipped_domains, shipped_folder
 
 torch = pytest.importorskip('torch')
@@ -51,9 +53,9 @@ def picture(pieces: Any = PIECES, cells: Any = CELLS, size: int = 4, view: str =
     return scene.render(cells)
 
 
-def ask(image: Any, texts: Any, **rest: Any) -> list[YesNoReply]:
+def ask(image: Any, texts: Any, timeout_s: float | None = None) -> list[YesNoReply]:
     questions = tuple(Question(Atom('probe'), text) for text in texts)
-    return backend().answer(YesNoRequest(Observation(image), questions, **rest))
+    return ask_all(backend(), yes_no_queries(Observation(image), questions), Deadline(timeout_s))
 
 
 def questions(pieces: Any = PIECES, size: int = 4) -> dict[Atom, str]:
@@ -192,12 +194,13 @@ def test_what_it_cannot_read_is_no_answer(text: str) -> None:
 def test_probabilities_are_probabilities_and_repeat() -> None:
     replies = ask(picture(), questions().values())
     assert all(0 <= r.p_yes <= 1 and r.p_yes + r.p_no == pytest.approx(1) for r in replies)
-    assert Backend(Settings(domain='sliding')).answer(YesNoRequest(Observation(picture()), tuple(
+    assert ask_all(Backend(Settings(domain='sliding')), yes_no_queries(Observation(picture()),
+                                                                       tuple(
         Question(Atom('probe'), text) for text in questions().values()))) == replies
 
 
 def test_a_picture_is_read_once(monkeypatch: Any) -> None:
-    reader, read = backend()._boards, []
+    reader, read = backend().main, []
     whole = reader.read
     monkeypatch.setattr(reader, 'read', lambda *rest: read.append(1) or whole(*rest))
     image = picture(seed=77)
@@ -216,7 +219,7 @@ def test_errors_name_their_remedy(tmp_path: Path) -> None:
         ask(picture(seed=78), ['Is cell A1 empty?'], timeout_s=1e-9)
     shutil.copytree(shipped_folder('sliding'), tmp_path / 'm')
     copied = Backend(Settings(model_dir=str(tmp_path / 'm')))
-    assert copied.model.startswith('m@') and copied.domain == ''
+    assert copied.name.startswith('m@') and copied.traits.domain == ''
     found = json.loads((tmp_path / 'm' / 'config.json').read_text())
     found['shape']['hidden'] = 64
     (tmp_path / 'm' / 'config.json').write_text(json.dumps(found))
@@ -229,7 +232,7 @@ def test_it_is_shipped_small_and_knows_what_the_domain_has() -> None:
     assert 'sliding' in shipped_domains()
     assert sum(path.stat().st_size for path in folder.iterdir()) < 3 * 2**20
     made = make_backend('embedded', {'domain': 'sliding'})
-    assert made.model.startswith('embedded_model/sliding@')
+    assert made.name.startswith('embedded_model/sliding@')
     assert networks.KINDS == boards.KINDS
     assert (networks.SIZES[0], networks.SIZES[-1]) == (boards.SMALLEST, boards.LARGEST)
     found = json.loads((folder / 'config.json').read_text())
@@ -305,5 +308,5 @@ def test_a_few_steps_are_learned_and_their_folder_reads(trainer: Any, tmp_path: 
         weights.append((tmp_path / name / 'model.safetensors').read_bytes())
     assert weights[0] == weights[1]
     made = Backend(Settings(model_dir=str(tmp_path / 'a')))
-    assert len(made.answer(YesNoRequest(Observation(picture()), (
+    assert len(ask_all(made, yes_no_queries(Observation(picture()), (
         Question(Atom('probe'), 'Is cell A1 empty?'),)))) == 1

@@ -168,7 +168,7 @@ def test_a_few_steps_train_and_write_a_model_that_loads(shards: Path, tmp_path: 
     assert {line['stage'] for line in log} == {1, 2, 3}
     assert all(np.isfinite(line['means']).all() for line in log if 'means' in line)
     from sightplan_models.embedded import Backend, Settings
-    assert Backend(Settings(model_dir=str(out))).model.startswith('model@')
+    assert Backend(Settings(model_dir=str(out))).name.startswith('model@')
 
 
 def test_a_resumed_run_ends_like_an_uninterrupted_one(shards: Path, tmp_path: Path,
@@ -225,7 +225,7 @@ def test_model_card_and_accuracies_belong_to_the_shipped_weights() -> None:
     from sightplan_models.embedded import Backend, Settings, shipped_folder
     folder = shipped_folder('blocksworld')
     result = json.loads((folder / 'accuracy.json').read_text())
-    assert result['model'] == Backend(Settings(domain='blocksworld')).model
+    assert result['model'] == Backend(Settings(domain='blocksworld')).name
     assert evaluation.table(result) in (folder / 'README.md').read_text()
     for split in scenes.SPLITS:
         suite = result['suites'][split]

@@ -9,7 +9,8 @@ from statistics import NormalDist
 import pytest
 
 from sightplan.model import InputError
-from sightplan.vlm.choosing import ChoiceRequest, compare
+from sightplan.model.query import ask_one
+from sightplan.queries.choose import Choose, compare
 from sightplan_models.noisy_critic import Backend, Settings, published
 
 PUBLISHED, NEUTRAL = ('Path 1', 'Path 2'), ('x7kq', 'b2ma')
@@ -34,8 +35,8 @@ def _accuracy(orders: str, names: tuple[str, str] = PUBLISHED, **settings: objec
         pair = [f'{number}/0', f'{number}/1']
         if draws.random() < 520 / 1050:
             pair.reverse()
-        result = compare(backend, lambda i, j, pair=pair: ChoiceRequest(  # type: ignore[misc]
-            ('?',), names, (pair[i], pair[j])), orders)
+        result = compare(backend, lambda i, j, pair=pair: Choose(('?',), names, (pair[i],
+                pair[j])), orders)
         truth = pair[0][-1] == '0'
         right += 0.5 if abs(result.log_odds) < 1e-9 else (result.log_odds > 0) is truth
         first += result.replies[0].chosen == 0
@@ -78,19 +79,19 @@ def test_both_orders_of_hard_answers_hardly_help() -> None:
 
 
 def test_the_same_request_gets_the_same_reply_whatever_came_before() -> None:
-    request = ChoiceRequest(('?',), PUBLISHED, ('a/0', 'a/1'))
+    request = Choose(('?',), PUBLISHED, ('a/0', 'a/1'))
     fresh, used = (Backend(Settings(), _Truth()) for _ in range(2))
-    used.choose(ChoiceRequest(('?',), PUBLISHED, ('b/0', 'b/1')))
+    ask_one(used, Choose(('?',), PUBLISHED, ('b/0', 'b/1')))
 
-    assert fresh.choose(request) == used.choose(request)
-    assert fresh.choose(request) != Backend(Settings(seed=1), _Truth()).choose(request)
+    assert ask_one(fresh, request) == ask_one(used, request)
+    assert ask_one(fresh, request) != ask_one(Backend(Settings(seed=1), _Truth()), request)
 
 
 @pytest.mark.parametrize('answers', ['graded', 'hard'])
 def test_probabilities_go_with_what_is_named(answers: str) -> None:
     backend = Backend(Settings(answers=answers), _Truth())
     for number in range(100):
-        reply = backend.choose(ChoiceRequest(('?',), PUBLISHED, (f'{number}/0', f'{number}/1')))
+        reply = ask_one(backend, Choose(('?',), PUBLISHED, (f'{number}/0', f'{number}/1')))
         assert (reply.probabilities is None) is (answers == 'hard')
         if reply.probabilities:
             assert reply.chosen == (0 if reply.probabilities[0] > 0.5 else 1)
@@ -100,6 +101,6 @@ def test_probabilities_go_with_what_is_named(answers: str) -> None:
 def test_what_it_cannot_is_said() -> None:
     backend = Backend(Settings(), _Truth())
     with pytest.raises(InputError, match='two subjects'):
-        backend.choose(ChoiceRequest(('?',), ('a', 'b', 'c'), ('1', '2', '3')))
+        ask_one(backend, Choose(('?',), ('a', 'b', 'c'), ('1', '2', '3')))
     with pytest.raises(InputError, match='gpt-4o-mini'):
         Backend(Settings(table='gpt-9'), _Truth())

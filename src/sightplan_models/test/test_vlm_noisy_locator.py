@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from sightplan.model import Form, InputError, Region, Target, TargetMasks
+from sightplan.model.query import ask_one
+from sightplan.queries import Check
+from sightplan.queries.locate import Locate
 from sightplan.vlm.api import backend_content, make_backend
-from sightplan.vlm.locating import CheckRequest, LocateRequest, check
 
 SHAPE = (60, 80)
 COUNT = 3000
@@ -41,8 +43,8 @@ def make(truth: Any = None, **options: Any) -> Any:
 
 
 def ask(number: int, attempt: int = 0, form: Form = Form.POINT,
-        text: str = 'the mug') -> LocateRequest:
-    return LocateRequest(IMAGES[number], Target(text, form), attempt=attempt)
+        text: str = 'the mug') -> Locate:
+    return Locate(IMAGES[number], Target(text, form), attempt=attempt)
 
 
 def at(region: Region) -> int | None:
@@ -54,7 +56,7 @@ def at(region: Region) -> int | None:
 
 def places(backend: Any, attempts: int = 1, form: Form = Form.POINT) -> Any:
     """(COUNT, attempts): what is pointed at, -1 for nothing."""
-    found = [[at(backend.locate(ask(number, attempt, form)).regions[0])
+    found = [[at(ask_one(backend, ask(number, attempt, form)).regions[0])
               for attempt in range(attempts)] for number in range(COUNT)]
     return np.array([[-1 if place is None else place for place in row] for row in found])
 
@@ -89,23 +91,23 @@ def test_places_persist_and_rates_stay() -> None:
 
 def test_a_repeated_place_is_the_very_same() -> None:
     backend = make(repeat=1.0)
-    assert len({backend.locate(ask(3, attempt)).regions for attempt in range(50)}) == 1
+    assert len({ask_one(backend, ask(3, attempt)).regions for attempt in range(50)}) == 1
     backend = make(repeat=0.0)
-    assert len({backend.locate(ask(3, attempt)).regions for attempt in range(50)}) > 30
+    assert len({ask_one(backend, ask(3, attempt)).regions for attempt in range(50)}) > 30
 
 
 def test_draws_depend_on_seed_picture_target_and_attempt_alone() -> None:
     asked = [ask(number, attempt, text=text) for number in (0, 1) for attempt in range(6)
              for text in ('the mug', 'the red mug')]
     one, other = make(seed=5), make(seed=5)
-    forwards = [one.locate(request).regions for request in asked]
-    assert [other.locate(request).regions for request in asked[::-1]] == forwards[::-1]
-    assert [make(seed=6).locate(request).regions for request in asked] != forwards
+    forwards = [ask_one(one, request).regions for request in asked]
+    assert [ask_one(other, request).regions for request in asked[::-1]] == forwards[::-1]
+    assert [ask_one(make(seed=6), request).regions for request in asked] != forwards
     assert len(set(forwards)) > 10
 
 
 def test_pictures_that_are_not_drawn_differ_by_where_the_target_is() -> None:
-    found = [make(Truth(TargetMasks(piece(row, 20))), hit=0.5).locate(ask(0)).regions[0]
+    found = [ask_one(make(Truth(TargetMasks(piece(row, 20))), hit=0.5), ask(0)).regions[0]
              for row in range(40)]
     on = [(row <= region.centre[1] * SHAPE[0] < row + 10) and
           20 <= region.centre[0] * SHAPE[1] < 30 for row, region in enumerate(found)]
@@ -117,7 +119,7 @@ def test_boxes_overlap_as_told() -> None:
     tight = np.zeros((600, 800), bool)
     tight[50:150, 50:150] = True
     for number in range(400):
-        [box] = backend.locate(ask(number, form=Form.BOX)).regions
+        [box] = ask_one(backend, ask(number, form=Form.BOX)).regions
         (left, top), (right, bottom) = box.pixels(800, 600)
         drawn = np.zeros_like(tight)
         drawn[top:bottom, left:right] = True
@@ -128,18 +130,18 @@ def test_boxes_overlap_as_told() -> None:
 
 def test_what_is_not_in_view() -> None:
     nothing = Truth(TargetMasks(np.zeros(SHAPE, bool), MASKS.others))
-    reply = make(nothing, hit=1.0).locate(ask(0))
+    reply = ask_one(make(nothing, hit=1.0), ask(0))
     assert (reply.regions, reply.unread, reply.text) == ((), '', '')
     for form in (Form.POINT, Form.BOX):
-        assert make(nothing, hit=0.0, confusable=0.0).locate(ask(0, form=form)).regions
+        assert ask_one(make(nothing, hit=0.0, confusable=0.0), ask(0, form=form)).regions
     full = Truth(TargetMasks(np.ones(SHAPE, bool)))
-    assert make(full, hit=0.0).locate(ask(0)).regions
+    assert ask_one(make(full, hit=0.0), ask(0)).regions
 
 
 def test_an_overlapping_thing_is_missed_beside_the_target() -> None:
     truth = Truth(TargetMasks(piece(5, 5), (piece(5, 5, 10, 12), piece(5, 5))))
     for number in range(50):
-        [region] = make(truth, hit=0.0, confusable=1.0).locate(ask(number)).regions
+        [region] = ask_one(make(truth, hit=0.0, confusable=1.0), ask(number)).regions
         [(column, row)] = region.pixels(SHAPE[1], SHAPE[0])
         assert 15 <= column < 17 and 5 <= row < 15
 
@@ -157,9 +159,9 @@ def test_an_overlapping_thing_is_missed_beside_the_target() -> None:
     (Region(Form.POINT, ((10 / 80, 10 / 60),)), piece(14, 14, 20, 20), False),
     (Region(Form.POINT, ((10 / 80, 10 / 60),)), np.zeros(SHAPE, bool), False)])
 def test_marked_places_are_judged_by_the_truth(region: Region, mask: Any, right: bool) -> None:
-    request = CheckRequest(IMAGES[0], Target('the mug'), region, mask)
-    assert check(make(check_accuracy=1.0), request).text == ('Yes' if right else 'No')
-    assert check(make(check_accuracy=0.0), request).text == ('No' if right else 'Yes')
+    request = Check(IMAGES[0], Target('the mug'), region, mask)
+    assert ask_one(make(check_accuracy=1.0), request).text == ('Yes' if right else 'No')
+    assert ask_one(make(check_accuracy=0.0), request).text == ('No' if right else 'Yes')
 
 
 def test_answers_about_places_are_as_often_right_as_told() -> None:
@@ -167,9 +169,9 @@ def test_answers_about_places_are_as_often_right_as_told() -> None:
     right: list[list[bool]] = []
     for number in range(COUNT):
         for index, mask in enumerate((MASKS.target, MASKS.others[0])):
-            right.append([(check(backend, CheckRequest(
-                IMAGES[number], Target('the mug'), Region(Form.POINT, ((0.5, 0.5),)), mask,
-                attempt)).text == 'Yes') is (index == 0) for attempt in range(2)])
+            right.append([(ask_one(backend, Check(IMAGES[number], Target('the mug'),
+                    Region(Form.POINT, ((0.5, 0.5),)), mask,
+                        attempt)).text == 'Yes') is (index == 0) for attempt in range(2)])
     found = np.array(right)
     assert close(found[:, 0], 0.8) and close(found[:, 1], 0.8)
     assert close(found[:, 1][~found[:, 0]], 1 - (0.5 + 0.5 * 0.2))
@@ -178,7 +180,7 @@ def test_answers_about_places_are_as_often_right_as_told() -> None:
 def test_all_places_on_one_thing_share_an_answer() -> None:
     backend = make(check_accuracy=0.5)
     for number in range(30):
-        texts = {check(backend, CheckRequest(IMAGES[number], Target('the mug'), Region(
+        texts = {ask_one(backend, Check(IMAGES[number], Target('the mug'), Region(
             Form.POINT, ((column / 80, 10 / 60),)))).text for column in (31, 33, 37)}
         assert len(texts) == 1
 
@@ -186,14 +188,14 @@ def test_all_places_on_one_thing_share_an_answer() -> None:
 def test_what_it_refuses() -> None:
     backend = make()
     with pytest.raises(InputError, match='trace'):
-        backend.locate(ask(0, form=Form.TRACE))
+        ask_one(backend, ask(0, form=Form.TRACE))
     trace = Region(Form.TRACE, ((0, 0), (1, 1)))
     with pytest.raises(InputError, match='trace'):
-        backend.check(CheckRequest(IMAGES[0], Target('the mug'), trace))
+        ask_one(backend, Check(IMAGES[0], Target('the mug'), trace))
     with pytest.raises(InputError, match='4x3 pixels, the truth 80x60'):
-        backend.check(CheckRequest(IMAGES[0], Target('a'), trace, np.ones((3, 4), bool)))
+        ask_one(backend, Check(IMAGES[0], Target('a'), trace, np.ones((3, 4), bool)))
     with pytest.raises(InputError, match='unicorn'):
-        backend.locate(ask(0, text='the unicorn'))
+        ask_one(backend, ask(0, text='the unicorn'))
     with pytest.raises(InputError, match="table = 'gpt-4o' must be one of molmo-7b, robopoint"):
         make(table='gpt-4o')
     with pytest.raises(InputError, match="kind = 's3' must be one of object"):
@@ -201,9 +203,9 @@ def test_what_it_refuses() -> None:
 
 
 def test_names_and_identity() -> None:
-    assert make().model == ('noisy_locator(molmo-7b/s1 0.533, confusable 0.5, repeat 0.45, '
+    assert make().name == ('noisy_locator(molmo-7b/s1 0.533, confusable 0.5, repeat 0.45, '
                             'check 0.9, box 0.5, seed 0)')
-    assert make(hit=0.3).model.startswith('noisy_locator(hit 0.3, ')
+    assert make(hit=0.3).name.startswith('noisy_locator(hit 0.3, ')
     kinds = {backend_content('noisy_locator', {'kind': kind}) for kind in ('s1', 's2', 'contact')}
     assert len(kinds) == 3 and '' not in kinds
 

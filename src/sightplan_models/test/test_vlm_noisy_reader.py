@@ -9,7 +9,8 @@ import pytest
 
 from sightplan.domains.sliding.boards import Board, cell_names, next_atoms
 from sightplan.model import GOAL_NS, Atom, InputError, Observation, Question, State
-from sightplan.vlm.api import YesNoRequest
+from sightplan.model.query import ask_all
+from sightplan.queries import yes_no_queries
 from sightplan_models.noisy_reader import UNREADABLE, Backend, Settings, content, rates_of
 
 PIECES = ('red_cube', 'blue_sphere', 'green_pyramid', 'yellow_cylinder', 'red_sphere',
@@ -42,7 +43,7 @@ def backend(truth: Truth | None = None, **settings: Any) -> Backend:
 def read(model: Backend, image: int, stamp_ns: int = 1) -> set[tuple[str, str]] | None:
     """What is said to be where, on one picture."""
     observation = Observation.elsewhere(f'{image:016x}', stamp_ns)
-    replies = model.answer(YesNoRequest(observation, QUESTIONS))
+    replies = ask_all(model, yes_no_queries(observation, QUESTIONS))
     if replies[0].text == UNREADABLE:
         return None
     return {question.atom.args for question, reply in zip(QUESTIONS, replies, strict=True)
@@ -63,7 +64,7 @@ def test_the_view_is_the_one_that_is_shown_unless_it_is_set(
     truth.view = '2d'  # type: ignore[attr-defined]
     shown, flat, solid = (backend(truth, repeat=0.0, **settings) for settings in (
         {}, {'view': '2d'}, {'view': '3d'}))
-    assert shown.model == flat.model != solid.model
+    assert shown.name == flat.name != solid.name
     readings = [[read(model, image) for image in range(40)] for model in (shown, flat, solid)]
     assert readings[0] == readings[1] != readings[2] and not caplog.text
     unknown = backend(repeat=0.0)
@@ -95,7 +96,7 @@ def test_the_same_picture_is_read_the_same_whatever_the_order() -> None:
     first = read(model, 5)
     assert read(model, 5) == first == read(again, 5)
     observation = Observation.elsewhere(f'{5:016x}', 1)
-    replies = model.answer(YesNoRequest(observation, QUESTIONS[::-1]))
+    replies = ask_all(model, yes_no_queries(observation, QUESTIONS[::-1]))
     assert {question.atom.args for question, reply in zip(QUESTIONS[::-1], replies, strict=True)
             if reply.text == 'Yes'} == first
 
@@ -115,7 +116,7 @@ def test_a_piece_that_stands_still_is_read_as_before_as_often_as_is_said() -> No
 
 def test_other_questions_and_tables_are_named() -> None:
     model = backend(table='perfect')
-    reply, = model.answer(YesNoRequest(Observation.elsewhere('1', 1), (
+    reply, = ask_all(model, yes_no_queries(Observation.elsewhere('1', 1), (
         Question(Atom('on', ('a', 'b')), ''),)))
     assert 'noisy_oracle' in reply.text
     with pytest.raises(InputError, match=r'table = .nobody. is unknown \(known: sonnet-3.5'):

@@ -45,9 +45,11 @@ from sightplan.model import (
     Verdict,
     identity_values,
 )
+from sightplan.model.query import Deadline, ask_all, ask_one
+from sightplan.queries import YesNo, yes_no_queries
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, identity, run, select_problems
-from sightplan.vlm.api import TextRequest, YesNoRequest, backend_settings, make_backend
+from sightplan.vlm.api import Generate, backend_settings, make_backend
 from sightplan_suites.paths.wishes import WishSettings, understand
 
 pytest.importorskip('openai')
@@ -97,11 +99,10 @@ def make() -> Iterator[Callable[..., Any]]:
         backend.close()
 
 
-def questions(count: int, prompt: GroundingPrompt = BARE, timeout_s: float | None = None,
-              seed: int = 0) -> YesNoRequest:
+def questions(count: int, prompt: GroundingPrompt = BARE, seed: int = 0) -> list[YesNo]:
     image = np.random.default_rng(seed).integers(0, 256, (6, 8, 3), np.uint8)
-    return YesNoRequest(Observation(image), tuple(
-        Question(Atom('p', (str(i),)), f'Is it {i}?') for i in range(count)), timeout_s, prompt)
+    return yes_no_queries(Observation(image), tuple(
+        Question(Atom('p', (str(i),)), f'Is it {i}?') for i in range(count)), prompt)
 
 
 def texts(body: dict[str, Any]) -> list[str]:
@@ -118,7 +119,7 @@ def in_turn(*replies: Reply) -> Callable[[dict[str, Any], int], Reply]:
 
 def test_probabilities_are_summed_over_all_spellings(make: Any) -> None:
     with FakeServer(in_turn(chat('Yes', logprobs=YES))) as server:
-        [reply] = make(server).answer(questions(1))
+        [reply] = ask_all(make(server), questions(1))
     assert reply.text == 'Yes'
     assert reply.p_yes == pytest.approx(0.85) and reply.p_no == pytest.approx(0.12)
     body = server.bodies[0]
@@ -130,7 +131,7 @@ def test_a_logarithm_that_no_float_can_hold_is_read(make: Any) -> None:
     body = json.dumps(chat('Yes', logprobs=[('Yes', {'Yes': 0.5})]).body)
     body = body.replace(str(math.log(0.5)), '-' + '9' * 400)
     with FakeServer(in_turn(Reply(body.encode()))) as server:
-        [reply] = make(server).answer(questions(1))
+        [reply] = ask_all(make(server), questions(1))
     assert (reply.text, reply.p_yes, reply.p_no) == ('Yes', None, None)  # it is not listed
 
 
@@ -144,7 +145,7 @@ def test_a_logarithm_that_no_float_can_hold_is_read(make: Any) -> None:
 def test_probabilities_are_those_of_words_that_are_read_as_answers(
         make: Any, text: str, tokens: Any, p_yes: float | None, p_no: float | None) -> None:
     with FakeServer(in_turn(chat(text, logprobs=tokens))) as server:
-        [reply] = make(server).answer(questions(1))
+        [reply] = ask_all(make(server), questions(1))
     assert (reply.p_yes, reply.p_no) == (pytest.approx(p_yes), pytest.approx(p_no))
 
 
@@ -152,7 +153,7 @@ def test_probabilities_are_those_of_words_that_are_read_as_answers(
 def test_unknown_has_a_probability_where_it_is_offered(make: Any, offered: bool) -> None:
     likely = {'Unknown': 0.5, ' unknown': 0.1, 'Un': 0.05, 'unlikely': 0.02, 'u': 0.01, 'No': 0.3}
     with FakeServer(in_turn(chat('Unknown', logprobs=[('Unknown', likely)]))) as server:
-        [reply] = make(server).answer(questions(1, GroundingPrompt('g', unknown=offered)))
+        [reply] = ask_all(make(server), questions(1, GroundingPrompt('g', unknown=offered)))
     assert reply.text == 'Unknown' and reply.p_no == pytest.approx(0.3)
     assert reply.p_unknown == (pytest.approx(0.65) if offered else None)
 
@@ -161,7 +162,7 @@ def test_system_then_image_then_question_with_the_same_bytes(make: Any) -> None:
     prompt = GroundingPrompt('p', 'You see blocks.', 'Look:', 'Before, it was so.',
                              'Q: {question}')
     with FakeServer() as server:
-        make(server, detail='low').answer(questions(5, prompt))
+        ask_all(make(server, detail='low'), questions(5, prompt))
     shared, asked = set(), []
     for raw, body in zip(server.raw, server.bodies, strict=True):
         system, user = body['messages']
@@ -183,10 +184,10 @@ def test_the_image_that_arrives_is_the_image(make: Any) -> None:
     from PIL import Image
     request = questions(1)
     with FakeServer() as server:
-        make(server).answer(request)
+        ask_all(make(server), request)
     url = server.bodies[0]['messages'][0]['content'][0]['image_url']['url']
     sent = np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(',')[2]))))
-    assert (sent == request.observation.image).all()
+    assert (sent == request[0].observation.image).all()
 
 
 def test_the_first_request_is_awaited_and_the_others_are_bounded(make: Any) -> None:
@@ -211,7 +212,7 @@ def test_the_first_request_is_awaited_and_the_others_are_bounded(make: Any) -> N
             gate.set()
         opener = threading.Thread(target=open_gate)
         opener.start()
-        replies = make(server, concurrency=3).answer(questions(12))
+        replies = ask_all(make(server, concurrency=3), questions(12))
         opener.join()
     assert server.most_at_once == 3
     assert [reply.text for reply in replies] == [f'Is it {i}?' for i in range(12)]
@@ -236,7 +237,7 @@ def test_reasoning_is_generated_and_scored_where_the_answer_stands(make: Any) ->
               ('<', {'<': 1.0}), ('answer', {'answer': 1.0}), ('>', {'>': 1.0}),
               ('\n', {'\n': 0.9}), ('Yes', {'Yes': 0.75, 'No': 0.25})]
     with FakeServer(in_turn(chat('No idea.<answer>\nYes', logprobs=tokens))) as server:
-        [reply] = make(server).answer(questions(1, REASONING))
+        [reply] = ask_all(make(server), questions(1, REASONING))
     assert (reply.p_yes, reply.p_no) == (pytest.approx(0.75), pytest.approx(0.25))
     assert parse_yes_no(reply.text) is Verdict.YES
     assert server.bodies[0]['stop'] == ['</answer>'] and server.bodies[0]['max_tokens'] == 200
@@ -255,7 +256,7 @@ def test_tokens_of_hidden_reasoning_are_no_answer(make: Any, end: Any) -> None:
     text = '\n\nYes.' if len(end) == 3 else 'Yes'
     with FakeServer(in_turn(chat(text, logprobs=HIDDEN + end,
                                  reasoning_content='No, let me think'))) as server:
-        [reply] = make(server, thinking_tokens=100).answer(questions(1))
+        [reply] = ask_all(make(server, thinking_tokens=100), questions(1))
     assert (reply.p_yes, reply.p_no) == (pytest.approx(0.9), pytest.approx(0.1))
 
 
@@ -264,7 +265,7 @@ def test_tokens_of_hidden_reasoning_are_no_answer(make: Any, end: Any) -> None:
     ('?', HIDDEN)])
 def test_tokens_that_are_not_the_message_are_no_answer(make: Any, text: str, tokens: Any) -> None:
     with FakeServer(in_turn(chat(text, logprobs=tokens))) as server:
-        [reply] = make(server, thinking_tokens=100).answer(questions(1))
+        [reply] = ask_all(make(server, thinking_tokens=100), questions(1))
     assert reply == module.YesNoReply(text)
 
 
@@ -276,7 +277,7 @@ def test_thoughts_in_the_reply_are_no_answer(make: Any) -> None:
     with FakeServer(in_turn(chat(text + '\n\nYes', logprobs=[*think, *HIDDEN[3:]]),
                             chat(text + '<answer> No', logprobs=think + tag))) as server:
         backend = make(server, thinking_tokens=100)
-        first, second = (backend.answer(questions(1, prompt))[0] for prompt in (BARE, REASONING))
+        first, second = (ask_all(backend, questions(1, prompt))[0] for prompt in (BARE, REASONING))
     assert (first.p_yes, first.p_no) == (pytest.approx(0.9), pytest.approx(0.1))
     assert (second.p_yes, second.p_no) == (pytest.approx(0.3), pytest.approx(0.7))
     assert 'stop' not in server.bodies[1], 'a stop word could end the thoughts'
@@ -286,7 +287,7 @@ def test_a_tag_around_the_answer_is_not_the_answer(make: Any) -> None:
     tokens = [('<answer>', {'<answer>': 1.0}), ('**', {'**': 1.0}), ('No', {'No': 0.8}),
               ('**', {'**': 1.0}), ('</answer>', {'</answer>': 1.0})]
     with FakeServer(in_turn(chat('<answer>**No**</answer>', logprobs=tokens))) as server:
-        replies = [make(server).answer(questions(1, prompt))[0] for prompt in (BARE, REASONING)]
+        replies = [ask_all(make(server), questions(1, prompt))[0] for prompt in (BARE, REASONING)]
     assert [reply.p_no for reply in replies] == [pytest.approx(0.8)] * 2
 
 
@@ -300,8 +301,8 @@ def test_a_stop_word_within_thoughts_is_not_sent_again(make: Any, cut: Reply) ->
         return chat('<think>It will be <answer>Yes</answer>.</think><answer>No</answer>')
     with FakeServer(behave) as server:
         backend = make(server)
-        replies = [*backend.answer(questions(3, REASONING)),
-                   *backend.answer(questions(3, REASONING))]
+        replies = [*ask_all(backend, questions(3, REASONING)),
+                   *ask_all(backend, questions(3, REASONING))]
     assert ['stop' in body for body in server.bodies] == [True] + [False] * 6
     assert all(reply.text.endswith('<answer>No</answer>') for reply in replies)
     assert backend.usage.requests == 7
@@ -309,7 +310,7 @@ def test_a_stop_word_within_thoughts_is_not_sent_again(make: Any, cut: Reply) ->
 
 def test_a_good_reply_with_thoughts_ends_the_stop_word_too(make: Any) -> None:
     with FakeServer(in_turn(chat('<think>So</think><answer>No'))) as server:
-        make(server, concurrency=1).answer(questions(3, REASONING))
+        ask_all(make(server, concurrency=1), questions(3, REASONING))
     assert ['stop' in body for body in server.bodies] == [True, False, False]
 
 
@@ -319,7 +320,7 @@ def test_a_good_reply_with_thoughts_ends_the_stop_word_too(make: Any) -> None:
 def test_without_a_place_of_the_answer_there_are_no_probabilities(make: Any, tokens: Any) -> None:
     text = ''.join(token for token, _ in tokens)
     with FakeServer(in_turn(chat(text, logprobs=tokens))) as server:
-        [reply] = make(server).answer(questions(1, REASONING))
+        [reply] = ask_all(make(server), questions(1, REASONING))
     assert reply == (module.YesNoReply(text))
 
 
@@ -327,18 +328,18 @@ def test_the_stop_word_is_put_back_where_the_server_says_so(make: Any) -> None:
     good = chat('So.<answer>Yes, it is')
     good.body['choices'][0]['stop_reason'] = '</answer>'
     with FakeServer(in_turn(good)) as server:
-        [reply] = make(server).answer(questions(1, REASONING))
+        [reply] = ask_all(make(server), questions(1, REASONING))
     assert parse_yes_no(reply.text) is Verdict.YES
 
 
 def test_free_text_with_several_images(make: Any) -> None:
     images = [np.full((4, 4, 3), shade, np.uint8) for shade in (0, 255)]
-    request = TextRequest('sys', ('a', images[0], 'b', images[1]), 77)
+    request = Generate('sys', ('a', images[0], 'b', images[1]), 77)
     with FakeServer(in_turn(chat('{"plan": []}'), chat('{"pl', finish='length'),
                             chat([{'type': 'text', 'text': 'in '}, 3,  # type: ignore[arg-type]
                                   {'type': 'text', 'text': 'parts'}]))) as server:
         backend = make(server)
-        replies = [backend.generate(request) for _ in range(3)]
+        replies = [ask_one(backend, request) for _ in range(3)]
     assert [(r.text, r.truncated) for r in replies] == [
         ('{"plan": []}', False), ('{"pl', True), ('in parts', False)]
     body = server.bodies[0]
@@ -354,7 +355,7 @@ def test_free_text_with_several_images(make: Any) -> None:
 def test_refused_and_filtered_replies_are_unreadable_not_errors(
         make: Any, reply: Reply, text: str) -> None:
     with FakeServer(in_turn(reply)) as server:
-        replies = make(server).answer(questions(2))
+        replies = ask_all(make(server), questions(2))
     for item in replies:
         assert item.text == text and parse_yes_no(text) is Verdict.UNPARSED
         assert item.p_yes is None and item.p_no is None
@@ -362,10 +363,10 @@ def test_refused_and_filtered_replies_are_unreadable_not_errors(
 
 def test_further_fields_are_sent(make: Any) -> None:
     with FakeServer() as server:
-        make(server, temperature=0.5, seed=7, reasoning_effort='low', thinking_tokens=1000,
+        ask_all(make(server, temperature=0.5, seed=7, reasoning_effort='low', thinking_tokens=1000,
              extra_body='{"chat_template_kwargs": {"enable_thinking": false}}',
-             logprobs='off', answer_tokens=0).answer(questions(1))
-        make(server, temperature=-1.0).answer(questions(1))
+             logprobs='off', answer_tokens=0), questions(1))
+        ask_all(make(server, temperature=-1.0), questions(1))
     first, second = server.bodies
     assert first['temperature'] == 0.5 and first['seed'] == 7
     assert first['reasoning_effort'] == 'low' and first['max_tokens'] == 16 + 1000
@@ -377,9 +378,9 @@ def test_further_fields_are_sent(make: Any) -> None:
 def test_what_is_sampled_from_is_sent_with_a_temperature_alone(make: Any) -> None:
     drawn = {'top_p': 0.95, 'top_k': 50, 'extra_body': '{"min_p": 0.1}'}
     with FakeServer() as server:
-        make(server, temperature=1.0, **drawn).answer(questions(1))
-        make(server, **drawn).answer(questions(1))
-        make(server, temperature=1.0).answer(questions(1))
+        ask_all(make(server, temperature=1.0, **drawn), questions(1))
+        ask_all(make(server, **drawn), questions(1))
+        ask_all(make(server, temperature=1.0), questions(1))
     sent = [[body.get(name) for name in ('top_p', 'top_k', 'min_p')] for body in server.bodies]
     assert sent == [[0.95, 50, 0.1], [None, None, 0.1], [None, None, None]]
     settings = backend_settings('openai', {'model': 'm', 'top_p': 0.95, 'top_k': 50})
@@ -388,17 +389,17 @@ def test_what_is_sampled_from_is_sent_with_a_temperature_alone(make: Any) -> Non
 
 def test_no_questions_no_requests(make: Any) -> None:
     with FakeServer() as server:
-        assert make(server).answer(questions(0)) == []
+        assert ask_all(make(server), questions(0)) == []
     assert not server.bodies
 
 
 def test_a_text_without_a_picture_is_asked_about_in_its_place(make: Any) -> None:
     prompt = GroundingPrompt('p', 'You read.', 'The task:', 'One thing:', 'Q: {question}')
-    request = YesNoRequest(Observation(text='Bring glass.'), (
+    request = yes_no_queries(Observation(text='Bring glass.'), (
         Question(Atom('p', ('1',)), 'Is it far?'), Question(Atom('p', ('2',)), 'Is it near?')),
-        None, prompt)
+            prompt)
     with FakeServer(in_turn(chat('Yes', logprobs=YES))) as server:
-        replies = make(server).answer(request)
+        replies = ask_all(make(server), request)
     assert [reply.p_yes for reply in replies] == [pytest.approx(0.85)] * 2
     for body, asked in zip(server.bodies, ('far', 'near'), strict=True):
         assert texts(body) == ['The task:', 'Bring glass.', 'One thing:', f'Q: Is it {asked}?']
@@ -427,13 +428,13 @@ def test_what_a_task_wants_is_read_from_probabilities(make: Any) -> None:
                                    np.zeros((0, 4, 3), np.uint8)])
 def test_without_an_image_there_is_nothing_to_ask(make: Any, image: Any) -> None:
     with FakeServer() as server, pytest.raises(BackendError, match='image'):
-        make(server).answer(YesNoRequest(Observation(image), (Question(Atom('p'), '?'),)))
+        ask_all(make(server), yes_no_queries(Observation(image), (Question(Atom('p'), '?'),)))
     assert not server.bodies
 
 
 def test_an_empty_text_is_nothing_to_ask_about(make: Any) -> None:
     with FakeServer() as server, pytest.raises(BackendError, match='neither an image nor a text'):
-        make(server).answer(YesNoRequest(Observation(text=' '), (Question(Atom('p'), '?'),)))
+        ask_all(make(server), yes_no_queries(Observation(text=' '), (Question(Atom('p'), '?'),)))
     assert not server.bodies
 
 
@@ -443,7 +444,7 @@ def test_an_empty_text_is_nothing_to_ask_about(make: Any) -> None:
 def test_without_logprobs_in_three_replies_they_are_given_up(make: Any) -> None:
     with FakeServer(in_turn(chat('Yes'))) as server:
         backend = make(server, concurrency=1)
-        replies = backend.answer(questions(6))
+        replies = ask_all(backend, questions(6))
     assert {(r.p_yes, r.p_no) for r in replies} == {(None, None)}
     assert ['logprobs' in body for body in server.bodies] == [True] * 3 + [False] * 3
 
@@ -451,7 +452,7 @@ def test_without_logprobs_in_three_replies_they_are_given_up(make: Any) -> None:
 def test_the_first_reply_alone_does_not_end_logprobs(make: Any) -> None:
     good, bad = chat('Yes', logprobs=YES), chat('Yes')
     with FakeServer(in_turn(bad, bad, good)) as server:
-        replies = make(server, concurrency=1).answer(questions(6))
+        replies = ask_all(make(server, concurrency=1), questions(6))
     assert [r.p_yes is None for r in replies] == [True] * 2 + [False] * 4
 
 
@@ -459,7 +460,7 @@ def test_one_reply_without_logprobs_does_not_end_them(make: Any) -> None:
     good, bad = chat('Yes', logprobs=YES), chat('Yes')
     with FakeServer(in_turn(good, bad, good)) as server:
         backend = make(server)
-        replies = [backend.answer(questions(1))[0] for _ in range(3)]
+        replies = [ask_all(backend, questions(1))[0] for _ in range(3)]
     assert [r.p_yes is None for r in replies] == [False, True, False]
 
 
@@ -471,7 +472,7 @@ def test_refused_logprobs_are_left_out_once_and_for_all(make: Any) -> None:
     with FakeServer(behave) as server:
         backend = make(server, top_logprobs=5)
         for _ in range(2):
-            replies = backend.answer(questions(3))
+            replies = ask_all(backend, questions(3))
     assert {(r.text, r.p_yes) for r in replies} == {('No', None)}
     assert ['logprobs' in body for body in server.bodies] == [True] + [False] * 6
 
@@ -487,7 +488,7 @@ def test_servers_refuse_in_many_forms(make: Any, refusal: Reply) -> None:
     def behave(body: dict[str, Any], number: int) -> Reply:
         return refusal if 'logprobs' in body else chat('No')
     with FakeServer(behave) as server:
-        [reply] = make(server, top_logprobs=5).answer(questions(1))
+        [reply] = ask_all(make(server, top_logprobs=5), questions(1))
     assert reply.text == 'No' and len(server.bodies) == 2
 
 
@@ -498,16 +499,16 @@ def test_a_server_may_allow_fewer_logprobs(make: Any) -> None:
                               'allowed: 5')
         return chat('Yes', logprobs=YES)
     with FakeServer(behave) as server:
-        assert make(server).answer(questions(2))[1].p_yes == pytest.approx(0.85)
+        assert ask_all(make(server), questions(2))[1].p_yes == pytest.approx(0.85)
     assert [body['top_logprobs'] for body in server.bodies] == [20, 5, 5]
 
 
 def test_logprobs_may_be_insisted_on(make: Any) -> None:
     with FakeServer() as server, pytest.raises(BackendError, match='logprobs=auto'):
-        make(server, logprobs='on').answer(questions(1))
+        ask_all(make(server, logprobs='on'), questions(1))
     refusal = error(400, 'unknown field: logprobs')
     with FakeServer(in_turn(refusal)) as server, pytest.raises(BackendError, match='logprobs=aut'):
-        make(server, logprobs='on').answer(questions(1))
+        ask_all(make(server, logprobs='on'), questions(1))
 
 
 @pytest.mark.parametrize('message', [
@@ -518,16 +519,16 @@ def test_the_field_of_the_limit_is_found_out_once(make: Any, message: str) -> No
         return error(400, message) if 'max_tokens' in body else chat('Yes', logprobs=YES)
     with FakeServer(behave) as server:
         backend = make(server)
-        backend.answer(questions(3))
-        backend.generate(TextRequest('', ('hello',), 9))
+        ask_all(backend, questions(3))
+        ask_one(backend, Generate('', ('hello',), 9))
     assert ['max_tokens' in body for body in server.bodies] == [True] + [False] * 4
     assert server.bodies[-1]['max_completion_tokens'] == 9
     with FakeServer(in_turn(error(400, 'max_tokens is too large'))) as server, \
             pytest.raises(BackendError, match='too large'):
-        make(server).answer(questions(1))
+        ask_all(make(server), questions(1))
     assert len(server.bodies) == 2
     with FakeServer() as server:
-        make(server, token_field='max_completion_tokens').answer(questions(1))
+        ask_all(make(server, token_field='max_completion_tokens'), questions(1))
     assert 'max_tokens' not in server.bodies[0]
 
 
@@ -537,7 +538,7 @@ def test_a_server_without_stop_words(make: Any) -> None:
             return error(400, "Unsupported parameter: 'stop' is not supported", param='stop')
         return chat('<answer>no</answer>')
     with FakeServer(behave) as server:
-        replies = make(server).answer(questions(2, REASONING))
+        replies = ask_all(make(server), questions(2, REASONING))
     assert [parse_yes_no(r.text) for r in replies] == [Verdict.NO] * 2
     assert len(server.bodies) == 3
 
@@ -546,15 +547,15 @@ def test_hidden_reasoning_that_eats_the_reply_is_named_with_the_remedy(make: Any
     eaten = chat('', finish='length', reasoning_content='Let me see')
     with FakeServer(in_turn(eaten)) as server:
         with pytest.raises(BackendError, match='thinking_tokens'):
-            make(server).answer(questions(1))
+            ask_all(make(server), questions(1))
         with pytest.raises(BackendError, match='thinking_tokens=10000 or more'):
-            make(server, thinking_tokens=5000).answer(questions(1))
+            ask_all(make(server, thinking_tokens=5000), questions(1))
     eaten = chat('<think>Let me', finish='length')
     with FakeServer(in_turn(eaten)) as server:
         with pytest.raises(BackendError, match='thinking_tokens'):
-            make(server).answer(questions(1))
+            ask_all(make(server), questions(1))
         with pytest.raises(BackendError, match='thinking_tokens=4096 or more'):
-            make(server, thinking_tokens=50).answer(questions(1))
+            ask_all(make(server, thinking_tokens=50), questions(1))
 
 
 @pytest.mark.parametrize(('refusal', 'remedy'), [
@@ -568,7 +569,7 @@ def test_hidden_reasoning_that_eats_the_reply_is_named_with_the_remedy(make: Any
 def test_what_is_refused_for_good_is_not_tried_again(
         make: Any, pauses: list[float], refusal: Reply, remedy: str) -> None:
     with FakeServer(in_turn(refusal)) as server, pytest.raises(BackendError, match=remedy):
-        make(server, logprobs='off').answer(questions(3))
+        ask_all(make(server, logprobs='off'), questions(3))
     assert len(server.bodies) == 1 and not pauses
 
 
@@ -578,7 +579,7 @@ def test_what_is_refused_for_good_is_not_tried_again(
 def test_a_rate_limit_is_obeyed(make: Any, pauses: list[float]) -> None:
     limited = error(429, 'slow down', {'retry-after': '7'})
     with FakeServer(in_turn(limited, limited, chat('Yes'))) as server:
-        [reply] = make(server).answer(questions(1))
+        [reply] = ask_all(make(server), questions(1))
     assert reply.text == 'Yes' and len(server.bodies) == 3
     assert pauses == [pytest.approx(7, abs=0.5)] * 2
 
@@ -586,7 +587,7 @@ def test_a_rate_limit_is_obeyed(make: Any, pauses: list[float]) -> None:
 def test_the_pause_after_a_rate_limit_is_for_all(make: Any, pauses: list[float]) -> None:
     limited = error(429, 'slow down', {'retry-after-ms': '9000'})
     with FakeServer(in_turn(chat('Yes'), limited, chat('Yes'))) as server:
-        assert len(make(server, concurrency=1).answer(questions(6))) == 6
+        assert len(ask_all(make(server, concurrency=1), questions(6))) == 6
     assert len(server.bodies) == 7
     assert len(pauses) == 5 and all(8 < pause <= 9 for pause in pauses)
 
@@ -606,18 +607,18 @@ def test_the_pause_after_a_rate_limit_is_for_all(make: Any, pauses: list[float])
 def test_passing_troubles_are_tried_again_within_bounds(
         make: Any, pauses: list[float], bad: Reply, why: str) -> None:
     with FakeServer(in_turn(bad, bad, chat('Yes'))) as server:
-        assert make(server).answer(questions(1))[0].text == 'Yes'
+        assert ask_all(make(server), questions(1))[0].text == 'Yes'
     assert len(pauses) == 2
     with FakeServer(in_turn(bad)) as server, pytest.raises(BackendError, match=why) as caught:
-        make(server).answer(questions(3))
+        ask_all(make(server), questions(3))
     assert len(server.bodies) == 3 and 'given up after 3 tries' in str(caught.value)
     with FakeServer(in_turn(bad)) as server, pytest.raises(BackendError, match='after 1 tries'):
-        make(server, retries=0).answer(questions(1))
+        ask_all(make(server, retries=0), questions(1))
 
 
 def test_pauses_grow_with_jitter_up_to_a_bound(make: Any, pauses: list[float]) -> None:
     with FakeServer(in_turn(error(500, 'oops'))) as server, pytest.raises(BackendError):
-        make(server, retries=9, backoff_s=2.0).answer(questions(1))
+        ask_all(make(server, retries=9, backoff_s=2.0), questions(1))
     assert len(pauses) == 9
     for number, pause in enumerate(pauses):
         most = min(60.0, 2.0 * 2 ** number)
@@ -629,13 +630,13 @@ def test_nobody_is_there(make: Any, pauses: list[float]) -> None:
     with FakeServer() as server:
         url = server.url
     with pytest.raises(BackendError, match=r'no connection.*check that it runs'):
-        make(None, base_url=url).answer(questions(1))
+        ask_all(make(None, base_url=url), questions(1))
     assert len(pauses) == 2
 
 
 def test_a_request_that_hangs_is_tried_again(make: Any, pauses: list[float]) -> None:
     with FakeServer(in_turn(HANG, chat('Yes'))) as server:
-        assert make(server, timeout_s=3.0).answer(questions(1))[0].text == 'Yes'
+        assert ask_all(make(server, timeout_s=3.0), questions(1))[0].text == 'Yes'
         server.release()
     assert len(server.bodies) == 2
 
@@ -645,26 +646,26 @@ def test_the_deadline_of_a_batch_ends_it_and_all_its_requests(make: Any) -> None
     with FakeServer(lambda body, number: HANG if number in hangs else chat('Yes')) as server:
         backend = make(server, concurrency=2)
         with pytest.raises(DeadlineError, match='8 questions took longer than the limit of 3'):
-            backend.answer(questions(8, timeout_s=3.0))
+            ask_all(backend, questions(8), Deadline(3.0))
         seen = len(server.bodies)
         assert seen < 8
         hangs.clear()
-        assert len(backend.answer(questions(2))) == 2  # the slots are free again
+        assert len(ask_all(backend, questions(2))) == 2  # the slots are free again
         assert len(server.bodies) == seen + 2  # and nothing of the old batch is sent any more
         hangs.add(len(server.bodies))
         with pytest.raises(DeadlineError, match='a prompt'):
-            backend.generate(TextRequest('', ('x',), 5, timeout_s=0.2))
+            ask_one(backend, Generate('', ('x',), 5), 3.0)
 
 
 def test_a_pause_beyond_the_deadline_is_not_waited_for(make: Any, pauses: list[float]) -> None:
     limited = error(429, 'slow down', {'retry-after': '120'})
     with FakeServer(in_turn(limited)) as server:
         with pytest.raises(DeadlineError, match=r'limits the rate.*120'):
-            make(server).answer(questions(2, timeout_s=60.0))
+            ask_all(make(server), questions(2), Deadline(60.0))
         assert len(server.bodies) == 1
         server.behaviour = in_turn(error(429, 'x', {'retry-after': '86400'}))
         with pytest.raises(BackendError, match='asks to wait 86400 s'):
-            make(server).answer(questions(2))
+            ask_all(make(server), questions(2))
     assert not pauses
 
 
@@ -672,7 +673,7 @@ def test_an_error_of_one_request_ends_the_batch(make: Any) -> None:
     def behave(body: dict[str, Any], number: int) -> Reply:
         return error(400, 'that one not') if texts(body) == ['Is it 4?'] else chat('Yes')
     with FakeServer(behave) as server, pytest.raises(BackendError, match='that one not'):
-        make(server, concurrency=1).answer(questions(40))
+        ask_all(make(server, concurrency=1), questions(40))
     assert len(server.bodies) < 40
 
 
@@ -722,9 +723,9 @@ def test_an_echoed_key_is_nowhere(make: Any, monkeypatch: Any, caplog: Any, capf
         server.models = [f'model {KEY}']
         backend = make(server, api_key_env='MY_KEY')
         with pytest.raises(BackendError) as caught:
-            backend.answer(questions(2))
+            ask_all(backend, questions(2))
     assert server.headers[0]['authorization'] == f'Bearer {KEY}'
-    assert not leaks(caught.value, caplog, capfd, backend, backend.model, backend.usage)
+    assert not leaks(caught.value, caplog, capfd, backend, backend.name, backend.usage)
     assert '[key]' in str(caught.value)
 
 
@@ -733,7 +734,7 @@ def test_no_key_and_no_password_of_any_kind_is_told(make: Any, monkeypatch: Any)
     said = ('not Plain0looking0word, not sk-proj-0123456789, not Authorization: Bearer abc.def, '
             'not http://me:pass0word@proxy/x')
     with FakeServer(in_turn(error(400, said))) as server, pytest.raises(BackendError) as caught:
-        make(server).answer(questions(1))
+        ask_all(make(server), questions(1))
     for secret in ('Plain0', '0123', 'abc.def', 'pass0word'):
         assert secret not in str(caught.value)
     assert str(caught.value).count('[key]') == 4
@@ -746,7 +747,7 @@ def test_a_key_in_a_reply_goes_no_further(make: Any, monkeypatch: Any, caplog: A
     with FakeServer(in_turn(chat(f'Yes {KEY}', logprobs=YES),
                             chat(None, refusal=f'No {KEY}'))) as server:
         backend = make(server)
-        replies = backend.answer(questions(1)), backend.generate(TextRequest('', ('x',)))
+        replies = ask_all(backend, questions(1)), ask_one(backend, Generate('', ('x',)))
     assert server.headers[0]['authorization'] == f'Bearer {KEY}'
     assert not leaks(None, caplog, capfd, *replies)
     assert parse_yes_no(replies[0][0].text) is Verdict.YES
@@ -755,7 +756,7 @@ def test_a_key_in_a_reply_goes_no_further(make: Any, monkeypatch: Any, caplog: A
 def test_a_short_key_is_no_secret_and_does_not_garble_answers(make: Any, monkeypatch: Any) -> None:
     monkeypatch.setenv('OPENAI_API_KEY', 'no')
     with FakeServer(in_turn(chat('no'))) as server:
-        assert make(server).answer(questions(1))[0].text == 'no'
+        assert ask_all(make(server), questions(1))[0].text == 'no'
 
 
 @pytest.mark.parametrize('key', ['sk-a b-secret', 'sk-\x07-secret', 'sk-ü-secret'])
@@ -795,7 +796,7 @@ def test_a_key_is_no_name_of_a_variable(make: Any, monkeypatch: Any, key: str) -
 def test_a_variable_that_is_not_set_is_not_named(make: Any, monkeypatch: Any, name: str) -> None:
     monkeypatch.delenv(name or 'NO_KEY', raising=False)
     with FakeServer(in_turn(error(401, 'no'))) as server, pytest.raises(BackendError) as caught:
-        make(server, api_key_env=name).answer(questions(1))
+        ask_all(make(server, api_key_env=name), questions(1))
     assert not name or name not in str(caught.value)
     assert 'api_key_env' in str(caught.value)
     with pytest.raises(InputError, match='that api_key_env names'):
@@ -877,13 +878,13 @@ def test_an_address_from_the_environment_is_checked_too(monkeypatch: Any, make: 
         make(None)
     assert KEY not in str(caught.value)
     monkeypatch.setenv('OPENAI_BASE_URL', 'http://localhost:1/v1')
-    assert make(None).model == 'm@localhost:1/v1'
+    assert make(None).name == 'm@localhost:1/v1'
 
 
 def test_a_server_of_ones_own_needs_no_key_but_openai_does(make: Any) -> None:
     with FakeServer() as server:
-        make(server).answer(questions(1))
-        make(server, api_key_env='').answer(questions(1))
+        ask_all(make(server), questions(1))
+        ask_all(make(server, api_key_env=''), questions(1))
     with pytest.raises(InputError, match='OPENAI_API_KEY'):
         make(None)
 
@@ -902,8 +903,8 @@ def test_bad_settings_are_named(values: dict[str, Any], match: str) -> None:
 
 
 def test_the_name_is_that_of_model_and_server(make: Any) -> None:
-    assert make(None, base_url='https://gpu-1:8000/v1/').model == 'm@gpu-1:8000/v1'
-    assert make(None, base_url='https://gpu-1', name='mine').model == 'mine'
+    assert make(None, base_url='https://gpu-1:8000/v1/').name == 'm@gpu-1:8000/v1'
+    assert make(None, base_url='https://gpu-1', name='mine').name == 'mine'
 
 
 def test_a_missing_library_is_named_with_the_remedy(monkeypatch: Any) -> None:
@@ -921,7 +922,7 @@ def test_tokens_and_cost_are_counted_from_what_the_server_says(make: Any) -> Non
     with FakeServer(in_turn(cached)) as server:
         backend = make(server, price_in=2.0, price_cached=0.5, price_out=8.0)
         assert backend.usage == Usage(0, 0, 0, 0.0)
-        backend.answer(questions(3))
+        ask_all(backend, questions(3))
         assert dataclasses.astuple(backend.usage)[:3] == (3, 3000, 30)
         assert backend.usage.cost_usd == pytest.approx(3 * (200 + 450 + 80) / 1e6)
         plain = make(server, price_in=2.0, price_out=8.0)
@@ -939,10 +940,10 @@ def test_without_counts_there_is_no_usage_and_no_cap(make: Any, usage: Any) -> N
     silent.body['usage'] = usage
     with FakeServer(in_turn(silent)) as server:
         backend = make(server)
-        assert len(backend.answer(questions(2))) == 2
+        assert len(ask_all(backend, questions(2))) == 2
         assert backend.usage == Usage(2)
         with pytest.raises(SpendingCapError, match='does not say'):
-            make(server, max_tokens_total=10_000).answer(questions(5))
+            ask_all(make(server, max_tokens_total=10_000), questions(5))
     assert len(server.bodies) == 3
 
 
@@ -951,17 +952,17 @@ def test_a_cap_is_kept_before_a_request_is_sent(make: Any, concurrency: int) -> 
     with FakeServer() as server:  # 102 tokens each
         backend = make(server, max_tokens_total=1000, concurrency=concurrency)
         with pytest.raises(SpendingCapError, match=r'max_tokens_total = 1000.*same --out'):
-            backend.answer(questions(40))
+            ask_all(backend, questions(40))
         assert len(server.bodies) == 10 and backend.usage.prompt_tokens == 1000
         with pytest.raises(SpendingCapError):
-            backend.generate(TextRequest('', ('x',)))
+            ask_one(backend, Generate('', ('x',)))
         assert len(server.bodies) == 10
     with FakeServer() as server:
         backend = make(server, max_cost_usd=0.001, price_in=1.0, price_out=1.0,
                        concurrency=concurrency)
         backend.carry_over(Usage(9, 5, 5, 0.0005))
         with pytest.raises(SpendingCapError, match=r'max_cost_usd = 0\.001'):
-            backend.answer(questions(40))
+            ask_all(backend, questions(40))
         assert len(server.bodies) == 5 and backend.usage.requests == 5
 
 
@@ -980,7 +981,7 @@ def test_a_cap_is_kept_and_used_up_whatever_the_replies_take(
         server.before_reply = lambda number: time.sleep(0.003)
         backend = make(server, max_tokens_total=10_000, concurrency=concurrency)
         with pytest.raises(SpendingCapError):
-            backend.answer(questions(200, REASONING))
+            ask_all(backend, questions(200, REASONING))
         spent = backend.usage.prompt_tokens + backend.usage.completion_tokens
         assert 10_000 <= spent < 10_000 + 100 + most
         assert server.most_at_once <= concurrency
@@ -996,7 +997,7 @@ def test_a_cap_is_kept_from_the_first_request_on(make: Any) -> None:
 
         def ask() -> None:
             try:
-                backend.generate(TextRequest('', ('x',)))
+                ask_one(backend, Generate('', ('x',)))
             except SpendingCapError as error:
                 caught.append(error)
         threads = [threading.Thread(target=ask) for _ in range(6)]
@@ -1021,7 +1022,7 @@ def test_a_cap_on_cost_is_kept_with_large_and_small_prompts(make: Any) -> None:
             with contextlib.suppress(SpendingCapError):
                 for turn in range(20):
                     large = (number + turn) % 3 == 0
-                    backend.generate(TextRequest('', ('x' * (10_000 if large else 40),), 400))
+                    ask_one(backend, Generate('', ('x' * (10_000 if large else 40),), 400))
         threads = [threading.Thread(target=ask, args=(number,)) for number in range(12)]
         for thread in threads:
             thread.start()
@@ -1041,7 +1042,7 @@ def test_requests_without_a_reply_count_if_the_server_may_have_worked(
                        timeout_s=1.0 if bad is HANG else 240.0)
         with pytest.raises(SpendingCapError if counts else BackendError,
                            match='without a reply' if counts else '21 tries'):
-            backend.answer(questions(2))
+            ask_all(backend, questions(2))
         server.release()
         assert (len(server.bodies) < 10) is counts
         assert backend.usage == Usage(1, 100, 2)
@@ -1051,7 +1052,7 @@ def test_a_server_that_is_not_there_costs_nothing(make: Any, pauses: list[float]
     with FakeServer() as server:
         url = server.url
     with pytest.raises(BackendError, match='21 tries'):
-        make(None, base_url=url, max_tokens_total=10, retries=20).answer(questions(1))
+        ask_all(make(None, base_url=url, max_tokens_total=10, retries=20), questions(1))
 
 
 def test_the_size_of_a_request_is_read_from_what_is_sent() -> None:
@@ -1072,13 +1073,13 @@ def test_a_closed_backend_says_so_and_leaves_no_thread(make: Any) -> None:
     before = threads()
     with FakeServer() as server:
         backend = make(server)
-        backend.answer(questions(2))
+        ask_all(backend, questions(2))
         assert threads() == before + 1
         backend.close()
         backend.close()
         assert threads() == before
         with pytest.raises(BackendError, match='closed'):
-            backend.answer(questions(1))
+            ask_all(backend, questions(1))
 
 
 def test_closing_breaks_off_what_is_under_way(make: Any) -> None:
@@ -1088,7 +1089,7 @@ def test_closing_breaks_off_what_is_under_way(make: Any) -> None:
 
         def ask() -> None:
             try:
-                backend.answer(questions(1))
+                ask_all(backend, questions(1))
             except BackendError as error:
                 caught.append(error)
         thread = threading.Thread(target=ask)
@@ -1171,9 +1172,9 @@ JSON = st.recursive(
 def test_any_reply_is_read(choice: Any, usage: Any, reasoning: bool, unknown: bool) -> None:
     backend = _READER
     whole = {'choices': [choice], 'usage': usage}
-    why, _ = backend._no_answer(whole)
+    why, _ = backend.chat._no_answer(whole)
     assert isinstance(why, str)
-    said = backend._read(whole, module._Dialect('max_tokens', 20), True, reasoning)
+    said = backend.chat._read(whole, module._Dialect('max_tokens', 20), True, reasoning)
     reply = module._reply(said, unknown)
     assert isinstance(reply.text, str)
     for fraction in (reply.p_yes, reply.p_no, reply.p_unknown):

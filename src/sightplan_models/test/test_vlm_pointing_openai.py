@@ -13,9 +13,10 @@ import pytest
 
 from fake_openai import FakeServer, Reply, chat, error
 from sightplan.model import BackendError, DeadlineError, Form, InputError, Target
-from sightplan.vlm.api import can_locate, locator, make_backend
-from sightplan.vlm.detecting import DetectRequest, detector
-from sightplan.vlm.locating import LocateReply, LocateRequest
+from sightplan.model.query import ask_one, can_ask
+from sightplan.queries.detect import Detect
+from sightplan.queries.locate import Locate, LocateReply
+from sightplan.vlm.api import make_backend
 
 pytest.importorskip('openai')
 
@@ -49,8 +50,8 @@ def make() -> Iterator[Callable[..., Any]]:
         backend.close()
 
 
-def find(form: Form = Form.POINT, image: Any = IMAGE, **more: Any) -> LocateRequest:
-    return LocateRequest(image, Target('the red mug', form), **more)
+def find(form: Form = Form.POINT, image: Any = IMAGE, **more: Any) -> Locate:
+    return Locate(image, Target('the red mug', form), **more)
 
 
 def said(body: dict[str, Any]) -> str:
@@ -66,10 +67,10 @@ def sent_picture(body: dict[str, Any]) -> Any:
 
 def test_a_point_by_a_schema(make: Any) -> None:
     with FakeServer(lambda body, number: UNIT) as server:
-        backend = locator('openai', make(server))
-        reply = backend.locate(find())
+        backend = make(server)
+        reply = ask_one(backend, find())
         [body] = server.bodies
-    assert can_locate(backend)
+    assert can_ask(backend, Locate)
     assert (reply.regions[0].points, reply.unread) == (((0.25, 0.5),), '')
     assert reply.text.startswith('{"explanation"') and reply.probability is None
     assert body['response_format']['type'] == 'json_schema'
@@ -88,7 +89,7 @@ def test_a_server_without_structured_output_is_asked_without(make: Any, message:
     with FakeServer(behave) as server:
         backend = make(server)
         for _ in range(2):
-            assert backend.locate(find()).regions[0].points == ((0.25, 0.5),)
+            assert ask_one(backend, find()).regions[0].points == ((0.25, 0.5),)
         assert ['response_format' in body for body in server.bodies] == [True, False, False]
 
 
@@ -98,15 +99,15 @@ def test_structured_output_may_be_demanded_or_left_out(make: Any) -> None:
 
     with FakeServer(behave) as server:
         with pytest.raises(BackendError, match='set structured=auto'):
-            make(server, structured='on').locate(find())
-        assert make(server, structured='off').locate(find()).regions
+            ask_one(make(server, structured='on'), find())
+        assert ask_one(make(server, structured='off'), find()).regions
         assert 'response_format' not in server.bodies[-1]
 
 
 def test_other_refusals_are_not_blamed_on_the_schema(make: Any) -> None:
     with FakeServer(lambda body, number: error(400, 'the picture is too large')) as server:
         with pytest.raises(BackendError, match='picture is too large'):
-            make(server).locate(find())
+            ask_one(make(server), find())
         assert len(server.bodies) == 1
 
 
@@ -125,7 +126,7 @@ def test_other_refusals_are_not_blamed_on_the_schema(make: Any) -> None:
     ({'coordinates': 'pixel_xy'}, '{"explanation": "", "point": {"x": 160, "y": 240}}')])
 def test_one_place_in_the_words_of_each_family(make: Any, options: Any, text: str) -> None:
     with FakeServer(lambda body, number: chat(text)) as server:
-        reply = make(server, **options).locate(find())
+        reply = ask_one(make(server, **options), find())
     assert reply.unread == '' and reply.regions[0].points == (pytest.approx((0.25, 0.5)),)
 
 
@@ -141,7 +142,7 @@ def test_each_form_has_its_schema_and_its_regions(make: Any) -> None:
     with FakeServer(behave) as server:
         backend = make(server)
         for form in Form:
-            [region] = backend.locate(find(form)).regions
+            [region] = ask_one(backend, find(form)).regions
             assert region.form is (Form.POINT if form is Form.POINTS else form)
 
 
@@ -149,8 +150,8 @@ def test_each_attempt_has_its_wording_and_seed(make: Any) -> None:
     with FakeServer(lambda body, number: UNIT) as server:
         backend = make(server, temperature=0.5, seed=7)
         for attempt in range(10):
-            backend.locate(find(attempt=attempt))
-        backend.locate(find(attempt=0))
+            ask_one(backend, find(attempt=attempt))
+        ask_one(backend, find(attempt=0))
         assert len({said(body) for body in server.bodies}) == 10
         assert [body['seed'] for body in server.bodies] == [*range(7, 17), 7]
         assert server.raw[0] == server.raw[-1]
@@ -160,7 +161,7 @@ def test_scales_are_drawn_where_they_are_declared(make: Any) -> None:
     with FakeServer(lambda body, number: chat('[]')) as server:
         for options in ({'pointing': 'schema_pixel'}, {'axis_ticks': 'on'},
                         {'pointing': 'schema_pixel', 'axis_ticks': 'off'}):
-            make(server, **options).locate(find())
+            ask_one(make(server, **options), find())
         drawn = [bool((sent_picture(body) != IMAGE).any()) for body in server.bodies]
     assert drawn == [True, True, False]
 
@@ -171,20 +172,20 @@ def test_scales_are_drawn_where_they_are_declared(make: Any) -> None:
     (chat('', finish='content_filter'), 'no place'), (chat(None, refusal='No.'), 'no place')])
 def test_what_cannot_be_read_has_its_reason(make: Any, reply: Reply, reason: str) -> None:
     with FakeServer(lambda body, number: reply) as server:
-        found = make(server).locate(find())
+        found = ask_one(make(server), find())
     assert found.regions == () and reason in found.unread
 
 
 def test_not_there(make: Any) -> None:
     with FakeServer(lambda body, number: chat('{"explanation": "", "point": null}')) as server:
-        assert make(server).locate(find()) == LocateReply(
+        assert ask_one(make(server), find()) == LocateReply(
             text='{"explanation": "", "point": null}')
 
 
 def test_limits(make: Any) -> None:
     with FakeServer(lambda body, number: Reply(hang=True)) as server:
-        with pytest.raises(DeadlineError, match='a request to point'):
-            make(server).locate(find(timeout_s=0.2))
+        with pytest.raises(DeadlineError, match='a prompt took longer'):
+            ask_one(make(server), find(), 0.2)
         server.release()
 
 
@@ -196,15 +197,15 @@ def test_wrong_settings(make: Any) -> None:
             make(server, min_pixels=500, max_pixels=400)
         narrow = np.zeros((1, 300, 3), np.uint8)
         with pytest.raises(BackendError, match='too narrow'):
-            make(server, pointing='json_box_resized').locate(find(image=narrow))
+            ask_one(make(server, pointing='json_box_resized'), find(image=narrow))
         assert not server.bodies
 
 
 def test_all_things_in_the_declared_convention(make: Any) -> None:
     listed = chat('[{"label": "blue bowl", "box": [200, 100, 400, 300]}]')
     with FakeServer(lambda body, number: listed) as server:
-        finder = detector('openai', make(server, pointing='json_permille_yx'))
-        replies = [finder.detect(DetectRequest(IMAGE, attempt=attempt)) for attempt in range(2)]
+        finder = make(server, pointing='json_permille_yx')
+        replies = [ask_one(finder, Detect(IMAGE, attempt=attempt)) for attempt in range(2)]
         first, second = server.bodies
     [bowl] = replies[0].detections
     assert (bowl.category, bowl.colour, bowl.probability) == ('bowl', 'blue', 1.0)
@@ -216,5 +217,5 @@ def test_all_things_in_the_declared_convention(make: Any) -> None:
 def test_a_list_that_was_cut_off_is_not_used(make: Any) -> None:
     cut = chat('[{"label": "blue bowl", "box": [0.2, 0.1, 0.4, 0.3]}]', finish='length')
     with FakeServer(lambda body, number: cut) as server:
-        reply = make(server).detect(DetectRequest(IMAGE))
+        reply = ask_one(make(server), Detect(IMAGE))
     assert not reply.detections and 'cut off after 4096 tokens' in reply.unread

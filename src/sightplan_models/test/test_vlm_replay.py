@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,21 +38,27 @@ from sightplan.model import (
     Usage,
     param,
 )
+from sightplan.model.query import (
+    Deadline,
+    ModelByKind,
+    Traits,
+    answers,
+    ask_all,
+    ask_one,
+    can_ask,
+    part_name,
+    traits_of,
+)
+from sightplan.model.query_json import picture_id
+from sightplan.queries import Check, ChoiceReply, TextReply, YesNo, YesNoReply, yes_no_queries
+from sightplan.queries.choose import Choose
+from sightplan.queries.detect import Detect, Detection, DetectReply
+from sightplan.queries.locate import Locate, LocateReply
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, run
 from sightplan.vlm import recording
-from sightplan.vlm.api import (
-    TextReply,
-    TextRequest,
-    YesNoReply,
-    YesNoRequest,
-    backend_class,
-    can_locate,
-    make_backend,
-)
-from sightplan.vlm.choosing import ChoiceRequest, choose
-from sightplan.vlm.detecting import Detection, DetectReply, DetectRequest
-from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest, check
+from sightplan.vlm.api import Generate, backend_class, make_backend
+from sightplan.vlm.wrapping import Prompted, Router
 from sightplan_suites.paths.wishes import WishSettings, understand
 
 
@@ -59,16 +66,16 @@ def image(seed: int) -> Any:
     return np.random.default_rng(seed).integers(0, 256, (6, 8, 3), np.uint8)
 
 
-def ask(*texts: str, seed: int | None = 0, prompt: GroundingPrompt = BARE) -> YesNoRequest:
+def ask(*texts: str, seed: int | None = 0, prompt: GroundingPrompt = BARE) -> list[YesNo]:
     seen = Observation(None if seed is None else image(seed))
-    return YesNoRequest(seen, tuple(Question(Atom('p'), text) for text in texts), prompt=prompt)
+    return yes_no_queries(seen, tuple(Question(Atom('p'), text) for text in texts), prompt)
 
 
-class Counting:
+class Counting(ModelByKind):
     """A model whose every reply is another one, and costs another sum."""
 
-    needs_truth, needs_pixels, generates = False, True, True
-    model = 'counting@1'
+    traits = Traits(capped=True)
+    name = 'counting@1'
 
     def __init__(self) -> None:
         self.calls = 0
@@ -80,15 +87,17 @@ class Counting:
         assert self.usage is not None
         self.usage += Usage(number, 100 * number, number, 0.1 * self.calls)
 
-    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+    @answers(YesNo, together=True)
+    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
         replies = []
-        for _ in request.questions:
+        for _ in request:
             self.calls += 1
             replies.append(YesNoReply(f'Yes {self.calls}', 1 / (self.calls + 2), None))
         self._spend(len(replies))
         return replies
 
-    def generate(self, request: TextRequest) -> TextReply:
+    @answers(Generate)
+    def generate(self, request: Generate, deadline: Deadline) -> TextReply:
         self.calls += 1
         self._spend(1)
         return TextReply(f'text {self.calls} \ud800', self.calls % 2 == 0)
@@ -110,15 +119,15 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 def test_replies_come_back_in_order_with_what_they_cost(tmp_path: Path) -> None:
     path = tmp_path / 'deep' / 'replies.jsonl'
-    backend = recording.recorded(Counting(), path, name='counting')
-    text = TextRequest('system', ('look', image(3), 'at this'), 77)
+    backend = recording.Recorded(Counting(), path, name='counting')
+    text = Generate('system', ('look', image(3), 'at this'), 77)
     requests = [ask('a?', 'b?'), text, ask('a?'), ask('a?', seed=1), text]
     said, spent = [], []
 
     def step(model: Any, request: Any) -> None:
         before = model.usage
-        said.append(model.answer(request) if isinstance(request, YesNoRequest)
-                    else model.generate(request))
+        said.append(ask_all(model, request) if isinstance(request, list)
+                    else ask_one(model, request))
         spent.append(model.usage - before)
 
     backend.start_episode('e', 'simple')
@@ -131,27 +140,30 @@ def test_replies_come_back_in_order_with_what_they_cost(tmp_path: Path) -> None:
         step(again, request)
     assert said[:5] == said[5:] and spent[:5] == spent[5:]
     assert len({str(reply) for reply in said[:5]}) == 5
-    assert again.model == 'counting@1'
+    assert again.name == 'counting@1'
     again.start_episode('e', 'simple')
-    assert again.answer(ask('a?')) == said[0][:1], 'an episode that begins again'
+    assert ask_all(again, ask('a?')) == said[0][:1], 'an episode that begins again'
     assert [line['kind'] for line in lines(path)] == [
-        'recording', 'episode', 'prompt', 'yes_no', 'yes_no', 'text', 'yes_no', 'yes_no', 'text']
+        'recording', 'episode', 'shared', *['reply'] * 6]
+    assert [line.get('query') for line in lines(path)][3:] == [
+        'yes_no', 'yes_no', 'text', 'yes_no', 'yes_no', 'text']
 
 
 def test_the_wrapper_is_the_backend_it_wraps(tmp_path: Path) -> None:
     inner = Counting()
-    backend = recording.recorded(inner, tmp_path / 'r.jsonl')
-    assert (backend.needs_truth, backend.needs_pixels, backend.generates) == (False, True, True)
-    assert backend.model == inner.model and backend.usage == inner.usage
+    backend = recording.Recorded(inner, tmp_path / 'r.jsonl')
+    assert (backend.accepts, backend.traits) == (inner.accepts, inner.traits)
+    assert backend.name == inner.name and backend.usage == inner.usage
     backend.carry_over(Usage(3))
     backend.close()
     assert inner.carried == Usage(3) and inner.closed == 1
     with pytest.raises(InfrastructureError, match='closed'):
-        backend.answer(ask('a?'))
+        ask_all(backend, ask('a?'))
 
 
 def test_replay_is_chosen_by_name_and_needs_neither_pictures_nor_model() -> None:
-    assert backend_class('replay').generates and not backend_class('replay').needs_pixels
+    assert can_ask(backend_class('replay'), Generate)
+    assert not traits_of(backend_class('replay')).pixels
 
 
 @pytest.mark.parametrize('other', [
@@ -160,74 +172,74 @@ def test_replay_is_chosen_by_name_and_needs_neither_pictures_nor_model() -> None
     ask('a?', prompt=GroundingPrompt(after_image='m')),
     ask('a?', prompt=GroundingPrompt(reasoning=True)),
     ask('a?', prompt=GroundingPrompt(question='{question} Be brief.'))])
-def test_whatever_the_model_is_shown_changes_the_key(other: YesNoRequest) -> None:
-    assert recording.yes_no_keys(other) != recording.yes_no_keys(ask('a?'))
-    assert recording.yes_no_keys(ask('a?')) == recording.yes_no_keys(
-        ask('a?', prompt=GroundingPrompt(name='other', sha256='12')))
+def test_whatever_the_model_is_shown_changes_the_key(other: list[YesNo]) -> None:
+    [same] = ask('a?', prompt=GroundingPrompt(name='other', sha256='12'))
+    assert other[0].key != ask('a?')[0].key == same.key
 
 
 @pytest.mark.parametrize('other', [
-    TextRequest('t', ('a', image(0)), 5), TextRequest('s', ('b', image(0)), 5),
-    TextRequest('s', ('a', image(1)), 5), TextRequest('s', ('a', image(0)), 6),
-    TextRequest('s', (image(0), 'a'), 5), TextRequest('s', ('a', image(0), ''), 5),
-    TextRequest('s', ('a', image(0).reshape(8, 6, 3)), 5)])
-def test_whatever_a_prompt_holds_changes_the_key(other: TextRequest) -> None:
-    assert recording.text_key(other) != recording.text_key(TextRequest('s', ('a', image(0)), 5))
+    Generate('t', ('a', image(0)), 5), Generate('s', ('b', image(0)), 5),
+    Generate('s', ('a', image(1)), 5), Generate('s', ('a', image(0)), 6),
+    Generate('s', (image(0), 'a'), 5), Generate('s', ('a', image(0), ''), 5),
+    Generate('s', ('a', image(0).reshape(8, 6, 3)), 5)])
+def test_whatever_a_prompt_holds_changes_the_key(other: Generate) -> None:
+    assert other.key != Generate('s', ('a', image(0)), 5).key
 
 
 def test_an_episode_that_was_begun_again_counts_from_its_last_start(tmp_path: Path) -> None:
     path = tmp_path / 'r.jsonl'
-    backend = recording.recorded(Counting(), path)
+    backend = recording.Recorded(Counting(), path)
     for _ in range(2):
         backend.start_episode('e')
-        backend.answer(ask('a?'))
+        ask_all(backend, ask('a?'))
     backend.start_episode('f')
-    backend.answer(ask('a?'))
+    ask_all(backend, ask('a?'))
     backend.close()
     again = replay(path)
     for episode, text in (('f', 'Yes 3'), ('e', 'Yes 2'), ('f', 'Yes 3')):
         again.start_episode(episode)
-        assert again.answer(ask('a?'))[0].text == text
+        assert ask_all(again, ask('a?'))[0].text == text
 
 
 def test_by_the_key_alone_where_an_image_tells_situations_apart(tmp_path: Path) -> None:
     path = tmp_path / 'r.jsonl'
-    backend = recording.recorded(Counting(), path)
+    backend = recording.Recorded(Counting(), path)
     backend.start_episode('e')
-    backend.answer(ask('a?'))
-    backend.answer(ask('a?', seed=None))
+    ask_all(backend, ask('a?'))
+    ask_all(backend, ask('a?', seed=None))
     backend.close()
     again = replay(path)
     again.start_episode('another')
-    assert [again.answer(ask('a?'))[0].text for _ in range(3)] == ['Yes 1'] * 3
+    assert [ask_all(again, ask('a?'))[0].text for _ in range(3)] == ['Yes 1'] * 3
     with pytest.raises(BackendError, match='episode was not recorded'):
-        again.answer(ask('a?', seed=None))
+        ask_all(again, ask('a?', seed=None))
     again.start_episode('e')
-    assert again.answer(ask('a?', seed=None))[0].text == 'Yes 2'
+    assert ask_all(again, ask('a?', seed=None))[0].text == 'Yes 2'
     with pytest.raises(BackendError, match='less often'):
-        again.answer(ask('a?', seed=None))
+        ask_all(again, ask('a?', seed=None))
 
 
 def test_an_episode_is_given_as_it_was_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / 'r.jsonl'
-    backend = recording.recorded(Counting(), path)
+    backend = recording.Recorded(Counting(), path)
     for episode, text in (('e', 'a?'), ('f', 'b?')):
         backend.start_episode(episode)
-        backend.answer(ask(text))
-        backend.generate(TextRequest('', (text, image(0))))
+        ask_all(backend, ask(text))
+        ask_one(backend, Generate('', (text, image(0))))
     backend.close()
     again = replay(path)
     again.start_episode('e')
-    assert again.answer(ask('a?'))[0].text == 'Yes 1'
-    again.generate(TextRequest('', ('a?', image(0))))
+    assert ask_all(again, ask('a?'))[0].text == 'Yes 1'
+    ask_one(again, Generate('', ('a?', image(0))))
     for text in ('a?', 'b?'):
         with pytest.raises(BackendError, match='less often'):
-            again.answer(ask(text))
+            ask_all(again, ask(text))
         with pytest.raises(BackendError, match='less often'):
-            again.generate(TextRequest('', (text, image(0))))
+            ask_one(again, Generate('', (text, image(0))))
     for episode in ('x', 'y'):
         again.start_episode(episode)
-        assert [r.text for r in again.answer(ask('a?', 'b?', 'b?'))] == ['Yes 1', 'Yes 3', 'Yes 3']
+        assert [r.text for r in ask_all(again, ask('a?', 'b?', 'b?'))] == ['Yes 1', 'Yes 3',
+                                                                           'Yes 3']
 
 
 class Failing(Counting):
@@ -246,23 +258,23 @@ class Failing(Counting):
 
 def outcome(backend: Any, request: Any) -> Any:
     try:
-        return (backend.answer(request) if isinstance(request, YesNoRequest)
-                else backend.generate(request))
+        return (ask_all(backend, request) if isinstance(request, list)
+                else ask_one(backend, request))
     except SightplanError as error:
         return type(error), str(error)
 
 
 def test_a_call_that_failed_fails_again(tmp_path: Path) -> None:
     path = tmp_path / 'r.jsonl'
-    text = TextRequest('', ('Plan!', image(0)), 9)
+    text = Generate('', ('Plan!', image(0)), 9)
     requests = [ask('a?'), ask('a?', 'b?'), ask('a?'), text, text, ask('b?', seed=7)]
-    backend = recording.recorded(Failing(
+    backend = recording.Recorded(Failing(
         None, BackendError('down'), None, DeadlineError('late'), None,
         SpendingCapError('all spent')), path)
     backend.start_episode('e')
     said = [(outcome(backend, request), backend.usage) for request in requests]
     backend.start_episode('f')
-    backend.answer(ask('b?'))
+    ask_all(backend, ask('b?'))
     backend.close()
     again = replay(path)
     again.start_episode('e')
@@ -270,47 +282,47 @@ def test_a_call_that_failed_fails_again(tmp_path: Path) -> None:
     assert [said[number][0] for number in (1, 3, 5)] == [
         (BackendError, 'down'), (DeadlineError, 'late'), (SpendingCapError, 'all spent')]
     again.start_episode('another')
-    assert [reply.text for reply in again.answer(ask('a?', 'b?'))] == ['Yes 1', 'Yes 8']
+    assert [reply.text for reply in ask_all(again, ask('a?', 'b?'))] == ['Yes 1', 'Yes 8']
     again.start_episode('e')
-    again.answer(ask('a?'))
+    ask_all(again, ask('a?'))
     with pytest.raises(BackendError, match='down'):
-        again.answer(ask('b?'))
+        ask_all(again, ask('b?'))
 
 
 def test_no_key_is_recorded_with_an_error(tmp_path: Path) -> None:
-    backend = recording.recorded(
+    backend = recording.Recorded(
         Failing(BackendError('Bearer abcdefgh, gsk_0123456789, http://me:pass@host/')),
         tmp_path / 'r.jsonl')
     with pytest.raises(BackendError):
-        backend.answer(ask('a?'))
+        ask_all(backend, ask('a?'))
     message = lines(tmp_path / 'r.jsonl')[-1]['message']
     assert message == 'Bearer [key], [key], http://[key]@host/'
 
 
 def test_what_was_not_recorded_is_named_with_the_remedy(tmp_path: Path) -> None:
     path = tmp_path / 'r.jsonl'
-    backend = recording.recorded(Counting(), path)
+    backend = recording.Recorded(Counting(), path)
     backend.start_episode('e')
-    backend.answer(ask('a?'))
+    ask_all(backend, ask('a?'))
     backend.close()
     again = replay(path)
     again.start_episode('e')
     for request, why in ((ask('Is it?'), 'never asked'), (ask('a?', seed=5), 'not in the rec'),
                          (ask('a?', prompt=GroundingPrompt('mine', 's')), 'asked otherwise')):
         with pytest.raises(BackendError, match=why) as caught:
-            again.answer(request)
+            ask_all(again, request)
         message = str(caught.value)
-        assert request.questions[0].text in message and '--record' in message
-        assert request.observation.image_id in message and str(path) in message
-    with pytest.raises(BackendError, match="begins 'Plan!'"):
-        again.generate(TextRequest('', ('Plan!', image(0))))
+        assert request[0].question.text in message and '--record' in message
+        assert request[0].observation.image_id in message and str(path) in message
+    with pytest.raises(BackendError, match="text 'Plan!'"):
+        ask_one(again, Generate('', ('Plan!', image(0))))
 
 
 def test_a_torn_last_line_is_left_out_and_cut_off_before_appending(tmp_path: Path) -> None:
     path = tmp_path / 'r.jsonl'
-    backend = recording.recorded(Counting(), path)
+    backend = recording.Recorded(Counting(), path)
     backend.start_episode('e')
-    backend.answer(ask('a?', 'b?'))
+    ask_all(backend, ask('a?', 'b?'))
     backend.close()
     whole = path.read_bytes()
     last = whole.splitlines(keepends=True)[-1]
@@ -318,56 +330,56 @@ def test_a_torn_last_line_is_left_out_and_cut_off_before_appending(tmp_path: Pat
         path.write_bytes(whole[:-cut])
         again = replay(path)
         again.start_episode('e')
-        assert again.answer(ask('a?'))[0].text == 'Yes 1'
+        assert ask_all(again, ask('a?'))[0].text == 'Yes 1'
         with pytest.raises(BackendError):
-            again.answer(ask('b?'))
-        backend = recording.recorded(Counting(), path)
-        backend.answer(ask('c?'))
+            ask_all(again, ask('b?'))
+        backend = recording.Recorded(Counting(), path)
+        ask_all(backend, ask('c?'))
         backend.close()
         assert path.read_bytes().startswith(whole[:-len(last)])
-        assert lines(path)[-1]['question'] == 'c?'
+        assert lines(path)[-1]['content']['question'] == 'c?'
         path.write_bytes(whole)
 
 
 def test_even_a_torn_first_line_is_written_anew(tmp_path: Path) -> None:
     path = tmp_path / 'r.jsonl'
     path.write_text('{"kind": "rec')
-    recording.recorded(Counting(), path).close()
-    assert replay(path).model == 'counting@1'
+    recording.Recorded(Counting(), path).close()
+    assert replay(path).name == 'counting@1'
 
 
 def test_a_killed_process_leaves_what_was_answered(tmp_path: Path) -> None:
     path = tmp_path / 'r.jsonl'
     code = textwrap.dedent(f'''
         import os, signal
-        from test_vlm_replay import Counting, ask, recording
-        backend = recording.recorded(Counting(), {str(path)!r})
+        from test_vlm_replay import Counting, ask, ask_all, recording
+        backend = recording.Recorded(Counting(), {str(path)!r})
         backend.start_episode('e')
-        backend.answer(ask('a?', 'b?'))
+        ask_all(backend, ask('a?', 'b?'))
         os.kill(os.getpid(), signal.SIGKILL)
         ''')
     done = subprocess.run([sys.executable, '-c', code], cwd=Path(__file__).parent,
                           env={**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)})
     assert done.returncode == -signal.SIGKILL
-    assert [reply.text for reply in replay(path).answer(ask('a?', 'b?'))] == ['Yes 1', 'Yes 2']
+    assert [reply.text for reply in ask_all(replay(path), ask('a?', 'b?'))] == ['Yes 1', 'Yes 2']
 
 
 def test_one_writer_and_one_model_a_file(tmp_path: Path) -> None:
     path = tmp_path / 'r.jsonl'
-    first = recording.recorded(Counting(), path)
+    first = recording.Recorded(Counting(), path)
     with pytest.raises(InputError, match='another process'):
-        recording.recorded(Counting(), path)
+        recording.Recorded(Counting(), path)
     first.close()
     other = Counting()
-    other.model = 'other@2'
+    other.name = 'other@2'
     with pytest.raises(InputError, match=r'counting@1.*other@2'):
-        recording.recorded(other, path)
+        recording.Recorded(other, path)
     path.write_text('{"not": "ours"}\n')
     with pytest.raises(InputError, match='no recording'):
-        recording.recorded(Counting(), path)
+        recording.Recorded(Counting(), path)
     assert path.read_text() == '{"not": "ours"}\n'
     with pytest.raises(InputError, match='cannot be written'):
-        recording.recorded(Counting(), path / 'below')
+        recording.Recorded(Counting(), path / 'below')
 
 
 @dataclass(frozen=True)
@@ -378,67 +390,67 @@ class Sampling:
 
 def test_more_is_appended_under_the_same_settings_only(tmp_path: Path) -> None:
     path = tmp_path / 'r.jsonl'
-    recording.recorded(Counting(), path, name='a', settings=Sampling()).close()
-    recording.recorded(Counting(), path, name='a', settings=Sampling(threads=2)).close()
-    recording.recorded(Counting(), path).close()
+    recording.Recorded(Counting(), path, name='a', settings=Sampling()).close()
+    recording.Recorded(Counting(), path, name='a', settings=Sampling(threads=2)).close()
+    recording.Recorded(Counting(), path).close()
     with pytest.raises(InputError, match=r'temperature = 0\.0, not 0\.5.*another file'):
-        recording.recorded(Counting(), path, name='a', settings=Sampling(0.5))
+        recording.Recorded(Counting(), path, name='a', settings=Sampling(0.5))
     with pytest.raises(InputError, match=r"backend 'a', not 'b'"):
-        recording.recorded(Counting(), path, name='b', settings=Sampling())
+        recording.Recorded(Counting(), path, name='b', settings=Sampling())
     assert len(lines(path)) == 1
-    path.write_text('{"kind": "recording", "format": 3, "model": "counting@1"}\n')
-    recording.recorded(Counting(), path, name='a', settings=Sampling(0.5)).close()
+    path.write_text('{"kind": "recording", "format": 4, "model": "counting@1"}\n')
+    recording.Recorded(Counting(), path, name='a', settings=Sampling(0.5)).close()
 
 
 def test_a_full_disk_is_named_and_leaves_whole_lines(tmp_path: Path, monkeypatch: Any) -> None:
     path = tmp_path / 'r.jsonl'
-    backend = recording.recorded(Counting(), path)
+    backend = recording.Recorded(Counting(), path)
     size = path.stat().st_size
     write = os.write
     monkeypatch.setattr(os, 'write', lambda fd, data: write(fd, data[:20]))
     with pytest.raises(InfrastructureError, match='No space left'):
-        backend.answer(ask('a?'))
+        ask_all(backend, ask('a?'))
     assert path.stat().st_size == size
 
 
 def test_images_are_saved_once_and_exactly(tmp_path: Path) -> None:
     from PIL import Image
     path = tmp_path / 'r.jsonl'
-    backend = recording.recorded(Counting(), path, images=True)
-    backend.answer(ask('a?'))
-    backend.answer(ask('b?'))
-    backend.generate(TextRequest('', ('t', image(1))))
+    backend = recording.Recorded(Counting(), path, images=True)
+    ask_all(backend, ask('a?'))
+    ask_all(backend, ask('b?'))
+    ask_one(backend, Generate('', ('t', image(1))))
     backend.close()
     saved = sorted((tmp_path / 'images').iterdir())
     assert len(saved) == 2
     for file in saved:
         pixels = np.asarray(Image.open(file))
         assert Observation(pixels).image_id == file.stem
-    assert {line['image'] for line in lines(path) if line['kind'] == 'yes_no'} <= {
-        file.stem for file in saved}
+    assert {name for line in lines(path) if line['kind'] == 'reply'
+            for name in line['images']} == {file.stem for file in saved}
 
 
 def test_a_folder_of_recordings_is_read_as_one(tmp_path: Path) -> None:
     for name, text in (('replies.jsonl', 'a?'), ('replies-planner.jsonl', 'b?')):
-        backend = recording.recorded(Counting(), tmp_path / name)
-        backend.answer(ask(text))
+        backend = recording.Recorded(Counting(), tmp_path / name)
+        ask_all(backend, ask(text))
         backend.close()
-    assert len(replay(tmp_path).answer(ask('a?', 'b?'))) == 2
+    assert len(ask_all(replay(tmp_path), ask('a?', 'b?'))) == 2
     other = Counting()
-    other.model = 'other@2'
-    recording.recorded(other, tmp_path / 'replies-2.jsonl').close()
+    other.name = 'other@2'
+    recording.Recorded(other, tmp_path / 'replies-2.jsonl').close()
     with pytest.raises(InputError, match=r'other@2'):
         replay(tmp_path)
 
 
 @pytest.mark.parametrize(('content', 'reason'), [
     (None, 'cannot be read'), ('', ':1: this is no recording'), ('[]\n', ':1:'),
-    ('{"kind": "recording", "format": 1, "model": "m"}\n', 'format 3'),
+    ('{"kind": "recording", "format": 1, "model": "m"}\n', 'format 4'),
     ('HEAD\nnonsense\n', ':2:.*remove'), ('HEAD\n{}\n', ':2:'), ('HEAD\n{"kind": "x"}\n', ':2:'),
-    (('HEAD\n{"kind": "yes_no", "episode": "", "key": "k", "image": "", "question": "", '
-     '"text": 3, "p_yes": null, "p_no": null}\n'), 'text must be a text'),
-    (('HEAD\n{"kind": "text", "episode": "", "key": "k", "parts": [{}], "text": "", '
-     '"truncated": false}\n'), ':2:'),
+    (('HEAD\n{"kind": "reply", "query": "yes_no", "episode": "", "key": "k", "images": [], '
+     '"reply": {"text": 3}}\n'), 'text must be a text'),
+    (('HEAD\n{"kind": "reply", "query": "text", "episode": "", "key": "k", "images": [{}], '
+     '"reply": {"text": ""}}\n'), ':2:'),
     (('HEAD\n{"kind": "failure", "episode": "", "keys": [], "images": [], "error": "Exception", '
       '"message": ""}\n'), "unknown error 'Exception'"),
     (('HEAD\n{"kind": "failure", "episode": "", "keys": [3], "images": [], '
@@ -447,7 +459,7 @@ def test_damaged_files_are_named(tmp_path: Path, content: str | None, reason: st
     path = tmp_path / 'r.jsonl'
     if content is not None:
         path.write_text(content.replace(
-            'HEAD', '{"kind": "recording", "format": 3, "model": "m"}'))
+            'HEAD', '{"kind": "recording", "format": 4, "model": "m"}'))
     with pytest.raises(InputError, match=reason):
         replay(path)
 
@@ -463,23 +475,22 @@ def test_the_path_must_be_given(tmp_path: Path) -> None:
 @given(st.lists(st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=4),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-        st.sampled_from(['kind', 'episode', 'key', 'image', 'text', 'p_yes', 'p_no', 'parts',
-                         'truncated', 'usage', 'question', 'keys', 'images', 'error',
-                         'message']), inner, max_size=9),
-    max_leaves=12), max_size=3), st.sampled_from(['yes_no', 'text', 'episode', 'failure', None]))
+        st.sampled_from(['kind', 'query', 'episode', 'key', 'reply', 'text', 'p_yes', 'truncated',
+                         'usage', 'keys', 'images', 'error', 'message']), inner, max_size=9),
+    max_leaves=12), max_size=3), st.sampled_from(['reply', 'shared', 'episode', 'failure', None]))
 def test_any_file_is_read_or_refused(tmp_path_factory: Any, data: list[Any],
                                      kind: str | None) -> None:
     path = tmp_path_factory.getbasetemp() / 'any.jsonl'
     for item in data:
         if isinstance(item, dict) and kind:
             item['kind'] = kind
-    path.write_text('{"kind": "recording", "format": 3, "model": "m"}\n'
+    path.write_text('{"kind": "recording", "format": 4, "model": "m"}\n'
                     + ''.join(json.dumps(item) + '\n' for item in data))
     try:
         backend = replay(path)
     except InputError:
         return
-    assert backend.model == 'm'
+    assert backend.name == 'm'
 
 
 @given(st.lists(st.integers(0, 10**6), max_size=6), st.sampled_from([0.15, 1.1, 2.5]))
@@ -640,7 +651,7 @@ def test_every_method_of_the_paper_is_replayed(tmp_path: Path, method: str) -> N
     if not method.startswith('ground'):
         assert first['solved'] == 1
     assert results(tmp_path / 'again') == results(tmp_path / 'first')
-    same = {'kind', 'episode', 'key', 'text', 'p_yes', 'p_no', 'usage'}
+    same = {'kind', 'query', 'episode', 'key', 'reply', 'usage'}
     kept = [[{key: line.get(key) for key in same}
              for line in lines(tmp_path / out / recording.NAME)
              if line['kind'] != 'recording'] for out in ('first', 'again')]
@@ -650,9 +661,9 @@ def test_every_method_of_the_paper_is_replayed(tmp_path: Path, method: str) -> N
 class Pointing(Counting):
     """Another place for each call; fails on request."""
 
-    locates = True
 
-    def locate(self, request: LocateRequest) -> LocateReply:
+    @answers(Locate)
+    def locate(self, request: Locate, deadline: Deadline) -> LocateReply:
         self.calls += 1
         self._spend(1)
         if request.target.text == 'nothing':
@@ -666,112 +677,124 @@ class Pointing(Counting):
 class Checking(Pointing):
     """With a way of its own to check places."""
 
-    def check(self, request: CheckRequest) -> YesNoReply:
+    @answers(Check)
+    def check(self, request: Check, deadline: Deadline) -> YesNoReply:
         self.calls += 1
         self._spend(1)
         return YesNoReply(f'Yes {self.calls}', 0.5, 0.25)
 
 
-def find(text: str = 'the mug', seed: int = 0, **more: Any) -> LocateRequest:
-    return LocateRequest(image(seed), Target(text, more.pop('form', Form.POINT)), **more)
+def find(text: str = 'the mug', seed: int = 0, **more: Any) -> Locate:
+    return Locate(image(seed), Target(text, more.pop('form', Form.POINT)), **more)
 
 
 PLACE = Region(Form.POINT, ((0.5, 0.5),))
 
 
 def test_places_come_back_in_order_with_what_they_cost(tmp_path: Path) -> None:
-    backend: Any = recording.recorded(Checking(), tmp_path / 'r.jsonl', images=True)
+    backend: Any = recording.Recorded(Checking(), tmp_path / 'r.jsonl', images=True)
     asked = [find(), find(attempt=1), find(), find(form=Form.BOX), find(start=(0.1, 0.2)),
              find(seed=1), find(depth_m=np.ones((6, 8), np.float32))]
-    checks = [CheckRequest(image(0), Target('the mug'), PLACE, mask, attempt)
+    checks = [Check(image(0), Target('the mug'), PLACE, mask, attempt)
               for mask in (None, np.ones((6, 8), bool)) for attempt in (0, 1)]
     backend.start_episode('e')
-    said = [backend.locate(request) for request in asked]
-    said += [check(backend, request) for request in checks]
+    said = [ask_one(backend, request) for request in asked]
+    said += [ask_one(backend, request) for request in checks]
     with pytest.raises(DeadlineError, match='too slow'):
-        backend.locate(find('nothing'))
+        ask_one(backend, find('nothing'))
     spent = backend.usage
     backend.close()
-    assert can_locate(backend) and len(set(map(repr, said))) == len(asked) + len(checks)
+    assert can_ask(backend, Locate) and len(set(map(repr, said))) == len(asked) + len(checks)
     again = replay(tmp_path / 'r.jsonl')
     again.start_episode('e')
-    assert [again.locate(request) for request in asked] == said[:len(asked)]
-    assert [check(again, request) for request in checks] == said[len(asked):]
+    assert [ask_one(again, request) for request in asked] == said[:len(asked)]
+    assert [ask_one(again, request) for request in checks] == said[len(asked):]
     with pytest.raises(DeadlineError, match='too slow'):
-        again.locate(find('nothing'))
+        ask_one(again, find('nothing'))
     assert again.usage == spent
-    for other in (CheckRequest(image(0), Target('the mug'), PLACE, np.zeros((6, 8), bool)),
-                  CheckRequest(image(0), Target('the mug'), Region(Form.POINT, ((0.5, 0.6),)))):
-        with pytest.raises(BackendError, match="whether a place is 'the mug'"):
-            check(again, other)
+    for other in (Check(image(0), Target('the mug'), PLACE, np.zeros((6, 8), bool)),
+                  Check(image(0), Target('the mug'), Region(Form.POINT, ((0.5, 0.6),)))):
+        with pytest.raises(BackendError, match="check .*is the marked point 'the mug'"):
+            ask_one(again, other)
     assert {path.stem for path in (tmp_path / 'images').iterdir()} == {
-        recording.part_id(image(seed)) for seed in (0, 1)}
+        picture_id(image(seed)) for seed in (0, 1)}
 
 
 def test_what_was_not_asked_is_refused(tmp_path: Path) -> None:
-    backend: Any = recording.recorded(Pointing(), tmp_path / 'r.jsonl')
+    backend: Any = recording.Recorded(Pointing(), tmp_path / 'r.jsonl')
     backend.start_episode('e')
-    backend.locate(find())
+    ask_one(backend, find())
     backend.close()
     again = replay(tmp_path / 'r.jsonl')
     again.start_episode('e')
     for request in (find('the pan'), find(attempt=1), find(form=Form.BOX), find(start=(0, 0)),
                     find(seed=1), find(depth_m=np.zeros((6, 8), np.float32))):
-        with pytest.raises(BackendError, match='holds no reply to the request to find'):
-            again.locate(request)
-    again.locate(find())
+        with pytest.raises(BackendError, match='holds no reply to locate'):
+            ask_one(again, request)
+    ask_one(again, find())
     with pytest.raises(BackendError, match='less often'):
-        again.locate(find())
+        ask_one(again, find())
 
 
 def test_a_model_without_a_way_to_check_is_asked_a_question_in_replay_too(tmp_path: Path) -> None:
-    backend: Any = recording.recorded(Pointing(), tmp_path / 'r.jsonl')
+    backend: Any = recording.Recorded(Prompted(Pointing()), tmp_path / 'r.jsonl')
     picture = np.full((60, 80, 3), 90, np.uint8)
-    request = CheckRequest(picture, Target('the mug'), PLACE)
-    reply = check(backend, request)
+    request = Check(picture, Target('the mug'), PLACE)
+    reply = ask_one(backend, request)
     backend.close()
-    assert [line['kind'] for line in lines(tmp_path / 'r.jsonl')] == [
-        'recording', 'prompt', 'yes_no']
-    assert check(replay(tmp_path / 'r.jsonl'), request) == reply
+    assert [line.get('query') for line in lines(tmp_path / 'r.jsonl')] == [None, 'check']
+    assert ask_one(replay(tmp_path / 'r.jsonl'), request) == reply
 
 
 def test_replay_names_what_pointed_and_whether_it_writes(tmp_path: Path) -> None:
-    class Own(Pointing):
-        generates, locator_model = False, 'finger@2'
+    class Finger(ModelByKind):
+        name = 'finger@2'
 
-    backend: Any = recording.recorded(Own(), tmp_path / 'r.jsonl')
-    assert backend.locator_model == 'finger@2'
-    backend.locate(find())
+        @answers(Locate)
+        def locate(self, query: Locate, deadline: Deadline) -> LocateReply:
+            return LocateReply()
+
+    class Asked(ModelByKind):
+        name = 'eyes@1'
+
+        @answers(YesNo)
+        def answer(self, query: YesNo, deadline: Deadline) -> YesNoReply:
+            return YesNoReply('Yes')
+
+    backend: Any = recording.Recorded(Router(Asked(), {Locate: Finger()}), tmp_path / 'r.jsonl')
+    assert (backend.name, part_name(backend, Locate)) == ('eyes@1', 'finger@2')
+    assert ask_one(backend, find()).model == 'finger@2'
     backend.close()
     again = replay(tmp_path / 'r.jsonl')
-    assert (again.locator_model, again.generates) == ('finger@2', False)
+    assert (again.name, part_name(again, Locate)) == ('eyes@1', 'finger@2')
+    assert again.accepts == {YesNo, Locate} and ask_one(again, find()).model == 'finger@2'
 
 
 def test_a_model_that_cannot_point_is_recorded_as_one_that_cannot(tmp_path: Path) -> None:
-    backend: Any = recording.recorded(Counting(), tmp_path / 'r.jsonl')
-    assert not can_locate(backend) and not hasattr(backend, 'check')
+    backend: Any = recording.Recorded(Counting(), tmp_path / 'r.jsonl')
+    assert not can_ask(backend, Locate) and not can_ask(backend, Check)
     backend.close()
 
 
 @pytest.mark.parametrize(('field', 'value'), [
     ('regions', 3), ('regions', [{'form': 'dot', 'points': []}]), ('regions', ['x']),
-    ('rounded', 'two'), ('probability', 'high'), ('unread', None), ('image', 3)])
+    ('rounded', 'two'), ('probability', 'high'), ('unread', None), ('colour', 3)])
 def test_a_damaged_line_of_a_place_is_named(tmp_path: Path, field: str, value: Any) -> None:
     path = tmp_path / 'r.jsonl'
-    backend: Any = recording.recorded(Pointing(), path)
-    backend.locate(find())
+    backend: Any = recording.Recorded(Pointing(), path)
+    ask_one(backend, find())
     backend.close()
     header, line = lines(path)
-    path.write_text(json.dumps(header) + '\n' + json.dumps({**line, field: value}) + '\n')
+    path.write_text(json.dumps(header) + '\n' + json.dumps({
+        **line, 'reply': {**line['reply'], field: value}}) + '\n')
     with pytest.raises(InputError, match=r'r.jsonl:2: is not a line of a recording'):
         replay(path)
 
 
 def test_detections_are_replayed(tmp_path: Path) -> None:
     class Finding(Counting):
-        detects, detector_model = True, 'eyes@1'
-
-        def detect(self, request: DetectRequest) -> DetectReply:
+        @answers(Detect)
+        def detect(self, request: Detect, deadline: Deadline) -> DetectReply:
             self.calls += 1
             self._spend(1)
             return DetectReply((Detection(Region(Form.BOX, ((0.1, 0.2), (0.3, 0.4))),
@@ -779,16 +802,16 @@ def test_detections_are_replayed(tmp_path: Path) -> None:
                                 Detection(Region(Form.BOX, ((0.5, 0.2), (0.9, 0.4))),
                                           {'drawer:top': 1.0}, opened=0.25)))
 
-    asked = [DetectRequest(image(1)), DetectRequest(image(1), attempt=1), DetectRequest(image(2))]
-    backend = recording.recorded(Finding(), tmp_path / 'r.jsonl')
-    said = [backend.detect(request) for request in asked]
+    asked = [Detect(image(1)), Detect(image(1), attempt=1), Detect(image(2))]
+    backend = recording.Recorded(Finding(), tmp_path / 'r.jsonl')
+    said = [ask_one(backend, request) for request in asked]
     backend.close()
     again: Any = make_backend('replay', {'path': str(tmp_path / 'r.jsonl')})
-    assert again.detects and again.detector_model == 'eyes@1'
-    assert [again.detect(request) for request in asked] == said
+    assert again.accepts == {YesNo, Generate, Detect}
+    assert [ask_one(again, request) for request in asked] == said
     assert again.usage == Usage(3, 300, 3, pytest.approx(0.1 + 0.2 + 0.3))
-    with pytest.raises(BackendError, match='find all things'):
-        again.detect(DetectRequest(image(3)))
+    with pytest.raises(BackendError, match='no reply to detect'):
+        ask_one(again, Detect(image(3)))
 
 
 def test_choices_are_replayed_with_their_probabilities(tmp_path: Path) -> None:
@@ -797,44 +820,47 @@ def test_choices_are_replayed_with_their_probabilities(tmp_path: Path) -> None:
             return 1 if first < second else -1
 
     path = tmp_path / 'replies.jsonl'
-    backend = recording.recorded(make_backend('noisy_critic', {}, Truth()), path)
-    asked = [ChoiceRequest(('Which?',), options, subjects, properties)
+    backend = recording.Recorded(make_backend('noisy_critic', {}, Truth()), path)
+    asked = [Choose(('Which?',), options, subjects, properties)
              for options in (('Path 1', 'Path 2'), ('ab12', 'cd34'))
              for subjects in (('a', 'b'), ('b', 'a'))
              for properties in ((), (('path_length', -1),))]
     backend.start_episode('one')
-    said = [choose(backend, request) for request in asked]
+    said = [ask_one(backend, request) for request in asked]
     backend.close()
 
     again = make_backend('replay', {'path': str(path)})
     again.start_episode('one')
-    assert [choose(again, request) for request in asked] == said
+    assert [ask_one(again, request) for request in asked] == said
     assert all(reply.probabilities for reply in said)
     again.start_episode('one')
-    with pytest.raises(BackendError, match='choice among Path 1, Path 2'):
-        choose(again, ChoiceRequest(('Which one?',), ('Path 1', 'Path 2'), ('a', 'b')))
+    with pytest.raises(BackendError, match='which of Path 1, Path 2'):
+        ask_one(again, Choose(('Which one?',), ('Path 1', 'Path 2'), ('a', 'b')))
 
 
 @pytest.mark.parametrize('in_words', [False, True])
 def test_a_task_in_words_is_asked_about_in_replay_as_before(
         tmp_path: Path, in_words: bool) -> None:
     class Reader(Counting):
-        answers_texts = not in_words
+        traits = Traits(texts=not in_words)
 
     path, once = tmp_path / 'replies.jsonl', WishSettings(wordings=1)
     plain = understand(Reader(), 'Be quick.', once)
-    backend = recording.recorded(Reader(), path)
+    backend = recording.Recorded(Reader(), path)
     said = understand(backend, 'Be quick.', once)
     backend.close()
-    assert [line['kind'] for line in lines(path)][-1] == ('text' if in_words else 'yes_no')
+    assert lines(path)[-1]['query'] == ('text' if in_words else 'yes_no')
     again = understand(replay(path), 'Be quick.', once)
     assert said == plain and again == said
 
 
 def test_a_model_without_yes_no_answers_is_recorded_as_one(tmp_path: Path) -> None:
-    class Chooser(Counting):
-        answers = False
+    class Chooser(ModelByKind):
+        name = 'chooser'
 
-    backend = recording.recorded(Chooser(), tmp_path / 'replies.jsonl')
-    assert not backend.answers and not backend.answers_texts
-    backend.close()
+        @answers(Choose)
+        def choose(self, query: Choose, deadline: Deadline) -> ChoiceReply:
+            return ChoiceReply(chosen=0)
+
+    recording.Recorded(Chooser(), tmp_path / 'replies.jsonl').close()
+    assert replay(tmp_path / 'replies.jsonl').accepts == {Choose}

@@ -21,16 +21,12 @@ from sightplan.model import (
     Target,
     Usage,
 )
+from sightplan.model.query import ask_all, ask_one, can_ask
+from sightplan.queries import YesNoReply, yes_no_queries
+from sightplan.queries.detect import Detect
+from sightplan.queries.locate import Locate, LocateReply
 from sightplan.runs import RunSettings, run
-from sightplan.vlm.api import (
-    TextRequest,
-    YesNoReply,
-    YesNoRequest,
-    backend_class,
-    make_backend,
-)
-from sightplan.vlm.detecting import DetectRequest
-from sightplan.vlm.locating import LocateReply, LocateRequest
+from sightplan.vlm.api import Generate, backend_class, make_backend
 
 
 @pytest.fixture
@@ -42,12 +38,12 @@ def scripted(tmp_path: Path) -> Any:
 
 
 def said(backend: Any, times: int = 1) -> list[str]:
-    return [backend.generate(TextRequest('', ('?',))).text for _ in range(times)]
+    return [ask_one(backend, Generate('', ('?',))).text for _ in range(times)]
 
 
 def asked(backend: Any, *texts: str) -> list[YesNoReply]:
-    return list(backend.answer(YesNoRequest(
-        Observation(), tuple(Question(Atom('p'), text) for text in texts))))
+    return list(ask_all(backend, yes_no_queries(Observation(), tuple(Question(Atom('p'),
+            text) for text in texts))))
 
 
 def test_a_list_is_used_in_order_and_anew_in_each_episode(scripted: Any) -> None:
@@ -59,7 +55,7 @@ def test_a_list_is_used_in_order_and_anew_in_each_episode(scripted: Any) -> None
     backend.start_episode('d/s/p#0')
     assert said(backend) == ['one']
     assert backend.usage == Usage(4)
-    assert backend.model.startswith('scripted(replies.yaml@')
+    assert backend.name.startswith('scripted(replies.yaml@')
 
 
 def test_the_last_reply_may_be_repeated(scripted: Any) -> None:
@@ -122,7 +118,7 @@ def test_the_file_must_be_there(tmp_path: Path) -> None:
         make_backend('scripted')
     with pytest.raises(InputError, match='cannot be read'):
         make_backend('scripted', {'script': str(tmp_path / 'none.yaml')})
-    assert backend_class('scripted').generates
+    assert can_ask(backend_class('scripted'), Generate)
 
 
 @settings(max_examples=200, deadline=None)
@@ -134,7 +130,7 @@ def test_any_file_is_read_or_refused(tmp_path_factory: Any, text: str) -> None:
         backend = make_backend('scripted', {'script': str(path)})
     except InputError:
         return
-    assert backend.model
+    assert backend.name
 
 
 def test_a_run_by_the_script(tmp_path: Path) -> None:
@@ -151,8 +147,7 @@ def test_a_run_by_the_script(tmp_path: Path) -> None:
 
 def located(backend: Any, target: str, attempt: int = 0, form: Form = Form.POINT) -> LocateReply:
     image = np.zeros((480, 640, 3), np.uint8)
-    reply: LocateReply = backend.locate(LocateRequest(image, Target(target, form),
-                                                      attempt=attempt))
+    reply: LocateReply = ask_one(backend, Locate(image, Target(target, form), attempt=attempt))
     return reply
 
 
@@ -207,7 +202,7 @@ def test_no_place_for_a_target(scripted: Any) -> None:
 
 
 def test_all_things_are_listed_in_turn_and_anew_in_each_episode(scripted: Any) -> None:
-    request = DetectRequest(np.zeros((480, 640, 3), np.uint8))
+    request = Detect(np.zeros((480, 640, 3), np.uint8))
     backend = scripted("""
 detect:
   - [{label: red mug, box: [64, 48, 128, 96]}, {label: 'top drawer, open', box: [0, 0, 320, 240]}]
@@ -216,10 +211,10 @@ coordinates: pixel_xy
 """)
     for episode in 'ab':
         backend.start_episode(episode)
-        mug, drawer = backend.detect(request).detections
+        mug, drawer = ask_one(backend, request).detections
         assert (mug.category, mug.colour, drawer.category, drawer.opened) == (
             'mug', 'red', 'drawer:top', 1.0)
         assert mug.region.points == ((0.1, 0.1), (0.2, 0.2))
-        assert backend.detect(request).unread
+        assert ask_one(backend, request).unread
     with pytest.raises(BackendError, match="all 2 replies of list 'default' of detect are used"):
-        backend.detect(request)
+        ask_one(backend, request)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 import math
 import threading
@@ -29,10 +28,12 @@ from sightplan.model import (
     Question,
     SpendingCapError,
 )
+from sightplan.model.query import Deadline, ask_all, ask_one
+from sightplan.queries import YesNo, YesNoReply, yes_no_queries
+from sightplan.queries.choose import Choose
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, run, why_useless
-from sightplan.vlm.api import TextRequest, YesNoReply, YesNoRequest, make_backend
-from sightplan.vlm.choosing import ChoiceRequest
+from sightplan.vlm.api import Generate, make_backend
 
 pytest.importorskip('openai')
 
@@ -75,10 +76,10 @@ def make() -> Iterator[Callable[..., Any]]:
         backend.close()
 
 
-def questions(count: int = 1, timeout_s: float | None = None, **prompt: Any) -> YesNoRequest:
-    return YesNoRequest(Observation(np.zeros((8, 8, 3), np.uint8)), tuple(
-        Question(Atom('p', (str(i),)), f'Is it {i}?') for i in range(count)), timeout_s,
-        GroundingPrompt('p', **prompt), partial=True)
+def questions(count: int = 1, **prompt: Any) -> list[YesNo]:
+    return yes_no_queries(Observation(np.zeros((8, 8, 3), np.uint8)), tuple(
+        Question(Atom('p', (str(i),)), f'Is it {i}?') for i in range(count)),
+            GroundingPrompt('p', **prompt))
 
 
 def asked(body: dict[str, Any]) -> str:
@@ -101,13 +102,13 @@ def test_a_failed_reply_is_asked_for_again_and_then_an_error(
         make: Any, name: str, says: str, tries: int) -> None:
     with FakeServer(lambda body, number: case(name)) as server:
         with pytest.raises(BackendError, match=says):
-            make(server).answer(questions())
+            ask_all(make(server), questions())
         assert len(server.bodies) == tries
         with pytest.raises(BackendError, match=says):
-            make(server, retries=0).generate(TextRequest('', ('Hello',)))
+            ask_one(make(server, retries=0), Generate('', ('Hello',)))
     if tries > 1:
         with FakeServer(first_then(case(name), chat('Yes'))) as server:
-            assert make(server).answer(questions())[0].text == 'Yes'
+            assert ask_all(make(server), questions())[0].text == 'Yes'
 
 
 @pytest.mark.parametrize('reply', [
@@ -116,7 +117,7 @@ def test_a_failed_reply_is_asked_for_again_and_then_an_error(
     chat('<think>It is red, so', finish='stop')])
 def test_replies_of_the_same_kind_are_no_answers_either(make: Any, reply: Reply) -> None:
     with FakeServer(lambda body, number: reply) as server, pytest.raises(BackendError):
-        make(server).answer(questions())
+        ask_all(make(server), questions())
     assert len(server.bodies) == 3
 
 
@@ -124,7 +125,7 @@ def test_what_a_failed_reply_took_is_counted(make: Any) -> None:
     with FakeServer(lambda body, number: chat(None)) as server:
         backend = make(server)
         with pytest.raises(BackendError):
-            backend.answer(questions())
+            ask_all(backend, questions())
     assert backend.usage.requests == 3 and backend.usage.prompt_tokens == 300
 
 
@@ -135,13 +136,13 @@ def test_forbidden_logprobs_are_left_out_from_then_on(make: Any) -> None:
     def behave(body: dict[str, Any], number: int) -> Reply:
         return case('http403_logprobs_not_allowed') if 'logprobs' in body else chat('Yes')
     with FakeServer(behave) as server:
-        replies = make(server, top_logprobs=5).answer(questions(3))
+        replies = ask_all(make(server, top_logprobs=5), questions(3))
         assert replies == [YesNoReply('Yes')] * 3
     with FakeServer(behave) as server, pytest.raises(BackendError, match='logprobs=auto'):
-        make(server, top_logprobs=5, logprobs='on').answer(questions())
+        ask_all(make(server, top_logprobs=5, logprobs='on'), questions())
     with FakeServer(lambda body, number: error(403, 'no access to this')) as server, \
             pytest.raises(BackendError, match='OPENAI_API_KEY'):
-        make(server).answer(questions())
+        ask_all(make(server), questions())
 
 
 @pytest.mark.parametrize('name', [
@@ -151,7 +152,7 @@ def test_a_limit_that_is_too_small_is_raised(make: Any, name: str,
     def behave(body: dict[str, Any], number: int) -> Reply:
         return case(name) if body['max_tokens'] < 16 else chat('Yes')
     with FakeServer(behave) as server:
-        assert [reply.text for reply in make(server).answer(questions(2))] == ['Yes'] * 2
+        assert [reply.text for reply in ask_all(make(server), questions(2))] == ['Yes'] * 2
     assert [body['max_tokens'] for body in server.bodies] == [4, 16, 16]
     assert 'answer_tokens=16' in caplog.text and 'the least is 16' in caplog.text
 
@@ -164,7 +165,7 @@ def test_what_the_server_behind_a_gateway_says_is_shown(make: Any) -> None:
     for refusal in refusals:
         with FakeServer(lambda body, number, reply=refusal: reply) as server, pytest.raises(
                 BackendError, match='Provider returned error: .*the least is 16'):
-            make(server, answer_tokens=0, retries=0).answer(questions(max_tokens=64))
+            ask_all(make(server, answer_tokens=0, retries=0), questions(max_tokens=64))
 
 
 # Probabilities.
@@ -173,13 +174,13 @@ def test_what_the_server_behind_a_gateway_says_is_shown(make: Any) -> None:
 def test_a_token_that_is_listed_with_and_without_bytes_counts_once(make: Any) -> None:
     twins = case('logprobs_bytes_only_on_chosen_token_counts_twice')
     with FakeServer(lambda body, number: twins) as server:
-        reply, = make(server).answer(questions())
+        reply, = ask_all(make(server), questions())
     assert reply.p_yes == pytest.approx(math.exp(-0.7)) == reply.p_no
 
 
 def test_a_yes_in_two_tokens_is_put_together(make: Any) -> None:
     with FakeServer(lambda body, number: case('yes_split_in_two_tokens')) as server:
-        reply, = make(server).answer(questions())
+        reply, = ask_all(make(server), questions())
     assert reply.p_yes == pytest.approx(math.exp(-0.02))
     assert reply.p_no == pytest.approx(math.exp(-5))  # of its first letter: not more
 
@@ -235,22 +236,22 @@ def test_probabilities_that_cannot_be_right_are_left_out_and_named(
                 {'token': token, 'logprob': value} for token, value in top]}]}
         caplog.clear()
         with FakeServer(lambda b, number, body=body: Reply(body)) as server:
-            assert make(server).answer(questions(2)) == [YesNoReply('Yes')] * 2
+            assert ask_all(make(server), questions(2)) == [YesNoReply('Yes')] * 2
             assert caplog.text.count('logprobs=off') == 1
             with pytest.raises(BackendError, match='logprobs=auto'):
-                make(server, logprobs='on').answer(questions())
+                ask_all(make(server, logprobs='on'), questions())
 
 
 def test_an_option_outside_the_list_is_bounded_too(make: Any) -> None:
-    request = ChoiceRequest(('Which?',), ('left', 'right', 'middle'))
+    request = Choose(('Which?',), ('left', 'right', 'middle'))
     only = chat('(A)', logprobs=[('(A)', {'(A)': 0.9, 'Hm': 0.04})])
     with FakeServer(lambda body, number: only) as server:
-        reply = make(server).choose(request)
+        reply = ask_one(make(server), request)
         assert reply.chosen == 0 and reply.probabilities is not None
         assert reply.probabilities == pytest.approx([0.9 / 0.96, 0.03 / 0.96, 0.03 / 0.96])
     with FakeServer(lambda body, number: chat(
             'B', logprobs=[('B', {'Hm': 0.9, 'B': 1e-12})])) as server:
-        assert make(server).choose(request).chosen == 1  # read: no option is among the likely
+        assert ask_one(make(server), request).chosen == 1  # read: no option is among the likely
 
 
 TOKENS = st.sampled_from(['Yes', ' yes', 'No', 'no.', 'Y', 'N', 'Maybe', '**', ' ', 'Un', 'A'])
@@ -299,7 +300,7 @@ def test_half_a_character_does_not_end_ask(make: Any, tmp_path: Path, capsys: An
         code = cli.main(['ask', str(picture), '--question', 'Is it?', '--json', '--backend',
                          'openai', '--backend-option', 'model=m', '--backend-option',
                          f'base_url={server.url}'])
-        reply = make(server).generate(TextRequest('', ('Is it?',)))
+        reply = ask_one(make(server), Generate('', ('Is it?',)))
     assert code == 0 and json.loads(capsys.readouterr().out)['text'].startswith('Yes')
     assert reply.text == 'Yes \ufffd'
     reply.text.encode()
@@ -328,7 +329,7 @@ def test_a_command_about_a_picture_refuses_a_server_that_drops_it(
 def partial(make: Any, server: FakeServer, count: int, kind: type[Exception],
             timeout_s: float | None = None, **values: Any) -> list[str | None]:
     with pytest.raises(kind) as caught:
-        make(server, **values).answer(questions(count, timeout_s))
+        ask_all(make(server, **values), questions(count), Deadline(timeout_s, keep_going=True))
     return [None if reply is None else reply.text for reply in caught.value.partial]
 
 
@@ -340,8 +341,7 @@ def test_one_failed_reply_does_not_cost_the_others(make: Any, bad: Reply) -> Non
         assert partial(make, server, 6, BackendError) == ['Yes', 'Yes', 'Yes', None, 'Yes', 'Yes']
     with FakeServer(behave) as server:  # nothing more is paid for where only all are of use
         with pytest.raises(BackendError):
-            make(server, concurrency=1, retries=0).answer(
-                dataclasses.replace(questions(40), partial=False))
+            ask_all(make(server, concurrency=1, retries=0), questions(40))
         assert len(server.bodies) < 10
 
 
@@ -420,12 +420,12 @@ def test_a_server_that_drops_pictures_is_found_out_and_refused(make: Any) -> Non
         server.reply_to_check = blind_server
         backend = checked(make, server, price_in=1.0, price_out=1.0)
         assert not server.checks, 'nothing is sent before there is a picture'
-        assert backend.generate(TextRequest('', ('Hello',))).text == 'Yes'
+        assert ask_one(backend, Generate('', ('Hello',))).text == 'Yes'
         for _ in range(2):
             with pytest.raises(BackendError, match='pictures do not reach the model.*12 tokens'):
-                backend.answer(questions())
+                ask_all(backend, questions())
         assert backend.pictures_lost.startswith('m@')
-        assert backend.generate(TextRequest('', ('Hello',))).text == 'Yes'
+        assert ask_one(backend, Generate('', ('Hello',))).text == 'Yes'
     assert len(server.checks) == 4 and len(server.bodies) == 2
     assert backend.usage.requests == 6 and backend.usage.prompt_tokens == 4 * 12 + 200
 
@@ -451,9 +451,9 @@ def test_no_server_is_refused_by_mistake(
     with FakeServer() as server:
         server.reply_to_check = reply
         backend = checked(make, server, retries=0)
-        assert backend.answer(questions(2))[1].text == 'Yes'
+        assert ask_all(backend, questions(2))[1].text == 'Yes'
         assert backend.pictures_lost == ''
-        assert backend.answer(questions(2))[1].text == 'Yes'
+        assert ask_all(backend, questions(2))[1].text == 'Yes'
     assert len(server.checks) == requests
     assert ('no such input' in caplog.text) is name.startswith('refuses')
     assert ('could not be checked' in caplog.text) is (
@@ -466,7 +466,7 @@ def test_the_check_counts_towards_a_cap(make: Any) -> None:
         backend = checked(make, server, max_tokens_total=500)
         for _ in range(2):
             with pytest.raises(SpendingCapError):
-                backend.answer(questions())
+                ask_all(backend, questions())
     assert len(server.checks) == 1 and not server.bodies
 
 

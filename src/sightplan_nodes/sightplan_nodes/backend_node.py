@@ -21,16 +21,15 @@ from sightplan_interfaces.srv import CarryOver
 
 from sightplan.domains import load_domain
 from sightplan.model import InputError, SightplanError, Usage, param, used_between
+from sightplan.model.query import Model, carry_over, check_pictures, close, traits_of
 from sightplan.records import messages
 from sightplan.vlm.api import (
-    Backend,
     backend_class,
     backend_settings,
     make_backend,
-    picture_check,
     resolved_options,
 )
-from sightplan.vlm.recording import recorded
+from sightplan.vlm.recording import Recorded
 from sightplan_nodes import conversions, qos
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.depth import DepthImages
@@ -58,12 +57,12 @@ class _Ledger:
     def __init__(self, publish: Callable[[msg.Spending], None]) -> None:
         self._send = publish
         self._lock = threading.Lock()
-        self._backend: Backend | None = None
+        self._backend: Model | None = None
         self._out = ''
         self._before = Usage()
         self._published: Usage | None = None
 
-    def open(self, backend: Backend, out: str) -> None:
+    def open(self, backend: Model, out: str) -> None:
         """From now on the run in a directory uses a model."""
         with self._lock:
             self._backend, self._out = backend, out
@@ -138,7 +137,7 @@ class BackendNode(LifecycleNode):
         self.exit_code: int | None = None
         self._service_type, self._service_name = service, service_name
         self._offered: list[WorkerService] = []
-        self._backend: Backend | None = None
+        self._backend: Model | None = None
         self._user: Any = None
         self._truth: RosTruth | None = None
         self._episode_id = ''
@@ -163,7 +162,7 @@ class BackendNode(LifecycleNode):
         """
 
     @abstractmethod
-    def use(self, backend: Backend) -> Any:
+    def use(self, backend: Model) -> Any:
         """The core's class that asks the backend; told of episodes by ``start_episode``."""
 
     @abstractmethod
@@ -181,9 +180,9 @@ class BackendNode(LifecycleNode):
         """Further services that ask the model: type (as that of the first), name, and work."""
         return ()
 
-    def subscribe(self, backend: Backend) -> None:
+    def subscribe(self, backend: Model) -> None:
         """Listen to what is wanted beside requests; undone by ``unsubscribe``."""
-        if getattr(backend, 'needs_depth', False):
+        if traits_of(backend).depth:
             self._depth = DepthImages(self)
             self.observations.depth_at = self._depth.at
 
@@ -213,7 +212,7 @@ class BackendNode(LifecycleNode):
         """Which model is in use, and who waits for it; contract in Diagnosis."""
         backend = self._backend
         diagnosis.note(backend=self.settings.backend,
-                       model=None if backend is None else backend.model,
+                       model=None if backend is None else backend.name,
                        episode=self._episode_id, jobs_waiting=self._worker.waiting)
 
     def _autostart(self) -> None:
@@ -233,13 +232,12 @@ class BackendNode(LifecycleNode):
             self.check_backend(name)
             options = self._options()
             backend = make_backend(name, options, self._truth_for(name))
-            served = getattr(backend, 'domain', '')
+            served = traits_of(backend).domain
             self.subscribe(backend)
-            if (check := picture_check(backend)) is not None:
-                check.check_pictures()
+            check_pictures(backend)
             if self.settings.record:
                 # Each node has a file of its own; replay takes the folder with all of them.
-                backend = recorded(
+                backend = Recorded(
                     backend, Path(self.settings.record) / f'replies-{self.get_name()}.jsonl',
                     name=name, settings=backend_settings(name, options))
             self._backend, self._user = backend, self.use(backend)
@@ -251,9 +249,9 @@ class BackendNode(LifecycleNode):
             self.get_logger().fatal(
                 f'backend {name!r} broke while loading: {error_text(error)}')
             return TransitionCallbackReturn.FAILURE
-        model = messages.text(backend.model)
+        model = messages.text(backend.name)
         self._show(MODEL, model, 'Exact name of the model in use')
-        self._show(READS_PROMPT, bool(getattr(backend, 'reads_prompt', True)),
+        self._show(READS_PROMPT, traits_of(backend).prompt,
                    'Whether its answers depend on the prompt around the questions')
         self._show('model_domain', served, 'Domain that this model was made for; empty: for any')
         self._show('backend_settings', json.dumps(dataclasses.asdict(
@@ -267,7 +265,7 @@ class BackendNode(LifecycleNode):
         Raises:
             InputError: the world has none.
         """
-        if not backend_class(backend).needs_truth:
+        if not traits_of(backend_class(backend)).truth:
             return None
         if not self._truth_settings.service:
             raise InputError(f'backend {backend!r} takes ground truth, which '
@@ -336,12 +334,11 @@ class BackendNode(LifecycleNode):
                     limit_s: float) -> None:
         """Let the model's limits count as if it had spent just what the run has."""
         assert self._backend is not None, 'the service is there only while active'
-        carry_over = getattr(self._backend, 'carry_over', None)
-        if carry_over is not None:
+        if traits_of(self._backend).capped:
             spent = messages.usage_from_msg(request.spent) or Usage()
             # What this process has spent is in the model's own count, whatever it was for.
             priced = dataclasses.replace(spent, cost_usd=spent.cost_usd or 0.0)
-            carry_over(priced - (self._backend.usage or Usage()))
+            carry_over(self._backend, priced - (self._backend.usage or Usage()))
             self._ledger.open(self._backend, request.out)
 
     def _answer(self, work: Work, request: Any, response: Any, limit_s: float) -> None:
@@ -363,6 +360,4 @@ class BackendNode(LifecycleNode):
         self._ledger.close()
         self.unsubscribe()
         backend, self._backend, self._user = self._backend, None, None
-        close = getattr(backend, 'close', None)
-        if close is not None:
-            close()
+        close(backend)

@@ -14,10 +14,11 @@ from sightplan_interfaces.srv import Ground, Locate, TellApart
 
 from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.model import Observation, param
+from sightplan.model.query import Model, can_ask
+from sightplan.queries import Detect
+from sightplan.queries import Locate as LocateQuery
 from sightplan.records import messages
 from sightplan.runs import asks_for_reasons
-from sightplan.vlm.api import Backend, can_locate
-from sightplan.vlm.detecting import can_detect
 from sightplan_belief import BackendLocator, PointerSettings
 from sightplan_nodes import conversions, names
 from sightplan_nodes.backend_node import BackendNode, BackendSettings, Work
@@ -35,7 +36,7 @@ _RESERVE = 0.1
 class GrounderSettings(BackendSettings):
     """Parameters of ``grounder``."""
 
-    answers: str = param('strict', 'How replies are read, see sightplan.grounding.parsing',
+    answers: str = param('strict', 'How replies are read, see sightplan.queries.parsing',
                          choices=tuple(PARSERS))
     domain: str = param('', 'Domain of the problems: a backend that has a model for each takes '
                             'its; see also method')
@@ -79,11 +80,11 @@ class GrounderNode(BackendNode):
         """Also of a backend that cannot point, so that a client is told why there is no place."""
         return ((Locate, '~/locate', self._locate), (TellApart, '~/tell_apart', self._tell_apart))
 
-    def subscribe(self, backend: Backend) -> None:
+    def subscribe(self, backend: Model) -> None:
         """Also to depth that a backend points better with."""
         super().subscribe(backend)
         if self._depth is None and self._locate_settings.depth and (
-                can_locate(backend) or can_detect(backend)):
+                can_ask(backend, LocateQuery) or can_ask(backend, Detect)):
             self._depth = DepthImages(self)
 
     def reasoning(self) -> bool | None:
@@ -96,10 +97,10 @@ class GrounderNode(BackendNode):
         """As the parameter says."""
         return self.settings.domain
 
-    def use(self, backend: Backend) -> BackendGrounder:
+    def use(self, backend: Model) -> BackendGrounder:
         """Let the core's grounder ask the backend."""
-        self._locator = BackendLocator(self.settings.backend, backend) if can_locate(
-            backend) else None
+        self._locator = (BackendLocator(self.settings.backend, backend)
+                         if can_ask(backend, LocateQuery) else None)
         return BackendGrounder(backend, PARSERS[self.settings.answers])
 
     def work(self, user: BackendGrounder, request: Ground.Request, response: Ground.Response,

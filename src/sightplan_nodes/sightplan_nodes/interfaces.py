@@ -14,6 +14,7 @@ from sightplan.agent import needs_truth
 from sightplan.domains import load_domain
 from sightplan.graphs.graph import Graph, NodeSpec, Value
 from sightplan.model import InputError, Privileged
+from sightplan.model.query import traits_of
 from sightplan.records import topics
 from sightplan.records.bag_reading import open_bag
 from sightplan.records.bag_schedule import CLOCK_TOPIC, choose
@@ -178,7 +179,7 @@ def _backend(parameters: Values, *services: str) -> dict[tuple[Verb, str], str]:
              | _all(Verb.REPLY, '~/carry_over', *services)
              | _all(Verb.SUBSCRIBE, names.CAMERA_DEPTH, when='for a model that uses depth'))
     backend = str(parameters.get('backend', 'embedded'))
-    if backend and backend_class(backend).needs_truth:
+    if backend and traits_of(backend_class(backend)).truth:
         found |= _all(Verb.REQUEST, *_truth(parameters))
     return found
 

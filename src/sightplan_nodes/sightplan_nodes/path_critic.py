@@ -20,9 +20,10 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from sightplan.model import InputError, param
+from sightplan.model.query import Deadline, Model, ModelByKind, answers, can_ask, traits_of
+from sightplan.queries import Choose, Generate, TextReply
 from sightplan.records import messages
-from sightplan.vlm.api import Backend, NoWords, backend_class, backend_names
-from sightplan.vlm.choosing import can_choose
+from sightplan.vlm.api import backend_class, backend_names
 from sightplan_nodes import names, qos
 from sightplan_nodes.backend_node import BackendNode, BackendSettings
 from sightplan_nodes.parameters import declare_settings
@@ -51,15 +52,14 @@ class PathCriticSettings(BackendSettings):
     unknown_occupied: bool = param(True, 'Whether unknown cells of a map are obstacles')
 
 
-class _Nobody(NoWords):
+class _Nobody(ModelByKind):
     """Stands where a model would, and refuses to be asked."""
 
-    needs_truth = needs_pixels = False
-    model = ''
-    usage = None
+    name = ''
 
-    def _refusal(self, cannot: str, verb: str, able: list[str]) -> InputError:
-        return _no_model()
+    @answers(Generate)
+    def refuse(self, query: Generate, deadline: Deadline) -> TextReply:
+        raise _no_model()
 
 
 def _no_model() -> InputError:
@@ -107,7 +107,7 @@ class PathCriticNode(BackendNode):
         self.get_logger().info('ready, without a model: requests must give a vector')
         return TransitionCallbackReturn.SUCCESS
 
-    def use(self, backend: Backend) -> PathCritic:
+    def use(self, backend: Model) -> PathCritic:
         """Let the core's critic ask the backend."""
         return PathCritic(backend, self._wishes, self._critic)
 
@@ -144,7 +144,8 @@ class PathCriticNode(BackendNode):
 
 def _suits(name: str) -> bool:
     backend = backend_class(name)
-    return not backend.needs_truth and (can_read_tasks(backend) or can_choose(backend))
+    return not traits_of(backend).truth and (
+        can_read_tasks(backend) or can_ask(backend, Choose))
 
 
 def map_of_request(message: GridMessage, settings: PathCriticSettings) -> ObstacleMap:

@@ -8,9 +8,11 @@ from typing import Any
 
 from sightplan_interfaces.srv import ProposePlan
 
+from sightplan.model.query import Model
 from sightplan.planning.visual import BackendVisualPlanner
+from sightplan.queries.generate import Generate
 from sightplan.records import messages
-from sightplan.vlm.api import Backend, backend_class, cannot_generate
+from sightplan.vlm.api import check_backend
 from sightplan_nodes import conversions, names
 from sightplan_nodes.backend_node import BackendNode, BackendSettings
 from sightplan_nodes.conversions import MESSAGES
@@ -30,10 +32,9 @@ class VlmPlannerNode(BackendNode):
 
     def check_backend(self, name: str) -> None:
         """Refuse a backend that cannot write text."""
-        if not backend_class(name).generates:
-            raise cannot_generate(name)
+        check_backend(name, Generate)
 
-    def use(self, backend: Backend) -> BackendVisualPlanner:
+    def use(self, backend: Model) -> BackendVisualPlanner:
         """Let the core's planner ask the backend."""
         return BackendVisualPlanner(backend)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,8 +27,9 @@ from sightplan.model import (
     UnknownImageError,
     Usage,
 )
+from sightplan.model.query import Deadline, ModelByKind, Traits, answers
+from sightplan.queries import YesNo, YesNoReply
 from sightplan.records import messages
-from sightplan.vlm.api import YesNoReply, YesNoRequest
 from sightplan.vlm.recording import read_recording
 from sightplan_nodes import backend_node, conversions, names, qos
 from sightplan_nodes.calls import ServiceCaller
@@ -39,19 +40,15 @@ from sightplan_nodes.ports import Deadlines, RosGrounder
 IMAGE = np.zeros((4, 6, 3), np.uint8)
 
 
-class ScriptedBackend:
+class ScriptedBackend(ModelByKind):
     """Says yes to the atoms it was told."""
 
-    needs_truth = False
-    needs_pixels = False
-    needs_depth = False
-    generates = False
-    reads_prompt = False
-    model = 'scripted-1'
+    traits = Traits(pixels=False, prompt=False)
+    name = 'scripted-1'
 
     def __init__(self) -> None:
         self.usage: Usage | None = Usage()
-        self.requests: list[YesNoRequest] = []
+        self.requests: list[Sequence[YesNo]] = []
         self.episodes: list[tuple[str, str]] = []
         self.fail: Exception | None = None
         self.may_go_on = threading.Event()
@@ -60,15 +57,17 @@ class ScriptedBackend:
     def start_episode(self, episode_id: str, split: str = '') -> None:
         self.episodes.append((episode_id, split))
 
-    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+    @answers(YesNo, together=True)
+    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
         self.requests.append(request)
         if self.usage is not None:
-            self.usage = self.usage + Usage(len(request.questions), 100, 10, 0.5)
+            self.usage = self.usage + Usage(len(request), 100, 10, 0.5)
         assert self.may_go_on.wait(LIMIT_S)
         if self.fail is not None:
             raise self.fail
-        return [YesNoReply('Yes', 0.75, 0.25) if q.atom.args[0] == 'r' else YesNoReply('perhaps')
-                for q in request.questions]
+        return [YesNoReply('Yes', 0.75, 0.25)
+                if q.question.atom.args[0] == 'r' else YesNoReply('perhaps')
+                for q in request]
 
 
 class Client(Manager):
@@ -151,7 +150,7 @@ def test_answers_in_order_with_everything_said(made: Callable) -> None:
     assert reply.model == 'scripted-1'
     assert len(reply.image_id) == 16
     assert reply.seconds > 0.0
-    seen = client.backend.requests[0].observation
+    seen = client.backend.requests[0][0].observation
     np.testing.assert_array_equal(seen.image, IMAGE)
     assert seen.stamp_ns == 7
 
@@ -177,8 +176,8 @@ def test_the_prompt_reaches_the_backend(made: Callable) -> None:
     with made() as client:
         client.ground('r', prompt=prompt)
         client.ground('r')
-    assert client.backend.requests[0].prompt == prompt
-    assert client.backend.requests[1].prompt == GroundingPrompt()
+    assert client.backend.requests[0][0].prompt == prompt
+    assert client.backend.requests[1][0].prompt == GroundingPrompt()
 
 
 def test_what_each_call_cost_is_told(made: Callable) -> None:
@@ -359,7 +358,7 @@ def test_pictures_are_kept_up_to_a_size() -> None:
 
 def test_depth_of_the_picture_comes_with_it(made: Callable) -> None:
     with made(autostart=False) as client:
-        client.backend.needs_depth = True
+        client.backend.traits = Traits(depth=True)
         assert client.change(Transition.TRANSITION_CONFIGURE)
         assert client.change(Transition.TRANSITION_ACTIVATE)
         assert client.ground('r').error_code == 0, 'nobody publishes depth'
@@ -371,7 +370,7 @@ def test_depth_of_the_picture_comes_with_it(made: Callable) -> None:
                 world.publish(conversions.depth_to_msg(
                     np.full(IMAGE.shape[:2], metres, np.float32), stamp_ns))
             assert client.ground('r').error_code == 0
-            return client.backend.requests[-1].observation.depth_m is not None
+            return client.backend.requests[-1][0].observation.depth_m is not None
         eventually(arrived, 'depth')
         assert client.ground('b', with_image=False).error_code == 0
         assert client.change(Transition.TRANSITION_DEACTIVATE)

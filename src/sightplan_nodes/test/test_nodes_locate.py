@@ -7,7 +7,7 @@ import contextlib
 import math
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +36,11 @@ from sightplan.model import (
     UnknownImageError,
     Usage,
 )
+from sightplan.model.query import Deadline, ModelByKind, answers
+from sightplan.queries import YesNo, YesNoReply
+from sightplan.queries.locate import Locate as LocateQuery
+from sightplan.queries.locate import LocateReply
 from sightplan.records import messages
-from sightplan.vlm.api import YesNoReply, YesNoRequest
-from sightplan.vlm.locating import LocateReply, LocateRequest
 from sightplan_belief import Found, PointerSettings, locate_picture
 from sightplan_belief.pointing import propose_pieces
 from sightplan_nodes import backend_node, camera_topics, conversions, names, qos
@@ -56,13 +58,10 @@ PLACES = {
 }
 
 
-class Answers:
+class Answers(ModelByKind):
     """A backend that answers yes, and cannot point."""
 
-    needs_truth = False
-    needs_pixels = False
-    generates = False
-    model = 'fake-1'
+    name = 'fake-1'
 
     def __init__(self) -> None:
         self.usage = Usage()
@@ -70,22 +69,25 @@ class Answers:
         self.fail: Exception | None = None
         self.may_go_on = threading.Event()
         self.may_go_on.set()
-        self.requests: list[LocateRequest] = []
+        self.requests: list[LocateQuery] = []
+        self.deadlines: list[Deadline] = []
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
         self.episodes.append(episode_id)
 
-    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
-        return [YesNoReply('Yes', 0.75, 0.25)] * len(request.questions)
+    @answers(YesNo, together=True)
+    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+        return [YesNoReply('Yes', 0.75, 0.25)] * len(request)
 
 
 class Points(Answers):
     """One that can: by the text of the target."""
 
-    locates = True
 
-    def locate(self, request: LocateRequest) -> LocateReply:
+    @answers(LocateQuery)
+    def locate(self, request: LocateQuery, deadline: Deadline) -> LocateReply:
         self.requests.append(request)
+        self.deadlines.append(deadline)
         self.usage = self.usage + Usage(1, 50, 5, 0.25)
         assert self.may_go_on.wait(LIMIT_S)
         if self.fail is not None:
@@ -167,7 +169,8 @@ def test_what_is_asked_for_reaches_the_backend(made: Callable) -> None:
     np.testing.assert_array_equal(trace.image, IMAGE)
     assert (trace.target, trace.start) == (Target('the mug', Form.TRACE), (0.1, 0.9))
     assert (box.target.form, box.start, box.depth_m) == (Form.BOX, None, None)
-    assert 0.0 < box.timeout_s < LIMIT_S, 'what is known by then can still be sent'
+    left_s = client.backend.deadlines[1].timeout_s
+    assert 0.0 < left_s < LIMIT_S, 'what is known by then can still be sent'
     assert points.target.form is Form.POINTS
 
 

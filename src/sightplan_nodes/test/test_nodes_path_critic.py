@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,9 +17,10 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from nodes_testing import LIMIT_S, Manager, eventually, parameters, spinning
 from sightplan.model import BackendError, InputError, Usage
+from sightplan.model.query import Deadline, ModelByKind, Traits, answers
+from sightplan.queries import YesNo, YesNoReply
+from sightplan.queries.choose import ChoiceReply, Choose
 from sightplan.records import messages
-from sightplan.vlm.api import YesNoReply, YesNoRequest
-from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest
 from sightplan_nodes import backend_node, names, path_critic, qos
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.conversions import MESSAGES
@@ -36,31 +37,32 @@ STRAIGHT, ROUND = [(1.0, 7.0), (14.0, 7.0)], [(1.0, 7.0), (1.0, 2.0), (14.0, 2.0
 ORIGIN = (0.5, -1.0)
 
 
-class Model:
+class Model(ModelByKind):
     """Says that a shorter way is better, and nothing else; sees that a brighter picture is."""
 
-    needs_truth = needs_pixels = False
-    generates = False
-    chooses = True
-    model = 'fake-1'
+    name = 'fake-1'
+    traits = Traits(pixels=False, texts=True)
     fail: ClassVar[Exception | None] = None
 
     def __init__(self) -> None:
         self.usage = Usage()
-        self.requests: list[YesNoRequest] = []
+        self.requests: list[Sequence[YesNo]] = []
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
         """Nothing is kept."""
 
-    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
+    @answers(YesNo, together=True)
+    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
         self.requests.append(request)
         self.usage = self.usage + Usage(1, 50, 5, 0.25)
         if self.fail is not None:
             raise self.fail
-        return [YesNoReply('Yes' if str(question.atom).startswith('less_is_better path_length')
-                           else 'No') for question in request.questions]
+        return [YesNoReply('Yes'
+                           if str(query.question.atom).startswith('less_is_better path_length')
+                           else 'No') for query in request]
 
-    def choose(self, request: ChoiceRequest) -> ChoiceReply:
+    @answers(Choose)
+    def choose(self, request: Choose, deadline: Deadline) -> ChoiceReply:
         first, second = (part.mean() for part in request.parts if not isinstance(part, str))
         return ChoiceReply((0.9, 0.1) if first > second else (0.1, 0.9), int(first <= second))
 

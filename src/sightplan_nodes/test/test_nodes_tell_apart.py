@@ -11,9 +11,11 @@ from sightplan_interfaces.srv import TellApart
 from nodes_testing import LIMIT_S, Manager, parameters, spinning
 from sightplan.grounding.instructions import read_goal
 from sightplan.model import BackendError, Form, InputError, Observation, Region, Usage
+from sightplan.model.query import Deadline, answers
+from sightplan.queries import TextReply
+from sightplan.queries.detect import Detect, Detection, DetectReply
 from sightplan.records import messages
-from sightplan.vlm.api import TextReply, TextRequest
-from sightplan.vlm.detecting import Detection, DetectReply, DetectRequest
+from sightplan.vlm.api import Generate
 from sightplan_nodes import backend_node, names
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.conversions import MESSAGES
@@ -30,9 +32,9 @@ SEEN = (Detection(Region(Form.BOX, ((0.1, 0.2), (0.3, 0.4))), {'mug': 0.9, 'cup'
 class Finds(Answers):
     """A backend that can."""
 
-    detects = True
 
-    def detect(self, request: DetectRequest) -> DetectReply:
+    @answers(Detect)
+    def detect(self, request: Detect, deadline: Deadline) -> DetectReply:
         self.requests.append(request)  # type: ignore[arg-type]
         self.usage = self.usage + Usage(1, 50, 5, 0.25)
         if self.fail is not None:
@@ -116,10 +118,10 @@ def test_a_failure_is_an_error_of_that_request_only(made) -> None:
 class Says(Finds):
     """A backend that also says what an instruction wants."""
 
-    generates = True
     said = '{"stages": [{"open": 2}]}'
 
-    def generate(self, request: TextRequest) -> TextReply:
+    @answers(Generate)
+    def generate(self, request: Generate, deadline: Deadline) -> TextReply:
         assert 'the drawer, please' in str(request.parts[1])
         return TextReply(self.said)
 

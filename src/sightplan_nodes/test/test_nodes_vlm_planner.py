@@ -26,8 +26,10 @@ from sightplan.model import (
     Usage,
     VisualTask,
 )
+from sightplan.model.query import Deadline, ModelByKind, answers
+from sightplan.queries import TextReply
 from sightplan.records import messages
-from sightplan.vlm.api import TextReply, TextRequest
+from sightplan.vlm.api import Generate
 from sightplan_nodes import backend_node, conversions, names
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.conversions import MESSAGES
@@ -39,16 +41,14 @@ BLOCK = next(name for name, kind in FIRST.objects.items() if kind == 'block')
 PLAN = {'plan': [{'action': 'moveblock', 'parameters': {'block': BLOCK, 'column': 'c1'}}]}
 
 
-class ScriptedBackend:
+class ScriptedBackend(ModelByKind):
     """Replies what it was told."""
 
-    needs_truth = needs_pixels = False
-    generates = True
-    model = 'scripted-2'
+    name = 'scripted-2'
 
     def __init__(self) -> None:
         self.reply: str | Exception = json.dumps(PLAN)
-        self.requests: list[TextRequest] = []
+        self.requests: list[Generate] = []
         self.episodes: list[tuple[str, str]] = []
         self.usage = Usage()
         self.may_go_on = threading.Event()
@@ -57,8 +57,10 @@ class ScriptedBackend:
     def start_episode(self, episode_id: str, split: str = '') -> None:
         self.episodes.append((episode_id, split))
 
-    def generate(self, request: TextRequest) -> TextReply:
+    @answers(Generate)
+    def generate(self, request: Generate, deadline: Deadline) -> TextReply:
         self.requests.append(request)
+        self.deadline = deadline
         assert self.may_go_on.wait(LIMIT_S)
         if isinstance(self.reply, Exception):
             raise self.reply
@@ -189,7 +191,7 @@ def test_deadline_of_a_request_and_life_meanwhile(made: Callable) -> None:
         client.backend.may_go_on.clear()
         reply = client.propose(timeout_s=0.5)
         assert reply.error_code == DeadlineError.code
-        assert 0.0 < client.backend.requests[0].timeout_s <= 0.5, 'the backend keeps it, too'
+        assert 0.0 < client.backend.deadline.timeout_s <= 0.5, 'the backend keeps it, too'
         assert client.state() == State.PRIMARY_STATE_ACTIVE, 'the executor is not blocked'
         client.backend.may_go_on.set()
         assert client.propose().error_code == 0

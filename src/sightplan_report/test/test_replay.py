@@ -23,6 +23,8 @@ from sightplan.model import (
     Usage,
     Verdict,
 )
+from sightplan.model.query import Deadline, ModelByKind, answers
+from sightplan.queries import YesNo, YesNoReply
 from sightplan.records.answers_reading import read_answers
 from sightplan.replay.answers_store import ANSWERS, NAME, AnswersStore
 from sightplan.replay.asking import TODAY, CurrentTruth, PromptNotes, ask_again
@@ -35,7 +37,7 @@ from sightplan.replay.comparison import (
     compare,
     flat_rows,
 )
-from sightplan.vlm.api import YesNoReply, make_backend
+from sightplan.vlm.api import make_backend
 from sightplan_report.labelling import read_labels
 
 GPT = {'table': 'gpt-4.1'}
@@ -66,26 +68,25 @@ def pairs_of(replies, truth=None):
                 r.batch.event.questions, r.batch.event.answers, r.answers, strict=True)]
 
 
-class Eye:
+class Eye(ModelByKind):
     """A model that answers from the pixels alone, and counts what it is shown."""
 
-    needs_truth = generates = reads_prompt = False
-    needs_pixels = True
-    model = 'eye'
+    name = 'eye'
     usage = None
 
     def __init__(self, fail_after=10**9):
         self.requests = []
         self._left = fail_after
 
-    def answer(self, request):
+    @answers(YesNo, together=True)
+    def answer(self, request, deadline: Deadline):
         self._left -= 1
         if self._left < 0:
             raise BackendError('the server is gone')
         self.requests.append(request)
-        light = int(request.observation.image.sum())
-        return [YesNoReply('Yes' if (light + len(q.text)) % 2 else 'No', 0.75, 0.25)
-                for q in request.questions]
+        light = int(request[0].observation.image.sum())
+        return [YesNoReply('Yes' if (light + len(q.question.text)) % 2 else 'No', 0.75, 0.25)
+                for q in request]
 
 
 def test_the_same_model_again_gives_the_same_answers(sources):
@@ -479,9 +480,10 @@ def test_what_a_backend_spends_is_added_up(sources):
         def usage(self):
             return Usage(self.used, 10 * self.used, self.used)
 
-        def answer(self, request):
+        @answers(YesNo, together=True)
+        def answer(self, request, deadline: Deadline):
             self.used += 1
-            return super().answer(request)
+            return super().answer(request, deadline)
     backend = Paid()
     assert BackendGrounder(backend).usage == Usage()
     ask(sources, backend)

@@ -24,10 +24,11 @@ from grounded_plan_cases import (
 )
 from sightplan import cli
 from sightplan.model import InputError, Usage
+from sightplan.model.query import Deadline, ModelByKind, answers
 from sightplan.model.sample import SampleReply
+from sightplan.queries import Generate, TextReply
 from sightplan.runs import OpenRun, RunSettings, load_suite
 from sightplan.runs.samples import load_samples, random_reply, score_reply, truth_reply
-from sightplan.vlm.api import TextReply
 from sightplan_report.results import gather
 from sightplan_report.tables.model import Table
 from sightplan_suites.grounded_plan import records, report, samples, scenes
@@ -180,15 +181,14 @@ def test_an_unread_reply_counts():
 # ---------------------------------------------------------------------------------------- runs
 
 
-class Planner:
+class Planner(ModelByKind):
     """A model that grasps one thing wherever it is asked to, and says nothing for long plans."""
 
-    needs_truth = False
-    needs_pixels = generates = True
-    model = 'Qwen/Qwen3-VL-4B-Instruct'
+    name = 'Qwen/Qwen3-VL-4B-Instruct'
     usage = Usage()
 
-    def generate(self, request):
+    @answers(Generate)
+    def generate(self, request, deadline: Deadline):
         texts = [part for part in request.parts if isinstance(part, str)]
         assert any('Instruction:' in text for text in texts) and 'grasp' in texts[0]
         if any('5 squares' in text for text in texts):

@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightplan.model import Answer, DeadlineError, InputError, Verdict
-from sightplan.vlm.api import TextReply, YesNoReply
-from sightplan.vlm.choosing import ChoiceReply
+from sightplan.model.query import Deadline, ModelByKind, Traits
+from sightplan.model.query import answers as answers_kind
+from sightplan.queries import Choose, Generate, TextReply, YesNo, YesNoReply
+from sightplan.queries.choose import ChoiceReply
 from sightplan_suites.paths.critic import (
     CriticSettings,
     PathCritic,
@@ -82,29 +84,28 @@ def answers(vector, settings=USUAL, p=None):
     return found
 
 
-class Reader:
+class Reader(ModelByKind):
     """A model that reads tasks, with or without yes/no questions about texts."""
 
-    needs_truth = needs_pixels = False
-    generates = answers = True
-    usage = None
-    model = 'reader'
+    name = 'reader'
 
-    def __init__(self, vector, **attributes):
-        self.vector, self.requests = vector, []
-        vars(self).update(attributes)
+    def __init__(self, vector, kinds=(YesNo, Generate), **traits):
+        self.vector, self.requests, self.accepts = vector, [], frozenset(kinds)
+        self.traits = Traits(**{'texts': True, **traits})
 
     def _yes(self, text):
         known = {question.text: answer.verdict is Verdict.YES
                  for question, answer in answers(self.vector)}
         return next(yes for asked, yes in known.items() if asked in text)
 
-    def answer(self, request):
+    @answers_kind(YesNo, together=True)
+    def answer(self, request, deadline: Deadline):
         self.requests.append(request)
-        return [YesNoReply('Yes' if self._yes(question.text) else 'No')
-                for question in request.questions]
+        return [YesNoReply('Yes' if self._yes(query.question.text) else 'No')
+                for query in request]
 
-    def generate(self, request):
+    @answers_kind(Generate)
+    def generate(self, request, deadline: Deadline):
         self.requests.append(request)
         return TextReply('Yes.' if self._yes(request.parts[-1]) else 'No.')
 
@@ -165,17 +166,18 @@ def test_more_wordings_say_more_unless_they_hang_together():
 
 
 def test_a_task_is_read_without_a_picture():
-    for backend in (Reader(SHORT), Reader(SHORT, needs_pixels=True),
-                    Reader(SHORT, answers=False)):
+    for backend in (Reader(SHORT), Reader(SHORT, texts=False),
+                    Reader(SHORT, (Generate,))):
         assert understand(backend, ' Be quick. ').vector == SHORT
     understand(backend := Reader(SHORT), ' Be quick. ')
     asked, = backend.requests
-    assert (asked.observation.image, asked.observation.text) == (None, 'Be quick.')
-    assert asked.prompt == wish_prompt() and len(asked.questions) == 42
+    first = asked[0]
+    assert (first.observation.image, first.observation.text) == (None, 'Be quick.')
+    assert first.prompt == wish_prompt() and len(asked) == 42
 
 
 def test_a_model_of_free_text_is_asked_one_by_one():
-    backend = Reader(SHORT, needs_pixels=True)
+    backend = Reader(SHORT, texts=False)
     understand(backend, 'Be quick.', WishSettings(wordings=1))
     assert len(backend.requests) == 14
     prompt = wish_prompt()
@@ -188,7 +190,7 @@ def test_a_model_of_free_text_is_asked_one_by_one():
 
 def test_who_only_looks_is_refused():
     with pytest.raises(InputError, match='pictures only'):
-        understand(Reader(SHORT, needs_pixels=True, generates=False), 'Be quick.')
+        understand(Reader(SHORT, (YesNo,), texts=False), 'Be quick.')
     with pytest.raises(InputError, match='scenario: is empty'):
         understand(Reader(SHORT), '  ')
 
@@ -403,19 +405,17 @@ def test_the_critic_asks_once_a_task_and_never_with_a_vector():
 
 # Pictures alone.
 
-class Looks:
+class Looks(ModelByKind):
     """Sees how bright a picture is, and likes what comes first."""
 
-    needs_truth = False
-    needs_pixels = chooses = True
-    generates = answers = False
     usage = None
-    model = 'looks'
+    name = 'looks'
 
     def __init__(self, bias=1.0):
         self.bias, self.requests = bias, []
 
-    def choose(self, request):
+    @answers_kind(Choose)
+    def choose(self, request, deadline: Deadline):
         self.requests.append(request)
         first, second = (float(part.mean()) for part in request.parts
                          if not isinstance(part, str))
@@ -451,7 +451,7 @@ def test_pictures_that_cannot_be_compared_are_refused():
     with pytest.raises(InputError, match='scenario: is empty'):
         compare_pictures(Looks(), pictures(1, 2), '')
     with pytest.raises(InputError, match='cannot compare pictures'):
-        compare_pictures(Reader(SHORT, generates=False), pictures(1, 2), 'Be bright.')
+        compare_pictures(Reader(SHORT, (YesNo,)), pictures(1, 2), 'Be bright.')
 
 
 # Scores.

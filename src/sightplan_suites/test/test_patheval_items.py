@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from sightplan.model import InputError
+from sightplan.model.query import ask_one
 from sightplan.model.sample import Picture, Sample
+from sightplan.queries.choose import Choose, compare
 from sightplan.runs import load_suite
 from sightplan.runs.suite_parts import Samples
-from sightplan.vlm.choosing import ChoiceRequest, choose, compare
 from sightplan_models import noisy_critic
 from sightplan_suites.patheval import building, reading, samples, segments
 from sightplan_suites.patheval.scenarios import scenario, vectors
@@ -237,13 +238,13 @@ def test_published_counts_come_out() -> None:
     assert source is not None
     model = noisy_critic.Backend(noisy_critic.Settings(table='gpt-4o-mini'), source)
 
-    def request(sample: Sample) -> ChoiceRequest:
+    def request(sample: Sample) -> Choose:
         one = sample.choices[0]
-        return ChoiceRequest((), one.options, one.subjects, one.properties)
+        return Choose((), one.options, one.subjects, one.properties)
     firsts = right = both = 0
     for sample in found.items:
         better = found.truth(sample.id)['better']
-        chosen = choose(model, request(sample)).chosen
+        chosen = ask_one(model, request(sample)).chosen
         firsts, right = firsts + (chosen == 0), right + (chosen == better)
         shown = [request(found.shown(sample, swap, True)) for swap in (False, True)]
         both += (compare(model, lambda first, second, shown=shown: shown[first]).probability

@@ -9,8 +9,8 @@ import pytest
 
 from sightplan.metrics.measures import aggregates
 from sightplan.model.sample import Choice, Sample, SampleReply
+from sightplan.queries.choose import ChoiceReply
 from sightplan.runs.suite_parts import Unread
-from sightplan.vlm.choosing import ChoiceReply
 from sightplan_suites.patheval import reading, report, scoring
 from sightplan_suites.paths.descriptors import KEYS, NAMES
 

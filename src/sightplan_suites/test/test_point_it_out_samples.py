@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from point_it_out_cases import DrawnScenes, install_scenes, no_scenes, place, write_data
 from sightplan import cli
 from sightplan.model import Form, InputError, Region, Target, Usage
+from sightplan.model.query import Deadline, ModelByKind, answers
 from sightplan.model.sample import Picture, Sample, SampleReply
+from sightplan.queries import Locate
+from sightplan.queries.locate import LocateReply
 from sightplan.runs import OpenRun, RunSettings, load_suite
 from sightplan.runs.samples import load_samples, random_reply, score_reply, truth_reply
 from sightplan.runs.suite_parts import Unread
-from sightplan.vlm.locating import LocateReply
 from sightplan_report.results import gather
 from sightplan_report.tables.model import Table
 from sightplan_suites.point_it_out import masks, reading, report, samples, scenes
@@ -223,15 +225,14 @@ def test_every_guess_is_read(seed, form):
 # ---------------------------------------------------------------------------------------- runs
 
 
-class Pointing:
+class Pointing(ModelByKind):
     """A model that points at the middle, boxes everything, or draws a line."""
 
-    needs_truth = generates = False
-    needs_pixels = locates = True
-    model = 'molmo-7b-d-0924'
+    name = 'molmo-7b-d-0924'
     usage = Usage()
 
-    def locate(self, request):
+    @answers(Locate)
+    def locate(self, request, deadline: Deadline):
         form = request.target.form
         points = {Form.POINT: ((0.5, 0.5),), Form.BOX: ((0.0, 0.0), (1.0, 1.0)),
                   Form.TRACE: (request.start, (0.5, 0.5))}[form]

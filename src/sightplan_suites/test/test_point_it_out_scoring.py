@@ -14,9 +14,9 @@ from point_it_out_cases import SIZE, SQUARE, DrawnScenes
 from sightplan.metrics.measures import aggregates
 from sightplan.model import Form, Region
 from sightplan.model.reading import read_file
+from sightplan.queries.coordinates import Coordinates, from_unit
 from sightplan.runs import load_suite
 from sightplan.runs.published import PublishedFile
-from sightplan.vlm.coordinates import Coordinates, from_unit
 from sightplan_suites.point_it_out import masks, scoring
 from sightplan_suites.point_it_out.official import Item
 from sightplan_suites.point_it_out.predictions import Prediction, regions_of

@@ -10,9 +10,10 @@ import pytest
 from point_it_out_cases import install_scenes, predictions, write_data
 from sightplan import cli
 from sightplan.model import InputError, Usage
+from sightplan.model.query import Deadline, ModelByKind, answers
+from sightplan.queries import Generate, TextReply
 from sightplan.runs import RunSettings, load_suite, run
 from sightplan.runs.suite_parts import Unread
-from sightplan.vlm.api import TextReply
 from sightplan_suites.point_it_out import agreement, judging, samples, scenes, traces
 from sightplan_suites.point_it_out.agreement import Preference, Rating, Ratings
 from sightplan_suites.point_it_out.drawing import END, START, STRIP_PX, draw_trace
@@ -90,18 +91,17 @@ def test_preferences_are_read(text, better):
         assert judging.read_better(text).value == better
 
 
-class Replies:
+class Replies(ModelByKind):
     """A judge that says what it is given, and keeps what it was asked."""
 
-    needs_truth = needs_pixels = False
-    generates = True
-    model = 'the judge'
+    name = 'the judge'
     usage = Usage()
 
     def __init__(self, *texts):
         self.texts, self.requests = list(texts), []
 
-    def generate(self, request):
+    @answers(Generate)
+    def generate(self, request, deadline: Deadline):
         self.requests.append(request)
         return TextReply(self.texts[(len(self.requests) - 1) % len(self.texts)])
 

@@ -66,6 +66,7 @@ from sightplan.model import (
     used_between,
 )
 from sightplan.model.journal import StorageError
+from sightplan.model.query import start_episode
 from sightplan.model.redaction import without_secrets
 from sightplan.model.sealing import sealed
 from sightplan_belief.observation_model import without_seed
@@ -162,9 +163,7 @@ class _Session:
             with self._stage('reset'):
                 self._world.reset(self._full_spec)
                 for model in (self._grounder, self._visual_planner):
-                    start = getattr(model, 'start_episode', None)
-                    if start is not None:
-                        start(self._full_spec.id, self.spec.split)
+                    start_episode(model, self._full_spec.id, self.spec.split)
         finally:
             self.record(EpisodeStarted(self._full_spec))
 

@@ -1,7 +1,7 @@
 """From pixels to what a model says: asking it, and reading its answers."""
 
 from sightplan.grounding.backend_grounder import BackendGrounder
-from sightplan.grounding.parsing import PARSERS, parse_prefix, parse_yes_no
+from sightplan.queries.parsing import PARSERS, parse_prefix, parse_yes_no
 
 __all__ = [
     'BackendGrounder', 'parse_prefix', 'parse_yes_no', 'PARSERS',

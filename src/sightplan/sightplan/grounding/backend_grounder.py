@@ -1,4 +1,4 @@
-"""The port Grounder over a vision-language backend.
+"""The port Grounder over a model.
 
 A model that replies in free text can be asked for all that a picture shows at once, where the
 prompt says so (``GroundingPrompt.reading``): then the domain's module ``readings`` reads its
@@ -19,7 +19,6 @@ from sightplan.grounding.instructions import (
     instances_of,
     propose_goal,
 )
-from sightplan.grounding.parsing import Parser, parse_yes_no, rates_answer
 from sightplan.model import (
     BARE,
     Answer,
@@ -33,39 +32,38 @@ from sightplan.model import (
     SightplanError,
     Verdict,
 )
-from sightplan.vlm.api import (
-    Backend,
-    BackendUser,
-    MadeForDomain,
+from sightplan.model.query import (
+    Deadline,
+    Model,
     Part,
-    TextReply,
-    TextRequest,
-    YesNoReply,
-    YesNoRequest,
-    backend_class,
-    backend_names,
-    model_of,
+    ask_all,
+    ask_one,
+    can_ask,
+    part_name,
+    traits_of,
 )
-from sightplan.vlm.detecting import DetectRequest, detector
+from sightplan.queries import Detect, Generate, TextReply, YesNoReply, yes_no_queries
+from sightplan.queries.parsing import Parser, parse_yes_no, rates_answer
+from sightplan.vlm.api import ModelUser, backend_class, backends_that_answer, check_backend
 
 
-class BackendGrounder(BackendUser):
-    """Ask a backend all questions in one batch and read its replies.
+class BackendGrounder(ModelUser):
+    """Ask a model all questions in one batch and read its replies.
 
-    Probabilities are passed on as the backend gave them; where it gave none there are none. One
+    Probabilities are passed on as the model gave them; where it gave none there are none. One
     reply about a whole picture serves all questions about it that follow each other.
     """
 
-    def __init__(self, backend: Backend, parse: Parser = parse_yes_no, *,
+    def __init__(self, model: Model, parse: Parser = parse_yes_no, *,
                  partial: bool = False) -> None:
-        """Wrap a backend.
+        """Wrap a model.
 
         Args:
-            backend: see ``sightplan.vlm.api.make_backend``.
+            model: see ``sightplan.vlm.api.make_backend``.
             parse: reads replies.
             partial: whether answers to some questions are of use where others fail.
         """
-        super().__init__(backend)
+        super().__init__(model)
         self._partial = partial
         self._parse = parse
         self._last: tuple[object, TextReply] | None = None
@@ -73,10 +71,10 @@ class BackendGrounder(BackendUser):
     @property
     def reads_prompt(self) -> bool:
         """Whether answers depend on the prompt around the questions."""
-        return bool(getattr(self._backend, 'reads_prompt', True))
+        return traits_of(self._model).prompt
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
-        """Forget what was read, and tell the backend; contract in the base class."""
+        """Forget what was read, and tell the model; contract in the base class."""
         self._last = None
         super().start_episode(episode_id, split)
 
@@ -86,7 +84,7 @@ class BackendGrounder(BackendUser):
         """Answer all questions about one image, in order; contract in the port.
 
         Raises:
-            BackendError: the backend failed, or broke its contract (wrong number of replies, a
+            BackendError: the model failed, or broke its contract (wrong number of replies, a
                 probability outside [0, 1]).
             DeadlineError: no reply within timeout_s.
             SightplanError: any of these; ``partial`` has the answers that came before.
@@ -98,18 +96,15 @@ class BackendGrounder(BackendUser):
             return []
         self._check_questions(questions)
         prompt = prompt or BARE
-        if prompt.reading and self._backend.generates:
+        if prompt.reading and can_ask(self._model, Generate):
             return self._read(observation, questions, timeout_s, prompt)
-        request = YesNoRequest(observation, tuple(questions), timeout_s, prompt, self._partial)
         try:
-            replies = self._backend.answer(request)
+            replies = ask_all(self._model, yes_no_queries(observation, questions, prompt),
+                              Deadline(timeout_s, self._partial))
         except SightplanError as error:
             error.partial = [None if reply is None else self._answer(question, reply)
                              for question, reply in zip(questions, error.partial, strict=False)]
             raise
-        if len(replies) != len(questions):
-            raise BackendError(f'{self.model} gave {len(replies)} replies to '
-                               f'{len(questions)} questions')
         return [self._answer(question, reply)
                 for question, reply in zip(questions, replies, strict=True)]
 
@@ -132,16 +127,16 @@ class BackendGrounder(BackendUser):
 
     def _check_questions(self, questions: Sequence[Question]) -> None:
         """Refuse what a model that was made for one domain's questions would answer at random."""
-        made_for = self._backend.made_for if isinstance(self._backend, MadeForDomain) else ''
-        if not made_for:
+        traits = traits_of(self._model)
+        made_for = traits.domain
+        if not made_for or traits.refuses:
             return
         domain = load_domain(made_for)
         for question in questions:
             if not domain.is_question(question.text):
                 forms = ', '.join(map(repr, domain.question_forms()))
-                able = ', '.join(name for name in backend_names()
-                                 if backend_class(name).generates
-                                 and not backend_class(name).needs_truth)
+                able = ', '.join(name for name in backends_that_answer(Generate)
+                                 if not traits_of(backend_class(name)).truth)
                 raise InputError(
                     f'{self.model} was made for the questions of domain {made_for} and would '
                     f'answer others at random; {question.text!r} is none of them: ask as the '
@@ -155,7 +150,7 @@ class BackendGrounder(BackendUser):
         Args:
             observation: the picture, with depth where there is any.
             looks: how often the model looks, each time at another view of the picture.
-            timeout_s: wall-clock limit of each request [s]; None for the backend's own.
+            timeout_s: wall-clock limit of each request [s]; None for the model's own.
             instruction: what the model shall say the goal of, over the things; '' for nothing.
             tries: how often it is asked for the goal at most.
 
@@ -164,7 +159,7 @@ class BackendGrounder(BackendUser):
             BackendError: the model could not answer.
             DeadlineError: no reply within timeout_s.
         """
-        able = detector(self._backend.model.partition('/')[0], self._backend)
+        check_backend(self.model.partition('/')[0], Detect, self._model)
         if observation.image is None:
             raise InputError('things are told apart in pictures; this observation has none')
         depth_m = observation.depth_m
@@ -172,17 +167,18 @@ class BackendGrounder(BackendUser):
             depth_m = None
         if depth_m is not None:
             depth_m = np.nan_to_num(depth_m, nan=0.0, posinf=0.0, neginf=0.0)
-        who = model_of(self._backend, 'detector')
+        who = part_name(self._model, Detect)
         try:
-            seen = instances_of(able.detect(DetectRequest(
-                observation.image, depth_m, attempt, timeout_s)) for attempt in range(looks))
+            seen = instances_of(ask_one(
+                self._model, Detect(observation.image, depth_m, attempt), timeout_s)
+                for attempt in range(looks))
         except UnresolvedError as error:
             return SeenThings(unread=str(error), model=who)
         if not instruction:
             return SeenThings(seen, model=who)
-        who = ' + '.join(dict.fromkeys((who, self._backend.model)))
+        who = ' + '.join(dict.fromkeys((who, self.model)))
         try:
-            return SeenThings(seen, propose_goal(self._backend, observation.image, seen,
+            return SeenThings(seen, propose_goal(self._model, observation.image, seen,
                                                  instruction, tries, timeout_s), model=who)
         except (UnreadError, UnresolvedError) as error:
             return SeenThings(seen, unread=str(error), model=who)
@@ -199,8 +195,8 @@ class BackendGrounder(BackendUser):
         if last is not None and last[0] == key:
             reply = last[1]
         else:
-            reply = self._backend.generate(TextRequest(
-                prompt.system, _parts(observation, prompt), prompt.max_tokens, timeout_s))
+            reply = ask_one(self._model, Generate(
+                prompt.system, _parts(observation, prompt), prompt.max_tokens), timeout_s)
             self._last = key, reply
         said: Mapping[Atom, bool] = reader.read_scene(
             reply.text, [question.atom for question in questions], reply.truncated) or {}

@@ -27,13 +27,15 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import Any, Generic, TypeVar, cast
 
 from sightplan.model.errors import InputError, did_you_mean
 from sightplan.model.settings import check_settings, settings_fields
 
 T = TypeVar('T')
+_ANY_TRUTH = '*'
+"""Stands for a ground truth of which nothing is known beforehand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +109,18 @@ class Registry(Generic[T]):
         part: name of the class in each module, beside its dataclass ``Settings``.
         declares: class attributes that a class of another package must have.
         contract: the protocol whose methods and properties its instances must have.
-        only_with: of these, names that are needed only where a class attribute is true (or is not
-            there), by name.
+        truth_of: tells of a class which ground truth it is built with: the name of a method of
+            that truth; '' for none. The default: those that declare ``needs_truth`` are built
+            with any.
     """
 
     def __init__(self, kind: str, package: ModuleType, group: str, part: str,
                  declares: Sequence[str], contract: type,
-                 only_with: Mapping[str, str] = MappingProxyType({})) -> None:
+                 truth_of: Callable[[Any], str] | None = None) -> None:
         self._kind, self._package, self._group = kind, package, group
         self._parts: dict[str, Sequence[str]] = {'Settings': (), part: declares}
-        self._part, self._contract, self._only_with = part, contract, only_with
+        self._part, self._contract = part, contract
+        self._truth_of = truth_of or (lambda cls: _ANY_TRUTH if cls.needs_truth else '')
 
     def names(self) -> tuple[str, ...]:
         """Names of ours and of other packages', sorted."""
@@ -180,21 +184,20 @@ class Registry(Generic[T]):
         return settings
 
     def make(self, name: str, values: Mapping[str, Any] | None = None, truth: Any = None) -> T:
-        """Make what a name stands for; truth is handed only to what declares ``needs_truth``.
+        """Make what a name stands for; truth is handed only to what declares that it needs it.
 
         Raises:
             InputError: unknown name, bad settings, or truth is needed and missing, or not of the
-                kind that the class names as ``reads_truth``, a method of its truth; or what is
-                made lacks a part of the contract.
+                kind that the class reads; or what is made lacks a part of the contract.
         """
         settings, cls = self.settings(name, values), cast(Any, self.cls(name))
-        if not cls.needs_truth:
+        read = self._truth_of(cls)
+        if not read:
             return self._complete(name, cls(settings))
         if truth is None:
             raise InputError(f'{self._kind} {name!r} reads ground truth, which is not offered '
                              f'here')
-        read = getattr(cls, 'reads_truth', '')
-        if read and not hasattr(truth, read):
+        if read != _ANY_TRUTH and not hasattr(truth, read):
             raise InputError(f'{self._kind} {name!r} reads another truth ({read}) than that of '
                              f'episodes; choose another {self._kind}')
         return self._complete(name, cls(settings, truth))
@@ -202,9 +205,7 @@ class Registry(Generic[T]):
     def _complete(self, name: str, made: Any) -> T:
         """What was made, if it has all that the contract asks for; else see ``make``."""
         for part, wanted in vars(self._contract).items():
-            needed_with = self._only_with.get(part)
-            if part.startswith('_') or (
-                    needed_with and not getattr(made, needed_with, True)):
+            if part.startswith('_'):
                 continue
             where = f'{self._kind} {name!r}: {type(made).__module__}.{type(made).__qualname__}'
             if inspect.isfunction(wanted) and not callable(getattr(made, part, None)):

@@ -2,7 +2,7 @@
 
 Everywhere inside sightplan a place is in *unit coordinates*: x to the right and y down, both from
 0 at the picture's left or top edge to 1 at the other edge, whatever the picture's size. Replies
-of models are converted once, by ``sightplan.vlm.coordinates``.
+of models are converted once, by ``sightplan.queries.coordinates``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,6 +183,7 @@ class TrueThing:
     opened: bool | None = None
 
 
+@runtime_checkable
 class ThingSource(Protocol):
     """Ground truth about all that is in a picture; for simulated models only."""
 

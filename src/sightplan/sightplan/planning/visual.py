@@ -28,9 +28,11 @@ from sightplan.model import (
     ProposalStatus,
     VisualTask,
 )
+from sightplan.model.query import Model, ask_one, can_ask
 from sightplan.model.reply_text import after_thoughts, refuses
-from sightplan.vlm.api import Backend, BackendUser, TextRequest
-from sightplan.vlm.literals import find_literals
+from sightplan.queries.generate import Generate
+from sightplan.queries.literals import find_literals
+from sightplan.vlm.api import ModelUser
 
 MAX_CHARS = 100_000
 """Longest reply that is read, or kept."""
@@ -46,22 +48,22 @@ _NAME_CHARS = 60
 _MESSAGE_CHARS = 400
 
 
-class BackendVisualPlanner(BackendUser):
-    """Show a backend prompt and picture, and read its reply.
+class BackendVisualPlanner(ModelUser):
+    """Show a model prompt and picture, and read its reply.
 
     Args:
-        backend: a model that replies in free text.
+        model: one that replies in free text.
         domain: whose prompts are used; None: the shipped domain that a problem names.
 
     Raises:
-        InputError: the backend only answers yes/no questions.
+        InputError: the model writes no text.
     """
 
-    def __init__(self, backend: Backend, domain: Domain | None = None) -> None:
-        if not backend.generates:
-            raise InputError(f'{backend.model} answers yes/no questions only, it cannot plan; '
+    def __init__(self, model: Model, domain: Domain | None = None) -> None:
+        if not can_ask(model, Generate):
+            raise InputError(f'{model.name} answers yes/no questions only, it cannot plan; '
                              f'choose a backend that can')
-        super().__init__(backend)
+        super().__init__(model)
         self._domain = domain
         self._known: tuple[Problem, InstantiatedModel] | None = None
 
@@ -84,8 +86,7 @@ class BackendVisualPlanner(BackendUser):
                              None if task.goal is None else _scene(task.goal, marks, _GOAL))
         if self._known is None or self._known[0] != problem:
             self._known = problem, domain.model(problem)
-        reply = self._backend.generate(TextRequest(
-            prompt.system, parts, prompt.max_tokens, timeout_s))
+        reply = ask_one(self._model, Generate(prompt.system, parts, prompt.max_tokens), timeout_s)
         if own is not None and prompt.single:
             proposal: Proposal = own.read_proposal(reply.text[:MAX_CHARS], prompt, self._known[1],
                                          reply.truncated)

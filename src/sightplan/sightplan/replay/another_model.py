@@ -22,13 +22,13 @@ from sightplan.model import (
     Usage,
     identity_values,
 )
+from sightplan.model.query import Model, carry_over, close, traits_of
 from sightplan.records import provenance
 from sightplan.records.recorded import RecordedEpisode
 from sightplan.replay.answers_store import AnswersStore, Key
 from sightplan.replay.asking import RECORDED, CurrentTruth, PromptNotes, Reply, ask_again
 from sightplan.replay.sources import Sources
 from sightplan.vlm.api import (
-    Backend,
     backend_class,
     backend_settings,
     make_checked_backend,
@@ -113,23 +113,23 @@ class AnotherModel:
                              f'domains of these bags: replay one domain at a time, or give the '
                              f'backend option together')
         self._truth = CurrentTruth()
-        if backend_class(settings.backend).needs_truth:
+        if traits_of(backend_class(settings.backend)).truth:
             if known is None:
                 raise InputError(f'the bags have no ground truth, which backend '
                                  f'{settings.backend} answers from; choose one that looks at '
                                  f'images')
             self._truth.use(known)
-        self._backend: Backend = make_checked_backend(settings.backend, options, self._truth)
+        self._backend: Model = make_checked_backend(settings.backend, options, self._truth)
 
     @property
     def model(self) -> str:
         """Exact name of the model."""
-        return self._backend.model
+        return self._backend.name
 
     @property
     def reads_prompt(self) -> bool:
         """Whether its answers depend on the prompt around the questions."""
-        return bool(getattr(self._backend, 'reads_prompt', True))
+        return traits_of(self._backend).prompt
 
     def ask(self, out: Path | str, truths_of: Callable[[Reply], list[bool | None]],
             watcher: Watcher, taken: Callable[[Reply], None],
@@ -158,9 +158,7 @@ class AnotherModel:
         earlier: dict[Key, list[bool | None]] = {}
         stopped_by = ''
         with ExitStack() as stack:
-            close = getattr(backend, 'close', None)
-            if close is not None:
-                stack.callback(close)
+            stack.callback(close, backend)
             store = stack.enter_context(AnswersStore(out))
             done = store.open(self._identity(), {
                 'started': datetime.datetime.now(datetime.UTC).isoformat(timespec='seconds'),
@@ -176,7 +174,7 @@ class AnotherModel:
                         continue
                     if reply.fresh:
                         store.append(reply.batch, reply.questions, reply.answers,
-                                     truths_of(reply), backend.model,
+                                     truths_of(reply), backend.name,
                                      reply.prompt if self.reads_prompt else '', reply.seconds)
                         counts['new'] += len(reply.answers)
                         spending.note()
@@ -227,13 +225,11 @@ class AnotherModel:
 class _Spending:
     """Keeps in ``replay.json`` what all sessions spent on a backend that counts it."""
 
-    def __init__(self, store: AnswersStore, backend: Backend) -> None:
-        carry_over = getattr(backend, 'carry_over', None)
+    def __init__(self, store: AnswersStore, backend: Model) -> None:
         self._store, self._backend = store, backend
-        self._keeps = carry_over is not None
+        self._keeps = traits_of(backend).capped
         self._earlier = Usage(**(store.info.get('spent') or {})) if self._keeps else Usage()
-        if carry_over is not None:
-            carry_over(self._earlier)
+        carry_over(backend, self._earlier)
 
     @property
     def total(self) -> Usage | None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Self
 
 from sightplan.grounding import BackendGrounder, parse_yes_no
-from sightplan.grounding.parsing import Parser
 from sightplan.model import (
     BARE,
     Answer,
@@ -24,10 +23,11 @@ from sightplan.model import (
     State,
     prompt_id,
 )
+from sightplan.model.query import Model, start_episode, traits_of
+from sightplan.queries.parsing import Parser
 from sightplan.records.recorded import RecordedEpisode
 from sightplan.replay.answers_store import Key, kept
 from sightplan.replay.batches import Batch, Source, batches
-from sightplan.vlm.api import Backend
 
 RECORDED, TODAY = 'recorded', 'domain'
 """Whose wording of the questions is used: that of the bag, or that of the domain as it is now."""
@@ -116,7 +116,7 @@ class PromptNotes:
         return found
 
 
-def ask_again(sources: Iterable[Source], backend: Backend, *, truth: CurrentTruth | None = None,
+def ask_again(sources: Iterable[Source], backend: Model, *, truth: CurrentTruth | None = None,
               parse: Parser = parse_yes_no, wording: str = RECORDED,
               purposes: Collection[AskPurpose] = (), limit: int = 0,
               done: dict[Key, tuple[Answer, ...]] | None = None, workers: int = 1,
@@ -125,7 +125,7 @@ def ask_again(sources: Iterable[Source], backend: Backend, *, truth: CurrentTrut
               cancelled: Callable[[], bool] = lambda: False) -> Iterator[Reply]:
     """Ask a model all recorded batches, one request a batch.
 
-    A backend that keeps a history of the episode (one with ``start_episode``) is asked in order,
+    A model that keeps a history of the episode (``Traits.history``) is asked in order,
     and on resuming an episode from its beginning, so that its answers are those of one session.
 
     Args:
@@ -152,22 +152,22 @@ def ask_again(sources: Iterable[Source], backend: Backend, *, truth: CurrentTrut
         InputError: answers in ``done`` are to other questions.
     """
     done = done or {}
-    start = getattr(backend, 'start_episode', None)
+    history = traits_of(backend).history
     asker = _Asker(backend, BackendGrounder(backend, parse), wording, timeout_s,
                    prompts or PromptNotes())
     within = _Limit(limit)
-    with _UnderWay(1 if start is not None or backend.needs_truth else workers) as under_way:
+    with _UnderWay(1 if history or traits_of(backend).truth else workers) as under_way:
         for source in sources:
             every = list(batches(source, purposes))
             chosen = list(itertools.takewhile(within.take, every))
-            history = start is not None and any(batch.key not in done for batch in chosen)
-            if chosen and backend.needs_truth and truth is not None:
+            anew = history and any(batch.key not in done for batch in chosen)
+            if chosen and traits_of(backend).truth and truth is not None:
                 truth.use(source.episode)
-            if chosen and start is not None:
-                start(source.episode.spec.id, source.episode.spec.split)
+            if chosen:
+                start_episode(backend, source.episode.spec.id, source.episode.spec.split)
             for batch in chosen:
                 known = kept(done, batch)
-                if known is not None and not history:
+                if known is not None and not anew:
                     yield Reply(batch, known, fresh=False)
                     continue
                 yield from under_way.room()
@@ -188,7 +188,7 @@ def ask_again(sources: Iterable[Source], backend: Backend, *, truth: CurrentTrut
 class _Asker:
     """Asks the model one batch; arguments as of ``ask_again``."""
 
-    backend: Backend
+    backend: Model
     grounder: BackendGrounder
     wording: str
     timeout_s: float | None
@@ -197,9 +197,9 @@ class _Asker:
     def ask(self, batch: Batch, seen: Observation, known: tuple[Answer, ...] | None) -> Reply:
         """Ask; where answers are ``known``, only so that the model's history is complete."""
         event, episode = batch.event, batch.source.episode
-        if self.backend.needs_pixels and seen.image is None and not seen.text:
+        if traits_of(self.backend).pixels and seen.image is None and not seen.text:
             return Reply(batch, None, lacks='image')
-        if self.backend.needs_truth and not _known(episode, seen):
+        if traits_of(self.backend).truth and not _known(episode, seen):
             return Reply(batch, None, lacks='truth')
         words = self.prompts.prompt(episode, event)
         questions = (event.questions if self.wording == RECORDED else

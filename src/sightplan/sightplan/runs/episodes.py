@@ -50,6 +50,7 @@ from sightplan.model import (
     World,
     user_path,
 )
+from sightplan.model.query import Model
 from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.records import AnswersLog, RunStore, bag_policy, bag_recorder
 from sightplan.records.bag_recorder import BagRecorder
@@ -72,7 +73,6 @@ from sightplan.runs.suite import Suite
 from sightplan.runs.suite_rules import EPISODES
 from sightplan.runs.work import Line, closing
 from sightplan.vlm.api import (
-    Backend,
     backend_reads_prompt,
     make_backend,
 )
@@ -226,7 +226,7 @@ class EpisodeRunner:
             planner = _NoPlanner()
         self._planner = planner or closing(stack, make_planner(settings))
 
-    def load(self, options: dict[str, Any], given: Backend | None, stack: ExitStack) -> Backend:
+    def load(self, options: dict[str, Any], given: Model | None, stack: ExitStack) -> Model:
         """Load the model, which may read the truth of the world; contract in ``work.Runner``."""
         check_shown(self._settings, self._world)
         return given or closing(stack, make_backend(self._settings.backend, options, self._truth))
@@ -236,7 +236,7 @@ class EpisodeRunner:
         renderer = getattr(self._world, 'renderer', None)
         return {'renderer': renderer if isinstance(renderer, (str, dict)) else None}
 
-    def begin(self, store: RunStore, backend: Backend | None, stack: ExitStack) -> None:
+    def begin(self, store: RunStore, backend: Model | None, stack: ExitStack) -> None:
         """Contract in ``work.Runner``."""
         settings = self._settings
         self._grounder: Grounder = _NoGrounder()

@@ -19,6 +19,7 @@ from sightplan.agent import (
 from sightplan.domains import Domain
 from sightplan.grounding import instructions
 from sightplan.model import Problem, identity_values, user_path
+from sightplan.queries.detect import Detect
 from sightplan.records import provenance
 from sightplan.runs import rules
 from sightplan.runs.method_check import check_method
@@ -26,7 +27,7 @@ from sightplan.runs.settings import RunSettings, answering_prompt, resolved_back
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_rules import EPISODES
 from sightplan.runs.worlds import world_identity
-from sightplan.vlm.api import backend_settings, detecting_content
+from sightplan.vlm.api import backend_content, backend_settings
 from sightplan_belief.constraints import read_constraints
 from sightplan_belief.observation_model import read_observation_model
 
@@ -74,7 +75,7 @@ def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
         'planner': ({'search': settings.planner_search} if needs_planner(settings.method)
                     else None),
         'world': world_identity(domain, settings.world_options),
-        **({'detecting': detecting_content(settings.backend, options),
+        **({'detecting': backend_content(settings.backend, options, Detect),
             'instructions': instructions.content()} if reads_instruction(settings.method) else {}),
     }
 

@@ -20,9 +20,17 @@ from sightplan.agent import (
 from sightplan.agent.grounded_plans import BY_MODEL
 from sightplan.domains import Domain
 from sightplan.model import InputError, Problem, TextualWorld, World, excerpt
+from sightplan.model.query import can_ask, traits_of
+from sightplan.queries import Detect, Generate
 from sightplan.runs import rules
 from sightplan.runs.settings import ALL_SPLITS, RunSettings
-from sightplan.vlm.api import backend_class, backend_names, can_answer_texts
+from sightplan.vlm.api import (
+    answers_texts,
+    backend_class,
+    backend_names,
+    backends_that_answer,
+    check_backend,
+)
 from sightplan_belief.observation_model import problem_key, read_observation_model
 
 _LOG = logging.getLogger(__name__)
@@ -64,7 +72,7 @@ def check_shown(settings: RunSettings, world: World) -> None:
         InputError: it cannot; names the world's option and what to choose instead.
     """
     model = backend_class(settings.backend)
-    if not model.needs_pixels or getattr(world, 'pictures', True):
+    if not traits_of(model).pixels or getattr(world, 'pictures', True):
         return
     option = getattr(world, 'no_pictures', 'pictures=none')
     if not (isinstance(world, TextualWorld) and world.describes):
@@ -74,9 +82,9 @@ def check_shown(settings: RunSettings, world: World) -> None:
             f'that needs no pictures, such as noisy_oracle')
     reading = getattr(policy_settings(settings.method, settings.method_options), 'reading', False)
     questions = needs_grounder(settings.method) and not reading
-    if not (can_answer_texts(model) if questions else model.generates):
-        able = [name for name in backend_names() if (
-            can_answer_texts(backend_class(name)) if questions else backend_class(name).generates)]
+    if not (answers_texts(model) if questions else can_ask(model, Generate)):
+        able = ([name for name in backend_names() if answers_texts(backend_class(name))]
+                if questions else backends_that_answer(Generate))
         raise InputError(
             f'backend {settings.backend!r} cannot '
             f'{"answer yes/no questions" if questions else "write"} about a description, but this '
@@ -117,8 +125,8 @@ def check_writes(settings: RunSettings, setting: str) -> None:
     Raises:
         InputError: it cannot; names backends that can.
     """
-    if not backend_class(settings.backend).generates:
-        able = [name for name in backend_names() if backend_class(name).generates]
+    if not can_ask(backend_class(settings.backend), Generate):
+        able = backends_that_answer(Generate)
         raise InputError(
             f'{setting} of method {settings.method} asks for a reply in free text, and backend '
             f'{settings.backend!r} writes none; leave {setting} out, or choose a backend that '
@@ -135,8 +143,7 @@ def check_instructions(settings: RunSettings, pairs: Iterable[tuple[str, Problem
         return
     for _, problem in pairs:
         problem.as_told()
-    from sightplan.vlm.detecting import check_detects
-    check_detects(settings.backend, backend_class(settings.backend))
+    check_backend(settings.backend, Detect)
 
 
 def check_sequence(method: Any, pairs: Iterable[tuple[str, Problem]]) -> None:

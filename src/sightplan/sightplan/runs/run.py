@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from sightplan.agent import Policy
 from sightplan.model import BackendError, InputError, Recorder, SymbolicPlanner, Usage, World
+from sightplan.model.query import Model, carry_over, check_pictures, pictures_lost, traits_of
 from sightplan.records import RunStore
 from sightplan.runs.driver import WALKED, Walked, walk
 from sightplan.runs.episodes import EpisodePlan, EpisodeRunner
@@ -22,7 +23,6 @@ from sightplan.runs.suite import Suite
 from sightplan.runs.suite_finding import sample_suite
 from sightplan.runs.summary import model_that_replied, summarise
 from sightplan.runs.work import Item, Line, Plan, Progress, Silent, Work
-from sightplan.vlm.api import Backend, picture_check
 
 
 def run(settings: RunSettings, progress: Progress | None = None, *,
@@ -93,7 +93,7 @@ def _samples(settings: RunSettings) -> Suite | None:
     return suite
 
 
-def make_work(settings: RunSettings, *, backend: Backend | None = None, **parts: Any) -> Work:
+def make_work(settings: RunSettings, *, backend: Model | None = None, **parts: Any) -> Work:
     """The work of a run.
 
     Args:
@@ -123,7 +123,7 @@ class OpenRun:
     """
 
     def __init__(self, settings: RunSettings, *, world: World | None = None,
-                 planner: SymbolicPlanner | None = None, backend: Backend | None = None,
+                 planner: SymbolicPlanner | None = None, backend: Model | None = None,
                  recorders: Sequence[Recorder] = (), policy: Policy | None = None,
                  command: str = '', fence: Callable[[], None] | None = None) -> None:
         """Make the world, load the model, start the planner, open the run.
@@ -153,15 +153,14 @@ class OpenRun:
             backend = self.work.backend
             self.store = stack.enter_context(RunStore(settings.out))
             self.done: AbstractSet[str] = self.store.open(
-                self.work.plan.identity(backend.model if backend
+                self.work.plan.identity(backend.name if backend
                                         else getattr(policy, 'model', '')),
                 {**session(settings), **self.work.session()}, settings.resume,
                 retry_errors=settings.retry_errors, command=command, fence=fence)
             self.store.note('problems_skipped', self.work.plan.skipped)
             self._spending = _Spending(self.store, backend)
-            self._checked = picture_check(backend)
-            if self._checked is not None:
-                self._checked.check_pictures()
+            self._model = backend
+            check_pictures(backend)
             self.work.begin(self.store)
             self._stack = stack.pop_all()
 
@@ -207,8 +206,8 @@ class OpenRun:
             lines = self.work.make(batch, cancelled)
         finally:
             self._spending.note()
-        if self._checked is not None and self._checked.pictures_lost:
-            raise BackendError(self._checked.pictures_lost)
+        if lost := pictures_lost(self._model):
+            raise BackendError(lost)
         return lines
 
     def commit(self, line: Line) -> bool:
@@ -271,9 +270,9 @@ class _Spending:
     at the same time counts from one batch to the next.
     """
 
-    def __init__(self, store: RunStore, backend: Backend | None) -> None:
+    def __init__(self, store: RunStore, backend: Model | None) -> None:
         self._store = store
-        self._backend = backend if hasattr(backend, 'carry_over') else None
+        self._backend = backend if backend is not None and traits_of(backend).capped else None
         self._noted = Usage()
         self.begin()
         self.note()
@@ -281,7 +280,7 @@ class _Spending:
     def begin(self) -> None:
         """Tell the backend what others have spent, towards its cap."""
         if self._backend is not None:
-            cast(Any, self._backend).carry_over(self._read() - self._noted)
+            carry_over(self._backend, self._read() - self._noted)
 
     def note(self) -> None:
         """Put on disk what was spent since the last time."""

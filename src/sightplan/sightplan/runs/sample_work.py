@@ -38,10 +38,25 @@ from sightplan.model import (
     settings_fields,
     used_between,
 )
+from sightplan.model.query import (
+    Deadline,
+    Model,
+    Query,
+    Reply,
+    Traits,
+    ask_one,
+    can_ask,
+    part_name,
+    start_episode,
+    traits_of,
+)
 from sightplan.model.redaction import without_secrets
 from sightplan.model.region import Region
 from sightplan.model.sample import Picture, Sample, SampleReply
 from sightplan.model.sealing import Sealed, sealed
+from sightplan.queries import ChoiceReply, Choose, Detect, Generate
+from sightplan.queries.choose import compare
+from sightplan.queries.marks import numbered
 from sightplan.records import RunStore
 from sightplan.runs.handing import GUESS, Handed
 from sightplan.runs.samples import (
@@ -57,20 +72,12 @@ from sightplan.runs.suite_parts import Unread
 from sightplan.runs.suite_rules import SAMPLES
 from sightplan.runs.work import Line, closing
 from sightplan.vlm.api import (
-    Backend,
-    TextReply,
-    TextRequest,
-    YesNoReply,
-    YesNoRequest,
     backend_content,
     backend_settings,
+    check_backend,
     make_backend,
     make_checked_backend,
-    model_of,
 )
-from sightplan.vlm.choosing import ChoiceReply, ChoiceRequest, choose, compare
-from sightplan.vlm.detecting import DetectRequest, detector
-from sightplan.vlm.marks import numbered
 from sightplan_belief.locate_picture import BackendLocator
 from sightplan_belief.pointing import PointerSettings
 
@@ -101,14 +108,14 @@ class SampleRunner:
         self._handed = Handed()
         self._answerer = make_answerer(settings.method, settings.method_options,
                                        _Truth(self.plan, self._handed))
-        self.backend: Backend | None = None
+        self.backend: Model | None = None
         self._chosen: _PerDomain | None = None
 
     def open(self, stack: ExitStack) -> None:
         """Samples need nothing but a model; contract in ``work.Runner``."""
         self._desk = _Desk(self.plan, None, stack, self._handed)
 
-    def load(self, options: dict[str, Any], given: Backend | None, stack: ExitStack) -> Backend:
+    def load(self, options: dict[str, Any], given: Model | None, stack: ExitStack) -> Model:
         """Load the model; contract in ``work.Runner``.
 
         Where the samples' domains have a model each, ``given`` is not used.
@@ -117,13 +124,13 @@ class SampleRunner:
         self._desk = _Desk(self.plan, self.backend, stack, self._handed)
         return self.backend
 
-    def _loaded(self, options: dict[str, Any], given: Backend | None, stack: ExitStack) -> Backend:
+    def _loaded(self, options: dict[str, Any], given: Model | None, stack: ExitStack) -> Model:
         settings, domains = self._settings, self.plan.domains
         fields = {field.name for field in settings_fields(
             type(backend_settings(settings.backend)))}
         if 'domain' in fields and not options.get('domain') and len(domains) > 1:
-            own: dict[str, Backend] = {}
-            made: dict[str, Backend] = {}
+            own: dict[str, Model] = {}
+            made: dict[str, Model] = {}
             for name in domains:
                 values = {**options, 'domain': name}
                 content = backend_content(settings.backend, values) or name
@@ -138,7 +145,7 @@ class SampleRunner:
         """Empty: samples add nothing to the record of a session."""
         return {}
 
-    def begin(self, store: RunStore, backend: Backend | None, stack: ExitStack) -> None:
+    def begin(self, store: RunStore, backend: Model | None, stack: ExitStack) -> None:
         """Contract in ``work.Runner``."""
         self._desk = _Desk(self.plan, backend, stack, self._handed)
 
@@ -213,7 +220,7 @@ class SampleRunner:
     def _current_model(self) -> str:
         """Exact name of the run's model for the domain of the batch; '' where none is needed."""
         backend = self._chosen.current if self._chosen is not None else self.backend
-        return '' if backend is None else backend.model
+        return '' if backend is None else backend.name
 
     def _model_of(self, sample: Sample) -> str:
         """Exact name of what replied to a sample: of all models, where several had a part in it.
@@ -287,12 +294,12 @@ class _Desk:
     Its public methods take samples as they were handed out (``handing``).
     """
 
-    def __init__(self, plan: SamplePlan, backend: Backend | None, stack: ExitStack,
+    def __init__(self, plan: SamplePlan, backend: Model | None, stack: ExitStack,
                  handed: Handed) -> None:
         self._plan, self._backend, self._stack = plan, backend, stack
         self._handed = handed
         self._planner: SymbolicPlanner | None = None
-        self._others: dict[str, Backend] = {}
+        self._others: dict[str, Model] = {}
         self._answered: dict[tuple[str, str], dict[str, None]] = {}
         self._current_model = ''
         self._grounder = None if backend is None else BackendGrounder(backend, partial=True)
@@ -319,7 +326,7 @@ class _Desk:
 
     def _note(self, sample: Sample, model: str, of: str = _SAMPLE) -> None:
         """Keep the name of a model that is asked about a sample, or about all of its cluster."""
-        if self._backend is not None and model == self._backend.model:
+        if self._backend is not None and model == self._backend.name:
             model = self._current_model
         key = of, sample.cluster if of == _CLUSTER else sample.id
         self._answered.setdefault(key, {})[model] = None
@@ -347,9 +354,10 @@ class _Desk:
         """Ask about what is no yes/no question about one picture."""
         if sample.target is not None:
             return self._locate(sample, _ONCE)
-        if self._answers_only(sample):
+        writes = can_ask(self._model(), Generate)
+        if sample.questions and not writes:
             return self._ask_parts(sample, prompt)
-        if self._chooses_only(sample):
+        if sample.choices and not writes and can_ask(self._model(), Choose):
             return self._ask_choices(sample)
         return self._ask_text(sample, suite_prompt)
 
@@ -368,7 +376,7 @@ class _Desk:
         return dataclasses.replace(sample, parts=tuple(
             drawn(part) if isinstance(part, Picture) else part for part in sample.parts))
 
-    def _other(self, words: str) -> tuple[str, Backend]:
+    def _other(self, words: str) -> tuple[str, Model]:
         """Name and backend of a model that a method names, loaded once; the run's for ''.
 
         Raises:
@@ -393,7 +401,7 @@ class _Desk:
         target, (name, backend) = sample.target, self._other(other)
         assert target is not None, 'only a sample that asks for a place is located'
         picture = next((part for part in sample.parts if isinstance(part, Picture)), None)
-        if picture is None and backend.needs_truth:
+        if picture is None and traits_of(backend).truth:
             raise self._never_blind()
         pointing = BackendLocator(name, backend)
         self._note(sample, pointing.model)
@@ -418,11 +426,12 @@ class _Desk:
         sample = self._handed.real(sample)
         picture, settings = _picture(sample), self._plan.settings
         name, finds = self._other(backend)
-        eyes, image = detector(name, finds), picture.load()
-        self._note(sample, model_of(finds, 'detector'), _CLUSTER)
+        check_backend(name, Detect, finds)
+        image = picture.load()
+        self._note(sample, part_name(finds, Detect), _CLUSTER)
         depth_m = picture.load_depth() if picture.load_depth else None
-        return instances_of(eyes.detect(DetectRequest(
-            image, depth_m, attempt, settings.propose_timeout_s)) for attempt in range(looks))
+        return instances_of(ask_one(finds, Detect(image, depth_m, attempt),
+                                    settings.propose_timeout_s) for attempt in range(looks))
 
     def plan(self, task: PlanningTask) -> PlanningResult:
         """Contract in ``agent.answerer.Desk``."""
@@ -438,7 +447,7 @@ class _Desk:
                           'whatever is shown, so that nothing is blind about it; choose another '
                           'backend or method')
 
-    def _model(self) -> Backend:
+    def _model(self) -> Model:
         if self._backend is None:
             raise BackendError('this method was not expected to ask a model (its Answerer '
                                'declares needs_model = False)')
@@ -453,15 +462,15 @@ class _Desk:
         picture = next((part for part in samples[0].parts if isinstance(part, Picture)), None)
         questions = [sample.question for sample in samples if sample.question is not None]
         if picture is None:
-            if backend.needs_truth:
+            if traits_of(backend).truth:
                 raise self._never_blind()
-            if backend.generates:
+            if can_ask(backend, Generate):
                 texts = {sample.id: (prompt.before_image, prompt.after_image,
                                      prompt.ask(question.text))
                          for sample, question in zip(samples, questions, strict=True)}
-                return each(samples, lambda sample: SampleReply(backend.generate(TextRequest(
+                return each(samples, lambda sample: SampleReply(ask_one(backend, Generate(
                     prompt.system, tuple(text for text in texts[sample.id] if text),
-                    prompt.max_tokens, timeout_s)).text))
+                    prompt.max_tokens), timeout_s).text))
         assert self._grounder is not None
         image = _GREY if picture is None else picture.load()
         missing = SampleReply()
@@ -475,14 +484,10 @@ class _Desk:
         return [missing if answer is None else SampleReply(answer.text, answer.p_yes, answer.p_no)
                 for answer in answers]
 
-    def _answers_only(self, sample: Sample) -> bool:
-        """Whether the model must be asked a sample as yes/no questions."""
-        return bool(sample.questions) and not self._model().generates
-
     def _ask_parts(self, sample: Sample, name: str) -> SampleReply:
         """The reply that a suite makes of the answers to a sample's yes/no questions."""
         picture = next((part for part in sample.parts if isinstance(part, Picture)), None)
-        if picture is None and self._model().needs_truth:
+        if picture is None and traits_of(self._model()).truth:
             raise self._never_blind()
         assert self._grounder is not None
         self._note(sample, self._current_model)
@@ -492,24 +497,19 @@ class _Desk:
             load_domain(sample.domain).grounding_prompt(name))
         return SampleReply(self._plan.suite.compose(sample, answers))
 
-    def _chooses_only(self, sample: Sample) -> bool:
-        """Whether the model must be asked a sample as choices among options."""
-        model = self._model()
-        return (bool(sample.choices) and not model.generates
-                and getattr(model, 'chooses', False))
-
     def _ask_choices(self, sample: Sample) -> SampleReply:
         """The reply that a suite makes of what was chosen."""
-        return self._composed(sample, [choose(self._model(), self._choice(sample, number))
+        return self._composed(sample, [ask_one(
+            self._model(), self._choice(sample, number), self._plan.settings.propose_timeout_s)
                                        for number in range(len(sample.choices))])
 
     def compare(self, sample: Sample, orders: str, neutral: bool) -> SampleReply:
         """Contract in ``agent.answerer.Desk``."""
-        def request(first: int, second: int) -> ChoiceRequest:
+        def query(first: int, second: int) -> Choose:
             return self._choice(self._plan.shown(real, first > second, neutral), 0)
 
         real = self._handed.real(sample)
-        found = compare(self._model(), request, orders)
+        found = compare(self._model(), query, orders, self._plan.settings.propose_timeout_s)
         chances = found.probability, 1 - found.probability
         if found.agreed is None and chances[0] == chances[1]:
             return SampleReply(found.replies[0].text, unread=next(
@@ -522,25 +522,25 @@ class _Desk:
             self._plan.suite.compose_choices(sample, replies),
             probability=None if chances is None else max(chances))
 
-    def _choice(self, sample: Sample, number: int) -> ChoiceRequest:
+    def _choice(self, sample: Sample, number: int) -> Choose:
         choice, backend = sample.choices[number], self._model()
-        self._note(sample, model_of(backend, 'chooser'))
-        if backend.needs_truth and not any(isinstance(part, Picture) for part in sample.parts):
+        self._note(sample, part_name(backend, Choose))
+        traits, pictured = traits_of(backend), any(
+            isinstance(part, Picture) for part in sample.parts)
+        if traits.truth and not pictured:
             raise self._never_blind()
         parts = tuple(part if isinstance(part, str) else part.load() for part in sample.parts
-                      ) if backend.needs_pixels or backend.generates else ()
-        return ChoiceRequest(parts, choice.options, choice.subjects, choice.properties,
-                             timeout_s=self._plan.settings.propose_timeout_s)
+                      ) if traits.pixels or can_ask(backend, Generate) else ()
+        return Choose(parts, choice.options, choice.subjects, choice.properties)
 
     def _ask_text(self, sample: Sample, name: str) -> SampleReply:
         prompt = self._plan.suite.prompt(name)
         self._note(sample, self._current_model)
         parts = (prompt.before, *(part if isinstance(part, str) else part.load()
                                   for part in sample.parts), prompt.after)
-        return SampleReply(self._model().generate(TextRequest(
-            prompt.system, tuple(part for part in parts
-                                 if not isinstance(part, str) or part),
-            prompt.max_tokens, self._plan.settings.propose_timeout_s)).text)
+        return SampleReply(ask_one(self._model(), Generate(
+            prompt.system, tuple(part for part in parts if not isinstance(part, str) or part),
+            prompt.max_tokens), self._plan.settings.propose_timeout_s).text)
 
 
 def _picture(sample: Sample) -> Picture:
@@ -564,40 +564,42 @@ def _shown(sample: Sample) -> tuple[bool, str]:
 
 
 class _PerDomain:
-    """A backend of which each domain has its own, as one."""
+    """A model of which each domain has its own, as one."""
 
-    def __init__(self, backends: Mapping[str, Backend]) -> None:
-        self._backends = backends
-        self.current: Backend = next(iter(backends.values()))
-        self.needs_truth = self.current.needs_truth
-        self.needs_pixels = self.current.needs_pixels
-        self.generates = self.current.generates
-        self.reads_prompt = bool(getattr(self.current, 'reads_prompt', True))
+    def __init__(self, models: Mapping[str, Model]) -> None:
+        self._models = models
+        self.current: Model = next(iter(models.values()))
 
     def use(self, domain: str) -> None:
         """What follows is about a domain."""
-        self.current = self._backends[domain]
+        self.current = self._models[domain]
 
     @property
-    def _all(self) -> list[Backend]:
-        return list({id(backend): backend for backend in self._backends.values()}.values())
+    def _all(self) -> list[Model]:
+        return list({id(model): model for model in self._models.values()}.values())
 
     @property
-    def model(self) -> str:
-        return ', '.join(dict.fromkeys(backend.model for backend in self._all))
+    def accepts(self) -> frozenset[type[Query[Any]]]:
+        return self.current.accepts
+
+    @property
+    def traits(self) -> Traits:
+        return traits_of(self.current)
+
+    @property
+    def name(self) -> str:
+        return ', '.join(dict.fromkeys(model.name for model in self._all))
 
     @property
     def usage(self) -> Usage | None:
-        known = [usage for backend in self._all if (usage := backend.usage) is not None]
+        known = [usage for model in self._all if (usage := model.usage) is not None]
         return sum(known, Usage()) if known else None
 
+    def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
+        return self.current.ask(queries, deadline)
+
+    def part_name(self, kind: type[Query[Any]]) -> str:
+        return part_name(self.current, kind)
+
     def start_episode(self, episode_id: str, split: str = '') -> None:
-        start = getattr(self.current, 'start_episode', None)
-        if start is not None:
-            start(episode_id, split)
-
-    def answer(self, request: YesNoRequest) -> list[YesNoReply]:
-        return self.current.answer(request)
-
-    def generate(self, request: TextRequest) -> TextReply:
-        return self.current.generate(request)
+        start_episode(self.current, episode_id, split)

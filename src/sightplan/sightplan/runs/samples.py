@@ -26,6 +26,8 @@ from sightplan.model import (
 )
 from sightplan.model.reply_text import after_thoughts
 from sightplan.model.sample import Sample, SampleReply
+from sightplan.queries import Choose, Detect, Locate
+from sightplan.queries.choose import PreferenceSource
 from sightplan.records import RunStore
 from sightplan.runs.method_check import check_writes
 from sightplan.runs.settings import ALL_SPLITS, RunSettings
@@ -33,14 +35,11 @@ from sightplan.runs.suite import Suite
 from sightplan.runs.suite_parts import Samples, Unread
 from sightplan.runs.suite_rules import ALL_SAMPLES, SAMPLES
 from sightplan.vlm.api import (
+    backend_content,
     backend_reads_prompt,
     backend_settings,
-    choosing_content,
-    detecting_content,
-    locating_content,
     resolved_options,
 )
-from sightplan.vlm.choosing import PreferenceSource
 from sightplan_belief.learning.calibration import LoggedAnswer
 
 # ------------------------------------------------------------------------------------- scoring
@@ -209,15 +208,15 @@ class SamplePlan:
             identity['prompt'] = {'name': cls.prompt, 'sha256': {
                 domain.name: domain.prompt_hash(cls.prompt) for domain in asked}}
             if any(sample.target is not None for sample in self.items):
-                identity['pointing'] = locating_content(settings.backend, options)
+                identity['pointing'] = backend_content(settings.backend, options, Locate)
             if any(sample.choices for sample in self.items):
-                identity['choosing'] = choosing_content(settings.backend, options)
+                identity['choosing'] = backend_content(settings.backend, options, Choose)
             own = getattr(cls, 'instruction_prompt', '')
             if own and any('instruction' in sample.details for sample in self.items):
                 identity['instruction_prompt'] = {'name': own, 'sha256': hashlib.sha256(
                     self.suite.prompt(own).model_dump_json().encode()).hexdigest()[:12]}
             if getattr(cls, 'tells_apart', False):
-                identity['detecting'] = detecting_content(settings.backend, options)
+                identity['detecting'] = backend_content(settings.backend, options, Detect)
                 identity['instructions'] = instructions.content()
             if any(sample.question is None and sample.target is None for sample in self.items):
                 prompt = self.suite.prompt(cls.suite_prompt)

@@ -12,12 +12,12 @@ from sightplan.domains import Domain, load_domain
 from sightplan.grounding import PARSERS
 from sightplan.model import InputError, Privileged, check_settings, param
 from sightplan.model.redaction import holds_secret, without_secrets
+from sightplan.queries.generate import Generate
 from sightplan.records import bag_policy
 from sightplan.vlm import recording
 from sightplan.vlm.api import (
-    backend_class,
     backend_reads_prompt,
-    cannot_generate,
+    check_backend,
     resolved_options,
 )
 
@@ -124,8 +124,8 @@ def resolved_backend_options(settings: RunSettings) -> dict[str, Any]:
         InputError: unknown backend, unknown option or bad value, or a backend that cannot plan
             for a method that lets the model plan.
     """
-    if needs_visual_planner(settings.method) and not backend_class(settings.backend).generates:
-        raise cannot_generate(settings.backend)
+    if needs_visual_planner(settings.method):
+        check_backend(settings.backend, Generate)
     return resolved_options(settings.backend, settings.backend_options, settings.seed,
                             asks_for_reasons(settings.method, settings.domain),
                             load_domain(settings.domain))

@@ -23,6 +23,7 @@ from sightplan.metrics.episodes import EPISODE_MEASURES, episode_measures
 from sightplan.metrics.measures import Measure
 from sightplan.model import Answer, InputError, Privileged, Problem, State
 from sightplan.model.sample import Sample, SampleReply
+from sightplan.queries.choose import ChoiceReply
 from sightplan.runs.published import PublishedNumbers
 from sightplan.runs.suite_parts import CheckReport, Samples, Scored, SuitePrompt, Unread, Verbs
 from sightplan.runs.suite_rules import (
@@ -32,7 +33,6 @@ from sightplan.runs.suite_rules import (
     SAMPLES,
     DomainRules,
 )
-from sightplan.vlm.choosing import ChoiceReply
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain

@@ -21,11 +21,11 @@ from sightplan.model import Answer, InputError, Problem, State
 from sightplan.model.plugins import Folder
 from sightplan.model.reading import read_file
 from sightplan.model.sample import Sample, SampleReply
+from sightplan.queries.choose import ChoiceReply
 from sightplan.runs.published import PublishedNumbers
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_parts import CheckReport, Samples, Scored, SuitePrompt, Verbs
 from sightplan.runs.suite_rules import BOTH, SAMPLES, SuiteFile
-from sightplan.vlm.choosing import ChoiceReply
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain

@@ -13,7 +13,7 @@ from sightplan.grounding import parse_yes_no
 from sightplan.model import InputError, MaskSource, State, TruthSource, Verdict
 from sightplan.model.reading import Record
 from sightplan.model.sample import Picture, Sample
-from sightplan.vlm.choosing import PreferenceSource
+from sightplan.queries.choose import PreferenceSource
 
 if TYPE_CHECKING:
     import argparse

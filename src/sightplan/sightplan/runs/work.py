@@ -7,11 +7,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from sightplan.model.query import Model, close
 from sightplan.records import RunStore
 from sightplan.runs.settings import RunSettings
 from sightplan.runs.suite import Suite
 from sightplan.vlm import recording
-from sightplan.vlm.api import Backend, backend_settings
+from sightplan.vlm.api import backend_settings
 
 T = TypeVar('T')
 Line = dict[str, Any]
@@ -95,7 +96,7 @@ class Runner(Protocol):
             InfrastructureError: it could not be started.
         """
 
-    def load(self, options: dict[str, Any], given: Backend | None, stack: ExitStack) -> Backend:
+    def load(self, options: dict[str, Any], given: Model | None, stack: ExitStack) -> Model:
         """The model that answers.
 
         Args:
@@ -111,7 +112,7 @@ class Runner(Protocol):
     def session(self) -> dict[str, Any]:
         """What is noted about this start besides time, provenance and settings."""
 
-    def begin(self, store: RunStore, backend: Backend | None, stack: ExitStack) -> None:
+    def begin(self, store: RunStore, backend: Model | None, stack: ExitStack) -> None:
         """The run is open: begin what else is written to its directory.
 
         Args:
@@ -151,7 +152,7 @@ class Work:
         backend: the model that answers, None where none is needed.
     """
 
-    def __init__(self, runner: Runner, backend: Backend | None = None) -> None:
+    def __init__(self, runner: Runner, backend: Model | None = None) -> None:
         """Start what the items need, and load the model.
 
         Args:
@@ -178,7 +179,7 @@ class Work:
         """The run is open: begin what else is written to its directory."""
         settings, backend = self.plan.settings, self.backend
         if backend is not None and (settings.record or settings.record_images):
-            backend = closing(self._stack, recording.recorded(
+            backend = closing(self._stack, recording.Recorded(
                 backend, store.folder / recording.NAME, name=settings.backend,
                 settings=backend_settings(settings.backend, self._options),
                 images=settings.record_images))
@@ -214,9 +215,7 @@ class Progress(Protocol):
 
 def closing(stack: ExitStack, thing: T) -> T:
     """The thing, which the stack will close if it can be closed."""
-    close = getattr(thing, 'close', None)
-    if callable(close):
-        stack.callback(close)
+    stack.callback(close, thing)
     return thing
 
 

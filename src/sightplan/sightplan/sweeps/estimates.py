@@ -37,6 +37,8 @@ from sightplan.agent import (
 from sightplan.domains import load_domain
 from sightplan.metrics import measures
 from sightplan.model import InputError, Problem
+from sightplan.model.query import can_ask, traits_of
+from sightplan.queries.generate import Generate
 from sightplan.records import RunStore
 from sightplan.runs import (
     EpisodePlan,
@@ -205,7 +207,7 @@ def _guess_sample(plan: SamplePlan) -> Figures:
                      if sample.question is not None) / count
     pictures = len(plan.clusters) / count if answerer.sees_pictures else 0.0
     seconds = REQUEST_S if reasons else QUESTION_S.get(settings.backend, _OTHER_QUESTION_S)
-    if not backend_class(settings.backend).needs_pixels:
+    if not traits_of(backend_class(settings.backend)).pixels:
         return Figures(1.0, seconds=QUESTION_S.get(settings.backend, _OTHER_QUESTION_S))
     return _priced(plan, 1.0, characters / 4 + pictures * IMAGE_TOKENS,
                    REASONS_TOKENS if reasons else ANSWER_TOKENS, seconds)
@@ -218,7 +220,7 @@ def _guess(plan: EpisodePlan, split: str, problem: Problem) -> Figures:
     if not needs_model(settings.method):
         return Figures(seconds=seconds)
     prompt = prompt_name(settings.method, settings.method_options)
-    sees = backend_class(settings.backend).needs_pixels
+    sees = traits_of(backend_class(settings.backend)).pixels
     if needs_visual_planner(settings.method):
         words = domain.planning_prompt(prompt, problem)
         requests, questions = steps + 1, 0.0
@@ -235,7 +237,8 @@ def _guess(plan: EpisodePlan, split: str, problem: Problem) -> Figures:
         reasons = asks_for_reasons(settings.method, settings.domain)
         completion = REASONS_TOKENS if reasons else ANSWER_TOKENS
         each_s = QUESTION_S.get(settings.backend, _OTHER_QUESTION_S)
-        if around is not None and around.reading and backend_class(settings.backend).generates:
+        if around is not None and around.reading and can_ask(
+                backend_class(settings.backend), Generate):
             requests, completion = ENUMERATIONS + CHECKS_PER_STEP * steps, PLAN_TOKENS
             each_s = REQUEST_S * requests / questions
         seconds += questions * each_s + (questions * REQUEST_S if reasons and sees else 0.0)

@@ -1,13 +1,9 @@
-"""Vision-language models: requests, replies and backends."""
+"""Models by the names of their backends, and what surrounds a model."""
 
 from sightplan.vlm.api import (
-    Backend,
-    YesNoReply,
-    YesNoRequest,
     backend_names,
     backend_settings,
     make_backend,
 )
 
-__all__ = ['Backend', 'YesNoReply', 'YesNoRequest', 'backend_names', 'backend_settings',
-           'make_backend']
+__all__ = ['backend_names', 'backend_settings', 'make_backend']

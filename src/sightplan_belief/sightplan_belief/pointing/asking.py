@@ -2,8 +2,8 @@
 
 Example::
 
-    pointer = Pointer(backend, lambda request: check(backend, request))
-    found = pointer.locate(LocateRequest(image, Target('the red mug'), depth_m), camera)
+    pointer = Pointer(model)
+    found = pointer.locate(Locate(image, Target('the red mug'), depth_m), camera)
     if found.sure:
         grasp(found.regions[0])
     else:
@@ -13,7 +13,7 @@ Example::
 Each asking has a number, and so words of its own; askings show the whole picture and closer views
 in turn. Nothing is sure on the strength of votes alone: a check, or what the model itself tells of
 the kind of thing that is there, must confirm the place, and the model must know every word of the
-target. A model that answers from ground truth (``needs_truth``) is always shown the whole
+target. A model that answers from ground truth (``Traits.truth``) is always shown the whole
 picture, because that is what its truth is about.
 """
 
@@ -25,7 +25,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sightplan.grounding.parsing import parse_yes_no, rates_answer
 from sightplan.model import (
     BackendError,
     DeadlineError,
@@ -36,9 +35,11 @@ from sightplan.model import (
     check_settings,
     param,
 )
+from sightplan.model.query import Model, ask_one, can_ask, traits_of
 from sightplan.model.region import Mask
-from sightplan.vlm.api import Locator, YesNoReply
-from sightplan.vlm.locating import CheckRequest, LocateReply, LocateRequest
+from sightplan.queries import Check as CheckQuery
+from sightplan.queries import Locate, LocateReply, YesNoReply
+from sightplan.queries.parsing import parse_yes_no, rates_answer
 from sightplan_belief.pointing.choosing import POINT, Asking, next_asking
 from sightplan_belief.pointing.depth_pieces import Camera
 from sightplan_belief.pointing.pieces import Pieces, propose_pieces
@@ -46,9 +47,6 @@ from sightplan_belief.pointing.places import Places
 from sightplan_belief.pointing.reliability import Reliability
 from sightplan_belief.pointing.votes import ABSENT, Answers, Belief, Check, believe
 from sightplan_belief.pointing.windows import Window, windows
-
-Checker = Callable[[CheckRequest], YesNoReply]
-"""Tells whether a marked place is right."""
 
 _LOG = logging.getLogger(__name__)
 _MOST_UNREAD = 2
@@ -150,8 +148,8 @@ class Pointer:
     """Locates targets by asking a model several times.
 
     Args:
-        backend: points.
-        check: tells whether a marked place is right; None: nobody does, only votes count.
+        model: points. One that cannot check a place (``queries.Check``) is not asked whether
+            places are right: only votes count.
         settings: how long it is asked.
         reliability: of the model; None: nothing is known of it.
         clock: tells the time [s].
@@ -160,41 +158,39 @@ class Pointer:
         InputError: a setting is out of bounds.
     """
 
-    def __init__(self, backend: Locator, check: Checker | None = None,
-                 settings: PointerSettings | None = None,
+    def __init__(self, model: Model, settings: PointerSettings | None = None,
                  reliability: Reliability | None = None,
                  clock: Callable[[], float] = time.monotonic) -> None:
         self.reliability = reliability or Reliability.default()
         self._settings = settings or PointerSettings()
         check_settings(self._settings)
-        self._backend = backend
-        self._check = check if self._settings.checks else None
+        self._model = model
         self._clock = clock
 
-    def locate(self, request: LocateRequest, camera: Camera | None = None,
-               pieces: Pieces | None = None) -> Located:
+    def locate(self, query: Locate, camera: Camera | None = None,
+               pieces: Pieces | None = None, timeout_s: float | None = None) -> Located:
         """Locate a target.
 
         A trace is asked for once: which of several is right, no vote tells.
 
         Args:
-            request: what to find; ``timeout_s`` is the limit of all askings together. When it is
-                reached, or the model fails, what is known by then is the answer. Its ``attempt``
-                is the number of the first asking.
+            query: what to find; its ``attempt`` is the number of the first asking.
             camera: intrinsics of image and depth (fx, fy, cx, cy) [px].
             pieces: of the picture, if they are known; ``propose_pieces`` makes them.
+            timeout_s: wall-clock limit of all askings together [s]. When it is reached, or the
+                model fails, what is known by then is the answer.
 
         Raises:
-            InputError: depth and picture do not fit together, or the backend refuses.
+            InputError: depth and picture do not fit together, or the model refuses.
             BackendError: the model could not answer even once.
             DeadlineError: not even one answer came within the time limit.
             SpendingCapError: a limit on tokens or cost is reached.
         """
-        end = None if request.timeout_s is None else self._clock() + request.timeout_s
+        end = None if timeout_s is None else self._clock() + timeout_s
         if pieces is None:
-            pieces = propose_pieces(request.image, request.depth_m, camera)
-        dialogue = _Dialogue(self._backend, self._check, request, pieces, self._settings)
-        trace = request.target.form is Form.TRACE
+            pieces = propose_pieces(query.image, query.depth_m, camera)
+        dialogue = _Dialogue(self._model, query, pieces, self._settings)
+        trace = query.target.form is Form.TRACE
         left = 1 if trace else self._settings.max_askings
         belief = believe(dialogue.answers, self.reliability)
         while left:
@@ -202,13 +198,16 @@ class Pointer:
             if asking is None:
                 break
             left_s = None if end is None else end - self._clock()
+            if left_s is not None and left_s <= 0 and not dialogue.answered:
+                raise DeadlineError(f'{query.target.text!r} was not located within '
+                                    f'{timeout_s:g} s; allow more time')
             try:
                 dialogue.ask(asking, left_s)
             except (BackendError, DeadlineError) as error:
                 if not dialogue.answered:
                     raise
-                _LOG.warning('%s: asked %d times about %r, not more: %s', self._backend.model,
-                             len(dialogue.asked), request.target.text, error)
+                _LOG.warning('%s: asked %d times about %r, not more: %s', self._model.name,
+                             len(dialogue.asked), query.target.text, error)
                 break
             left -= 1
             belief = believe(dialogue.answers, self.reliability)
@@ -242,20 +241,20 @@ class Pointer:
 class _Dialogue:
     """What is asked and answered about one target."""
 
-    def __init__(self, backend: Locator, check: Checker | None, request: LocateRequest,
-                 pieces: Pieces, settings: PointerSettings) -> None:
+    def __init__(self, model: Model, query: Locate, pieces: Pieces,
+                 settings: PointerSettings) -> None:
         self.answers = Answers(pieces.count)
         self.asked: list[Asked] = []
         self._named: list[float] = []
         self._unknown: tuple[str, ...] = ()
-        self._backend = backend
-        self._check = check
-        self._request = request
+        self._model = model
+        self._checks = settings.checks and can_ask(model, CheckQuery)
+        self._query = query
         self._settings = settings
         self._places = Places(pieces)
-        height, width = request.image.shape[:2]
+        height, width = query.image.shape[:2]
         whole = [Window.whole(width, height)]
-        one_view = not settings.views or getattr(backend, 'needs_truth', False)
+        one_view = not settings.views or bool(traits_of(model).truth)
         self._windows = whole if one_view else windows(pieces)
 
     @property
@@ -266,7 +265,7 @@ class _Dialogue:
     def options(self) -> list[Asking]:
         """What may be asked next."""
         wanted = [POINT]
-        if self._check is not None:
+        if self._checks:
             wanted += [Asking(place) for place in range(self.answers.places)
                        if self._number(Asking(place)) < _MOST_CHECKS]
         return [asking for asking in wanted if self._is_readable(asking)]
@@ -289,14 +288,13 @@ class _Dialogue:
             DeadlineError: no time is left, or the model took too long.
         """
         if left_s is not None and left_s <= 0:
-            raise DeadlineError(f'{self._request.target.text!r} was not located within '
-                                f'{self._request.timeout_s:g} s; allow more time')
+            raise DeadlineError('the time limit has passed')
         self.asked.append(self._ask_where(left_s) if asking.place is None
                           else self._ask_whether(asking.place, left_s))
 
     def located(self, belief: Belief) -> Located:
         """The answer."""
-        target, settings = self._request.target, self._settings
+        target, settings = self._query.target, self._settings
         if not self.answered:
             unread = next((asked.unread for asked in self.asked if asked.unread), 'nothing asked')
             return Located(target, (), 0.0, False, True, None, None, belief, tuple(self.asked),
@@ -315,13 +313,12 @@ class _Dialogue:
     def _ask_where(self, left_s: float | None) -> Asked:
         number = self._number(POINT)
         window = self._windows[number % len(self._windows)]
-        request = dataclasses.replace(self._request, timeout_s=left_s,
-                                      attempt=self._request.attempt + number)
-        reply = window.reply(self._backend.locate(window.request(request)))
+        query = dataclasses.replace(self._query, attempt=self._query.attempt + number)
+        reply = window.reply(ask_one(self._model, window.query(query), left_s))
         if reply.probability is not None and not 0.0 <= reply.probability <= 1.0:
-            raise BackendError(f'{self._backend.model} gave probability = {reply.probability!r} '
-                               f'for {request.target.text!r}; a probability lies in [0, 1]')
-        vote = self._places.vote(reply, request.target.form)
+            raise BackendError(f'{self._model.name} gave probability = {reply.probability!r} '
+                               f'for {query.target.text!r}; a probability lies in [0, 1]')
+        vote = self._places.vote(reply, query.target.form)
         self._unknown = tuple(dict.fromkeys((*self._unknown, *reply.unknown)))
         if vote is not None:
             self.answers = self.answers.voted(vote)
@@ -329,13 +326,12 @@ class _Dialogue:
         return Asked(POINT, reply, reply.unread)
 
     def _ask_whether(self, place: int, left_s: float | None) -> Asked:
-        assert self._check is not None
-        asking, request, places = Asking(place), self._request, self._places
+        asking, query, places = Asking(place), self._query, self._places
         is_piece = self._settings.mark == 'piece' and place < places.pieces.count
         region = places.mark(place) if is_piece else Region(Form.POINT, (places.point(place),))
-        reply = self._check(CheckRequest(
-            request.image, request.target, region, places.pieces.mask(place) if is_piece else None,
-            request.attempt + self._number(asking), left_s))
+        reply = ask_one(self._model, CheckQuery(
+            query.image, query.target, region, places.pieces.mask(place) if is_piece else None,
+            query.attempt + self._number(asking)), left_s)
         yes = probability_of_yes(reply)
         if yes is None:
             return Asked(asking, reply, f'{reply.text!r} is neither yes nor no')
@@ -401,5 +397,5 @@ def probability_of_yes(reply: YesNoReply) -> float | None:
     return None
 
 
-__all__ = ['ABSENT', 'Asked', 'Checker', 'Located', 'Pointer', 'PointerSettings', 'are_named',
+__all__ = ['ABSENT', 'Asked', 'Located', 'Pointer', 'PointerSettings', 'are_named',
            'doubt_of', 'probability_of_yes']

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sightplan.model import Form, Region
 from sightplan.model.region import Point
-from sightplan.vlm.locating import LocateReply
+from sightplan.queries.locate import LocateReply
 from sightplan_belief.pointing.pieces import Pieces
 from sightplan_belief.pointing.votes import ABSENT, SPOTS, Vote
 

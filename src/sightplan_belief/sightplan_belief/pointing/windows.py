@@ -10,7 +10,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from sightplan.model import Region
-from sightplan.vlm.locating import LocateReply, LocateRequest
+from sightplan.queries.locate import Locate, LocateReply
 from sightplan_belief.pointing.pieces import Pieces
 
 _MARGINS = (0.1, 0.3)
@@ -52,12 +52,12 @@ class Window:
         return ((self.right - self.left) * (self.bottom - self.top)
                 / (self.width * self.height))
 
-    def request(self, request: LocateRequest) -> LocateRequest:
-        """A request about the whole picture as one about this part."""
+    def query(self, query: Locate) -> Locate:
+        """A query about the whole picture as one about this part."""
         rows, columns = slice(self.top, self.bottom), slice(self.left, self.right)
         return dataclasses.replace(
-            request, image=request.image[rows, columns],
-            depth_m=None if request.depth_m is None else request.depth_m[rows, columns])
+            query, image=query.image[rows, columns],
+            depth_m=None if query.depth_m is None else query.depth_m[rows, columns])
 
     def region(self, region: Region) -> Region:
         """A place in this part as one in the whole picture, in unit coordinates of each."""

@@ -142,10 +142,10 @@ def _yaml() -> Iterator[Target]:
     from sightplan.graphs.graph import load_graph
     from sightplan.model.paths import config_files
     from sightplan.model.plugins import Folder
+    from sightplan.queries.pointing import FOLDER, load_family
     from sightplan.runs.suite_finding import load_suite, suite_names
     from sightplan.runs.suite_folder import read_suite
     from sightplan.sweeps.cells import read_sweep
-    from sightplan.vlm.pointing import FOLDER, load_family
     from sightplan_suites.paths.scenarios import FILE, load_scenarios
 
     for file in ('domain', 'questions', 'goal', 'prompts', 'constraints', 'priors'):
@@ -222,13 +222,13 @@ def _script(path: Path) -> None:
     import numpy as np
 
     from sightplan.model import BackendError, Form, Target
+    from sightplan.model.query import ask_one
+    from sightplan.queries import Generate, Locate
     from sightplan.vlm import make_backend
-    from sightplan.vlm.api import TextRequest
-    from sightplan.vlm.locating import LocateRequest
     backend: Any = make_backend('scripted', {'script': str(path)})
     with contextlib.suppress(BackendError):  # there is no such reply, or none any more
-        backend.generate(TextRequest('', ('what?',)))
-        backend.locate(LocateRequest(np.zeros((8, 8, 3), np.uint8), Target('the mug', Form.POINT)))
+        ask_one(backend, Generate('', ('what?',)))
+        ask_one(backend, Locate(np.zeros((8, 8, 3), np.uint8), Target('the mug', Form.POINT)))
 
 
 # ----------------------------------------------------------------------------------------- lines
@@ -328,14 +328,14 @@ def _recording(path: Path) -> None:
 
     from sightplan.model import BackendError, Form
     from sightplan.model import Target as Wanted
+    from sightplan.model.query import ask_one
+    from sightplan.queries import Generate, Locate
     from sightplan.vlm import make_backend
-    from sightplan.vlm.api import TextRequest
-    from sightplan.vlm.locating import LocateRequest
     backend: Any = make_backend('replay', {'path': str(path)})
     with contextlib.suppress(BackendError):
-        backend.locate(LocateRequest(np.zeros((8, 8, 3), np.uint8), Wanted('mug', Form.POINT)))
+        ask_one(backend, Locate(np.zeros((8, 8, 3), np.uint8), Wanted('mug', Form.POINT)))
     with contextlib.suppress(BackendError):
-        backend.generate(TextRequest('', ('what?',)))
+        ask_one(backend, Generate('', ('what?',)))
 
 
 def _jsonl(rows: Sequence[object]) -> bytes:
@@ -343,26 +343,22 @@ def _jsonl(rows: Sequence[object]) -> bytes:
 
 
 _USAGE = {'requests': 1, 'prompt_tokens': 10, 'completion_tokens': 2, 'cost_usd': 0.001}
-_BOX = {'form': 'box', 'points': [[0.1, 0.2], [0.3, 0.4]], 'label': '', 'mask': None}
+_BOX = {'form': 'box', 'points': [[0.1, 0.2], [0.3, 0.4]], 'label': ''}
 _RECORDING = _jsonl([
-    {'kind': 'recording', 'format': 3, 'model': 'm@1', 'backend': 'openai', 'settings': {},
-     'counted': True, 'generates': True, 'answers_texts': True},
+    {'kind': 'recording', 'format': 4, 'model': 'm@1', 'backend': 'openai', 'settings': {},
+     'counted': True, 'accepts': ['*'], 'texts': True},
     {'kind': 'episode', 'episode': 'simple/a'},
-    {'kind': 'yes_no', 'episode': 'simple/a', 'key': 'k1', 'question': 'is it?', 'image': 'i1',
-     'text': 'Yes', 'p_yes': 0.9, 'p_no': 0.1, 'p_unknown': None, 'usage': _USAGE},
-    {'kind': 'text', 'episode': 'simple/a', 'key': 'k2', 'parts': ['plan', {'image': 'i1'}],
-     'text': '{"plan": []}', 'truncated': False, 'usage': _USAGE},
-    {'kind': 'locate', 'episode': 'simple/a', 'key': 'k3', 'image': 'i1', 'model': 'm@1',
-     'regions': [_BOX], 'text': '[]', 'probability': 0.5, 'unread': '', 'rounded': 0,
-     'usage': None},
-    {'kind': 'check', 'episode': 'simple/a', 'key': 'k4', 'image': 'i1', 'text': 'Yes',
-     'p_yes': 0.9, 'p_no': 0.1, 'p_unknown': None, 'usage': None},
-    {'kind': 'choice', 'episode': '', 'key': 'k5', 'parts': ['a', {'image': 'i1'}],
-     'probabilities': [0.5, 0.5], 'chosen': 0, 'text': 'A', 'unread': '', 'usage': None},
-    {'kind': 'detect', 'episode': '', 'key': 'k6', 'image': 'i1', 'model': 'm@1', 'text': '',
-     'unread': '', 'usage': None, 'detections': [
-         {'region': _BOX, 'categories': {'mug': 0.9}, 'colours': {'red': 0.8}, 'probability': 0.7,
-          'opened': None}]},
+    *({'kind': 'reply', 'query': kind, 'episode': 'simple/a', 'key': f'k{number}',
+       'images': ['i1'], 'content': {}, 'reply': reply, 'usage': _USAGE}
+      for number, (kind, reply) in enumerate((
+          ('yes_no', {'text': 'Yes', 'p_yes': 0.9, 'p_no': 0.1}),
+          ('text', {'text': '{"plan": []}', 'truncated': True}),
+          ('locate', {'regions': [_BOX], 'text': '[]', 'probability': 0.5, 'unread': '',
+                      'rounded': 0, 'model': 'm@1'}),
+          ('check', {'text': 'Yes', 'p_yes': 0.9}),
+          ('choice', {'probabilities': [0.5, 0.5], 'chosen': 0, 'text': 'A'}),
+          ('detect', {'detections': [{'region': _BOX, 'categories': {'mug': 0.9},
+                                      'colours': {'red': 0.8}, 'probability': 0.7}]})))),
     {'kind': 'failure', 'episode': 'simple/a', 'keys': ['k7', 'k8'], 'images': ['i1'],
      'error': 'BackendError', 'message': 'no answer', 'usage': _USAGE}])
 _ANSWERS = _jsonl([

@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 
 from sightplan.model import BackendError, Form, InputError
+from sightplan.model.query import Deadline, ModelByKind, answers, ask_one
 from sightplan.model.sample import SampleReply
+from sightplan.queries import Detect, Generate, Locate, TextReply
+from sightplan.queries.chat import ChatStyle
 from sightplan_bench.hostile.files import _domain
 from sightplan_bench.hostile.suite_data import suites
 from sightplan_bench.hostile.targets import Outcome, Seed, Target, refused
@@ -98,25 +101,21 @@ def _is_json(text: str) -> bool:
 # ----------------------------------------------------------------------------- answers and plans
 
 
-class _Says:
+class _Says(ModelByKind):
     """A model that replies what it is told to."""
 
-    needs_truth = False
-    needs_pixels = True
-    generates = True
-    model = 'says'
-    usage = None
+    name = 'says'
 
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def generate(self, request: Any) -> Any:
-        from sightplan.vlm.api import TextReply
+    @answers(Generate)
+    def generate(self, query: Generate, deadline: Deadline) -> TextReply:
         return TextReply(self._text)
 
 
 def _answers() -> Iterator[Target]:
-    from sightplan.grounding.parsing import PARSERS
+    from sightplan.queries.parsing import PARSERS
 
     def read(text: str) -> Outcome | None:
         from sightplan.model import Verdict
@@ -125,7 +124,7 @@ def _answers() -> Iterator[Target]:
 
     def wishes(text: str) -> None:
         from sightplan_suites.paths.wishes import understand
-        understand(_Says(text), 'carry a full glass')  # type: ignore[arg-type]
+        understand(_Says(text), 'carry a full glass')
 
     yield from _target('answers to yes/no questions', _YES_NO, read)
     yield from _target('what a task in words wants', _YES_NO, wishes)
@@ -147,7 +146,7 @@ def _proposals() -> Iterator[Target]:
     def read(text: str, name: str, prompt: str) -> Outcome | None:
         from sightplan.planning.visual import BackendVisualPlanner
         domain, task, seen = _task(name, prompt)
-        planner = BackendVisualPlanner(_Says(text), domain)  # type: ignore[arg-type]
+        planner = BackendVisualPlanner(_Says(text), domain)
         proposal = planner.propose(seen, task)
         (proposal.message + proposal.named + proposal.explanation + proposal.text).encode()
         return None if proposal.status is ProposalStatus.PLANNED else Outcome.REFUSED
@@ -206,20 +205,16 @@ def _boards() -> Iterator[Target]:
 
 def _pointing() -> Iterator[Target]:
     from sightplan.model import Target as Wanted
-    from sightplan.vlm.locating import LocateRequest
-    from sightplan.vlm.pointing import Pointing, family_names, load_family, locate_by_text
+    from sightplan.queries.pointing import Pointing, family_names, load_family
     image = np.zeros((48, 64, 3), np.uint8)
 
     def read(text: str, name: str) -> Outcome | None:
-        from sightplan.vlm.api import TextReply
         reasons = []
         family = load_family(name)
+        style = ChatStyle(Pointing(family, family.coordinates, False), lambda picture: (644, 476))
         for form in Form:
-            reply = locate_by_text(
-                LocateRequest(image, Wanted('the mug', form)),
-                Pointing(family, family.coordinates, False), lambda prompt: TextReply(text),
-                lambda: (644, 476))
-            reasons.append(reply.unread)
+            chat = Locate(image, Wanted('the mug', form)).as_chat(style)
+            reasons.append(chat.read(TextReply(text)).unread)
         return _all_refused(reasons)
 
     for name in family_names():
@@ -228,18 +223,12 @@ def _pointing() -> Iterator[Target]:
 
 
 def _detecting() -> Iterator[Target]:
-    from sightplan.vlm import pointing
-    if not hasattr(pointing, 'detect_by_text'):
-        return
+    from sightplan.queries.pointing import Pointing, load_family
 
     def read(text: str) -> Outcome | None:
-        from sightplan.vlm.api import TextReply
-        from sightplan.vlm.detecting import DetectRequest
-        family = pointing.load_family('json_permille')
-        reply = pointing.detect_by_text(
-            DetectRequest(np.zeros((48, 64, 3), np.uint8)),
-            pointing.Pointing(family, family.coordinates, False), lambda prompt: TextReply(text),
-            lambda: (644, 476))
+        family = load_family('json_permille')
+        style = ChatStyle(Pointing(family, family.coordinates, False), lambda picture: (644, 476))
+        reply = Detect(np.zeros((48, 64, 3), np.uint8)).as_chat(style).read(TextReply(text))
         reply.unread.encode()
         return refused(reply.unread)
 
@@ -247,8 +236,8 @@ def _detecting() -> Iterator[Target]:
 
 
 def _choosing() -> Iterator[Target]:
-    from sightplan.vlm.choosing import ChoiceRequest, read_choice, read_letter
-    request = ChoiceRequest(('which?',), ('Path 1', 'Path 2'))
+    from sightplan.queries.choose import Choose, read_choice, read_letter
+    request = Choose(('which?',), ('Path 1', 'Path 2'))
 
     def read(text: str) -> Outcome | None:
         read_letter(text, None, request)
@@ -427,8 +416,6 @@ def _servers() -> Iterator[Target]:
         from sightplan.grounding.backend_grounder import BackendGrounder
         from sightplan.model import Atom, Observation, Question, Target
         from sightplan.vlm import make_backend
-        from sightplan.vlm.api import TextRequest
-        from sightplan.vlm.locating import LocateRequest
         server = _server()
         server.body, server.status = text.encode('utf-8', 'surrogateescape'), status
         backend: Any = make_backend('openai', {
@@ -437,8 +424,8 @@ def _servers() -> Iterator[Target]:
             image = np.zeros((8, 8, 3), np.uint8)
             BackendGrounder(backend).ground(
                 Observation(image), [Question(Atom('on', ('a', 'b')), 'is a on b?')])
-            backend.generate(TextRequest('', ('plan', image)))
-            backend.locate(LocateRequest(image, Target('mug', Form.POINT)))
+            ask_one(backend, Generate('', ('plan', image)))
+            ask_one(backend, Locate(image, Target('mug', Form.POINT)))
         finally:
             backend.close()
 

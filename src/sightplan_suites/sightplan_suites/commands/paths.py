@@ -17,7 +17,7 @@ from sightplan.commands.frame import (
 from sightplan.model import InputError, user_path
 
 if TYPE_CHECKING:
-    from sightplan.vlm.api import Backend
+    from sightplan.model.query import Model
     from sightplan_suites.paths.critic import CriticSettings, Critique
     from sightplan_suites.paths.labels import Vector
     from sightplan_suites.paths.path_files import PathRun
@@ -171,11 +171,12 @@ def _chosen(runs: Sequence[PathRun], arguments: argparse.Namespace,
     return numbers, [runs[number - 1] for number in numbers]
 
 
-def _backend(arguments: argparse.Namespace, missing: str) -> Backend:
+def _backend(arguments: argparse.Namespace, missing: str) -> Model:
+    from sightplan.model.query import traits_of
     from sightplan.vlm.api import backend_class, backend_settings, make_checked_backend
     if arguments.backend is None:
         raise InputError(missing)
-    if backend_class(arguments.backend).needs_truth:
+    if traits_of(backend_class(arguments.backend)).truth:
         raise InputError(f'backend {arguments.backend!r} answers from the truth, which nobody '
                          'knows of a task; choose another')
     options = read_options(arguments.backend_option, type(backend_settings(arguments.backend)),

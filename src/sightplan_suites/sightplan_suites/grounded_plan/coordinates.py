@@ -1,6 +1,6 @@
 """Boxes and points in five conventions, converted once to unit coordinates (``model.Region``).
 
-Unlike ``vlm.coordinates``, which refuses numbers that cannot be meant as declared, nothing is
+Unlike ``queries.coordinates``, which refuses numbers that cannot be meant as declared, nothing is
 refused or clipped here: a box of a plan may reach beyond the picture, and is scored as it is.
 """
 

@@ -3,7 +3,7 @@
 Strictly, what stands between ``Answer:`` and ``Explanation:`` (the whole reply where there is no
 ``Answer:``) must be one of the two names exactly, apart from spaces, ``*``, ``.`` and line breaks;
 names that mean nothing count wherever they stand there, and the first path's name is looked for
-first. Leniently, ``vlm.choosing.read_choice`` reads what comes after the last ``Answer:``.
+first. Leniently, ``queries.choose.read_choice`` reads what comes after the last ``Answer:``.
 
 An answer is plain JSON data: ``strict`` and ``lenient``, None where that reading finds nothing,
 and ``explanation``. Each is the position of what is named, 0 or 1; in the variant ``perception`` a
@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sightplan.model.sample import Sample
+from sightplan.queries.choose import ChoiceReply, read_choice
 from sightplan.runs.suite_parts import Unread
-from sightplan.vlm.choosing import ChoiceReply, read_choice
 from sightplan_suites.patheval.asking import CHOICE, NEEDED, called, key_of
 from sightplan_suites.paths.descriptors import KEYS, NAMES
 

@@ -144,7 +144,7 @@ class _Desk:
                           for key, value in truth['lower'].items()}}
 
     def better(self, first: str, second: str) -> int:
-        """Contract in ``vlm.choosing.PreferenceSource``."""
+        """Contract in ``queries.choose.PreferenceSource``."""
         scores = self._scores
         for subject in (first, second):
             if subject not in scores:

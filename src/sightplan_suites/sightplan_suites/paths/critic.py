@@ -4,7 +4,7 @@ On a known map nobody needs to look: the descriptors of each path are computed
 (``paths.descriptors``), and only what the task wants of them is believed (``path_wishes``). For
 each vector of preferences the paths have an order, and the probability that a path is the best is
 the exact sum over all vectors, 3^7 at most, weighed by the belief. Where no map is known pictures
-of the paths are compared in pairs (``vlm.choosing``).
+of the paths are compared in pairs (``queries.choose``).
 
 The order under one vector: in a pair, a descriptor counts if it differs significantly
 (``paths.labels``), and counts for as many thresholds as it differs; what is for and what is
@@ -25,7 +25,7 @@ scaled by the longer side.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,8 +34,9 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from sightplan.model import InputError, check_settings, param
-from sightplan.vlm.api import Backend, BackendUser, Part
-from sightplan.vlm.choosing import ChoiceRequest, can_choose, compare
+from sightplan.model.query import Model, Part, can_ask
+from sightplan.queries.choose import Choose, compare
+from sightplan.vlm.api import ModelUser
 from sightplan_belief.ranking import MOST, RankingBelief
 from sightplan_suites.paths import reasons as path_reasons
 from sightplan_suites.paths.descriptors import Descriptors, describe_all
@@ -244,25 +245,25 @@ def checked_paths(item: ObstacleMap, paths: Sequence[npt.ArrayLike],
     return arrays
 
 
-def compare_pictures(backend: Backend, pictures: Sequence[NDArray[np.uint8]], scenario: str,
+def compare_pictures(model: Model, pictures: Sequence[NDArray[np.uint8]], scenario: str,
                      settings: CriticSettings | None = None, *, vector: Vector | None = None,
                      timeout_s: float | None = None) -> Critique:
     """Order paths by pictures of them alone, where no map is known.
 
-    Pairs are asked about in both orders (``choosing.compare``); of three or more paths those pairs
-    whose answers tell most come first (``RankingBelief``).
+    Pairs are asked about in both orders (``queries.choose.compare``); of three or more paths those
+    pairs whose answers tell most come first (``RankingBelief``).
 
     Args:
-        backend: what compares.
+        model: what compares.
         pictures: one of each of 2 to 16 paths, (H, W, 3) uint8 RGB.
         scenario: the task in words; may be '' with a vector.
         settings: how many pairs, and in how many orders.
-        vector: what is better, for a backend that reads no sentences.
+        vector: what is better, for a model that reads no sentences.
         timeout_s: wall-clock limit of all pairs together [s]; asking ends when it has passed, if
             one pair was asked about.
 
     Raises:
-        InputError: too few or too many pictures, no task, or the backend cannot compare.
+        InputError: too few or too many pictures, no task, or the model cannot compare.
         BackendError: the model could not answer.
         DeadlineError: the first pair was not answered within the time limit.
         SpendingCapError: a limit on tokens or cost is reached.
@@ -273,8 +274,8 @@ def compare_pictures(backend: Backend, pictures: Sequence[NDArray[np.uint8]], sc
     wishes = None if vector is None else certain(vector)
     if wishes is None and not scenario.strip():
         raise InputError('scenario: is empty (say the task in words, or give a vector)')
-    if not can_choose(backend):
-        raise InputError(f'model {backend.model} cannot compare pictures; choose a backend that '
+    if not can_ask(model, Choose):
+        raise InputError(f'model {model.name} cannot compare pictures; choose a backend that '
                          'replies in free text, or that chooses')
     begin, belief = time.monotonic(), RankingBelief(len(pictures))
     most = len(pictures) * (len(pictures) - 1) // 2
@@ -284,28 +285,28 @@ def compare_pictures(backend: Backend, pictures: Sequence[NDArray[np.uint8]], sc
         if left is not None and left <= 0 and number:
             break
         pair = belief.next_pair() if len(pictures) > 2 else (0, 1)
-        found = compare(backend, _asker(pictures, pair, scenario, vector, left), settings.orders)
+        found = compare(model, _asker(pictures, pair, scenario, vector), settings.orders, left)
         unread += sum(bool(reply.unread) for reply in found.replies)
         belief.add(*pair, found.log_odds)
     ranking = belief.ranking()
     reason = path_reasons.of_pictures(ranking, unread)
-    return Critique(ranking.order, ranking.best, (), wishes, PATHEVAL, reason, backend.model)
+    return Critique(ranking.order, ranking.best, (), wishes, PATHEVAL, reason, model.name)
 
 
 def _asker(pictures: Sequence[NDArray[np.uint8]], pair: tuple[int, int], scenario: str,
-           vector: Vector | None, timeout_s: float | None) -> Any:
-    """Makes the request about a pair in an order."""
+           vector: Vector | None) -> Callable[[int, int], Choose]:
+    """Makes the query about a pair in an order."""
     properties = tuple((name, sign) for name, sign in zip(
         ORDER, vector or (0,) * len(ORDER), strict=True) if sign)
     task = scenario.strip() or path_reasons.of_wishes(properties)
 
-    def ask(first: int, second: int) -> ChoiceRequest:
+    def ask(first: int, second: int) -> Choose:
         parts: list[Part] = []
         for name, which in zip(_NAMES, (first, second), strict=True):
             parts += [f'Picture {name}:', pictures[pair[which]]]
         parts.append(_ASKED.format(first=_NAMES[0], second=_NAMES[1], scenario=task))
         subjects = tuple(f'path {pair[which] + 1}' for which in (first, second))
-        return ChoiceRequest(tuple(parts), _NAMES, subjects, properties, timeout_s=timeout_s)
+        return Choose(tuple(parts), _NAMES, subjects, properties)
 
     return ask
 
@@ -315,11 +316,11 @@ def _check_count(count: int, what: str) -> None:
         raise InputError(f'{what}: {count} of them (give 2 to {MOST})')
 
 
-class PathCritic(BackendUser):
-    """Compares paths for tasks, asking a backend what a task wants.
+class PathCritic(ModelUser):
+    """Compares paths for tasks, asking a model what a task wants.
 
     Args:
-        backend: what reads tasks.
+        model: what reads tasks.
         wishes: how much is asked, and what answers are worth.
         settings: how paths are compared.
 
@@ -327,23 +328,23 @@ class PathCritic(BackendUser):
         InputError: a setting is out of bounds.
     """
 
-    def __init__(self, backend: Backend, wishes: WishSettings | None = None,
+    def __init__(self, model: Model, wishes: WishSettings | None = None,
                  settings: CriticSettings | None = None) -> None:
-        super().__init__(backend)
+        super().__init__(model)
         self._wishes, self._settings = wishes or WishSettings(), settings or CriticSettings()
         check_settings(self._wishes)
         check_settings(self._settings)
         self._last: tuple[str, Wishes] | None = None
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
-        """Forget the last task, and tell the backend; contract in the base class."""
+        """Forget the last task, and tell the model; contract in the base class."""
         self._last = None
         super().start_episode(episode_id, split)
 
     def wishes(self, scenario: str, timeout_s: float | None = None) -> Wishes:
         """What a task wants; the last task is not asked about again. Raises as ``understand``."""
         if self._last is None or self._last[0] != scenario:
-            self._last = scenario, understand(self._backend, scenario, self._wishes, timeout_s)
+            self._last = scenario, understand(self._model, scenario, self._wishes, timeout_s)
         return self._last[1]
 
     def compare(self, item: ObstacleMap, paths: Sequence[npt.ArrayLike], scenario: str = '',
@@ -374,5 +375,5 @@ class PathCritic(BackendUser):
                          vector: Vector | None = None, timeout_s: float | None = None,
                          ) -> Critique:
         """Order paths by pictures of them; see the function of that name."""
-        return compare_pictures(self._backend, pictures, scenario, self._settings, vector=vector,
+        return compare_pictures(self._model, pictures, scenario, self._settings, vector=vector,
                                 timeout_s=timeout_s)

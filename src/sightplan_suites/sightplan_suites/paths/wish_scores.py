@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.model import InputError, State
-from sightplan.vlm.api import Backend, make_backend
+from sightplan.model.query import Model
+from sightplan.vlm.api import make_backend
 from sightplan_suites.paths.critic import rank_paths
 from sightplan_suites.paths.descriptors import Descriptors
 from sightplan_suites.paths.labels import ORDER, Vector, label_pair
@@ -148,7 +149,7 @@ def _won(chance: float) -> float:
     return 0.5 if abs(chance - 0.5) < _LEAST else float(chance > 0.5)
 
 
-def model_asker(backend: Backend, settings: WishSettings | None = None) -> Ask:
+def model_asker(backend: Model, settings: WishSettings | None = None) -> Ask:
     """Asks a model."""
     return lambda scenario, text, name: understand(backend, text, settings)
 

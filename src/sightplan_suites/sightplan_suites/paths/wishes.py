@@ -31,7 +31,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.grounding.backend_grounder import BackendGrounder
-from sightplan.grounding.parsing import parse_yes_no
 from sightplan.model import (
     Answer,
     Atom,
@@ -44,8 +43,11 @@ from sightplan.model import (
     check_settings,
     param,
 )
+from sightplan.model.query import Model, ask_one, can_ask
 from sightplan.model.reading import Record, read_file
-from sightplan.vlm.api import Backend, TextRequest, can_answer_texts
+from sightplan.queries.generate import Generate
+from sightplan.queries.parsing import parse_yes_no
+from sightplan.vlm.api import answers_texts
 from sightplan_suites.paths.labels import ORDER, Vector, check_vector
 
 SIGNS = (-1, 0, 1)
@@ -251,27 +253,26 @@ def _wish(name: str, ratios: Mapping[tuple[str, str], float], settings: WishSett
     return Wish(name, *(weight / sum(weights) for weight in weights))
 
 
-def can_read_tasks(backend: object) -> bool:
-    """Whether a backend, or its class, can be asked about a task in words, without a picture."""
-    return can_answer_texts(backend) or bool(getattr(backend, 'generates', False))
+def can_read_tasks(model: object) -> bool:
+    """Whether a model, or its class, can be asked about a task in words, without a picture."""
+    return answers_texts(model) or can_ask(model, Generate)
 
 
-def understand(backend: Backend, scenario: str, settings: WishSettings | None = None,
+def understand(model: Model, scenario: str, settings: WishSettings | None = None,
                timeout_s: float | None = None) -> Wishes:
     """Ask a model what a task wants.
 
-    A backend that takes yes/no questions about a text (one without ``needs_pixels``, or with
-    ``answers_texts``) is asked all of them at once; any other must reply in free text, and is
-    asked one after the other.
+    A model that takes yes/no questions about a text (``Traits.texts``) is asked all of them at
+    once; any other must reply in free text, and is asked one after the other.
 
     Args:
-        backend: the model.
+        model: to be asked.
         scenario: the task in words.
         settings: how much is asked, and what answers are worth.
-        timeout_s: wall-clock limit of all questions together [s]; None for the backend's own.
+        timeout_s: wall-clock limit of all questions together [s]; None for the model's own.
 
     Raises:
-        InputError: the task is empty, or the backend looks at pictures only.
+        InputError: the task is empty, or the model looks at pictures only.
         BackendError: the model could not answer.
         DeadlineError: not within the time limit.
         SpendingCapError: a limit on tokens or cost is reached.
@@ -280,30 +281,30 @@ def understand(backend: Backend, scenario: str, settings: WishSettings | None = 
     if not scenario.strip():
         raise InputError('scenario: is empty (say the task in words, or give a vector)')
     questions, prompt = wish_questions(settings), wish_prompt()
-    if can_answer_texts(backend):
-        answers = BackendGrounder(backend).ground(
+    if answers_texts(model):
+        answers = BackendGrounder(model).ground(
             Observation(text=scenario.strip()), questions, timeout_s, prompt)
-    elif backend.generates:
-        answers = _asked_in_words(backend, scenario.strip(), questions, prompt, timeout_s)
+    elif can_ask(model, Generate):
+        answers = _asked_in_words(model, scenario.strip(), questions, prompt, timeout_s)
     else:
-        raise InputError(f'model {backend.model} answers questions about pictures only, it cannot '
+        raise InputError(f'model {model.name} answers questions about pictures only, it cannot '
                          'tell what a task in words wants; give a vector, or choose a backend '
                          'that reads text')
-    return understood_wishes(zip(questions, answers, strict=True), settings, backend.model)
+    return understood_wishes(zip(questions, answers, strict=True), settings, model.name)
 
 
-def _asked_in_words(backend: Backend, scenario: str, questions: Sequence[Question],
+def _asked_in_words(model: Model, scenario: str, questions: Sequence[Question],
                     prompt: GroundingPrompt, timeout_s: float | None) -> list[Answer]:
     """Ask one question after the other in free text, and read the replies."""
     begin, answers = time.monotonic(), []
     for number, question in enumerate(questions):
         left = None if timeout_s is None else timeout_s - (time.monotonic() - begin)
         if left is not None and left <= 0:
-            raise DeadlineError(f'{backend.model}: {number} of {len(questions)} questions about '
+            raise DeadlineError(f'{model.name}: {number} of {len(questions)} questions about '
                                 f'the task took longer than {timeout_s:g} s (raise the limit, or '
                                 'ask in fewer wordings)')
         parts = (prompt.before_image, scenario, prompt.after_image, prompt.ask(question.text))
-        text = backend.generate(TextRequest(prompt.system, parts, prompt.max_tokens, left)).text
+        text = ask_one(model, Generate(prompt.system, parts, prompt.max_tokens), left).text
         verdict: Verdict = parse_yes_no(text)
         answers.append(Answer(question.atom, verdict, text=text))
     return answers

@@ -128,9 +128,9 @@ def judge(arguments: argparse.Namespace) -> Result:
             file.write(entry.model_dump_json() + '\n')
             file.flush()
             count, unread = count + 1, unread + bool(entry.unread)
-    print(f'{count} judgements by {backend.model} in {out}, {unread} cannot be read')
+    print(f'{count} judgements by {backend.name} in {out}, {unread} cannot be read')
     return {'suite': SUITE, 'out': str(out), 'judgements': count, 'unread': unread,
-            'rater': backend.model}, DONE
+            'rater': backend.name}, DONE
 
 
 def rate(arguments: argparse.Namespace) -> Result:

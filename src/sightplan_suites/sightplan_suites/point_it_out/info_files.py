@@ -25,7 +25,7 @@ from typing import Any, cast
 import numpy as np
 
 from sightplan.model import InputError
-from sightplan.vlm.coordinates import Coordinates
+from sightplan.queries.coordinates import Coordinates
 from sightplan_suites.point_it_out.official import PLACES, TRACES
 from sightplan_suites.point_it_out.predictions import Prediction
 

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model.json_text import DECODER
+from sightplan.model.query import Model, ask_one
 from sightplan.model.reply_text import after_thoughts, refuses
+from sightplan.queries.generate import Generate
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_parts import Unread
-from sightplan.vlm.api import Backend, TextRequest
 from sightplan_suites.point_it_out.agreement import Preference, Rating, Ratings
 from sightplan_suites.point_it_out.drawing import draw_trace
 from sightplan_suites.point_it_out.traces import ShownTrace
@@ -40,19 +41,18 @@ class Judgement:
     explanation: str
 
 
-def rating_request(suite: Suite, trace: ShownTrace, timeout_s: float | None = None) -> TextRequest:
-    """The request to rate a trace.
+def rating_request(suite: Suite, trace: ShownTrace) -> Generate:
+    """The query that asks for a rating of a trace.
 
     Raises:
         InputError: the picture or the prompt cannot be read.
     """
-    return _request(suite, 'judge', (_picture(trace),), timeout_s)
+    return _request(suite, 'judge', (_picture(trace),))
 
 
-def pair_request(suite: Suite, a: ShownTrace, b: ShownTrace, timeout_s: float | None = None,
-                 ) -> TextRequest:
-    """The request to choose the better of two traces for one task; see ``rating_request``."""
-    return _request(suite, 'judge_pair', (_picture(a), _picture(b)), timeout_s)
+def pair_request(suite: Suite, a: ShownTrace, b: ShownTrace) -> Generate:
+    """The query that lets choose the better of two traces for one task; see ``rating_request``."""
+    return _request(suite, 'judge_pair', (_picture(a), _picture(b)))
 
 
 def read_rating(text: str) -> Judgement:
@@ -82,12 +82,12 @@ class Judge:
         before: earlier judgements; those of this backend's model are not asked for again.
     """
 
-    def __init__(self, suite: Suite, backend: Backend, before: Ratings) -> None:
+    def __init__(self, suite: Suite, backend: Model, before: Ratings) -> None:
         self._suite, self._backend = suite, backend
         self._rated = {(one.id, one.model) for one in before.ratings
-                       if one.judge and one.rater == backend.model}
+                       if one.judge and one.rater == backend.name}
         self._compared = {(one.id, *one.models) for one in before.preferences
-                          if one.judge and one.rater == backend.model}
+                          if one.judge and one.rater == backend.name}
 
     def ratings(self, traces: Sequence[ShownTrace]) -> Iterator[Rating]:
         """A rating of each trace.
@@ -99,7 +99,7 @@ class Judge:
         for trace in traces:
             if (trace.id, trace.model) not in self._rated:
                 found, unread = self._ask(rating_request(self._suite, trace), read_rating)
-                yield Rating(id=trace.id, model=trace.model, rater=self._backend.model, judge=True,
+                yield Rating(id=trace.id, model=trace.model, rater=self._backend.name, judge=True,
                              score=None if found is None else int(found.value), unread=unread,
                              explanation='' if found is None else found.explanation)
 
@@ -113,24 +113,23 @@ class Judge:
                 if (item, a.model, b.model) not in self._compared:
                     found, unread = self._ask(pair_request(self._suite, a, b), read_better)
                     yield Preference(
-                        id=item, models=(a.model, b.model), rater=self._backend.model,
+                        id=item, models=(a.model, b.model), rater=self._backend.name,
                         better=None if found is None else (a if found.value == 'A' else b).model,
                         unread=unread, explanation='' if found is None else found.explanation)
 
-    def _ask(self, request: TextRequest, read: Callable[[str], Judgement],
+    def _ask(self, query: Generate, read: Callable[[str], Judgement],
              ) -> tuple[Judgement | None, str]:
         """What the model says; None and the reason where it cannot be read."""
         try:
-            return read(self._backend.generate(request).text), ''
+            return read(ask_one(self._backend, query).text), ''
         except Unread as error:
             return None, str(error)
 
 
 def _request(suite: Suite, name: str, pictures: tuple[NDArray[np.uint8], ...],
-             timeout_s: float | None) -> TextRequest:
+             ) -> Generate:
     prompt = suite.prompt(name)
-    return TextRequest(prompt.system, (prompt.before, *pictures, prompt.after), prompt.max_tokens,
-                       timeout_s)
+    return Generate(prompt.system, (prompt.before, *pictures, prompt.after), prompt.max_tokens)
 
 
 def _picture(trace: ShownTrace) -> NDArray[np.uint8]:

@@ -31,6 +31,7 @@ from sightplan.model.json_text import load_json
 from sightplan.model.picture_files import opened
 from sightplan.model.region import Mask, Point
 from sightplan.model.scene import PointingScene
+from sightplan.queries.coordinates import Coordinates, Misdeclared, to_unit
 from sightplan.runs.dataset import (
     MOST_ENTRIES,
     PictureFiles,
@@ -44,7 +45,6 @@ from sightplan.runs.dataset import (
     skip,
     write_file,
 )
-from sightplan.vlm.coordinates import Coordinates, Misdeclared, to_unit
 from sightplan_suites.point_it_out import masks
 
 PLACES, TRACES = 's1s2', 's3'

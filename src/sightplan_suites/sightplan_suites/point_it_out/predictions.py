@@ -19,6 +19,7 @@ import pydantic
 from sightplan.metrics.measures import aggregates
 from sightplan.model import Form, Region
 from sightplan.model.reading import Record
+from sightplan.queries.coordinates import Coordinates, Misdeclared, to_unit
 from sightplan.runs.dataset import (
     Skipped,
     Unusable,
@@ -29,7 +30,6 @@ from sightplan.runs.dataset import (
     unusable_ids,
 )
 from sightplan.runs.predictions import check_one_model
-from sightplan.vlm.coordinates import Coordinates, Misdeclared, to_unit
 from sightplan_suites.point_it_out import scoring
 from sightplan_suites.point_it_out.official import TRACES, Dataset, Item
 from sightplan_suites.point_it_out.samples import details_of, truth_of

@@ -15,8 +15,8 @@ from sightplan.model import Form, InputError, Region
 from sightplan.model.json_text import load_json
 from sightplan.model.region import Point
 from sightplan.model.sample import Sample
+from sightplan.queries.coordinates import Coordinates, Misdeclared, to_unit
 from sightplan.runs.suite_parts import Unread
-from sightplan.vlm.coordinates import Coordinates, Misdeclared, to_unit
 from sightplan_suites.point_it_out import masks
 
 MOST_REGIONS = 1000

@@ -1,6 +1,6 @@
 """``compare``: which of two, asked in both orders and under neutral names, so that bias cancels.
 
-See ``sightplan.vlm.choosing``. All other samples are asked as by ``ask``.
+See ``sightplan.queries.choose``. All other samples are asked as by ``ask``.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from sightplan.grounding.instructions.wishes import (
     Wish,
 )
 from sightplan.model import Instance
-from sightplan.vlm.detecting import DRAWER
+from sightplan.queries.detect import DRAWER
 
 __all__ = [
     'DRAWER', 'Choice', 'Instance', 'Memory', 'Place', 'Stage', 'Things', 'UnreadError',

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from sightplan.grounding.instructions.wishes import Choice, Place, Things, Wish
 from sightplan.model import InputError, Instance
 from sightplan.model.region import box_iou
-from sightplan.vlm.detecting import DRAWER, Detection, DetectReply, same_place
+from sightplan.queries.detect import DRAWER, Detection, DetectReply, same_place
 
 ACCEPT = 0.5
 """From this probability on a thing counts as described, where no number is said."""

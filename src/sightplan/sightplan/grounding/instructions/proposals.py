@@ -21,12 +21,13 @@ from sightplan.grounding.instructions.instances import Stage, UnresolvedError
 from sightplan.grounding.instructions.reader import FILE as LEXICON
 from sightplan.grounding.instructions.reader import LONGEST, UnreadError
 from sightplan.model import InputError, Instance
+from sightplan.model.query import Model, ask_one, can_ask
 from sightplan.model.reading import Record, read_file
 from sightplan.model.reply_text import after_thoughts, refuses
-from sightplan.vlm.api import Backend, TextRequest
-from sightplan.vlm.detecting import CABINET, DRAWERS, PLACES
-from sightplan.vlm.literals import MOST_CHARS, Value, find_literals
-from sightplan.vlm.marks import numbered
+from sightplan.queries.detect import CABINET, DRAWERS, PLACES
+from sightplan.queries.generate import Generate
+from sightplan.queries.literals import MOST_CHARS, Value, find_literals
+from sightplan.queries.marks import numbered
 
 FILE = Path(__file__).with_name('goal_prompt.yaml')
 MOST_STAGES = 20
@@ -60,7 +61,7 @@ def content() -> str:
     return hashlib.sha256(LEXICON.read_bytes() + b'\0' + FILE.read_bytes()).hexdigest()[:12]
 
 
-def propose_goal(backend: Backend, picture: NDArray[np.uint8], seen: Sequence[Instance],
+def propose_goal(model: Model, picture: NDArray[np.uint8], seen: Sequence[Instance],
                  instruction: str, tries: int = 1, timeout_s: float | None = None,
                  ) -> str:
     """Let a model say what an instruction wants of the things that are seen.
@@ -68,12 +69,12 @@ def propose_goal(backend: Backend, picture: NDArray[np.uint8], seen: Sequence[In
     A reply that cannot be used is answered with the reason, and the model is asked again.
 
     Args:
-        backend: one that writes text about pictures.
+        model: one that writes text about pictures.
         picture: (H, W, 3) uint8 RGB, without marks.
         seen: all things in it, told apart.
         instruction: what was said.
         tries: how often the model is asked at most.
-        timeout_s: wall-clock limit of each request [s]; None for the backend's own.
+        timeout_s: wall-clock limit of each request [s]; None for the model's own.
 
     Returns:
         its reply, one that ``read_goal`` reads.
@@ -81,7 +82,7 @@ def propose_goal(backend: Backend, picture: NDArray[np.uint8], seen: Sequence[In
     Raises:
         UnreadError: the instruction is empty or too long, or no reply could be used; says why.
         UnresolvedError: nothing is seen, or the model says that it is unclear what is meant.
-        InputError: the backend writes no text.
+        InputError: the model writes no text.
         BackendError: the model could not answer.
         DeadlineError: not within the time limit.
         SpendingCapError: a limit on tokens or cost is reached.
@@ -91,16 +92,16 @@ def propose_goal(backend: Backend, picture: NDArray[np.uint8], seen: Sequence[In
                           f'{LONGEST} are read')
     if not seen:
         raise UnresolvedError('no thing is seen in the picture')
-    if not backend.generates:
-        raise InputError(f'{backend.model} writes no text, so it cannot say what an instruction '
+    if not can_ask(model, Generate):
+        raise InputError(f'{model.name} writes no text, so it cannot say what an instruction '
                          'wants; choose a backend that does, or the reader of plain instructions')
     words = _prompt()
     marked = numbered(picture, [one.region for one in seen])
     asked, again = words.text.replace('{instruction}', instruction.strip()), tuple[str, ...]()
     why = ''
     for _ in range(max(1, tries)):
-        reply = backend.generate(TextRequest(words.system, (marked, asked, *again),
-                                             words.max_tokens, timeout_s))
+        reply = ask_one(model, Generate(words.system, (marked, asked, *again),
+                                        words.max_tokens), timeout_s)
         try:
             if reply.truncated:
                 raise UnreadError(f'the reply was cut off after {words.max_tokens} tokens')
@@ -109,7 +110,7 @@ def propose_goal(backend: Backend, picture: NDArray[np.uint8], seen: Sequence[In
         except UnreadError as error:
             why = str(error)
             again = (words.again.replace('{why}', why).replace('{reply}', reply.text[:_REPEATED]),)
-    raise UnreadError(f'the goal that {backend.model} proposed cannot be used: {why}')
+    raise UnreadError(f'the goal that {model.name} proposed cannot be used: {why}')
 
 
 def read_goal(text: str, seen: Sequence[Instance]) -> tuple[Stage, ...]:

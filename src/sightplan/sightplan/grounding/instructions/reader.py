@@ -17,7 +17,7 @@ from pathlib import Path
 from sightplan.grounding.instructions.wishes import Choice, Place, Things, Wish
 from sightplan.model import InputError
 from sightplan.model.reading import Record, read_file
-from sightplan.vlm.detecting import DRAWER
+from sightplan.queries.detect import DRAWER
 
 FILE = Path(__file__).with_name('lexicon.yaml')
 LONGEST = 2000

@@ -16,7 +16,7 @@ import numpy as np
 
 from sightplan.model import Instance
 from sightplan.model.region import Form, Region, box_iou
-from sightplan.vlm.detecting import CATEGORIES, COLOURS, same_place
+from sightplan.queries.detect import CATEGORIES, COLOURS, same_place
 
 ALIKE = 0.2
 """A thing may be another look's thing if it is of its category with this probability."""

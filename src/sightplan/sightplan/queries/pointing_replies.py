@@ -35,9 +35,9 @@ from typing import Any, TypeGuard
 
 from sightplan.model.region import Form, Point, Region
 from sightplan.model.reply_text import after_thoughts, refuses
-from sightplan.vlm.coordinates import Coordinates, Misdeclared, Size, to_unit
-from sightplan.vlm.literals import MOST_CHARS, Literal, Value, find_literals
-from sightplan.vlm.locating import LocateReply
+from sightplan.queries.coordinates import Coordinates, Misdeclared, Size, to_unit
+from sightplan.queries.literals import MOST_CHARS, Literal, Value, find_literals
+from sightplan.queries.locate import LocateReply
 
 MOST_PLACES = 1000
 """So many points, boxes or points of a trace may a reply hold."""

@@ -1,8 +1,8 @@
 """Lists of all things in a picture, in replies of models that write text.
 
-Boxes are read as ``vlm.pointing_replies`` reads them, in whatever shape; a thing's label says what
-it is, by colour and kind ("red mug", "bottom drawer, open"). Unknown words are no error: such a
-thing is ``other``, and what is not said has no probability. A model that writes text gives
+Boxes are read as ``queries.pointing_replies`` reads them, in whatever shape; a thing's label says
+what it is, by colour and kind ("red mug", "bottom drawer, open"). Unknown words are no error:
+such a thing is ``other``, and what is not said has no probability. A model that writes text gives
 none for what it does say; several looks do.
 """
 
@@ -13,8 +13,8 @@ import re
 from collections.abc import Mapping
 
 from sightplan.model.region import Form, Region
-from sightplan.vlm.coordinates import Coordinates, Size
-from sightplan.vlm.detecting import (
+from sightplan.queries.coordinates import Coordinates, Size
+from sightplan.queries.detect import (
     CATEGORIES,
     COLOURS,
     DRAWER,
@@ -25,7 +25,7 @@ from sightplan.vlm.detecting import (
     DetectReply,
     apart,
 )
-from sightplan.vlm.pointing_replies import read_regions
+from sightplan.queries.pointing_replies import read_regions
 
 MOST_THINGS = 200
 """So many things may a reply hold."""

@@ -29,12 +29,12 @@ from sightplan.model.paths import user_path
 from sightplan.model.perception import GroundingPrompt
 from sightplan.model.reading import Record, read_file
 from sightplan.model.region import Form
-from sightplan.vlm.api import TextReply
-from sightplan.vlm.coordinates import Coordinates, Size, from_unit
-from sightplan.vlm.detecting import CATEGORIES, COLOURS, DRAWERS, DetectReply, DetectRequest
-from sightplan.vlm.detecting_replies import read_detections
-from sightplan.vlm.locating import LocateReply, LocateRequest
-from sightplan.vlm.pointing_replies import read_regions
+from sightplan.queries.coordinates import Coordinates, Size, from_unit
+from sightplan.queries.detect import CATEGORIES, COLOURS, DRAWERS, Detect, DetectReply
+from sightplan.queries.detect_replies import read_detections
+from sightplan.queries.generate import Generate, TextReply
+from sightplan.queries.locate import Locate, LocateReply
+from sightplan.queries.pointing_replies import read_regions
 
 FOLDER = Path(__file__).parent / 'pointing_prompts'
 COMMON = FOLDER / 'common.yaml'
@@ -181,6 +181,11 @@ class PointingPrompt:
     max_tokens: int
     json_schema: Mapping[str, Any] | None = None
 
+    def query(self, draw: int) -> Generate:
+        """As a query to a model that writes text; ``draw``: number of the asking."""
+        return Generate(self.system, (self.image, self.text), self.max_tokens, self.json_schema,
+                        draw)
+
 
 def family_names() -> tuple[str, ...]:
     """Families that come with the package."""
@@ -208,49 +213,35 @@ def family_hash(name: str) -> str:
     return hashlib.sha256(b'\0'.join(path.read_bytes() for path in files)).hexdigest()[:12]
 
 
-def locate_by_text(request: LocateRequest, pointing: Pointing,
-                   generate: Callable[[PointingPrompt], TextReply],
-                   resized: Callable[[], Size]) -> LocateReply:
-    """Ask a model that writes text to point, and read its reply.
+def read_places(query: Locate, pointing: Pointing, seen: Size | None,
+                reply: TextReply) -> LocateReply:
+    """Read the reply of a model that writes text and was asked for places.
 
     Args:
-        request: what to find.
-        pointing: how the model is asked.
-        generate: asks the model.
-        resized: tells the size of the picture as the model sees it; called only where coordinates
-            are counted in that.
+        query: what was to be found.
+        pointing: how the model was asked.
+        seen: size of the picture as the model sees it, where coordinates are counted in that.
+        reply: what it said.
     """
-    seen = _seen(pointing, resized)
-    prompt = compose(request, pointing, seen)
-    reply = generate(prompt)
+    family = pointing.family
     if reply.truncated:
         return LocateReply(text=reply.text, unread=_cut_off(
-            prompt, f'the pointing family {pointing.family.name}'))
-    return read_regions(reply.text, request.target.form, pointing.coordinates, request.size, seen,
-                        centre_of_box=pointing.family.box_as_point)
+            family.max_tokens, f'the pointing family {family.name}'))
+    return read_regions(reply.text, query.target.form, pointing.coordinates, query.size, seen,
+                        centre_of_box=family.box_as_point)
 
 
-def detect_by_text(request: DetectRequest, pointing: Pointing,
-                   generate: Callable[[PointingPrompt], TextReply],
-                   resized: Callable[[], Size]) -> DetectReply:
-    """Ask a model that writes text for all things in a picture, and read its reply.
-
-    Args:
-        request: the picture.
-        pointing: the convention of coordinates that the model uses, and whether scales are drawn.
-        generate: asks the model.
-        resized: as in ``locate_by_text``.
-    """
-    seen = _seen(pointing, resized)
-    prompt = compose_detect(request, pointing, seen)
-    reply = generate(prompt)
+def read_things(query: Detect, pointing: Pointing, seen: Size | None,
+                reply: TextReply) -> DetectReply:
+    """Read the reply of a model that writes text and was asked for all things; see above."""
+    words = _common().detect
     if reply.truncated:
-        return DetectReply(text=reply.text, unread=_cut_off(prompt, 'a list of all things'))
-    return read_detections(reply.text, pointing.coordinates, request.size, seen,
-                           _common().detect.synonyms)
+        return DetectReply(text=reply.text, unread=_cut_off(
+            words.max_tokens, 'a list of all things'))
+    return read_detections(reply.text, pointing.coordinates, query.size, seen, words.synonyms)
 
 
-def compose_detect(request: DetectRequest, pointing: Pointing,
+def compose_detect(request: Detect, pointing: Pointing,
                    resized: Size | None) -> PointingPrompt:
     """What a model is shown that is to find all things; see ``compose``."""
     words = _common().detect
@@ -263,13 +254,13 @@ def compose_detect(request: DetectRequest, pointing: Pointing,
     return PointingPrompt(words.system, image, text, words.max_tokens)
 
 
-def _seen(pointing: Pointing, resized: Callable[[], Size]) -> Size | None:
+def seen_size(pointing: Pointing, resized: Callable[[], Size]) -> Size | None:
     """Size of the picture as the model sees it, where coordinates are counted in that."""
     return resized() if pointing.coordinates is Coordinates.RESIZED_PIXEL_XY else None
 
 
-def _cut_off(prompt: PointingPrompt, what: str) -> str:
-    return f'the reply was cut off after {prompt.max_tokens} tokens, the limit of {what}'
+def _cut_off(max_tokens: int, what: str) -> str:
+    return f'the reply was cut off after {max_tokens} tokens, the limit of {what}'
 
 
 def _with_ticks(image: NDArray[np.uint8], text: str, pointing: Pointing, resized: Size | None,
@@ -277,13 +268,13 @@ def _with_ticks(image: NDArray[np.uint8], text: str, pointing: Pointing, resized
     """Picture and text with scales, if they are to be drawn."""
     if not pointing.axis_ticks:
         return image, text
-    from sightplan.vlm.marks import with_axis_ticks
+    from sightplan.queries.marks import with_axis_ticks
 
     return (with_axis_ticks(image, pointing.coordinates, resized),
             f'{text}\n{_common().ticks}')
 
 
-def compose(request: LocateRequest, pointing: Pointing, resized: Size | None) -> PointingPrompt:
+def compose(request: Locate, pointing: Pointing, resized: Size | None) -> PointingPrompt:
     """What a model is shown.
 
     Args:
@@ -320,7 +311,7 @@ def check_question(target: str, mark: str, attempt: int) -> tuple[str, Grounding
                                      max_tokens=check.max_tokens, sha256=digest)
 
 
-def _ask(request: LocateRequest) -> str:
+def _ask(request: Locate) -> str:
     """The sentence that asks, with its placeholders."""
     asks, form = _common().asks, request.target.form
     if form is Form.TRACE:
@@ -339,7 +330,7 @@ def _of_attempt(wordings: tuple[str, ...], attempt: int) -> str:
     return wordings[attempt % len(wordings)]
 
 
-def _start(request: LocateRequest, coordinates: Coordinates, resized: Size | None) -> str:
+def _start(request: Locate, coordinates: Coordinates, resized: Size | None) -> str:
     """The start of a trace in numbers of a convention, '' without."""
     if request.start is None:
         return ''

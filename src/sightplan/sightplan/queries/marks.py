@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from sightplan.model import Form, InputError, Region
 from sightplan.model.region import Mask
-from sightplan.vlm.coordinates import Coordinates, Size, from_unit
-from sightplan.vlm.locating import CheckRequest
+from sightplan.queries.check import Check
+from sightplan.queries.coordinates import Coordinates, Size, from_unit
 
 Image = NDArray[np.uint8]
 """(H, W, 3) uint8 RGB."""
@@ -78,7 +78,7 @@ def numbered(image: Image, boxes: Sequence[Region]) -> Image:
     return np.asarray(picture)
 
 
-def marked(request: CheckRequest) -> tuple[Image, str]:
+def marked(request: Check) -> tuple[Image, str]:
     """The surroundings of a place with a mark at it.
 
     Returns:

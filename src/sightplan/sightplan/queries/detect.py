@@ -1,15 +1,17 @@
-"""Requests to find all things in a picture and tell them apart, and replies to them."""
+"""``Detect``: all things in a picture, told apart."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model.errors import InputError
+from sightplan.model.query import Chat, Query, Reply, Rgb
 from sightplan.model.region import Form, Region, box_iou
 
 MOVED = ('mug', 'cup', 'can', 'jar', 'bottle', 'box', 'banana', 'apple', 'ball', 'fork', 'spoon',
@@ -31,30 +33,6 @@ OTHER = 'other'
 CATEGORIES = (*MOVED, *PLACES, CABINET, *DRAWERS, OTHER)
 COLOURS = ('red', 'orange', 'yellow', 'green', 'blue', 'purple', 'pink', 'brown', 'black', 'white',
            'grey')
-
-
-@dataclass(frozen=True, eq=False)
-class DetectRequest:
-    """Find all things in a picture.
-
-    Attributes:
-        image: (H, W, 3) uint8 RGB.
-        depth_m: (H, W) float32 distance along the optical axis [m], 0 where unknown; None
-            without.
-        attempt: number of this request about the same picture, from 0; each is another view of
-            it, and a model that draws its replies at random draws another one for each.
-        timeout_s: wall-clock limit [s]; None for the backend's own.
-    """
-
-    image: NDArray[np.uint8]
-    depth_m: NDArray[np.float32] | None = None
-    attempt: int = 0
-    timeout_s: float | None = None
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Width and height of the picture."""
-        return self.image.shape[1], self.image.shape[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +85,7 @@ class Detection:
 
 
 @dataclass(frozen=True, slots=True)
-class DetectReply:
+class DetectReply(Reply):
     """What is in a picture.
 
     Attributes:
@@ -119,6 +97,12 @@ class DetectReply:
     detections: tuple[Detection, ...] = ()
     text: str = ''
     unread: str = ''
+
+    def summary(self) -> str:
+        """The things, by colour and category."""
+        if self.unread:
+            return f'unread: {self.unread}'
+        return ', '.join(f'{one.colour} {one.category}'.strip() for one in self.detections)
 
 
 def same_place(one: Region, category: str, other: Region, other_category: str) -> bool:
@@ -140,58 +124,39 @@ def apart(found: Iterable[Detection]) -> tuple[Detection, ...]:
     return tuple(kept)
 
 
-class Detector(Protocol):
-    """A backend that finds all things in a picture."""
+@dataclass(frozen=True, eq=False)
+class Detect(Query[DetectReply]):
+    """Find all things in a picture.
 
-    detects: bool
-    """Whether it can: true."""
+    Attributes:
+        image: (H, W, 3) uint8 RGB.
+        depth_m: (H, W) float32 distance along the optical axis [m], 0 where unknown; None
+            without.
+        attempt: number of this query about the same picture, from 0; each is another view of
+            it, and a model that draws its replies at random draws another one for each.
+    """
+
+    image: Rgb
+    depth_m: NDArray[np.float32] | None = None
+    attempt: int = 0
+
+    kind: ClassVar[str] = 'detect'
+    reply_type: ClassVar[type[Reply]] = DetectReply
 
     @property
-    def model(self) -> str:
-        """Exact name and version of the model that answers."""
+    def size(self) -> tuple[int, int]:
+        """Width and height of the picture."""
+        return self.image.shape[1], self.image.shape[0]
 
-    def detect(self, request: DetectRequest) -> DetectReply:
-        """Find all things in a picture, with what they are.
+    def summary(self) -> str:
+        """Which look at the picture it is."""
+        return f'all things, look {self.attempt + 1}'
 
-        A reply that cannot be read is no error: it comes back with its reason (``unread``).
+    def as_chat(self, style: Any) -> Chat[DetectReply]:
+        """A request for a list of all things, and the picture."""
+        from sightplan.queries import pointing
 
-        Raises:
-            InputError: the image is none.
-            BackendError: the model could not answer.
-            DeadlineError: not within the time limit.
-            SpendingCapError: a limit on tokens or cost is reached.
-        """
-
-
-def can_detect(backend: object) -> bool:
-    """Whether a backend, or its class, finds all things in a picture."""
-    return bool(getattr(backend, 'detects', False))
-
-
-def detector(name: str, backend: object) -> Detector:
-    """A backend as one that finds all things in a picture.
-
-    Args:
-        name: of the backend.
-        backend: as ``make_backend`` made it.
-
-    Raises:
-        InputError: it cannot; names those that can.
-    """
-    check_detects(name, backend)
-    return cast(Detector, backend)
-
-
-def check_detects(name: str, backend: object) -> None:
-    """Check that a backend, or its class, finds all things in a picture.
-
-    Raises:
-        InputError: it cannot; names those that can.
-    """
-    if can_detect(backend):
-        return
-    from sightplan.vlm.api import backend_class, backend_names
-
-    able = [other for other in backend_names() if can_detect(backend_class(other))]
-    raise InputError(f'backend {name!r} cannot find all things in a picture; choose one that can: '
-                     f'{", ".join(able) or "none"}')
+        seen = pointing.seen_size(style.pointing, functools.partial(style.resized, self.image))
+        prompt = pointing.compose_detect(self, style.pointing, seen)
+        return Chat(prompt.query(self.attempt), functools.partial(
+            pointing.read_things, self, style.pointing, seen))

@@ -1,4 +1,4 @@
-"""Requests to choose among options, replies to them, and asking so that a model's bias cancels.
+"""``Choose``: which of several options; and asking so that a model's bias cancels.
 
 Models that are shown two things side by side tend to name one place or one name whatever is there
 (PathEval, table 2: GPT-4o-mini named the second path 1,016 times of 1,050). :func:`compare` asks
@@ -13,14 +13,13 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Any, ClassVar, Protocol
 
-from sightplan.model import BackendError, InputError
+from sightplan.model.errors import BackendError, InputError
 from sightplan.model.odds import log_odds, probability
+from sightplan.model.query import Chat, Model, Part, Query, Reply, ask_one
 from sightplan.model.reply_text import after_thoughts, hedges, refuses
-
-if TYPE_CHECKING:
-    from sightplan.vlm.api import Backend, Part
+from sightplan.queries.generate import Generate
 
 MOST_OPTIONS = 16
 HARD = 0.95
@@ -36,8 +35,33 @@ _ANSWER = re.compile(r'answer\W*:', re.IGNORECASE)
 _EXPLANATION = re.compile(r'explanation\W*:', re.IGNORECASE)
 
 
+@dataclass(frozen=True, slots=True)
+class ChoiceReply(Reply):
+    """What was chosen.
+
+    Attributes:
+        probabilities: of each option, in the request's order; they sum to 1. None: the model
+            offers none, or the reply cannot be read (then ``unread`` says why).
+        chosen: index of the option that the model names; None: unread.
+        text: what it said; '' for a model that does not speak.
+        unread: why the reply cannot be used; '' if it can.
+    """
+
+    probabilities: tuple[float, ...] | None = None
+    chosen: int | None = None
+    text: str = ''
+    unread: str = ''
+
+    def summary(self) -> str:
+        """The number of the option, counted from 1, and its probability."""
+        if self.chosen is None:
+            return f'unread: {self.unread}'
+        chance = '' if self.probabilities is None else f' ({max(self.probabilities):.2f})'
+        return f'option {self.chosen + 1}{chance}'
+
+
 @dataclass(frozen=True, eq=False)
-class ChoiceRequest:
+class Choose(Query[ChoiceReply]):
     """Which of several options is it?
 
     Attributes:
@@ -51,7 +75,6 @@ class ChoiceRequest:
             with 1 where more of it is better and -1 where less is. Empty: only the parts say it.
         system: text of the system role, '' for none.
         max_tokens: most tokens of the reply.
-        timeout_s: wall-clock limit [s]; None for the backend's own.
     """
 
     parts: tuple[Part, ...]
@@ -60,7 +83,9 @@ class ChoiceRequest:
     properties: tuple[tuple[str, int], ...] = ()
     system: str = ''
     max_tokens: int = 512
-    timeout_s: float | None = None
+
+    kind: ClassVar[str] = 'choice'
+    reply_type: ClassVar[type[Reply]] = ChoiceReply
 
     def __post_init__(self) -> None:
         """Check the options.
@@ -82,40 +107,14 @@ class ChoiceRequest:
                 raise InputError(f'properties: {name} has {sign!r}; give 1 where more of it is '
                                  'better, or -1 where less is')
 
+    def summary(self) -> str:
+        """The options."""
+        return f'which of {", ".join(self.options)}?'
 
-@dataclass(frozen=True, slots=True)
-class ChoiceReply:
-    """What was chosen.
-
-    Attributes:
-        probabilities: of each option, in the request's order; they sum to 1. None: the model
-            offers none, or the reply cannot be read (then ``unread`` says why).
-        chosen: index of the option that the model names; None: unread.
-        text: what it said; '' for a model that does not speak.
-        unread: why the reply cannot be used; '' if it can.
-    """
-
-    probabilities: tuple[float, ...] | None = None
-    chosen: int | None = None
-    text: str = ''
-    unread: str = ''
-
-
-class Chooser(Protocol):
-    """A backend with its own way to choose; any other that replies in free text is read."""
-
-    chooses: bool
-    """Whether it has: true."""
-
-    def choose(self, request: ChoiceRequest) -> ChoiceReply:
-        """Choose among options.
-
-        Raises:
-            InputError: it cannot compare such things; the message says what it can.
-            BackendError: the model could not answer.
-            DeadlineError: not within the time limit.
-            SpendingCapError: a limit on tokens or cost is reached.
-        """
+    def as_chat(self, style: Any) -> Chat[ChoiceReply]:
+        """The parts as they are; the reply is read as a careful person does."""
+        return Chat(Generate(self.system, self.parts, self.max_tokens),
+                    lambda reply: read_choice(reply.text, self.options))
 
 
 class PreferenceSource(Protocol):
@@ -127,32 +126,6 @@ class PreferenceSource(Protocol):
         Raises:
             InputError: nothing is known of one of them.
         """
-
-
-def can_choose(backend: object) -> bool:
-    """Whether a backend, or its class, chooses among options, in a way of its own or in words."""
-    return bool(getattr(backend, 'chooses', False) or getattr(backend, 'generates', False))
-
-
-def choose(backend: Backend, request: ChoiceRequest) -> ChoiceReply:
-    """Let a backend choose; one without a way of its own replies in free text, which is read.
-
-    Raises:
-        InputError: the backend can do neither.
-        BackendError: the model could not answer.
-        DeadlineError: not within the time limit.
-        SpendingCapError: a limit on tokens or cost is reached.
-    """
-    if getattr(backend, 'chooses', False):
-        return cast(Chooser, backend).choose(request)
-    if not backend.generates:
-        raise InputError(f'model {backend.model} answers yes/no questions only, it cannot choose '
-                         'among options; choose a backend that does')
-    from sightplan.vlm.api import TextRequest
-
-    reply = backend.generate(TextRequest(request.system, request.parts, request.max_tokens,
-                                         request.timeout_s))
-    return read_choice(reply.text, request.options)
 
 
 def read_choice(text: str, options: Sequence[str]) -> ChoiceReply:
@@ -301,14 +274,14 @@ LETTERS = 'ABCDEFGHIJKLMNOP'
 """By these the options are called where a model is asked for one letter."""
 
 
-def lettered(request: ChoiceRequest) -> tuple[Part, ...]:
+def lettered(request: Choose) -> tuple[Part, ...]:
     """What to show a model that shall reply with one letter, whose probabilities can be read."""
     listed = ', '.join(f'{letter} for {option}' for letter, option in zip(
         LETTERS, request.options, strict=False))
     return (*request.parts, f'Reply with one letter and nothing else: {listed}.')
 
 
-def read_letter(text: str, masses: Sequence[float] | None, request: ChoiceRequest) -> ChoiceReply:
+def read_letter(text: str, masses: Sequence[float] | None, request: Choose) -> ChoiceReply:
     """The choice of a model that was asked for one letter.
 
     Args:
@@ -365,8 +338,8 @@ class Comparison:
         return log_odds(self.probability, _LEAST)
 
 
-def compare(backend: Backend, ask: Callable[[int, int], ChoiceRequest],
-            orders: str = 'both') -> Comparison:
+def compare(model: Model, ask: Callable[[int, int], Choose], orders: str = 'both',
+            timeout_s: float | None = None) -> Comparison:
     """Ask which of two things is the better one, so that bias for a place or name cancels.
 
     The evidence of each order is its log-odds; they add up. Of a model with a constant bias b to
@@ -375,23 +348,24 @@ def compare(backend: Backend, ask: Callable[[int, int], ChoiceRequest],
     one (d' of signal detection). A reply that cannot be read says nothing.
 
     Args:
-        backend: what chooses.
+        model: what chooses.
         ask: makes the request that shows ``(first, second)``; called with (0, 1) and (1, 0).
         orders: ``both``, or ``one`` for the pair as it is only.
+        timeout_s: wall-clock limit of each query [s]; None for the model's own.
 
     Raises:
-        InputError: the backend cannot choose, or no such ``orders``.
+        InputError: the model cannot choose, or no such ``orders``.
         BackendError: the model could not answer.
         DeadlineError: not within the time limit.
         SpendingCapError: a limit on tokens or cost is reached.
     """
     if orders not in ('both', 'one'):
         raise InputError(f'orders = {orders!r} must be both or one')
-    replies = [choose(backend, ask(0, 1))]
+    replies = [ask_one(model, ask(0, 1), timeout_s)]
     evidence = _evidence(replies[0])
     chosen = [replies[0].chosen]
     if orders == 'both':
-        replies.append(choose(backend, ask(1, 0)))
+        replies.append(ask_one(model, ask(1, 0), timeout_s))
         evidence -= _evidence(replies[1])
         other = replies[1].chosen
         chosen.append(None if other is None else 1 - other)

@@ -1,0 +1,593 @@
+"""What is asked of a model, what it replies, and what a model is.
+
+A *query* is a value: a frozen dataclass that holds all that a model is shown. Its class says how
+its reply looks, how a model that only chats is asked, what the truth replies and how the truth
+errs (for simulated models), and what a person sees of it. ``sightplan.queries`` has one module for
+each kind; a kind of one's own is one more class, in any package::
+
+    @dataclass(frozen=True)
+    class CountReply(Reply):
+        count: int | None = None
+
+    @dataclass(frozen=True, eq=False)
+    class Count(Query[CountReply]):
+        image: Rgb
+        what: str
+        kind: ClassVar[str] = 'count'
+        reply_type: ClassVar[type[Reply]] = CountReply
+
+A *model* answers lists of queries (``Model``). All that surrounds a model (recording, replay, a
+script, simulated errors, prompts, caps) is written once, over ``Query``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model import query_json
+from sightplan.model.errors import BackendError, DeadlineError, InputError, SightplanError
+from sightplan.model.usage import Usage
+
+Rgb = NDArray[np.uint8]
+"""A picture, (H, W, 3) uint8 RGB."""
+Part = str | Rgb
+"""A piece of a prompt: text, or a picture."""
+
+NOT_SHOWN = {'shown': False}
+"""``field(metadata=NOT_SHOWN)``: a field of a query that no model is shown, so that the reply does
+not depend on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model replies to a query.
+
+    Attributes:
+        model: exact name of the model that replied, where several answer under one name; '':
+            that of the model that was asked.
+    """
+
+    model: str = field(default='', kw_only=True, compare=False)
+
+    def summary(self) -> str:
+        """What a person sees of it: one short text."""
+        return _short(query_json.encode(self).items())
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON data, without fields that have their defaults."""
+        data: dict[str, Any] = query_json.encode(self, brief=True)
+        return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """From what ``to_json`` gives.
+
+        Raises:
+            InputError: it is something else; names the field.
+        """
+        return query_json.decode(cls, data)
+
+
+R = TypeVar('R', bound=Reply)
+R_co = TypeVar('R_co', bound=Reply, covariant=True)
+
+
+@dataclass(frozen=True)
+class Chat(Generic[R_co]):
+    """How a model that only chats is asked a query.
+
+    Attributes:
+        query: of a kind that such a model answers: ``queries.Generate`` or ``queries.YesNo``.
+        read: makes the reply out of the model's.
+    """
+
+    query: Query[Any]
+    read: Callable[[Any], R_co]
+
+
+class Draws(Protocol):
+    """Random numbers of a simulated model, each a function of what it is about."""
+
+    def __call__(self, *about: str) -> float:
+        """A number in [0, 1) that is always the same for the same query and the same words."""
+
+
+class Query(Generic[R]):
+    """What is asked of a model; base of all kinds, which are frozen dataclasses.
+
+    Attributes:
+        kind: name of the kind, in recordings and scripts.
+        reply_type: class of its replies, a dataclass.
+    """
+
+    kind: ClassVar[str]
+    reply_type: ClassVar[type[Reply]]
+    _kinds: ClassVar[dict[str, type[Query[Any]]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if 'kind' in vars(cls):
+            Query._kinds[cls.kind] = cls
+
+    @functools.cached_property
+    def key(self) -> str:
+        """SHA-256 over all that a model is shown, with pictures by their ids.
+
+        Two queries with one key are the same to a model.
+        """
+        text = json.dumps({'kind': self.kind, **self.shared(), **self.content()},
+                          sort_keys=True, separators=(',', ':'))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def content(self) -> dict[str, Any]:
+        """All that a model is shown, as plain JSON data with pictures by their ids.
+
+        Without what ``shared`` has. The default: all fields that are shown (``NOT_SHOWN``).
+        """
+        return {one.name: query_json.encode(getattr(self, one.name))
+                for one in dataclasses.fields(cast(Any, self))
+                if one.metadata.get('shown', True)}
+
+    def shared(self) -> dict[str, Any]:
+        """What many queries have in common, such as a prompt; a recording has it once."""
+        return {}
+
+    @property
+    def pictures(self) -> tuple[Rgb, ...]:
+        """The pictures that a model is shown."""
+        return tuple(picture for one in dataclasses.fields(cast(Any, self))
+                     for picture in _pictures(getattr(self, one.name)))
+
+    @property
+    def picture_ids(self) -> tuple[str, ...]:
+        """Ids of the pictures, as ``Observation.image_id``."""
+        return tuple(map(query_json.picture_id, self.pictures))
+
+    @property
+    def together(self) -> object:
+        """Queries that follow each other and agree in it go to a model at once; None: alone."""
+        return None
+
+    def summary(self) -> str:
+        """What a person sees of it: one short text."""
+        return f'{self.kind}: {_short(self.content().items())}'
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON data, with pictures by their ids, which are kept beside it."""
+        return {'kind': self.kind, **query_json.encode(self, brief=True)}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any], picture: Callable[[str], NDArray[Any]]) -> Query[Any]:
+        """From what ``to_json`` gives.
+
+        Args:
+            data: plain JSON data.
+            picture: finds a picture, or another array, by its id.
+
+        Raises:
+            InputError: it is something else, or of a kind that nobody has imported.
+        """
+        rest = dict(data)
+        name = str(rest.pop('kind', ''))
+        if name not in known_kinds():
+            raise InputError(f'no kind of query is called {name!r} (known: '
+                             f'{", ".join(sorted(known_kinds()))}); import the module that '
+                             'defines it')
+        return query_json.decode(known_kinds()[name], rest, picture)
+
+    def as_chat(self, style: Any) -> Chat[R]:
+        """How a model that only chats is asked it.
+
+        Args:
+            style: how that model wants to be asked, ``queries.chat.ChatStyle``.
+
+        Raises:
+            InputError: such a model cannot be asked it.
+        """
+        raise InputError(f'a model that only chats cannot be asked a query of kind {self.kind!r}; '
+                         'choose a model that answers it itself')
+
+    def true_reply(self, truth: Any) -> R:
+        """What the truth replies, for simulated models.
+
+        Args:
+            truth: the ground truth at hand, such as a ``TruthSource``.
+
+        Raises:
+            InputError: the truth does not tell.
+        """
+        raise InputError(f'no truth replies to queries of kind {self.kind!r}; choose a model that '
+                         'looks at pictures')
+
+    def wrong_reply(self, truth: Any, draw: Draws) -> R:
+        """A reply that errs, for simulated models; see ``true_reply``.
+
+        Args:
+            truth: likewise.
+            draw: random numbers.
+        """
+        raise InputError(f'nobody knows how models err about queries of kind {self.kind!r}')
+
+
+def known_kinds() -> Mapping[str, type[Query[Any]]]:
+    """The kinds of queries that have been imported, by name."""
+    return Query._kinds
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """Until when replies are wanted.
+
+    Attributes:
+        timeout_s: wall-clock limit of the whole call [s]; None for the model's own.
+        keep_going: whether replies to some queries are of use where others fail, so that the rest
+            is asked although one has failed.
+        started_s: when the call began, on the monotonic clock.
+    """
+
+    timeout_s: float | None = None
+    keep_going: bool = False
+    started_s: float = field(default_factory=time.monotonic)
+
+    @property
+    def left_s(self) -> float | None:
+        """What is left of the limit [s], 0 or less if it has passed; None without a limit."""
+        return (None if self.timeout_s is None
+                else self.timeout_s - (time.monotonic() - self.started_s))
+
+    def check(self, what: str) -> None:
+        """Refuse what came too late.
+
+        Args:
+            what: subject of the message, such as ``embedded: locating``.
+
+        Raises:
+            DeadlineError: the limit has passed.
+        """
+        took = time.monotonic() - self.started_s
+        if self.timeout_s is not None and took > self.timeout_s:
+            raise DeadlineError(f'{what} took {took:.2f} s, the limit was {self.timeout_s:.2f} s')
+
+
+NO_DEADLINE = Deadline()
+
+
+class Model(Protocol):
+    """What answers queries."""
+
+    @property
+    def accepts(self) -> frozenset[type[Query[Any]]]:
+        """Kinds that it answers, known of its class, too.
+
+        A class stands for all of its subclasses, ``Query`` for every kind.
+        """
+
+    @property
+    def name(self) -> str:
+        """Exact name and version of what answers."""
+
+    @property
+    def usage(self) -> Usage | None:
+        """What all calls so far cost; None where nobody counts."""
+
+    def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
+        """Reply to queries, in their order. One call is one batch.
+
+        A reply that cannot be read is no error: it comes back with the reason.
+
+        Raises:
+            InputError: the model cannot answer such queries.
+            BackendError: the model could not answer.
+            DeadlineError: not within the time limit.
+            SpendingCapError: a limit on tokens or cost is reached.
+            SightplanError: any of these. Where some queries were answered before, ``partial`` has
+                a reply or None for each.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What is known of a model before it is asked; a class attribute ``traits``, or a property.
+
+    Attributes:
+        truth: method of the ground truth that it answers from (``state``, ``masks``, ``better``);
+            '' for a model that is given no truth.
+        pixels: whether it looks at pictures, so that a world without them is of no use to it.
+        texts: whether it answers yes/no questions about an observation that is a text alone.
+        prompt: whether its answers depend on the words around yes/no questions.
+        history: whether it keeps a history of an episode; then it has ``start_episode``.
+        capped: whether it keeps to a limit on spending; then it has ``carry_over``.
+        depth: whether observations should bring depth: it is used.
+        domain: name of the one domain whose questions it was made for; '' for any.
+        refuses: whether it says by itself that it cannot read questions of other domains; else
+            it would answer them at random.
+    """
+
+    truth: str = ''
+    pixels: bool = True
+    texts: bool = False
+    prompt: bool = True
+    history: bool = False
+    capped: bool = False
+    depth: bool = False
+    domain: str = ''
+    refuses: bool = False
+
+
+@runtime_checkable
+class HasTraits(Protocol):
+    """A model, or its class, that says more of itself than what it accepts."""
+
+    @property
+    def traits(self) -> Traits:
+        """What is known of it."""
+
+
+@runtime_checkable
+class FollowsEpisodes(Protocol):
+    """A model that wants to know when an episode begins."""
+
+    def start_episode(self, episode_id: str, split: str = '') -> None:
+        """A new episode begins."""
+
+
+@runtime_checkable
+class CountsSpending(Protocol):
+    """A model with a limit on what a run spends."""
+
+    def carry_over(self, spent: Usage) -> None:
+        """Count what earlier sessions of the run spent towards the limit."""
+
+
+@runtime_checkable
+class PictureCheck(Protocol):
+    """A model that may lose pictures on their way, and can find that out."""
+
+    @property
+    def pictures_lost(self) -> str:
+        """Why pictures do not reach the model, with the remedy; '' if they may, as far as known.
+
+        Then every query with a picture raises a BackendError.
+        """
+
+    def check_pictures(self) -> None:
+        """Find out whether pictures reach the model, before the next picture is sent.
+
+        What that costs counts as other queries do. Where it cannot be found out, a warning says
+        so.
+        """
+
+
+@runtime_checkable
+class HasParts(Protocol):
+    """A model that answers different kinds by different models."""
+
+    def part_name(self, kind: type[Query[Any]]) -> str:
+        """Exact name of what answers a kind.
+
+        Raises:
+            InputError: it does not answer that kind.
+            BackendError: what answers it is missing or unfit.
+        """
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """Something that holds a connection, a file or a process."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+def traits_of(model: object) -> Traits:
+    """What a model, or its class, says of itself."""
+    return model.traits if isinstance(model, HasTraits) else Traits()
+
+
+def can_ask(model: object, kind: type[Query[Any]]) -> bool:
+    """Whether a model, or its class, answers a kind of query."""
+    return any(issubclass(kind, accepted) for accepted in cast(Model, model).accepts)
+
+
+def part_name(model: Model, kind: type[Query[Any]]) -> str:
+    """Exact name of the model that answers a kind; raises as ``HasParts.part_name``."""
+    return model.part_name(kind) if isinstance(model, HasParts) else model.name
+
+
+def start_episode(model: object, episode_id: str, split: str = '') -> None:
+    """Tell a model that keeps a history that a new episode begins."""
+    if isinstance(model, FollowsEpisodes):
+        model.start_episode(episode_id, split)
+
+
+def carry_over(model: object, spent: Usage) -> None:
+    """Tell a model that has a limit on spending what earlier sessions of the run spent."""
+    if isinstance(model, CountsSpending):
+        model.carry_over(spent)
+
+
+def check_pictures(model: object) -> None:
+    """Let a model that may lose pictures find that out before the first one; ``PictureCheck``."""
+    if isinstance(model, PictureCheck):
+        model.check_pictures()
+
+
+def pictures_lost(model: object) -> str:
+    """Why pictures do not reach a model, with the remedy; '' if they do, as far as known."""
+    return model.pictures_lost if isinstance(model, PictureCheck) else ''
+
+
+def close(thing: object) -> None:
+    """Close what can be closed."""
+    if isinstance(thing, Closable):
+        thing.close()
+
+
+def ask_one(model: Model, query: Query[R], timeout_s: float | None = None) -> R:
+    """The reply to one query.
+
+    Args:
+        model: to be asked.
+        query: what it is asked.
+        timeout_s: wall-clock limit [s]; None for the model's own.
+
+    Raises:
+        SightplanError: see ``Model.ask``.
+        BackendError: also if it gave another number of replies, or one of another kind.
+    """
+    [reply] = ask_all(model, [query], Deadline(timeout_s))
+    return reply
+
+
+def ask_all(model: Model, queries: Sequence[Query[R]], deadline: Deadline = NO_DEADLINE,
+            ) -> list[R]:
+    """Replies to queries of one kind, in order; raises as ``ask_one``."""
+    if not queries:
+        return []
+    replies = model.ask(queries, deadline)
+    if len(replies) != len(queries):
+        raise BackendError(f'{model.name} gave {len(replies)} replies to {len(queries)} queries')
+    for query, reply in zip(queries, replies, strict=True):
+        if not isinstance(reply, query.reply_type):
+            raise BackendError(f'{model.name} replied to a query of kind {query.kind!r} with a '
+                               f'{type(reply).__name__}; it must be a '
+                               f'{query.reply_type.__name__}')
+    return cast(list[R], replies)
+
+
+def check_accepts(model: Model, kind: type[Query[Any]]) -> None:
+    """Check that a model answers a kind.
+
+    Raises:
+        InputError: it does not; says what it answers.
+    """
+    if not can_ask(model, kind):
+        known = sorted(one.kind for one in model.accepts if 'kind' in vars(one))
+        raise InputError(f'model {model.name} answers no queries of kind {kind.kind!r}, only '
+                         f'{", ".join(known) or "none"}; choose another one')
+
+
+_HANDLED = '_answers_kind'
+
+
+def answers(kind: type[Query[Any]], *, together: bool = False) -> Callable[[T], T]:
+    """Mark a method of a ``ModelByKind`` as what answers a kind of query.
+
+    The method is given ``(query, deadline)`` and returns a reply; with ``together`` it is given
+    ``(queries, deadline)``, queries that agree in ``Query.together``, and returns a list.
+    """
+    def marked(method: T) -> T:
+        setattr(method, _HANDLED, (kind, together))
+        return method
+    return marked
+
+
+T = TypeVar('T')
+
+
+class ModelByKind:
+    """Base of models that have a method for each kind of query that they answer.
+
+    Example::
+
+        class Backend(ModelByKind):
+            name = 'always-the-middle'
+
+            @answers(Locate)
+            def locate(self, query: Locate, deadline: Deadline) -> LocateReply:
+                return LocateReply((Region(Form.POINT, ((0.5, 0.5),)),))
+    """
+
+    accepts: frozenset[type[Query[Any]]] = frozenset()
+    traits: Traits = Traits()
+    usage: Any = None
+    _handlers: ClassVar[Mapping[type[Query[Any]], tuple[str, bool]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        found: dict[type[Query[Any]], tuple[str, bool]] = {}
+        for base in reversed(cls.__mro__):
+            for name, value in vars(base).items():
+                if (marked := getattr(value, _HANDLED, None)) is not None:
+                    found[marked[0]] = (name, marked[1])
+        cls._handlers = found
+        if 'accepts' not in vars(cls):
+            cls.accepts = frozenset(found)
+
+    def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
+        """Reply to queries, each by the method of its kind; contract in ``Model``."""
+        return ask_in_batches(queries, lambda batch: self._ask_batch(batch, deadline))
+
+    def _ask_batch(self, batch: list[Query[Any]], deadline: Deadline) -> Sequence[Reply]:
+        kind = type(batch[0])
+        check_accepts(cast(Model, self), kind)
+        name, together = next(self._handlers[base] for base in kind.__mro__
+                              if base in self._handlers)
+        handler = getattr(self, name)
+        replies: Sequence[Reply] = (handler(batch, deadline) if together
+                                    else [handler(batch[0], deadline)])
+        return replies
+
+
+def ask_in_batches(queries: Sequence[Query[Any]],
+                   ask: Callable[[list[Query[Any]]], Sequence[Reply]]) -> list[Reply]:
+    """Replies to queries that are asked batch by batch (``Query.together``), in order.
+
+    Args:
+        queries: of any kinds.
+        ask: asks one batch. Where it fails, ``partial`` of the error has the replies so far.
+    """
+    replies: list[Reply | None] = []
+    for batch in batches(queries):
+        try:
+            replies += ask(batch)
+        except SightplanError as error:
+            replies += error.partial
+            error.partial = [*replies, *[None] * (len(queries) - len(replies))]
+            raise
+    return cast(list[Reply], replies)
+
+
+def batches(queries: Iterable[Query[Any]]) -> Iterator[list[Query[Any]]]:
+    """Queries cut into those that go to a model together, and single ones."""
+    def key(pair: tuple[int, Query[Any]]) -> object:
+        number, query = pair
+        together = query.together
+        return type(query), number if together is None else together
+    for _, group in groupby(enumerate(queries), key=key):
+        yield [query for _, query in group]
+
+
+def _pictures(value: Any) -> Iterator[Rgb]:
+    """The pictures in a value; depth and masks are none."""
+    if isinstance(value, np.ndarray):
+        if query_json.is_picture(value):
+            yield value
+    elif isinstance(value, (tuple, list)):
+        for one in value:
+            yield from _pictures(one)
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from _pictures(one)
+
+
+def _short(values: Iterable[tuple[str, Any]]) -> str:
+    """Names and values in one line, as far as they say something."""
+    said = [f'{name} {value}' for name, value in values
+            if value not in (None, '', [], {}) and name != 'model' and not isinstance(value, dict)]
+    text = ', '.join(said)
+    return text if len(text) <= _LONGEST else text[:_LONGEST - 1] + '…'
+
+
+_LONGEST = 120

@@ -1,0 +1,218 @@
+"""Queries and replies as plain JSON data, and back; pictures and other arrays by their ids.
+
+One codec for all dataclasses: texts, numbers, truth values, enumerations, tuples, mappings with
+texts as keys, other dataclasses, and arrays.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import hashlib
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model.errors import InputError, SightplanError
+from sightplan.model.perception import Observation
+
+T = TypeVar('T')
+
+PICTURE, ARRAY = 'image', 'array'
+"""Keys under which a picture and another array have their ids."""
+
+
+def is_picture(array: NDArray[Any]) -> bool:
+    """Whether an array is a picture: (H, W, 3) uint8."""
+    return array.dtype == np.uint8 and array.ndim == 3
+
+
+def picture_id(picture: NDArray[np.uint8]) -> str:
+    """The hash of a picture, as ``Observation.image_id``."""
+    return Observation(image=picture).image_id
+
+
+def array_id(array: NDArray[Any]) -> str:
+    """Hash of an array's shape, type and bytes, first 16 hex digits."""
+    digest = hashlib.sha256(f'{array.shape} {array.dtype}'.encode())
+    digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def encode(value: Any, *, brief: bool = False) -> Any:
+    """A value as plain JSON data.
+
+    Args:
+        value: see the module.
+        brief: whether fields of dataclasses that have their defaults are left out.
+    """
+    if value is None or isinstance(value, (str, bool)):
+        return value.value if isinstance(value, enum.Enum) else value
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value)
+    if isinstance(value, np.ndarray):
+        return ({PICTURE: picture_id(value)} if is_picture(value) else {ARRAY: array_id(value)})
+    if isinstance(value, Mapping):
+        return {str(name): encode(one, brief=brief) for name, one in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {one.name: encode(given, brief=brief) for one in _own_fields(type(value))
+                if not (_is_default(given := getattr(value, one.name), one) and brief)}
+    if isinstance(value, (Sequence, frozenset, set)):
+        return [encode(one, brief=brief) for one in value]
+    raise TypeError(f'{type(value).__name__} cannot be written as JSON')
+
+
+@functools.cache
+def _own_fields(kind: type) -> tuple[dataclasses.Field[Any], ...]:
+    """The fields of a dataclass but for those that it keeps to itself."""
+    return tuple(one for one in dataclasses.fields(kind)
+                 if one.init and not one.name.startswith('_'))
+
+
+def _is_default(value: Any, of: dataclasses.Field[Any]) -> bool:
+    if of.default is not dataclasses.MISSING:
+        return value is of.default or (type(value) is type(of.default) and value == of.default)
+    if of.default_factory is not dataclasses.MISSING:
+        made = of.default_factory()
+        return type(value) is type(made) and isinstance(made, (dict, list, tuple)) and (
+            not value and not made)
+    return False
+
+
+def no_picture(name: str) -> NDArray[Any]:
+    """Finds no picture.
+
+    Raises:
+        InputError: always.
+    """
+    raise InputError(f'picture {name} is not at hand')
+
+
+def decode(kind: type[T], data: Any,
+           picture: Callable[[str], NDArray[Any]] = no_picture) -> T:
+    """A value of a type from plain JSON data.
+
+    Args:
+        kind: its class.
+        data: what ``encode`` gives.
+        picture: finds a picture, or another array, by its id.
+
+    Raises:
+        InputError: the data is of another form; names the field.
+    """
+    return cast(T, _Decoder(picture).read(kind, data, kind.__name__))
+
+
+@functools.cache
+def _fields(kind: type) -> tuple[tuple[dataclasses.Field[Any], Any], ...]:
+    hints = get_type_hints(kind)
+    return tuple((one, hints[one.name]) for one in _own_fields(kind))
+
+
+class _Decoder:
+    """Reads values by their types; arguments as of ``decode``."""
+
+    def __init__(self, picture: Callable[[str], NDArray[Any]]) -> None:
+        self._picture = picture
+
+    def read(self, kind: Any, data: Any, where: str) -> Any:
+        origin, parts = get_origin(kind), get_args(kind)
+        if kind is Any:
+            return data
+        if origin in (Union, types.UnionType):
+            return self._one_of(parts, data, where)
+        if origin is np.ndarray or kind is np.ndarray:
+            return self._array(data, where)
+        if origin is Literal:
+            if data not in parts:
+                raise _wrong(where, f'one of {", ".join(map(repr, parts))}', data)
+            return data
+        if origin is tuple:
+            return self._tuple(parts, data, where)
+        if origin in (list, Sequence, frozenset):
+            items = self._list(data, where)
+            return (frozenset if origin is frozenset else list)(
+                self.read(parts[0], one, where) for one in items)
+        if origin in (dict, Mapping):
+            if not isinstance(data, Mapping):
+                raise _wrong(where, 'a mapping', data)
+            return {str(name): self.read(parts[1], one, f'{where}.{name}')
+                    for name, one in data.items()}
+        if dataclasses.is_dataclass(kind):
+            return self._dataclass(cast(type, kind), data, where)
+        return _plain(kind, data, where)
+
+    def _one_of(self, parts: Sequence[Any], data: Any, where: str) -> Any:
+        if data is None and type(None) in parts:
+            return None
+        kinds = [part for part in parts if part is not type(None)]
+        for part in kinds[:-1]:
+            try:
+                return self.read(part, data, where)
+            except InputError:
+                continue
+        return self.read(kinds[-1], data, where)
+
+    def _array(self, data: Any, where: str) -> NDArray[Any]:
+        if isinstance(data, Mapping) and len(data) == 1:
+            [(key, name)] = data.items()
+            if key in (PICTURE, ARRAY) and isinstance(name, str):
+                return self._picture(name)
+        raise _wrong(where, f'the id of a picture, {{"{PICTURE}": ...}}', data)
+
+    def _list(self, data: Any, where: str) -> list[Any]:
+        if not isinstance(data, (list, tuple)):
+            raise _wrong(where, 'a list', data)
+        return list(data)
+
+    def _tuple(self, parts: Sequence[Any], data: Any, where: str) -> tuple[Any, ...]:
+        items = self._list(data, where)
+        if len(parts) == 2 and parts[1] is Ellipsis:
+            return tuple(self.read(parts[0], one, f'{where}[{number}]')
+                         for number, one in enumerate(items))
+        if len(items) != len(parts):
+            raise _wrong(where, f'a list of {len(parts)}', data)
+        return tuple(self.read(part, one, f'{where}[{number}]')
+                     for number, (part, one) in enumerate(zip(parts, items, strict=True)))
+
+    def _dataclass(self, kind: type, data: Any, where: str) -> Any:
+        if not isinstance(data, Mapping):
+            raise _wrong(where, 'a mapping of fields', data)
+        known = _fields(kind)
+        names = [one.name for one, _ in known]
+        if unknown := sorted(set(data) - set(names)):
+            raise InputError(f'{where}: has no field {unknown[0]!r} (known: {", ".join(names)})')
+        values = {one.name: self.read(hint, data[one.name], f'{where}.{one.name}')
+                  for one, hint in known if one.name in data}
+        try:
+            return kind(**values)
+        except SightplanError as error:
+            raise InputError(f'{where}: {error}') from error
+        except (TypeError, ValueError) as error:
+            raise InputError(f'{where}: {error}') from error
+
+
+def _plain(kind: Any, data: Any, where: str) -> Any:
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        try:
+            return kind(data)
+        except ValueError:
+            raise _wrong(where, f'one of {", ".join(str(one.value) for one in kind)}',
+                         data) from None
+    if kind is float and isinstance(data, int) and not isinstance(data, bool):
+        return float(data)
+    if kind in (str, int, float, bool) and type(data) is kind:
+        return data
+    raise _wrong(where, f'a {getattr(kind, "__name__", kind)}', data)
+
+
+def _wrong(where: str, wanted: str, data: Any) -> InputError:
+    return InputError(f'{where} must be {wanted}, not {str(data)[:60]!r}')

@@ -1,0 +1,66 @@
+"""``Check``: whether a marked place in a picture is what was looked for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sightplan.model.perception import Observation, Question
+from sightplan.model.query import Chat, Query, Reply, Rgb
+from sightplan.model.region import Mask, Region, Target
+from sightplan.model.symbols import Atom
+from sightplan.queries.yes_no import YesNo, YesNoReply
+
+
+@dataclass(frozen=True, eq=False)
+class Check(Query[YesNoReply]):
+    """Is a marked place what was looked for?
+
+    Attributes:
+        image: (H, W, 3) uint8 RGB.
+        target: what was looked for.
+        region: the place.
+        mask: (H, W) bool, the piece that is meant, where it is known; it is marked by its
+            outline, else the region is marked.
+        attempt: number of this query about the same place, from 0; each has a wording of its own.
+    """
+
+    image: Rgb
+    target: Target
+    region: Region
+    mask: Mask | None = None
+    attempt: int = 0
+
+    kind: ClassVar[str] = 'check'
+    reply_type: ClassVar[type[Reply]] = YesNoReply
+
+    def summary(self) -> str:
+        """What the place should be."""
+        return f'is the marked {self.region.form} {self.target.text!r}?'
+
+    def as_chat(self, style: Any) -> Chat[YesNoReply]:
+        """A yes/no question about a picture with a red mark.
+
+        It shows the surroundings of the place, enlarged if they are small: the outline of the
+        mask, a frame around the box, or a cross whose strokes leave the point itself free.
+
+        Raises:
+            InputError: the place is a trace, or the mask is of another size than the picture.
+        """
+        from sightplan.queries.marks import marked
+        from sightplan.queries.pointing import check_question
+
+        picture, mark = marked(self)
+        text, prompt = check_question(self.target.text.strip(), mark, self.attempt)
+        atom = Atom('located', (_slug(self.target.text),))
+        return Chat(YesNo(Observation(picture), Question(atom, text), prompt), _as_it_is)
+
+
+def _as_it_is(reply: YesNoReply) -> YesNoReply:
+    return reply
+
+
+def _slug(text: str) -> str:
+    """A text as a name of PDDL."""
+    return re.sub(r'[^a-z0-9]+', '-', text.lower()).strip('-') or 'target'

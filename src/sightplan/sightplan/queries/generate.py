@@ -1,0 +1,55 @@
+"""``Generate``: a prompt of texts and pictures, to be answered in free text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from sightplan.model.query import NOT_SHOWN, Part, Query, Reply
+
+
+@dataclass(frozen=True, slots=True)
+class TextReply(Reply):
+    """A model's reply in free text.
+
+    Attributes:
+        text: what it said.
+        truncated: whether it was cut off at ``max_tokens``.
+    """
+
+    text: str
+    truncated: bool = False
+
+    def summary(self) -> str:
+        """What the model said."""
+        return self.text
+
+
+@dataclass(frozen=True, eq=False)
+class Generate(Query[TextReply]):
+    """A prompt of texts and any number of pictures, to be answered in free text.
+
+    Attributes:
+        system: text of the system role, '' for none.
+        parts: what the user says, texts and pictures in their order.
+        max_tokens: most tokens of the reply.
+        json_schema: schema that the reply is to follow, for models that can be held to it; None
+            without.
+        draw: number of the request about the same thing; a model that draws its replies at random
+            draws another one for each.
+    """
+
+    system: str
+    parts: tuple[Part, ...]
+    max_tokens: int = 1024
+    json_schema: Mapping[str, Any] | None = field(default=None, metadata=NOT_SHOWN)
+    draw: int = field(default=0, metadata=NOT_SHOWN)
+
+    kind: ClassVar[str] = 'text'
+    reply_type: ClassVar[type[Reply]] = TextReply
+
+    def summary(self) -> str:
+        """The last text of the prompt."""
+        texts = [part for part in self.parts if isinstance(part, str)]
+        return texts[-1] if texts else self.system
