@@ -37,6 +37,7 @@ setup(
             'openai = sightplan_models.openai',
             'replay = sightplan_models.replay',
             'scripted = sightplan_models.scripted',
+            'simulated = sightplan_models.simulated',
             'transformers = sightplan_models.transformers',
         ],
     },

@@ -147,6 +147,7 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     'embedded': _embedded, 'noisy_oracle': lambda folder: {},
     'noisy_reader': lambda folder: {'table': 'perfect'},
     'noisy_locator': lambda folder: {},
+    'simulated': lambda folder: {'error': 0.0},
     'noisy_critic': lambda folder: {}}
 
 

@@ -279,26 +279,59 @@ def _instance(one: Any) -> Any:
 def _requests(path: Path) -> dict[str, list[tuple[str, Any]]]:
     """What a model was asked and replied, in order, by episode (of samples: by their cluster)."""
     found: defaultdict[str, list[tuple[str, Any]]] = defaultdict(list)
-    prompts: dict[str, Any] = {}
+    shared: dict[str, Any] = {}
+    chats = False
     if not path.exists():
         return found
     for text in path.read_text().splitlines():
         line = json.loads(text)
         kind = line['kind']
-        if kind == 'prompt':
-            prompts[line['prompt']] = [line[name] for name in (
-                'system', 'before_image', 'after_image', 'question', 'reasoning', 'max_tokens')]
+        if kind == 'recording':
+            chats = '*' in line['accepts']
+        elif kind == 'shared':
+            shared[line['shared']] = [line[name] for name in (
+                'system', 'before_image', 'after_image', 'template', 'reasoning', 'max_tokens')]
         elif kind == 'failure':
             found[line['episode']].append((f'failure {line["images"]}', line['error']))
-        elif kind in _ASKED:
-            asked = [line.get(name) for name in _ASKED[kind]]
-            if kind == 'yes_no':
-                asked.append(prompts[line['prompt']])
+        elif kind == 'reply':
+            query, content, reply = _as_frozen(line)
+            if query == 'choice' and chats:  # when they were frozen, it was asked as a prompt
+                query, reply = 'text', {'text': reply['text'], 'truncated': False}
+            asked = [content.get(name) for name in _ASKED[query]]
+            if query == 'yes_no':
+                words = shared[line['shared']]
+                before, _, after = words[3].partition('{question}')
+                asked[1] = asked[1][len(before):len(asked[1]) - len(after)]
+                asked.append(words)
             found[line['episode']].append(
-                (json.dumps([kind, *asked]), [line.get(name) for name in _REPLIED[kind]]))
+                (json.dumps([query, *asked]), [reply.get(name) for name in _REPLIED[query]]))
     return found
 
 
+def _as_frozen(line: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Kind, content and reply of a recorded query, with names and forms as they were frozen."""
+    query, content = line['query'], dict(line['content'])
+    reply = {**_DEFAULTS.get(query, {}), **line['reply']}
+    if query != 'yes_no' and 'image' in content:
+        content['image'] = content['image']['image']
+    if 'target' in content:
+        content |= {'form': content['target']['form'], 'target': content['target']['text']}
+    for old, new in (('depth', 'depth_m'), ('mask', 'mask')):
+        if new in content:
+            content[old] = '' if content[new] is None else content[new]['array']
+    if 'region' in content:
+        content['region'] = {name: value for name, value in content['region'].items()
+                             if value not in ('', None)}
+    if query == 'detect':
+        reply['detections'] = [{'colours': {}, 'probability': 1.0, 'opened': None, **one}
+                               for one in reply['detections']]
+    return query, content, reply
+
+
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    'text': {'truncated': False}, 'locate': {'text': '', 'regions': [], 'unknown': []},
+    'choice': {'text': ''}, 'detect': {'text': '', 'detections': []}}
+"""Fields of replies that a recording leaves out where they have these values."""
 _ASKED = {
     'yes_no': ('image', 'question'),
     'text': ('system', 'parts', 'max_tokens'),

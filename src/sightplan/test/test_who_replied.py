@@ -7,8 +7,8 @@ import pytest
 
 from sightplan.grounding import BackendGrounder
 from sightplan.model import Observation, Usage
-from sightplan.model.query import Deadline, ModelByKind, answers
-from sightplan.queries import Generate, Locate, TextReply
+from sightplan.model.query import Deadline, ModelByKind, answers, part_name
+from sightplan.queries import Choose, Detect, Generate, Locate, TextReply
 from sightplan.runs import OpenRun, RunSettings, specify
 from sightplan.vlm.api import backend_content, make_backend
 from sightplan_report.results import gather
@@ -18,7 +18,7 @@ pytest.importorskip('torch')
 
 EMBEDDED = make_backend('embedded', {})
 LOCATOR, DETECTOR, PATHS = (
-    EMBEDDED.locator_model, EMBEDDED.detector_model, EMBEDDED.chooser_model)
+    part_name(EMBEDDED, kind) for kind in (Locate, Detect, Choose))
 SMALL = {'count': 1}
 
 

@@ -111,7 +111,7 @@ def test_a_shifted_position_would_be_noticed(monkeypatch: Any) -> None:
     """The comparison above can fail: positions one too high give other numbers."""
     mine = Backend(Settings(domain='blocksworld'))
     plain = one_by_one(mine, request(picture(), RIGHT))
-    engine = mine._engine
+    engine = mine.main._engine
     run = engine._run
 
     def shifted(wanted: Any, **inputs: Any) -> Any:
@@ -120,14 +120,14 @@ def test_a_shifted_position_would_be_noticed(monkeypatch: Any) -> None:
         return run(wanted, **inputs)
 
     monkeypatch.setattr(engine, '_run', shifted)
-    packed = mine.answer(request(picture(), RIGHT))
+    packed = ask_all(mine, request(picture(), RIGHT))
     gaps = [abs((a.p_yes or 0) - (b.p_yes or 0)) for a, b in zip(packed, plain, strict=True)]
     assert max(gaps) > 1e-5
 
 
 def test_a_bound_on_memory_does_not_change_answers() -> None:
     small = Backend(Settings(domain='blocksworld', memory_gb=1e-6))
-    chunked = small.answer(request(picture(), RIGHT))
+    chunked = ask_all(small, request(picture(), RIGHT))
     for one, other in zip(chunked, ask(picture(), RIGHT), strict=True):
         assert one.p_yes == pytest.approx(other.p_yes, abs=1e-5)
 

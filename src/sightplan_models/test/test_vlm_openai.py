@@ -222,7 +222,7 @@ def test_two_callers_share_the_bound(make: Any) -> None:
     with FakeServer() as server:
         server.before_reply = lambda number: time.sleep(0.01)
         backend = make(server, concurrency=2)
-        threads = [threading.Thread(target=backend.answer, args=(questions(8),))
+        threads = [threading.Thread(target=ask_all, args=(backend, questions(8)))
                    for _ in range(3)]
         for thread in threads:
             thread.start()
@@ -926,10 +926,10 @@ def test_tokens_and_cost_are_counted_from_what_the_server_says(make: Any) -> Non
         assert dataclasses.astuple(backend.usage)[:3] == (3, 3000, 30)
         assert backend.usage.cost_usd == pytest.approx(3 * (200 + 450 + 80) / 1e6)
         plain = make(server, price_in=2.0, price_out=8.0)
-        plain.answer(questions(1))
+        ask_all(plain, questions(1))
         assert plain.usage.cost_usd == pytest.approx((2000 + 80) / 1e6)
         free = make(server)
-        free.answer(questions(1))
+        ask_all(free, questions(1))
         assert free.usage == Usage(1, 1000, 10, None)
 
 
@@ -1130,7 +1130,7 @@ def test_the_process_ends_at_once(end: str) -> None:
         backend = make_backend('openai', {'model': 'm', 'base_url': sys.argv[1],
                                           'logprobs': 'off'})
         try:
-            backend.answer(questions(6))
+            ask_all(backend, questions(6))
         except KeyboardInterrupt:
             print('interrupted', flush=True)
             raise SystemExit(7)

@@ -114,7 +114,7 @@ def test_a_saved_folder_answers_as_if_asked_one_by_one(backends: Any, family: st
 @pytest.mark.parametrize('family', tiny_models.FOLDERS)
 def test_reasons_written_together_equal_those_written_alone(backends: Any, family: str) -> None:
     asked = request(prompt=replace(PROMPT, reasoning=True))
-    replies = backends[family].answer(asked)
+    replies = ask_all(backends[family], asked)
     assert replies == one_by_one(backends[family], asked)
     assert all(reply.p_yes is None and reply.p_no is None for reply in replies)  # no answer tag
 
@@ -315,7 +315,7 @@ def test_special_tokens_in_texts_are_plain_text(llava: LocalModel, trick: str) -
         ids = model._inputs(head + asked + foot, [model._picture(picture())])['input_ids'][0]
         assert specials(llava, ids.tolist()) == usual
         tricked = request(texts=(f'Is {trick} red?', 'Is it?'), prompt=prompt)
-        replies = llava.answer(tricked)
+        replies = ask_all(llava, tricked)
         if prompt.reasoning:
             assert replies == one_by_one(llava, tricked)
         else:

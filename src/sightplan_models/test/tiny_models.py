@@ -456,9 +456,13 @@ def make_tiny_vlm(folder: Path, family: str = 'llava', seed: int = 0) -> Path:
     return folder
 
 
-def one_by_one(model, request):
-    """Answers of a local model, each question with its own copy of the image: the reference."""
-    prompt = request.prompt if getattr(model, 'reads_prompt', True) else BARE
+def one_by_one(model, queries):
+    """Answers of a local model, each question with its own copy of the image: the reference.
+
+    ``model`` may be the backend around it, which is a router or has prompts for other kinds.
+    """
+    model = getattr(model, 'main', getattr(model, 'inner', model))
+    prompt = queries[0].prompt if model.traits.prompt else BARE
     with model._running():
-        return model._plainly(request.observation, prompt, [
-            model._asked(prompt, question.text) for question in request.questions], math.inf)
+        return model._plainly(queries[0].observation, prompt, [
+            model._asked(prompt, query.question.text) for query in queries], math.inf)

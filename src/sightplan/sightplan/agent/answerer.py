@@ -24,6 +24,7 @@ from sightplan.model import (
     PlanningTask,
     SightplanError,
 )
+from sightplan.model.query import Query, R
 from sightplan.model.region import Region
 from sightplan.model.sample import Sample, SampleReply
 from sightplan_belief.pointing import PointerSettings
@@ -47,6 +48,20 @@ class Desk(Protocol):
 
         Raises:
             InputError: the model cannot reply to such samples; the message says what can.
+        """
+
+    def ask_query(self, sample: Sample, query: Query[R]) -> R:
+        """Ask the run's model anything about a sample: a query of any kind, also one's own.
+
+        Args:
+            sample: what the query is about.
+            query: what is asked, for example with a picture that ``Picture.load`` gives.
+
+        Raises:
+            InputError: the model does not answer such queries.
+            BackendError: the model could not answer.
+            DeadlineError: not within the time limit.
+            SpendingCapError: a limit on tokens or cost is reached.
         """
 
     def locate(self, sample: Sample, settings: PointerSettings, backend: str = '',

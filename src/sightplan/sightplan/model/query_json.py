@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from sightplan.model.errors import InputError, SightplanError
 from sightplan.model.perception import Observation
+from sightplan.model.type_words import type_in_words
 
 T = TypeVar('T')
 
@@ -211,7 +212,7 @@ def _plain(kind: Any, data: Any, where: str) -> Any:
         return float(data)
     if kind in (str, int, float, bool) and type(data) is kind:
         return data
-    raise _wrong(where, f'a {getattr(kind, "__name__", kind)}', data)
+    raise _wrong(where, type_in_words(kind), data)
 
 
 def _wrong(where: str, wanted: str, data: Any) -> InputError:

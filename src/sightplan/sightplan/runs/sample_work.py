@@ -42,6 +42,7 @@ from sightplan.model.query import (
     Deadline,
     Model,
     Query,
+    R,
     Reply,
     Traits,
     ask_one,
@@ -392,6 +393,14 @@ class _Desk:
             self._others[words] = closing(self._stack, make_checked_backend(name, dict(
                 option.split('=', 1) for option in options)))
         return words.split()[0], self._others[words]
+
+    def ask_query(self, sample: Sample, query: Query[R]) -> R:
+        """Contract in ``agent.answerer.Desk``."""
+        model = self._model()
+        if traits_of(model).truth and not any(isinstance(part, Picture) for part in sample.parts):
+            raise self._never_blind()
+        self._note(self._handed.real(sample), part_name(model, type(query)))
+        return ask_one(model, query, self._plan.settings.propose_timeout_s)
 
     def locate(self, sample: Sample, settings: PointerSettings, backend: str = '') -> SampleReply:
         """Contract in ``agent.answerer.Desk``."""
