@@ -31,7 +31,6 @@ from sightplan.model import (
     EpisodeStarted,
     InfrastructureError,
     InputError,
-    Stepped,
     StopReason,
     Usage,
     param,
@@ -227,11 +226,7 @@ class EpisodeRecording:
         """Record and score the next message."""
         self._next = arrival.message.sequence + 1
         self._write(arrival)
-        event = self._events.event(arrival.topic, arrival.message)
-        if isinstance(event, Stepped) and self._truth is not None:
-            # The world may have gone on: ask for what came of this step.
-            self._truth.select_outcome(event.feedback.stamp_ns)
-        self._scorer.record(event)
+        self._scorer.record(self._events.event(arrival.topic, arrival.message))
 
     def add_image(self, topic: str, stamp_ns: int, image: tuple[bytes, int] | None,
                   info: tuple[bytes, int] | None) -> None:

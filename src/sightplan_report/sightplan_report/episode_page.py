@@ -38,6 +38,7 @@ from sightplan.records.bag_policy import NOT_KEPT
 from sightplan.records.evidence import failure_picture
 from sightplan.records.failure_picture import for_page
 from sightplan.records.recorded import RecordedEpisode
+from sightplan_report.explaining import ABOUT
 from sightplan_report.grouping import grouped
 from sightplan_report.html import jpeg_uri, render, words
 
@@ -49,9 +50,7 @@ _FOLD, _MOST_BELIEFS = 8, 12
 _LEAST_CHANGE = 0.05
 _MOST_TEXT = 4000
 _GOOD = ('success', '')
-_ABOUT = {'enumeration': 'what holds', 'goal': 'whether the goal holds',
-          'pictured_goal': 'what the picture of the goal shows',
-          'precondition': 'preconditions', 'effect': 'effects'}
+_ABOUT = {purpose.value: text for purpose, text in ABOUT.items()}
 _CHECKED = {'true_positive': 'its check noticed that effects were missing',
             'false_positive': 'its check reported missing effects that were there',
             'false_negative': 'its check missed that effects were missing'}

@@ -39,6 +39,7 @@ from sightplan.model import (
     Literal,
     Observation,
     Observed,
+    PastOutcomes,
     Planned,
     PlanningStatus,
     Problem,
@@ -342,6 +343,9 @@ class EpisodeScorer(EventHandler):
         outcome = ''
         if self._truth is not None and status in (FeedbackStatus.EXECUTED,
                                                   FeedbackStatus.REJECTED):
+            source: object = self._truth
+            if isinstance(source, PastOutcomes):  # the world may have gone on
+                source.select_outcome(event.feedback.stamp_ns)
             try:
                 outcome = self._truth.last_outcome()
             except InfrastructureError as error:

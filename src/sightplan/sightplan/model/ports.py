@@ -94,6 +94,14 @@ class DetailSource(Protocol):
 
 
 @runtime_checkable
+class PastOutcomes(Protocol):
+    """A truth source that can also say what became of an action before the last one."""
+
+    def select_outcome(self, stamp_ns: int) -> None:
+        """Let ``last_outcome`` be about the action that ended at this world time; 0: the last."""
+
+
+@runtime_checkable
 class PrivilegedSource(Protocol):
     """Privileged information: what a policy may know of objects that are out of view.
 

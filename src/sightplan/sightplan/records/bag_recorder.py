@@ -109,8 +109,6 @@ class BagRecorder:
         self._write(topic, message)
         if isinstance(event, EpisodeStarted) and event.spec.pictured_goal:
             self._goal()
-        if isinstance(event, Stepped):
-            self.truth.select_outcome(event.feedback.stamp_ns)
         if isinstance(event, (EpisodeStarted, Stepped)) or bag.writer.pending > _FLUSH_BYTES:
             bag.writer.flush(describe=False)
 

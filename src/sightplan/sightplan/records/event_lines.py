@@ -32,7 +32,6 @@ from sightplan.model import (
     GoalView,
     InputError,
     Observation,
-    Stepped,
     TruthSource,
 )
 from sightplan.model.journal import Journal, cannot_write, read_lines
@@ -207,8 +206,6 @@ class EventLines:
         if seen is not None and seen.altered is None and not seen.shows_goal:
             self._picture(seen.image, seen.image_id)
         self._journal.append(event_to_json(event, self._domain))
-        if isinstance(event, Stepped):
-            self.truth.select_outcome(event.feedback.stamp_ns)
 
     def close(self) -> None:
         """Let go of the file."""

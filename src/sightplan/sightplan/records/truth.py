@@ -11,6 +11,7 @@ from sightplan.model import (
     Atom,
     DetailSource,
     InfrastructureError,
+    PastOutcomes,
     State,
     TruthSource,
     WorldError,
@@ -48,9 +49,9 @@ class NotedTruth:
         The scorer sets it before each step. It is passed on to a truth that can look back.
         """
         self._outcome_ns = stamp_ns
-        select_outcome = getattr(self._truth, 'select_outcome', None)
-        if select_outcome is not None:
-            select_outcome(stamp_ns)
+        source: object = self._truth
+        if isinstance(source, PastOutcomes):
+            source.select_outcome(stamp_ns)
 
     def state(self, stamp_ns: int | None = None) -> State:
         """True atoms at a world time; contract in the port."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sightplan.model import EpisodeEnded, EpisodeEvent, InputError, Stepped, StopReason
+from sightplan.model import EpisodeEnded, EpisodeEvent, InputError, StopReason
 from sightplan.records import RunStore
 from sightplan.records.recorded import RecordedEpisode
 from sightplan.replay.batches import Source
@@ -122,8 +122,6 @@ def rescore(episode: RecordedEpisode, suite: Suite | None = None) -> dict[str, A
     truth = None if episode.truth is None else episode.truth.repeated()
     scorer = episode_scorer(truth, suite)
     for event in _whole(episode):
-        if isinstance(event, Stepped) and truth is not None:
-            truth.select_outcome(event.feedback.stamp_ns)
         scorer.record(event)
     line: dict[str, Any] = json.loads(json.dumps(scorer.result()))
     return line
