@@ -303,7 +303,7 @@ def test_a_request_that_waited_too_long_is_dropped(made: Callable) -> None:
         client.ground('g', timeout_s=0.1)
         client.backend.may_go_on.set()
         client.ground('b')
-    asked = [request.questions[0].atom.args[0] for request in client.backend.requests]
+    asked = [request[0].question.atom.args[0] for request in client.backend.requests]
     assert asked == ['r', 'b']
 
 
@@ -335,7 +335,7 @@ def test_a_picture_is_known_by_its_id(made: Callable) -> None:
         assert client.ground('r').error_code == 0
         known = client.ground('b', with_image=False)
     assert (known.error_code, len(known.verdicts)) == (0, 1)
-    first, second = (request.observation for request in client.backend.requests)
+    first, second = (request[0].observation for request in client.backend.requests)
     np.testing.assert_array_equal(second.image, IMAGE)
     assert (second.stamp_ns, second.image_id) == (7, first.image_id) == (7, known.image_id)
 
@@ -376,7 +376,7 @@ def test_depth_of_the_picture_comes_with_it(made: Callable) -> None:
         assert client.change(Transition.TRANSITION_DEACTIVATE)
         assert client.change(Transition.TRANSITION_CLEANUP)
         eventually(lambda: not world.get_subscription_count(), 'the end of the subscription')
-    first, *others = (request.observation.depth_m for request in client.backend.requests)
+    first, *others = (request[0].observation.depth_m for request in client.backend.requests)
     assert first is None
     assert [float(depth.max()) for depth in others[-2:]] == [2.0, 2.0]
 

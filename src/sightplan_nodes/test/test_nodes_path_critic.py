@@ -153,7 +153,7 @@ def test_a_model_reads_the_task(asked: Callable) -> None:
     assert reply.error_code == 0, reply.error_msg
     assert list(reply.ranking) == [1, 0] and 0.5 < reply.best[1] < 1
     request, = model.requests
-    assert request.observation.text == 'Be quick.' and len(request.questions) == 14
+    assert request[0].observation.text == 'Be quick.' and len(request) == 14
     assert reply.less_is_better[3] > 0.7 and reply.model == 'fake-1'
     assert messages.usage_from_msg(reply.usage) == Usage(1, 50, 5, 0.25)
 

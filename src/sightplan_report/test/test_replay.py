@@ -157,9 +157,10 @@ def test_questions_go_out_as_they_were_recorded(sources):
     eye = Eye()
     ask(sources, eye)
     recorded = [batch for source in sources for batch in batches(source)]
-    assert [r.questions for r in eye.requests] == [b.event.questions for b in recorded]
-    assert {r.prompt.name for r in eye.requests} == {'ground'}
-    assert all(r.observation.image_id == b.event.observation.image_id
+    assert [tuple(q.question for q in r) for r in eye.requests] == [
+        b.event.questions for b in recorded]
+    assert {q.prompt.name for r in eye.requests for q in r} == {'ground'}
+    assert all(r[0].observation.image_id == b.event.observation.image_id
                for r, b in zip(eye.requests, recorded, strict=True))
 
 
@@ -172,12 +173,12 @@ def test_other_wordings_and_changed_prompts(sources):
     old = [with_batches(source, odd) for source in sources]
     notes, eye = PromptNotes(), Eye()
     ask(old, eye, prompts=notes)
-    assert all(q.text.endswith('Really?') for r in eye.requests for q in r.questions)
+    assert all(q.question.text.endswith('Really?') for r in eye.requests for q in r)
     assert list(notes.changed) == ['ground@000000000000']
     assert sources[0].episode.domain.prompt_id('ground') in next(iter(notes.changed.values()))
     eye = Eye()
     ask(old, eye, wording=TODAY)
-    assert not any(q.text.endswith('Really?') for r in eye.requests for q in r.questions)
+    assert not any(q.question.text.endswith('Really?') for r in eye.requests for q in r)
 
 
 def test_the_memory_of_earlier_attempts_is_in_the_prompt(tmp_path):
@@ -187,8 +188,8 @@ def test_the_memory_of_earlier_attempts_is_in_the_prompt(tmp_path):
     assert told  # else the seed shows nothing
     eye = Eye()
     ask(sources, eye)
-    with_memory = [r for r in eye.requests if told[0].event.memory in r.prompt.after_image
-                   or told[0].event.memory in r.prompt.before_image]
+    with_memory = [r for r in eye.requests if told[0].event.memory in r[0].prompt.after_image
+                   or told[0].event.memory in r[0].prompt.before_image]
     assert with_memory and len(with_memory) < len(eye.requests)
 
 
