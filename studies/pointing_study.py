@@ -36,6 +36,7 @@ import numpy as np
 
 from sightplan.metrics import reliability, wilson
 from sightplan.model import InputError, Region, Target
+from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Deadline, ModelByKind, answers, ask_one
 from sightplan.model.region import Form
 from sightplan.queries import Check, YesNoReply
@@ -46,7 +47,6 @@ from sightplan_belief.pointing import (
     Pieces,
     Pointer,
     PointerRates,
-    PointerSettings,
     Reliability,
     fit,
 )

@@ -66,29 +66,6 @@ EXCEPTIONS = {
     'sightplan_arm.command': ('sightplan.commands', 'sightplan.console'),
 }
 
-TO_BE_TURNED = {
-    # module: what it imports of a package that it must not know; to become empty.
-    'sightplan.agent.answerer': ('sightplan_belief.pointing',),
-    'sightplan.agent.methods.decoupled': ('sightplan_belief.pointing',),
-    'sightplan.agent.methods.votes': ('sightplan_belief.pointing',),
-    'sightplan.agent.loop': ('sightplan_belief.observation_model',),
-    'sightplan.commands.doctor': ('sightplan_models.embedded',),
-    'sightplan.commands.problems': ('sightplan_report',),
-    'sightplan.commands.run': ('sightplan_report',),
-    'sightplan.records.answers_log': ('sightplan_belief',),
-    'sightplan.records.answers_reading': ('sightplan_belief',),
-    'sightplan.replay.answers_store': ('sightplan_belief',),
-    'sightplan.runs.identity': ('sightplan_belief',),
-    'sightplan.runs.method_check': ('sightplan_belief',),
-    'sightplan.runs.sample_work': ('sightplan_belief',),
-    'sightplan.runs.samples': ('sightplan_belief',),
-    'sightplan.sweeps.calibrations': ('sightplan_belief',),
-    'sightplan.vlm.api': ('sightplan_models',),
-    'sightplan_belief.commands.ask': ('sightplan_report',),
-    'sightplan_belief.commands.locate': ('sightplan_report',),
-    'sightplan_belief.commands.priors': ('sightplan_models',),
-}
-
 HEAVY = {
     # library: the only places (a room, a module or a package) that may import it.
     'torch': ('sightplan_models', 'sightplan_bench'),
@@ -230,7 +207,7 @@ def allowed(item: Import) -> bool:
     package, _, rest = item.importer.partition('.')
     room = rest.partition('.')[0]
     top = item.target.partition('.')[0]
-    excepted = (*EXCEPTIONS.get(item.importer, ()), *TO_BE_TURNED.get(item.importer, ()))
+    excepted = EXCEPTIONS.get(item.importer, ())
     if top in STDLIB or item.target in ('sightplan', 'sightplan.__version__') or any(
             _within(item.target, place) for place in excepted):
         return True
@@ -271,8 +248,6 @@ def arrows(src: Path) -> dict[str, set[str]]:
     for package in PACKAGES:
         for file in sorted((src / package / package).rglob('*.py')):
             for item in imports_of(file, src / package):
-                if any(_within(item.target, one) for one in TO_BE_TURNED.get(item.importer, ())):
-                    continue
                 source, target = place(item.importer), place(item.target)
                 if target.partition('.')[0] in PACKAGES and source != target != 'sightplan':
                     found.setdefault(source, set()).add(target)

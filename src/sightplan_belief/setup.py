@@ -28,6 +28,11 @@ setup(
     ],
     extras_require={'test': ['pytest']},
     entry_points={
+        'sightplan.parts': [
+            'calibration = sightplan_belief.learning.calibration',
+            'locator = sightplan_belief.locate_picture',
+            'observation_model = sightplan_belief.observation_model',
+        ],
         'sightplan.methods': [
             'belief = sightplan_belief.methods.belief',
             'blind = sightplan_belief.methods.blind',

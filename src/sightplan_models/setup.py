@@ -28,6 +28,7 @@ setup(
     ],
     extras_require={'test': ['pytest']},
     entry_points={
+        'sightplan.parts': ['confusion = sightplan_models._confusion'],
         'sightplan.backends': [
             'embedded = sightplan_models.embedded',
             'noisy_critic = sightplan_models.noisy_critic',

@@ -29,6 +29,12 @@ setup(
     ],
     extras_require={'test': ['pytest']},
     entry_points={
+        'sightplan.parts': [
+            'contact_sheet = sightplan_report.contact_sheet',
+            'marks = sightplan_report.marks',
+            'picture = sightplan_report.picture',
+            'rerun = sightplan_report.rerun_log',
+        ],
         'sightplan.commands': [
             'explain = sightplan_report.commands.explain:add_parser',
             'failures = sightplan_report.commands.failures:add_parser',

@@ -20,6 +20,7 @@ from adversary import Library, Prying, PryingAnswerer, reachable, strangers
 from doubles import EventList, MemoryWorld
 from sightplan.agent import FactsFromTruth, run_episode
 from sightplan.domains import load_domain
+from sightplan.domains.problem_keys import problem_key
 from sightplan.model import (
     Action,
     Answer,
@@ -38,7 +39,7 @@ from sightplan.runs.episodes import EpisodePlan
 from sightplan.runs.method_check import warn_of_learned_problems
 from sightplan.runs.run import make_work
 from sightplan.runs.samples import truth_reply
-from sightplan_belief.observation_model import ObservationModel, problem_key
+from sightplan_belief.observation_model import ObservationModel
 
 EPISODES = [
     ('viplan', 'blocksworld', 'simple', 'told', {'pictures': 'none'}),

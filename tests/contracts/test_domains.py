@@ -18,10 +18,11 @@ from unified_planning.io import PDDLReader
 from unified_planning.shortcuts import OneshotPlanner, get_environment
 
 from sightplan.domains import Domain, MemoryOf, domain_names, load_domain
+from sightplan.domains.problem_keys import problem_key
 from sightplan.model import Action, Atom, PlanningStatus, PlanningTask, Problem
 from sightplan.planning.symbolic import FastDownwardPlanner
 from sightplan_belief.constraints import instantiate, read_constraints
-from sightplan_belief.observation_model import problem_key, read_observation_model
+from sightplan_belief.observation_model import read_observation_model
 from sightplan_belief.priors import known_rates
 from sightplan_models.embedded import Backend as Embedded
 from sightplan_models.embedded import Settings

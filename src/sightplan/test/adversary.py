@@ -30,6 +30,7 @@ import numpy as np
 from sightplan.agent.answerer import Desk
 from sightplan.agent.policy import Act, Context, Decision, Stop
 from sightplan.domains import Domain
+from sightplan.domains.problem_keys import problem_key
 from sightplan.model import (
     Action,
     AskPurpose,
@@ -41,7 +42,6 @@ from sightplan.model import (
     StopReason,
 )
 from sightplan.model.sample import Picture, Sample, SampleReply
-from sightplan_belief.observation_model import problem_key
 
 PLAIN = (str, bytes, int, float, complex, bool, type(None), enum.Enum, PurePath, re.Pattern)
 EVERYBODYS = (types.ModuleType, type, types.CodeType, types.GetSetDescriptorType,

@@ -19,6 +19,7 @@ from sightplan.domains.household.generator import (
     tasks,
     write_folder,
 )
+from sightplan.domains.problem_keys import problem_key
 from sightplan.model import (
     Atom,
     DomainError,
@@ -29,7 +30,6 @@ from sightplan.model import (
     State,
 )
 from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
-from sightplan_belief.observation_model import problem_key
 
 DOMAIN = load_domain('household')
 # ViPlan, Table 5: instances, and the fewest actions.

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner, two_blocks
+from sightplan.domains.problem_keys import problem_key
 from sightplan.model import WorldError
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, run
-from sightplan_belief.observation_model import problem_key
 from sightplan_models import noisy_oracle
 
 ANSWER = {'episode', 'split', 'problem', 'domain', 'model', 'questions_sha256', 'prompt', 'step',

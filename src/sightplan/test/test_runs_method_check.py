@@ -15,7 +15,7 @@ from sightplan.domains import Domain, load_domain
 from sightplan.model import InputError
 from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings, check_search
 from sightplan.runs import RunSettings, run
-from sightplan.runs.method_check import check_inference, check_method, check_starts
+from sightplan.runs.method_check import check_method, check_problem, check_starts
 from sightplan_belief.observation_model import (
     AnswerRates,
     ObservationModel,
@@ -98,9 +98,8 @@ def test_a_start_that_breaks_a_rule_is_bad_usage(problems, tmp_path, capsys):
     error = capsys.readouterr().err
     assert f'{path}: begins in a state that the rule' in error and 'on r,r' in error
     assert not (tmp_path / 'run/episodes.jsonl').exists()
-    method = check_method(RunSettings(method='belief', method_options={'constraints': False}),
-                          BLOCKS)
-    check_starts(method, BLOCKS, [('', BLOCKS.read_problem(path))])
+    settings = RunSettings(method='belief', method_options={'constraints': False})
+    check_starts(settings, BLOCKS, [('', BLOCKS.read_problem(path))])
 
 
 @pytest.mark.parametrize('search', ['short', 'optimal', 'lama-first', 'astar(blind())'])
@@ -117,10 +116,9 @@ def test_a_planner_refuses_a_search_that_is_none():
 
 def test_states_are_sampled_where_rules_only_forbid():
     settings = RunSettings(method='belief', method_options={'inference': 'sampled'})
-    check_inference(check_method(settings, HOME), HOME, HOME.split_problems('simple')[0])
+    check_problem(settings, HOME, HOME.split_problems('simple')[0])
     with pytest.raises(InputError, match='blocksworld demand'):
-        check_inference(check_method(settings, BLOCKS), BLOCKS,
-                        BLOCKS.split_problems('simple')[0])
+        check_problem(settings, BLOCKS, BLOCKS.split_problems('simple')[0])
 
 
 @pytest.mark.parametrize('method', ['belief', 'decode', 'blind'])

@@ -17,6 +17,7 @@ import yaml
 from doubles import InsideEngine, MemoryWorld, SearchPlanner
 from sightplan import cli, sweeps
 from sightplan.domains import load_domain
+from sightplan.domains.problem_keys import problem_key
 from sightplan.model import InputError, SpendingCapError, WorldError
 from sightplan.records import RunStore
 from sightplan.runs import OpenRun, RunSettings, worlds
@@ -35,7 +36,7 @@ from sightplan.sweeps.cells import calibration_file
 from sightplan.sweeps.estimates import guess
 from sightplan.sweeps.schedule import Job, Schedule
 from sightplan_belief import observation_model
-from sightplan_belief.observation_model import problem_key, read_observation_model
+from sightplan_belief.observation_model import read_observation_model
 from sightplan_models import noisy_oracle
 
 CONFIG = Path(__file__).parents[3] / 'config' / 'sweeps'

@@ -31,6 +31,7 @@ from sightplan.model import (
 )
 from sightplan.model.depth_files import read_depth
 from sightplan.model.picture_files import checked_rgb, read_image
+from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Model, ask_one, part_name, traits_of
 from sightplan.model.region import Point
 from sightplan.queries.locate import Locate
@@ -41,14 +42,7 @@ from sightplan.vlm.api import (
     make_checked_backend,
     resolved_options,
 )
-from sightplan_belief.pointing import (
-    Located,
-    Pieces,
-    Pointer,
-    PointerSettings,
-    Reliability,
-    propose_pieces,
-)
+from sightplan_belief.pointing import Located, Pieces, Pointer, Reliability, propose_pieces
 from sightplan_belief.pointing.asking import are_named, doubt_of
 from sightplan_belief.pointing.depth_pieces import Camera
 

@@ -16,10 +16,8 @@ defaults. None is 0 or 1, so that no evidence is ever beyond doubt.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,8 +25,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, NonNegativeInt, TypeAdapter
 
-from sightplan.domains import load_domain
-from sightplan.model import InputError, Problem, Verdict, user_path
+from sightplan.model import InputError, Verdict, user_path
+from sightplan.model.logged import without_seed
 from sightplan.model.odds import log_odds
 from sightplan.model.reading import Record, read_file
 from sightplan.model.whole_files import replacing
@@ -50,7 +48,6 @@ _Finite = Annotated[float, Field(allow_inf_nan=False)]
 _Count = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 _LEAST_ANSWERS, _MOST_ANSWERS = 4.0, 100.0  # that rates are worth, whatever is behind them
 _MAX_LOGIT = math.log(HIGH / LOW)
-_SEED = re.compile(r',? ?\bseed \d+')
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,25 +376,6 @@ def read_observation_model(path: Path | str) -> ObservationModel:
     except InputError as error:
         raise InputError(f'{error}; make the file again with "sightplan calibrate --out '
                          f'{path}"') from error
-
-
-def problem_key(problem: Problem) -> str:
-    """Names a problem by its content, without its initial state: 12 hex digits.
-
-    In a domain where problems with the same facts are different ones, by its name, too. It is for
-    records and for those who make problems and runs, and never for a method: from it somebody who
-    has the problems learns which one is played, goals that are hidden included.
-    """
-    facts: tuple[object, ...] = (problem.domain_name, sorted(problem.objects.items()),
-                                 sorted(map(str, problem.goal)))
-    if load_domain(problem.domain).instances:
-        facts = (*facts, problem.name)
-    return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
-
-
-def without_seed(model: str) -> str:
-    """A model's name without the seed of its simulated errors: what a calibration is about."""
-    return _SEED.sub('', model)
 
 
 def logit(p_yes: float, p_no: float) -> float:

@@ -11,9 +11,10 @@ import pytest
 from doubles import MemoryWorld, SearchPlanner
 from sightplan import cli
 from sightplan.domains import load_domain
+from sightplan.domains.problem_keys import problem_key
 from sightplan.model import InputError
 from sightplan.runs import RunSettings, run
-from sightplan_belief.observation_model import problem_key, read_observation_model
+from sightplan_belief.observation_model import read_observation_model
 
 DOMAIN = load_domain('blocksworld')
 

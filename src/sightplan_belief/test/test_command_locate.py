@@ -14,11 +14,12 @@ from PIL import Image
 from sightplan.cli import main
 from sightplan.model import BackendError, Form, InputError, Region, Target, Usage, param
 from sightplan.model.depth_files import read_depth
+from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Deadline, ModelByKind, Traits, answers
 from sightplan.queries import Check, Generate, Locate, YesNo, YesNoReply
 from sightplan.queries.locate import LocateReply
 from sightplan.vlm.wrapping import Prompted
-from sightplan_belief import BackendLocator, Found, PointerSettings, locate, locate_picture
+from sightplan_belief import BackendLocator, Found, locate, locate_picture
 from sightplan_belief.pointing import PointerRates, Reliability, propose_pieces
 
 WIDTH, HEIGHT = 320, 240
@@ -92,8 +93,9 @@ def backends(monkeypatch):
         module.Settings, module.Backend = Settings, kind
         monkeypatch.setitem(sys.modules, module.__name__, module)
         points.append(importlib.metadata.EntryPoint(name, module.__name__, 'sightplan.backends'))
+    real = importlib.metadata.entry_points
     monkeypatch.setattr(importlib.metadata, 'entry_points', lambda **wanted: [
-        point for point in points if wanted == {'group': point.group}])
+        *(point for point in points if wanted == {'group': point.group}), *real(**wanted)])
     Finger.requests.clear()
     Finger.deadlines.clear()
     Finger.made.clear()

@@ -12,11 +12,11 @@ import pytest
 
 from doubles import two_blocks
 from sightplan.domains import load_domain
+from sightplan.domains.problem_keys import problem_key
 from sightplan.model import Action, Atom, InputError, State, Verdict
+from sightplan.model.logged import LoggedAction, LoggedAnswer
 from sightplan_belief.learning.calibration import (
     Hindsight,
-    LoggedAction,
-    LoggedAnswer,
     calibrate,
     calibrate_episodes,
     calibrate_unlabelled,
@@ -24,7 +24,7 @@ from sightplan_belief.learning.calibration import (
     estimator_marginals,
     guess_problem,
 )
-from sightplan_belief.observation_model import AnswerRates, ObservationModel, problem_key
+from sightplan_belief.observation_model import AnswerRates, ObservationModel
 from sightplan_belief.priors import read_priors
 
 DOMAIN = load_domain('blocksworld')

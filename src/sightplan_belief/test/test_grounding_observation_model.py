@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from doubles import two_blocks
 from sightplan.domains import load_domain
+from sightplan.domains.problem_keys import problem_key
 from sightplan.model import InputError, Verdict
 from sightplan_belief.observation_model import (
     ActionReliability,
     AnswerRates,
     ObservationModel,
     Platt,
-    problem_key,
     read_observation_model,
 )
 

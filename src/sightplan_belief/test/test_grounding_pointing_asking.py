@@ -19,6 +19,7 @@ from sightplan.model import (
     Target,
     TargetMasks,
 )
+from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Deadline, ModelByKind, Traits, answers, ask_one
 from sightplan.queries import Check, YesNoReply
 from sightplan.queries.locate import Locate, LocateReply
@@ -28,7 +29,6 @@ from sightplan_belief.pointing import (
     Pieces,
     Pointer,
     PointerRates,
-    PointerSettings,
     Reliability,
 )
 from sightplan_belief.pointing.asking import probability_of_yes

@@ -262,8 +262,9 @@ class Choosers:
         return self._pointers[name]
 
     def _make(self, name: str) -> Pointer:
+        from sightplan.model.pointer_settings import PointerSettings
         from sightplan.vlm.api import make_backend
-        from sightplan_belief.pointing import Pointer, PointerSettings
+        from sightplan_belief.pointing import Pointer
         plan = self._plan
         if name == 'embedded':
             backend = make_backend('embedded', {})

@@ -37,10 +37,11 @@ from sightplan.model import (
     Verdict,
     VisualTask,
 )
+from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.region import Point
 from sightplan.records import messages
 from sightplan.records.messages import text
-from sightplan_belief import Found, PointerSettings
+from sightplan_belief import Found
 
 
 @functools.cache

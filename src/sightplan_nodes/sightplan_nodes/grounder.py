@@ -14,12 +14,13 @@ from sightplan_interfaces.srv import Ground, Locate, TellApart
 
 from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.model import Observation, param
+from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Model, can_ask
 from sightplan.queries import Detect
 from sightplan.queries import Locate as LocateQuery
 from sightplan.records import messages
 from sightplan.runs import asks_for_reasons
-from sightplan_belief import BackendLocator, PointerSettings
+from sightplan_belief import BackendLocator
 from sightplan_nodes import conversions, names
 from sightplan_nodes.backend_node import BackendNode, BackendSettings, Work
 from sightplan_nodes.camera_topics import Intrinsics, next_picture

@@ -36,12 +36,13 @@ from sightplan.model import (
     UnknownImageError,
     Usage,
 )
+from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Deadline, ModelByKind, answers
 from sightplan.queries import YesNo, YesNoReply
 from sightplan.queries.locate import Locate as LocateQuery
 from sightplan.queries.locate import LocateReply
 from sightplan.records import messages
-from sightplan_belief import Found, PointerSettings, locate_picture
+from sightplan_belief import Found, locate_picture
 from sightplan_belief.pointing import propose_pieces
 from sightplan_nodes import backend_node, camera_topics, conversions, names, qos
 from sightplan_nodes.calls import ServiceCaller

@@ -12,6 +12,7 @@ from sightplan.agent.registry import (
     every_method,
     make_answerer,
     make_policy,
+    method_files,
     method_names,
     needs_grounder,
     needs_model,
@@ -28,7 +29,7 @@ __all__ = [
     'Act', 'Answerer', 'Context', 'Decision', 'Desk', 'FactsFromTruth', 'Forfeit', 'Limits',
     'Policy', 'SampleTruth', 'Stop', 'Withhold', 'answerer_class', 'answerer_names',
     'answerer_settings', 'check_reads_goal', 'every_method', 'make_answerer', 'make_policy',
-    'method_names', 'needs_grounder', 'needs_model', 'needs_planner', 'needs_truth',
-    'needs_visual_planner', 'policy_class', 'policy_settings', 'prompt_name', 'reads_instruction',
-    'run_episode',
+    'method_files', 'method_names', 'needs_grounder', 'needs_model', 'needs_planner',
+    'needs_truth', 'needs_visual_planner', 'policy_class', 'policy_settings', 'prompt_name',
+    'reads_instruction', 'run_episode',
 ]

@@ -24,10 +24,10 @@ from sightplan.model import (
     PlanningTask,
     SightplanError,
 )
+from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Query, R
 from sightplan.model.region import Region
 from sightplan.model.sample import Sample, SampleReply
-from sightplan_belief.pointing import PointerSettings
 
 
 class Desk(Protocol):

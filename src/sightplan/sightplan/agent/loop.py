@@ -66,10 +66,10 @@ from sightplan.model import (
     used_between,
 )
 from sightplan.model.journal import StorageError
+from sightplan.model.logged import without_seed
 from sightplan.model.query import start_episode
 from sightplan.model.redaction import without_secrets
 from sightplan.model.sealing import sealed
-from sightplan_belief.observation_model import without_seed
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain, InstantiatedModel

@@ -11,6 +11,7 @@ from typing import Any
 
 from sightplan.agent import methods
 from sightplan.agent.answerer import Answerer
+from sightplan.agent.method_files import MethodFiles
 from sightplan.agent.policy import Policy, offering_unknown, reading_all
 from sightplan.model import InputError
 from sightplan.model.plugins import Registry, T
@@ -105,6 +106,12 @@ def needs_visual_planner(name: str) -> bool:
 def reads_instruction(name: str) -> bool:
     """Whether the method is given an instruction in words, and neither objects nor goal."""
     return bool(getattr(_POLICIES.cls(name), 'reads_instruction', False))
+
+
+def method_files(name: str) -> MethodFiles | None:
+    """The files that a method reads; None for none."""
+    found: MethodFiles | None = getattr(_POLICIES.cls(name), 'files', None)
+    return found
 
 
 def needs_model(name: str) -> bool:

@@ -381,20 +381,25 @@ def check_torch(site: Site) -> Check:
 
 def check_model(site: Site) -> Check:
     """The folders of the embedded models are complete."""
-    from sightplan_models.embedded import shipped_domains, shipped_folder
-    checks = [check_model_folder(shipped_folder(domain)) for domain in shipped_domains()]
+    from sightplan.vlm.api import BACKENDS
+    if 'embedded' not in BACKENDS.names():
+        return Check('embedded model', False, 'sightplan_models is not installed',
+                     'pip install sightplan_models')
+    embedded = BACKENDS.module('embedded')
+    checks = [check_model_folder(embedded.shipped_folder(domain))
+              for domain in embedded.shipped_domains()]
     if not checks:
-        return check_model_folder(shipped_folder())
+        return check_model_folder(embedded.shipped_folder())
     bad = [check for check in checks if not check.ok]
     return bad[0] if bad else Check(checks[0].name, True, ', '.join(c.detail for c in checks))
 
 
 def check_model_folder(folder: Path) -> Check:
     """A model folder holds configuration and weights; but for boards also what reads text."""
-    from sightplan_models.embedded import reads_boards
+    from sightplan.vlm.api import BACKENDS
     name = 'embedded model'
     remedy = 'restore the folder from the repository, or train the model again (make train)'
-    boards = reads_boards(folder)
+    boards = BACKENDS.module('embedded').reads_boards(folder)
     files = ('config.json', 'model.safetensors') if boards else (
         'config.json', 'tokenizer.json', 'model.safetensors')
     missing = [file for file in files if not (folder / file).is_file()]

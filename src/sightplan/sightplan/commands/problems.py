@@ -38,6 +38,7 @@ from sightplan.model import (
     World,
     WorldError,
     check_settings,
+    plugins,
     settings_fields,
 )
 from sightplan.model.settings import SettingField
@@ -277,7 +278,7 @@ def write_picture(domain: Domain, problem: Problem, path: Path, backend: str | N
     from sightplan.grounding import BackendGrounder
     from sightplan.runs import make_world
     from sightplan.vlm.api import make_backend, resolved_options
-    from sightplan_report.picture import draw_answers, save_png
+    drawing = plugins.part('picture', 'sightplan_report')
     world = make_world(domain.reference)
     world.reset(EpisodeSpec('picture', problem, 'picture', seed=seed))
     observation = world.observe()
@@ -291,9 +292,9 @@ def write_picture(domain: Domain, problem: Problem, path: Path, backend: str | N
         answers = BackendGrounder(make_backend(backend, options, truth)).ground(
             observation, questions)
         true_atoms = truth.state() if truth is not None else None
-        picture = draw_answers(picture, questions, answers, true_atoms)
+        picture = drawing.draw_answers(picture, questions, answers, true_atoms)
     try:
-        save_png(str(path), picture)
+        drawing.save_png(str(path), picture)
     except OSError as error:
         raise InputError(f'{path}: cannot be written: {error}') from error
     note(f'picture: {path}')
@@ -305,8 +306,8 @@ def picture_problems(arguments: argparse.Namespace) -> Result:
     A problem that the world cannot show gets an empty cell, and the exit code is 1.
     """
     from sightplan.runs import ALL_SPLITS, RunSettings, make_world, select_problems
-    from sightplan_report.contact_sheet import Picture, draw_sheet, shrunk
-    from sightplan_report.picture import save_png
+    drawing = plugins.part('picture', 'sightplan_report')
+    sheet = plugins.part('contact_sheet', 'sightplan_report')
     out = _check_sheet(arguments)
     domain, pairs, errors = select_problems(RunSettings(
         domain=arguments.domain, split=arguments.split or ALL_SPLITS,
@@ -332,12 +333,12 @@ def picture_problems(arguments: argparse.Namespace) -> Result:
             try:
                 world.reset(EpisodeSpec(name, problem, 'picture', split, arguments.seed))
                 words, image = look()
-                cells.append(Picture(name, words, shrunk(image, arguments.size)))
+                cells.append(sheet.Picture(name, words, sheet.shrunk(image, arguments.size)))
             except WorldError as error:
                 failed.append(f'{name}: {error}')
-                cells.append(Picture(name, f'cannot be shown: {error}'))
+                cells.append(sheet.Picture(name, f'cannot be shown: {error}'))
     try:
-        save_png(str(out), draw_sheet(cells, arguments.columns, arguments.size))
+        drawing.save_png(str(out), sheet.draw_sheet(cells, arguments.columns, arguments.size))
     except OSError as error:
         raise InputError(f'{out}: cannot be written: {error}') from error
     print(f'{len(cells)} pictures in {out}')

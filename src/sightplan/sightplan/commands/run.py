@@ -18,7 +18,7 @@ from sightplan.commands.frame import (
 from sightplan.commands.table_argument import OF_TABLES, backend_with
 from sightplan.console.progress import ProgressBar
 from sightplan.console.results_table import show
-from sightplan.model import InputError, settings_fields
+from sightplan.model import InputError, plugins, settings_fields
 
 _EXAMPLES = """\
 examples:
@@ -44,7 +44,6 @@ def add_parser(subparsers: Any) -> None:
     from sightplan.grounding import PARSERS
     from sightplan.runs import RunSettings
     from sightplan.vlm.api import backend_names
-    from sightplan_report.rerun_log import TARGETS
     about = {f.name: f for f in settings_fields(RunSettings)}
     parser = add_command(
         subparsers, 'run', run_episodes, 'run episodes in this process and score them',
@@ -104,7 +103,8 @@ def add_parser(subparsers: Any) -> None:
     where.add_argument('--record-images', action='store_true',
                        help=about['record_images'].description)
     where.add_argument('--rerun', metavar='TARGET', help='show image, belief, plan and answers in '
-                       f'the Rerun viewer while they come: {TARGETS} (make extras)')
+                       'the Rerun viewer while they come: FILE.rrd, "spawn" (a viewer on this '
+                       'machine) or the URL of one that runs (make extras)')
 
 
 def settings_from(arguments: argparse.Namespace) -> Any:
@@ -149,15 +149,15 @@ def run_episodes(arguments: argparse.Namespace) -> Result:
     """Run and show; returns the summary, and 1 if the run was broken off or nothing is scored."""
     from sightplan.runs import run, why_useless
     from sightplan.runs.suite_finding import sample_suite
-    from sightplan_report.rerun_log import RerunLog
     with stop_flag() as stop, ExitStack() as stack:
         settings = settings_from(arguments)
         if arguments.rerun and sample_suite(settings.suite, settings.split) is not None:
             raise InputError(f'--rerun shows episodes, and split {settings.split!r} of suite '
                              f'{settings.suite} has samples; leave it out')
         bar = stack.enter_context(ProgressBar())
-        viewers = [stack.enter_context(RerunLog(target))
-                   for target in (arguments.rerun,) if target]
+        viewers = [stack.enter_context(
+            plugins.part('rerun', 'sightplan_report').RerunLog(arguments.rerun)
+        )] if arguments.rerun else []
         summary = run(settings, bar, cancelled=stop, recorders=viewers)
     show(summary)
     useless = '' if summary['interrupted'] else why_useless(summary)

@@ -37,6 +37,9 @@ T = TypeVar('T')
 _ANY_TRUTH = '*'
 """Stands for a ground truth of which nothing is known beforehand."""
 
+PARTS = 'sightplan.parts'
+"""Entry points of what one package does for another that must not import it; see ``part``."""
+
 
 @dataclass(frozen=True, slots=True)
 class Folder:
@@ -104,7 +107,8 @@ class Registry(Generic[T]):
 
     Args:
         kind: what they are, for messages: ``backend``, ``method``.
-        package: where ours are; modules that begin with "_" are none.
+        package: where ours are; modules that begin with "_" are none. None: all are found by
+            entry points.
         group: of entry points, whose values are modules.
         part: name of the class in each module, beside its dataclass ``Settings``.
         declares: class attributes that a class of another package must have.
@@ -114,7 +118,7 @@ class Registry(Generic[T]):
             with any.
     """
 
-    def __init__(self, kind: str, package: ModuleType, group: str, part: str,
+    def __init__(self, kind: str, package: ModuleType | None, group: str, part: str,
                  declares: Sequence[str], contract: type,
                  truth_of: Callable[[Any], str] | None = None) -> None:
         self._kind, self._package, self._group = kind, package, group
@@ -148,6 +152,7 @@ class Registry(Generic[T]):
     def _load(self, name: str) -> Any:
         """The module of a name, whatever it holds; raises as ``module`` does."""
         if name in self._own:
+            assert self._package is not None, 'nothing is its own'
             return importlib.import_module(f'{self._package.__name__}.{name}')
         if name not in entry_points(self._group):
             raise unknown(self._kind, name, self.names())
@@ -219,8 +224,9 @@ class Registry(Generic[T]):
 
     @functools.cached_property
     def _own(self) -> set[str]:
-        return {module.name for module in pkgutil.iter_modules(self._package.__path__)
-                if not module.name.startswith('_')}
+        return set() if self._package is None else {
+            module.name for module in pkgutil.iter_modules(self._package.__path__)
+            if not module.name.startswith('_')}
 
 
 def folders(root: Path | None, marker: str, group: str) -> dict[str, Path]:
@@ -304,6 +310,21 @@ def load_object(kind: str, name: str, group: str) -> Any:
         raise InputError(f'{kind} {name!r} of {_origin(point)} cannot be used: '
                          f'{type(error).__name__}: {error}; reinstall or correct that package'
                          ) from error
+
+
+def part(name: str, package: str) -> Any:
+    """What a package of ours does for one that must not import it, such as drawing a picture.
+
+    Args:
+        name: of an entry point of the group ``sightplan.parts``.
+        package: the package that brings it, for the message.
+
+    Raises:
+        InputError: the package is not installed, or cannot be imported.
+    """
+    if name not in entry_points(PARTS):
+        raise InputError(f'this needs {package}, which is not installed (pip install {package})')
+    return load_object('part', name, PARTS)
 
 
 def unknown(kind: str, name: str, names: Iterable[str]) -> InputError:

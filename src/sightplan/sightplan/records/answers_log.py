@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
+from sightplan.domains.problem_keys import problem_key
 from sightplan.model import (
     Asked,
     EpisodeEvent,
@@ -27,7 +28,6 @@ from sightplan.model import (
 )
 from sightplan.model.journal import Journal
 from sightplan.model.timeline import EventHandler
-from sightplan_belief.observation_model import problem_key
 
 NAME = 'answers.jsonl'
 

@@ -12,8 +12,8 @@ import pydantic
 from sightplan.grounding import parse_yes_no
 from sightplan.model import Action, Atom, InputError, Verdict, user_path
 from sightplan.model.journal import Line, parse, read_lines
+from sightplan.model.logged import LoggedAction, LoggedAnswer
 from sightplan.model.reading import Record, validated
-from sightplan_belief.learning.calibration import LoggedAction, LoggedAnswer
 
 _LOG = logging.getLogger(__name__)
 

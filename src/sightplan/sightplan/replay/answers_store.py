@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from sightplan.domains.problem_keys import problem_key
 from sightplan.model import (
     Answer,
     InputError,
@@ -27,7 +28,6 @@ from sightplan.records.answers_reading import parse_answer
 from sightplan.records.bag_reading import SUFFIXES
 from sightplan.records.description import Description
 from sightplan.replay.batches import Batch
-from sightplan_belief.observation_model import problem_key
 
 NAME, ANSWERS = 'replay.json', 'answers.jsonl'
 _OTHERS = ('bags', 'episodes.jsonl', 'metadata.yaml', 'run.json')

@@ -59,9 +59,9 @@ from sightplan.runs import rules, worlds
 from sightplan.runs.driver import singly
 from sightplan.runs.identity import identity
 from sightplan.runs.method_check import (
-    check_inference,
     check_instructions,
     check_method,
+    check_problem,
     check_sequence,
     check_shown,
     check_starts,
@@ -198,9 +198,9 @@ class EpisodeRunner:
         self.plan = EpisodePlan(settings)
         self._domain = self.plan.domain
         method = check_method(settings, self._domain)
-        check_inference(method, self._domain, self.plan.pairs[0][1])
+        check_problem(self.plan.settings, self._domain, self.plan.pairs[0][1])
         check_sequence(method, self.plan.pairs)
-        check_starts(method, self._domain, self.plan.pairs)
+        check_starts(self.plan.settings, self._domain, self.plan.pairs)
         check_instructions(settings, self.plan.pairs)
         warn_of_learned_problems(settings, self.plan.pairs)
 

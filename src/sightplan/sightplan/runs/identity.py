@@ -10,6 +10,7 @@ from typing import Any
 
 import sightplan
 from sightplan.agent import (
+    method_files,
     needs_grounder,
     needs_model,
     needs_planner,
@@ -18,7 +19,7 @@ from sightplan.agent import (
 )
 from sightplan.domains import Domain
 from sightplan.grounding import instructions
-from sightplan.model import Problem, identity_values, user_path
+from sightplan.model import Problem, identity_values
 from sightplan.queries.detect import Detect
 from sightplan.records import provenance
 from sightplan.runs import rules
@@ -28,8 +29,6 @@ from sightplan.runs.suite import Suite
 from sightplan.runs.suite_rules import EPISODES
 from sightplan.runs.worlds import world_identity
 from sightplan.vlm.api import backend_content, backend_settings
-from sightplan_belief.constraints import read_constraints
-from sightplan_belief.observation_model import read_observation_model
 
 
 def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
@@ -105,18 +104,13 @@ _MOST_HASHES = 64
 
 def _method_identity(settings: RunSettings, domain: Domain, model: str | None) -> dict[str, Any]:
     """The method's settings; what they refer to counts by its content."""
-    values = dataclasses.asdict(check_method(settings, domain))
-    if values.get('calibration'):
-        path = user_path(values['calibration'])
-        calibration = read_observation_model(path)
-        calibration.check_domain(domain)
-        if needs_grounder(settings.method) and model is not None:
-            calibration.check(model, domain, answering_prompt(settings, domain))
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-        values['calibration'] = f'{path.name}@{digest}'
-    if values.get('constraints') is True:
-        values['constraints'] = read_constraints(domain).sha256
-    return values
+    found = check_method(settings, domain)
+    values = dataclasses.asdict(found)
+    if (files := method_files(settings.method)) is None:
+        return values
+    asks = needs_grounder(settings.method) and model is not None
+    return values | files.identity(found, domain, (
+        model, answering_prompt(settings, domain)) if asks and model is not None else None)
 
 
 def session(settings: RunSettings) -> dict[str, Any]:

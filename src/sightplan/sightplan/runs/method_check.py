@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 from sightplan.agent import (
-    Context,
     check_reads_goal,
+    method_files,
     needs_grounder,
     policy_settings,
     reads_instruction,
 )
 from sightplan.agent.grounded_plans import BY_MODEL
 from sightplan.domains import Domain
+from sightplan.domains.problem_keys import problem_key
 from sightplan.model import InputError, Problem, TextualWorld, World, excerpt
 from sightplan.model.query import can_ask, traits_of
 from sightplan.queries import Detect, Generate
@@ -31,7 +31,6 @@ from sightplan.vlm.api import (
     backends_that_answer,
     check_backend,
 )
-from sightplan_belief.observation_model import problem_key, read_observation_model
 
 _LOG = logging.getLogger(__name__)
 
@@ -49,11 +48,8 @@ def check_method(settings: RunSettings, domain: Domain) -> Any:
     if search := getattr(found, 'search', ''):
         from sightplan.planning.symbolic import check_search
         check_search(search, f'search of method {settings.method}')
-    if hasattr(found, 'calibration') and getattr(found, 'priors', True):
-        from sightplan_belief.priors import check_calibrations, read_priors
-        read_priors(domain)
-        if needs_grounder(settings.method) and not found.calibration:
-            check_calibrations(domain)
+    if (files := method_files(settings.method)) is not None:
+        files.check(found, domain, needs_grounder(settings.method))
     if getattr(found, 'reading', False):
         check_writes(settings, 'reading')
     if getattr(found, 'reader', '') == BY_MODEL:
@@ -103,11 +99,11 @@ def warn_of_learned_problems(settings: RunSettings, pairs: Iterable[tuple[str, P
         settings: of the run.
         pairs: its splits and problems.
     """
-    file = settings.method_options.get('calibration')
-    if not file:
+    file, files = settings.method_options.get('calibration'), method_files(settings.method)
+    if not file or files is None:
         return
     try:
-        known = read_observation_model(file).problems
+        known = files.learned_problems(policy_settings(settings.method, settings.method_options))
     except InputError:
         return  # the method says what is wrong with it
     problems = [problem for _, problem in pairs]
@@ -179,55 +175,29 @@ def _check_goal(settings: RunSettings, domain: Domain) -> None:
         check_reads_goal(settings.method)
 
 
-def check_inference(method: Any, domain: Domain, problem: Problem) -> None:
-    """Check that joint states can be kept as the settings of a method say.
-
-    Args:
-        method: its settings.
-        domain: of the run.
-        problem: one of its problems.
+def check_problem(settings: RunSettings, domain: Domain, problem: Problem) -> None:
+    """Check that the run's method can work with one of its problems.
 
     Raises:
-        InputError: they are to be sampled, but the constraints demand that something holds.
+        InputError: it cannot; names the setting.
     """
-    if getattr(method, 'inference', '') != 'sampled':
-        return
-    from sightplan_belief.methods._believing import make_filter
-    from sightplan_belief.methods._estimators import Estimators
-    setting = SimpleNamespace(model=domain.model(problem), problem=problem, domain=domain)
-    make_filter(cast(Context, setting), Estimators('', method.constraints, method.priors), method)
+    if (files := method_files(settings.method)) is not None:
+        files.check_problem(policy_settings(settings.method, settings.method_options), domain,
+                            problem)
 
 
-def check_starts(method: Any, domain: Domain, pairs: Iterable[tuple[str, Problem]]) -> None:
+def check_starts(settings: RunSettings, domain: Domain,
+                 pairs: Iterable[tuple[str, Problem]]) -> None:
     """Check that a method that relies on the domain's rules could ever believe the truth.
 
     Args:
-        method: its settings.
+        settings: of the run.
         domain: of the run.
         pairs: split and problem of each episode.
 
     Raises:
         InputError: a problem begins in a state that a rule calls impossible; names both.
     """
-    if not getattr(method, 'constraints', False):
-        return
-    from sightplan_belief.constraints import instantiate, read_constraints
-    from sightplan_belief.learning.constraints import Sample, find_violation
-    constraints, theories = read_constraints(domain), {}
-    for _, problem in pairs:
-        objects = tuple(sorted(problem.objects.items()))
-        if objects not in theories:
-            theories[objects] = instantiate(constraints, domain.schema, problem.objects)
-        if theories[objects].possible(problem.init):
-            continue
-        sample = Sample.of(problem, domain.schema, [problem.init])
-        for rule in constraints.rules:
-            found = None if rule.violation_rate else find_violation(rule, [sample])
-            if found is not None:
-                atoms = ', '.join(f'{"" if true else "not "}{atom}'
-                                  for atom, true in found.atoms.items())
-                raise InputError(
-                    f'{problem.source or problem.name}: begins in a state that the rule '
-                    f'{rule.name!r} of {constraints.source} calls impossible '
-                    f'({excerpt(atoms, 200)}); correct one of the two, or set constraints to '
-                    f'false')
+    if (files := method_files(settings.method)) is not None:
+        files.check_starts(policy_settings(settings.method, settings.method_options), domain,
+                           pairs)

@@ -35,9 +35,11 @@ from sightplan.model import (
     SymbolicPlanner,
     TargetMasks,
     Usage,
+    plugins,
     settings_fields,
     used_between,
 )
+from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import (
     Deadline,
     Model,
@@ -79,8 +81,6 @@ from sightplan.vlm.api import (
     make_backend,
     make_checked_backend,
 )
-from sightplan_belief.locate_picture import BackendLocator
-from sightplan_belief.pointing import PointerSettings
 
 _LOG = logging.getLogger(__name__)
 _GREY = np.full((480, 480, 3), 128, np.uint8)
@@ -412,7 +412,7 @@ class _Desk:
         picture = next((part for part in sample.parts if isinstance(part, Picture)), None)
         if picture is None and traits_of(backend).truth:
             raise self._never_blind()
-        pointing = BackendLocator(name, backend)
+        pointing = plugins.part('locator', 'sightplan_belief').BackendLocator(name, backend)
         self._note(sample, pointing.model)
         found = pointing.locate(
             _GREY if picture is None else picture.load(), [target], settings,

@@ -24,6 +24,7 @@ from sightplan.model import (
     identity_values,
     prompt_id,
 )
+from sightplan.model.logged import LoggedAnswer
 from sightplan.model.reply_text import after_thoughts
 from sightplan.model.sample import Sample, SampleReply
 from sightplan.queries import Choose, Detect, Locate
@@ -40,7 +41,6 @@ from sightplan.vlm.api import (
     backend_settings,
     resolved_options,
 )
-from sightplan_belief.learning.calibration import LoggedAnswer
 
 # ------------------------------------------------------------------------------------- scoring
 

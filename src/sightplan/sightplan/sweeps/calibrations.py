@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sightplan.domains import Domain, load_domain
-from sightplan.model import InputError, did_you_mean
+from sightplan.domains.problem_keys import problem_key
+from sightplan.model import InputError, did_you_mean, plugins
 from sightplan.records.answers_log import NAME as ANSWERS
 from sightplan.records.answers_reading import read_answers
 from sightplan.runs import EpisodePlan, RunSettings
 from sightplan.sweeps.cells import Calibration, calibration_file, run_settings, slug
-from sightplan_belief.learning.calibration import calibrate
-from sightplan_belief.observation_model import problem_key, read_observation_model
 
 INDEX = 'index.yaml'
 """The file that a folder of problems has when it is whole."""
@@ -93,7 +92,7 @@ def learned(out: Path, calibration: Calibration) -> bool:
     """
     path = calibration_file(out, calibration)
     if path.is_file():
-        read_observation_model(path)
+        plugins.part('observation_model', 'sightplan_belief').read_observation_model(path)
     return path.is_file()
 
 
@@ -115,5 +114,6 @@ def learn(out: Path, calibration: Calibration, runs: Sequence[RunSettings]) -> N
         answers += [dataclasses.replace(a, episode=f'{number}:{a.episode}') for a in found]
         actions += [dataclasses.replace(a, episode=f'{number}:{a.episode}') for a in moves]
         problems += [problem for _, problem in plan.pairs]
-    result = calibrate(answers, actions, load_domain(runs[0].domain), problems)
+    learning = plugins.part('calibration', 'sightplan_belief')
+    result = learning.calibrate(answers, actions, load_domain(runs[0].domain), problems)
     result.model.write(calibration_file(out, calibration))

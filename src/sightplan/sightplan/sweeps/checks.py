@@ -16,9 +16,9 @@ from sightplan.domains import load_domain
 from sightplan.model import InputError, check_settings, did_you_mean, settings_fields
 from sightplan.runs import EpisodePlan, RunSettings, specify, worlds
 from sightplan.runs.method_check import (
-    check_inference,
     check_instructions,
     check_method,
+    check_problem,
     check_sequence,
     check_starts,
 )
@@ -70,9 +70,9 @@ def _check_cell(cell: Cell, seen: set[str]) -> None:
     if _is_new(seen, settings.domain, dict(settings.world_options)):
         _check_world(settings)
     method = check_method(settings, plan.domain)
-    check_inference(method, plan.domain, plan.pairs[0][1])
+    check_problem(plan.settings, plan.domain, plan.pairs[0][1])
     check_sequence(method, plan.pairs)
-    check_starts(method, plan.domain, plan.pairs)
+    check_starts(plan.settings, plan.domain, plan.pairs)
     check_instructions(settings, plan.pairs)
 
 

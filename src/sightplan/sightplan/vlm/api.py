@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-import sightplan_models as backends
 from sightplan.model import InputError, SightplanError, Usage, settings_fields
 from sightplan.model.plugins import Registry
 from sightplan.model.query import (
@@ -89,7 +88,7 @@ class RunDomain(Protocol):
     """How strongly a model's errors on one picture hang together, from 0 to 1."""
 
 
-BACKENDS: Registry[Model] = Registry('backend', backends, GROUP, 'Backend', ('accepts',), Model,
+BACKENDS: Registry[Model] = Registry('backend', None, GROUP, 'Backend', ('accepts',), Model,
                                      truth_of=lambda cls: traits_of(cls).truth)
 backend_names, backend_class = BACKENDS.names, BACKENDS.cls
 backend_settings, make_backend = BACKENDS.settings, BACKENDS.make

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sightplan.commands.frame import DONE, Result, add_command, print_table, read_options
 from sightplan.model import Answer, InputError, Question, user_path
+from sightplan.model.plugins import part
 
 if TYPE_CHECKING:
     from sightplan_belief import Seen
@@ -89,15 +90,15 @@ def _question(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _scene(arguments: argparse.Namespace) -> dict[str, Any]:
     from sightplan_belief import ask
-    from sightplan_report.picture import draw_answers, save_png
+    drawing = None if arguments.out is None else part('picture', 'sightplan_report')
     seen = ask(arguments.picture, arguments.domain, objects=_objects(arguments.objects),
                problem=arguments.problem, backend=arguments.backend,
                backend_options=_options(arguments), calibration=arguments.calibration,
                prompt=arguments.prompt)
     shown = seen.notable(-1.0 if arguments.all else _FAINT)
-    if arguments.out is not None:
+    if drawing is not None:
         try:
-            save_png(str(user_path(arguments.out)), draw_answers(
+            drawing.save_png(str(user_path(arguments.out)), drawing.draw_answers(
                 seen.image, [question for question, _ in shown], [answer for _, answer in shown],
                 belief=seen.estimate.marginals))
         except OSError as error:

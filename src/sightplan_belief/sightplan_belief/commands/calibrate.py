@@ -15,15 +15,11 @@ from sightplan.model import Atom, InputError, Problem, Verdict, user_path
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain
+    from sightplan.model.logged import LoggedAction, LoggedAnswer
     from sightplan.records.answers_reading import Skip
     from sightplan.replay.batches import Source
     from sightplan.replay.sources import Sources
-    from sightplan_belief.learning.calibration import (
-        CalibrationResult,
-        LoggedAction,
-        LoggedAnswer,
-        PredicateReport,
-    )
+    from sightplan_belief.learning.calibration import CalibrationResult, PredicateReport
     from sightplan_belief.replay.hindsight import Recorded
 
 _NO_PROMPT = 'none'
@@ -243,11 +239,8 @@ def _is_samples(folder: Path) -> bool:
 
 def _follow(episodes: Sequence[Recorded], arguments: argparse.Namespace) -> CalibrationResult:
     """Learn from episodes in hindsight."""
-    from sightplan_belief.learning.calibration import (
-        LoggedAnswer,
-        calibrate_episodes,
-        check_same_origin,
-    )
+    from sightplan.model.logged import LoggedAnswer
+    from sightplan_belief.learning.calibration import calibrate_episodes, check_same_origin
     episodes = [e for e in episodes if e.model]
     check_same_origin([LoggedAnswer(Atom('any'), Verdict.YES, model=e.model, domain=e.domain,
                                     prompt=e.prompt) for e in episodes])
@@ -303,7 +296,7 @@ def _read(arguments: argparse.Namespace, skip: Skip,
 
 def _same(field: str, one: str, other: str) -> bool:
     """Whether two values of a field mean the same: a domain's folder may have been moved."""
-    from sightplan_belief.observation_model import without_seed
+    from sightplan.model.logged import without_seed
     if field == 'domain':
         return one.rpartition('/')[2] == other.rpartition('/')[2]
     return without_seed(one) == without_seed(other)

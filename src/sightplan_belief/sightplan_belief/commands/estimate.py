@@ -25,9 +25,9 @@ from sightplan.model.json_text import load_json
 if TYPE_CHECKING:
     from sightplan.domains import Domain
     from sightplan.domains.schema import Schema
+    from sightplan.model.logged import LoggedAnswer
     from sightplan_belief.constraints import Constraints
     from sightplan_belief.estimator import Estimate, Estimator, EstimatorSettings
-    from sightplan_belief.learning.calibration import LoggedAnswer
     from sightplan_belief.observation_model import ObservationModel
 
 _EXAMPLES = """\

@@ -16,6 +16,7 @@ from sightplan.commands.frame import (
     read_options,
 )
 from sightplan.model import Form, InputError, Region, user_path
+from sightplan.model.plugins import part
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,8 +45,8 @@ note says what is missing.
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan locate``."""
+    from sightplan.model.pointer_settings import PointerSettings
     from sightplan.vlm.api import backend_names
-    from sightplan_belief import PointerSettings
     usual = PointerSettings()
     parser = add_command(
         subparsers, 'locate', locate_things, 'find things in a picture of your own',
@@ -107,11 +108,10 @@ def locate_things(arguments: argparse.Namespace) -> Result:
 
 
 def _draw(path: str, image: NDArray[np.uint8], found: Sequence[Found]) -> None:
-    from sightplan_report.marks import Mark, draw_marks
-    from sightplan_report.picture import save_png
-    marks = [Mark(_label(thing), _shown(thing)) for thing in found]
+    drawing, marking = (part(name, 'sightplan_report') for name in ('picture', 'marks'))
+    marks = [marking.Mark(_label(thing), _shown(thing)) for thing in found]
     try:
-        save_png(str(user_path(path)), draw_marks(image, marks))
+        drawing.save_png(str(user_path(path)), marking.draw_marks(image, marks))
     except OSError as error:
         raise InputError(f'--out {path}: cannot be written: {error.strerror} (choose another '
                          'file)') from error

@@ -14,6 +14,7 @@ from sightplan.commands.frame import DONE, Result, add_command, add_group, note,
 from sightplan.console.progress import EpisodeBar
 from sightplan.domains import Domain, load_domain
 from sightplan.model import Action, InputError, PlanningTask, Problem, State, TruthSource
+from sightplan.model.plugins import part
 
 if TYPE_CHECKING:
     from sightplan.planning.symbolic import FastDownwardPlanner
@@ -157,7 +158,7 @@ def _unwritable(path: Path, error: OSError) -> InputError:
 
 def _problems(domain: Domain, splits: Sequence[str], count: int, first: int,
               ) -> Iterator[Problem]:
-    from sightplan_belief.observation_model import problem_key
+    from sightplan.domains.problem_keys import problem_key
     known = {problem_key(problem) for split in domain.splits
              for problem in domain.split_problems(split)}
     generator = domain.generator
@@ -180,14 +181,18 @@ def tables_left_out(wanted: Sequence[str]) -> list[str]:
     Raises:
         InputError: a text begins no name; lists the names.
     """
-    from sightplan_models._confusion import table_names
-    names = [name for name in table_names() if name != _NO_MODEL]
+    names = [name for name in _tables().table_names() if name != _NO_MODEL]
     for text in wanted:
         if not text or not any(name.lower().startswith(text.lower()) for name in names):
             raise InputError(f'--leave-out {text!r}: there is no such model (choose among '
                              f'{", ".join(names)})')
     return [name for name in names
             if any(name.lower().startswith(text.lower()) for text in wanted)]
+
+
+def _tables() -> Any:
+    """The module with the published rates of errors of many models."""
+    return part('confusion', 'sightplan_models')
 
 
 def confusion_rates(domain: Domain, left_out: Collection[str],
@@ -198,12 +203,11 @@ def confusion_rates(domain: Domain, left_out: Collection[str],
         domain: whose predicates count.
         left_out: exact names of models that do not.
     """
-    from sightplan_models._confusion import load_table, table_names
-    names, found = [], []
-    for name in table_names():
+    tables, names, found = _tables(), [], []
+    for name in tables.table_names():
         if name == _NO_MODEL or name in left_out:
             continue
-        rates = load_table(name, pseudo_count=0.5).pooled
+        rates = tables.load_table(name, pseudo_count=0.5).pooled
         row = {}
         for predicate in domain.schema.predicates:
             if predicate in rates:

@@ -12,13 +12,15 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.domains import Domain, InstantiatedModel
-from sightplan.model import Action, Atom, InputError, Problem, State, Verdict, excerpt
+from sightplan.domains.problem_keys import problem_key
+from sightplan.model import Atom, InputError, Problem, Verdict, excerpt
+from sightplan.model.logged import LoggedAction, LoggedAnswer, without_seed
 from sightplan.model.odds import probability
 from sightplan_belief.estimator import Estimator, EstimatorSettings, Evidence
 from sightplan_belief.observation_model import (
@@ -31,8 +33,6 @@ from sightplan_belief.observation_model import (
     Platt,
     clip,
     logit,
-    problem_key,
-    without_seed,
 )
 from sightplan_belief.priors import read_priors
 
@@ -50,65 +50,6 @@ PRIOR_ACTIONS = 20.0
 FOLDS = 5
 _MOST_NAMED = 5
 _VERDICTS = (Verdict.YES, Verdict.NO, Verdict.UNPARSED, Verdict.UNKNOWN)
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedAnswer:
-    """An answer to learn from.
-
-    Attributes:
-        atom: what was asked.
-        verdict: what was answered.
-        truth: what is true, None when nobody knows.
-        p_yes: probability of "yes", if the model gave one.
-        p_no: probability of "no", likewise.
-        image: which image it was about (within the episode).
-        episode: which episode it belongs to.
-        problem: key of the problem (see ``problem_key``), '' if unknown.
-        domain: name of the domain.
-        model: name of the model that answered.
-        questions_sha256: hash of the wording of the questions.
-        prompt: name and hash of the prompt around them, '' if the answer did not depend on it;
-            None if unknown.
-        where: file and line that it was read from, for messages; '' if there is none.
-    """
-
-    atom: Atom
-    verdict: Verdict
-    truth: bool | None = None
-    p_yes: float | None = None
-    p_no: float | None = None
-    image: str = ''
-    episode: str = ''
-    problem: str = ''
-    domain: str = ''
-    model: str = ''
-    questions_sha256: str = ''
-    prompt: str | None = None
-    where: str = field(default='', compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedAction:
-    """An action to learn from.
-
-    Attributes:
-        action: what was sent.
-        executed: False: it was rejected.
-        before: true state before.
-        after: true state after.
-        episode: which episode it belongs to.
-        problem: key of the problem, '' if unknown.
-        domain: name of the domain.
-    """
-
-    action: Action
-    executed: bool
-    before: State
-    after: State
-    episode: str = ''
-    problem: str = ''
-    domain: str = ''
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from sightplan_belief.arrangement import structure_of
 from sightplan_belief.constraints import read_constraints
 from sightplan_belief.methods._arranging import Arranging, ArrangingSettings
 from sightplan_belief.methods._believing import BelievingPolicy, BelievingSettings
+from sightplan_belief.methods._files import BeliefFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Settings(BelievingSettings):
 
 class Policy(BelievingPolicy):
     """Look, ask, plan, act, on a joint belief."""
+
+    files = BeliefFiles()
 
     reads_goal = True
 

@@ -19,6 +19,7 @@ from sightplan.agent.policy import Context, Stop
 from sightplan.model.sample import Sample, SampleReply
 from sightplan.model.settings import NoSettings
 from sightplan_belief.methods._believing import BelievingPolicy, BelievingSettings
+from sightplan_belief.methods._files import BeliefFiles
 
 Settings = BelievingSettings
 SampleSettings = NoSettings
@@ -27,6 +28,7 @@ SampleSettings = NoSettings
 class Policy(BelievingPolicy):
     """Act on a joint belief that only actions and their feedback change."""
 
+    files = BeliefFiles()
     needs_grounder = False
     needs_visual_planner = False
     prompt = ''

@@ -16,6 +16,7 @@ from sightplan.agent.policy import Context
 from sightplan.model import Answer, Observation, Verdict, param
 from sightplan_belief.estimator import Evidence
 from sightplan_belief.methods._estimators import Estimators
+from sightplan_belief.methods._files import BeliefFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class Settings(ground.Settings):
 
 class Policy(ground.Policy):
     """Enumerate, decode, plan, check, act, check, and start over on a mismatch."""
+
+    files = BeliefFiles()
 
     def __init__(self, settings: Settings) -> None:
         """Read the calibration.

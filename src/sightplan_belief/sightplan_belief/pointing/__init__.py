@@ -6,7 +6,8 @@ by what is known of the model (``reliability``). A ``Pointer`` (``asking``) asks
 (``choosing``) until it is sure, or says that it is not.
 """
 
-from sightplan_belief.pointing.asking import Located, Pointer, PointerSettings
+from sightplan.model.pointer_settings import PointerSettings
+from sightplan_belief.pointing.asking import Located, Pointer
 from sightplan_belief.pointing.pieces import Pieces, propose_pieces
 from sightplan_belief.pointing.reliability import CheckerRates, PointerRates, Reliability
 from sightplan_belief.pointing.votes import ABSENT, Answers, Belief, Check, Vote, believe, fit

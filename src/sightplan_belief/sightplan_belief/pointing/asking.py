@@ -33,8 +33,8 @@ from sightplan.model import (
     Target,
     Verdict,
     check_settings,
-    param,
 )
+from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Model, ask_one, can_ask, traits_of
 from sightplan.model.region import Mask
 from sightplan.queries import Check as CheckQuery
@@ -59,22 +59,6 @@ _NAMED = 0.7
 """So do replies that tell, with more than this on average, that the words name what is there. Of
 90 things on 30 held-out tables that were .95 probable 80 pass it, and 4 of 12 that are not there
 (chosen among .5 to .9; ``docs/locate.md`` has what it does on others)."""
-
-
-@dataclass(frozen=True, slots=True)
-class PointerSettings:
-    """How long a model is asked."""
-
-    max_askings: int = param(9, 'Most askings about one target, to point and to check together; '
-                             '1: the model points once', low=1, high=1000)
-    accept: float = param(0.95, 'Probability from which a place counts as sure, and asking ends',
-                          low=0.0, high=1.0)
-    least: float = param(0.5, 'With a lower probability one had better do nothing', low=0.0,
-                         high=1.0)
-    checks: bool = param(True, 'Whether the model is asked if marked places are right')
-    mark: str = param('piece', 'What is marked for a check: the piece (for things), or a point on '
-                      'it (for parts of things and places to act on)', choices=('piece', 'point'))
-    views: bool = param(True, 'Whether the model is also shown closer views of all pieces')
 
 
 @dataclass(frozen=True, slots=True)

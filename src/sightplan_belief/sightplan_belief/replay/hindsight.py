@@ -12,10 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sightplan.domains.problem_keys import problem_key
 from sightplan.model import Asked, Atom, InputError
+from sightplan.model.logged import LoggedAnswer
 from sightplan.replay.batches import Source, Truth
-from sightplan_belief.learning.calibration import Hindsight, LoggedAnswer
-from sightplan_belief.observation_model import ObservationModel, problem_key
+from sightplan_belief.learning.calibration import Hindsight
+from sightplan_belief.observation_model import ObservationModel
 from sightplan_belief.replay.estimates import Estimating, Filtered, moments
 from sightplan_belief.sampled_belief import SampledBelief
 

@@ -16,9 +16,9 @@ from sightplan.agent.answerer import Desk, each
 from sightplan.agent.methods._instructed import InstructionAnswerer
 from sightplan.model import param
 from sightplan.model.grounded_plan import Primitive
+from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.region import Form, Region, Target
 from sightplan.model.sample import Sample, SampleReply
-from sightplan_belief.pointing import PointerSettings
 
 
 @dataclass(frozen=True, slots=True)

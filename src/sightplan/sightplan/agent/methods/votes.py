@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from sightplan.agent.answerer import Desk, each
 from sightplan.agent.methods import ask
+from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.sample import Sample, SampleReply
-from sightplan_belief.pointing import PointerSettings
 
 Settings = PointerSettings
 

@@ -1,0 +1,75 @@
+"""Answers and actions of runs that are over: what rates of errors are learned from."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from sightplan.model.perception import Verdict
+from sightplan.model.symbols import Action, Atom, State
+
+_SEED = re.compile(r',? ?\bseed \d+')
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedAnswer:
+    """An answer to learn from.
+
+    Attributes:
+        atom: what was asked.
+        verdict: what was answered.
+        truth: what is true, None when nobody knows.
+        p_yes: probability of "yes", if the model gave one.
+        p_no: probability of "no", likewise.
+        image: which image it was about (within the episode).
+        episode: which episode it belongs to.
+        problem: key of the problem (see ``problem_key``), '' if unknown.
+        domain: name of the domain.
+        model: name of the model that answered.
+        questions_sha256: hash of the wording of the questions.
+        prompt: name and hash of the prompt around them, '' if the answer did not depend on it;
+            None if unknown.
+        where: file and line that it was read from, for messages; '' if there is none.
+    """
+
+    atom: Atom
+    verdict: Verdict
+    truth: bool | None = None
+    p_yes: float | None = None
+    p_no: float | None = None
+    image: str = ''
+    episode: str = ''
+    problem: str = ''
+    domain: str = ''
+    model: str = ''
+    questions_sha256: str = ''
+    prompt: str | None = None
+    where: str = field(default='', compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedAction:
+    """An action to learn from.
+
+    Attributes:
+        action: what was sent.
+        executed: False: it was rejected.
+        before: true state before.
+        after: true state after.
+        episode: which episode it belongs to.
+        problem: key of the problem, '' if unknown.
+        domain: name of the domain.
+    """
+
+    action: Action
+    executed: bool
+    before: State
+    after: State
+    episode: str = ''
+    problem: str = ''
+    domain: str = ''
+
+
+def without_seed(model: str) -> str:
+    """A model's name without the seed of its simulated errors: what a calibration is about."""
+    return _SEED.sub('', model)

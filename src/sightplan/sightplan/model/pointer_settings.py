@@ -1,0 +1,23 @@
+"""How long a model is asked to point at one thing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sightplan.model.settings import param
+
+
+@dataclass(frozen=True, slots=True)
+class PointerSettings:
+    """How long a model is asked."""
+
+    max_askings: int = param(9, 'Most askings about one target, to point and to check together; '
+                             '1: the model points once', low=1, high=1000)
+    accept: float = param(0.95, 'Probability from which a place counts as sure, and asking ends',
+                          low=0.0, high=1.0)
+    least: float = param(0.5, 'With a lower probability one had better do nothing', low=0.0,
+                         high=1.0)
+    checks: bool = param(True, 'Whether the model is asked if marked places are right')
+    mark: str = param('piece', 'What is marked for a check: the piece (for things), or a point on '
+                      'it (for parts of things and places to act on)', choices=('piece', 'point'))
+    views: bool = param(True, 'Whether the model is also shown closer views of all pieces')
