@@ -1,4 +1,4 @@
-"""Build wheels of what needs no ROS: sightplan, sightplan_arm and sightplan_sim, into dist/.
+"""Build wheels of the packages that need no ROS, into dist/.
 
     make wheels
     python scripts/wheels.py [--out FOLDER]
@@ -18,7 +18,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ('sightplan', 'sightplan_arm', 'sightplan_sim')
+PACKAGES = ('sightplan', 'sightplan_models', 'sightplan_belief', 'sightplan_suites',
+            'sightplan_report', 'sightplan_arm', 'sightplan_sim')
 CONFIG = ('robots', 'sweeps')
 
 

@@ -108,7 +108,8 @@ _CORE = tuple(f'sightplan.{room}' for room in ROOMS_OF_THE_CORE
 PACKAGES = {
     # package: (what it may import of ours, besides itself; third-party libraries)
     'sightplan': ((), ()),  # its rooms have the tables above
-    'sightplan_models': (('sightplan.model', 'sightplan.domains', 'sightplan.vlm'), _PLAIN),
+    'sightplan_models': (
+        ('sightplan.model', 'sightplan.queries', 'sightplan.domains', 'sightplan.vlm'), _PLAIN),
     'sightplan_belief': (_CORE, (*_PLAIN, 'scipy', 'rich')),
     'sightplan_report': ((*_CORE, 'sightplan_belief'), _PLAIN),
     'sightplan_suites': (

@@ -20,7 +20,6 @@ setup(
     zip_safe=False,
     python_requires='>=3.11',
     install_requires=[
-        'setuptools',
         'coal',
         'numpy',
         'opencv-python-headless',

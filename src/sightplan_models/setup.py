@@ -23,10 +23,17 @@ setup(
     zip_safe=False,
     python_requires='>=3.11',
     install_requires=[
-        'setuptools',
+        'numpy',
+        'pillow',
+        'pydantic',
+        'PyYAML',
         'sightplan',
     ],
-    extras_require={'test': ['pytest']},
+    extras_require={
+        'openai': ['openai'],
+        'torch': ['num2words', 'safetensors', 'torch', 'transformers'],  # embedded, transformers
+        'test': ['pytest'],
+    },
     entry_points={
         'sightplan.parts': ['confusion = sightplan_models._confusion'],
         'sightplan.backends': [

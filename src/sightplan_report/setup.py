@@ -23,11 +23,17 @@ setup(
     zip_safe=False,
     python_requires='>=3.11',
     install_requires=[
-        'setuptools',
+        'jinja2',
+        'matplotlib',
+        'numpy',
+        'opencv-python-headless',
+        'pillow',
+        'pyarrow',
+        'pydantic',
         'sightplan',
         'sightplan_belief',
     ],
-    extras_require={'test': ['pytest']},
+    extras_require={'rerun': ['rerun-sdk'], 'test': ['pytest']},
     entry_points={
         'sightplan.parts': [
             'contact_sheet = sightplan_report.contact_sheet',

@@ -21,14 +21,13 @@ setup(
     zip_safe=False,
     python_requires='>=3.11',
     install_requires=[
-        'setuptools',
         'numpy',
         'opencv-python-headless',
         'pybullet',
         'sightplan',
         'sightplan_arm',
     ],
-    extras_require={'test': ['pytest']},
+    extras_require={'paths': ['sightplan_suites'], 'test': ['pytest']},
     # A world is found by the name of the domain it shows.
     entry_points={
         'sightplan.worlds': [

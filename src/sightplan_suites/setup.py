@@ -23,11 +23,17 @@ setup(
     zip_safe=False,
     python_requires='>=3.11',
     install_requires=[
-        'setuptools',
+        'numpy',
+        'ompl',
+        'opencv-python-headless',
+        'pillow',
+        'pydantic',
+        'scipy',
+        'shapely',
         'sightplan',
         'sightplan_belief',
     ],
-    extras_require={'test': ['pytest']},
+    extras_require={'report': ['matplotlib', 'sightplan_report'], 'test': ['pytest']},
     entry_points={
         'sightplan.suites': [
             'grounded_plan = sightplan_suites.grounded_plan',

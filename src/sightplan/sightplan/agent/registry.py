@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sightplan.agent import methods
 from sightplan.agent.answerer import Answerer
 from sightplan.agent.method_files import MethodFiles
 from sightplan.agent.policy import Policy, offering_unknown, reading_all
@@ -17,7 +16,7 @@ from sightplan.model import InputError
 from sightplan.model.plugins import Registry, T
 
 GROUP = 'sightplan.methods'
-"""Entry points of other packages' methods."""
+"""Entry points of methods, ours as a stranger's."""
 _POLICY, _ANSWERER = 'Policy', 'Answerer'
 _SAMPLE_SETTINGS = 'SampleSettings'
 
@@ -35,7 +34,7 @@ class _Methods(Registry[T]):
 
     def __init__(self, part: str, contract: type, declares: Sequence[str],
                  settings: Sequence[str], hint: str) -> None:
-        super().__init__('method', methods, GROUP, part, declares, contract)
+        super().__init__('method', GROUP, part, declares, contract)
         self._settings, self._hint = settings, hint
 
     def every(self) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
-"""What can be brought from outside: modules and folders beside our own, and entry points.
+"""What can be brought by packages, ours or a stranger's: by entry points, and folders.
 
-A thing is found by its name in three places: in this repository (a module or a folder that is
-simply there), among the entry points of all installed packages, and, for domains and suites, as
-the path of a folder. Ours have no privilege: a package declares its own, for example::
+A thing is found by its name among the entry points of all installed packages; a domain also as a
+folder beside ours, and domains and suites as the path of a folder. A package declares its own,
+for example::
 
     entry_points={
         'sightplan.backends': ['mine = my_package.my_backend'],     # a module
@@ -10,7 +10,7 @@ the path of a folder. Ours have no privilege: a package declares its own, for ex
     }
 
 Groups: ``sightplan.domains``, ``.suites``, ``.backends``, ``.methods``, ``.worlds``, ``.skills``
-and ``.commands``.
+and ``.commands``; ``.parts`` is for our own packages (``part``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import importlib.metadata
 import importlib.util
 import inspect
 import os
-import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -107,8 +106,6 @@ class Registry(Generic[T]):
 
     Args:
         kind: what they are, for messages: ``backend``, ``method``.
-        package: where ours are; modules that begin with "_" are none. None: all are found by
-            entry points.
         group: of entry points, whose values are modules.
         part: name of the class in each module, beside its dataclass ``Settings``.
         declares: class attributes that a class of another package must have.
@@ -118,17 +115,17 @@ class Registry(Generic[T]):
             with any.
     """
 
-    def __init__(self, kind: str, package: ModuleType | None, group: str, part: str,
+    def __init__(self, kind: str, group: str, part: str,
                  declares: Sequence[str], contract: type,
                  truth_of: Callable[[Any], str] | None = None) -> None:
-        self._kind, self._package, self._group = kind, package, group
+        self._kind, self._group = kind, group
         self._parts: dict[str, Sequence[str]] = {'Settings': (), part: declares}
         self._part, self._contract = part, contract
         self._truth_of = truth_of or (lambda cls: _ANY_TRUTH if cls.needs_truth else '')
 
     def names(self) -> tuple[str, ...]:
         """Names of ours and of other packages', sorted."""
-        return tuple(sorted({*self._own, *entry_points(self._group)}))
+        return tuple(entry_points(self._group))
 
     def module(self, name: str) -> Any:
         """The module of a name.
@@ -138,8 +135,6 @@ class Registry(Generic[T]):
                 part.
         """
         module = self._load(name)
-        if name in self._own:
-            return module
         for part, names in self._parts.items():
             missing = [n for n in names if not hasattr(getattr(module, part, None), n)]
             if not hasattr(module, part) or missing:
@@ -151,9 +146,6 @@ class Registry(Generic[T]):
 
     def _load(self, name: str) -> Any:
         """The module of a name, whatever it holds; raises as ``module`` does."""
-        if name in self._own:
-            assert self._package is not None, 'nothing is its own'
-            return importlib.import_module(f'{self._package.__name__}.{name}')
         if name not in entry_points(self._group):
             raise unknown(self._kind, name, self.names())
         return load_object(self._kind, name, self._group)
@@ -221,12 +213,6 @@ class Registry(Generic[T]):
                 raise InputError(f'{where} has no attribute {part}; add it: '
                                  f'{(wanted.__doc__ or "").splitlines()[0]}')
         return cast(T, made)
-
-    @functools.cached_property
-    def _own(self) -> set[str]:
-        return set() if self._package is None else {
-            module.name for module in pkgutil.iter_modules(self._package.__path__)
-            if not module.name.startswith('_')}
 
 
 def folders(root: Path | None, marker: str, group: str) -> dict[str, Path]:

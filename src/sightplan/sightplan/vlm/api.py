@@ -88,7 +88,7 @@ class RunDomain(Protocol):
     """How strongly a model's errors on one picture hang together, from 0 to 1."""
 
 
-BACKENDS: Registry[Model] = Registry('backend', None, GROUP, 'Backend', ('accepts',), Model,
+BACKENDS: Registry[Model] = Registry('backend', GROUP, 'Backend', ('accepts',), Model,
                                      truth_of=lambda cls: traits_of(cls).truth)
 backend_names, backend_class = BACKENDS.names, BACKENDS.cls
 backend_settings, make_backend = BACKENDS.settings, BACKENDS.make
