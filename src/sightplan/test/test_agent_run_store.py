@@ -290,13 +290,6 @@ def test_notes_and_summary_are_replaced_as_a_whole(tmp_path):
         'episodes.jsonl', 'run.json', 'summary.json']
 
 
-@pytest.mark.parametrize('text', ['', '{', '[]', '{"format": 99}'])
-def test_a_damaged_run_file_is_named(tmp_path, text):
-    (tmp_path / 'run.json').write_text(text)
-    with pytest.raises(InputError, match=r'run\.json'):
-        RunStore(tmp_path).run_info()
-
-
 def test_a_writer_that_was_killed_leaves_no_lock(tmp_path):
     code = (f'from sightplan.records import RunStore; import os, signal; '
             f'store = RunStore({str(tmp_path)!r}); store.open({IDENTITY!r}); '

@@ -255,18 +255,6 @@ def test_what_is_wrong_is_named(text, words):
     assert words in str(caught.value)
 
 
-def test_unreadable_files(tmp_path):
-    with pytest.raises(InputError, match='cannot be read'):
-        read_sweep(tmp_path / 'none.yaml')
-    bad = tmp_path / 'bad.yaml'
-    bad.write_text('axes: [')
-    with pytest.raises(InputError, match=r'bad\.yaml: cannot be read: '):
-        read_sweep(bad)
-    bad.write_text('- 1')
-    with pytest.raises(InputError, match=r'bad\.yaml: the content = \[1\]: input should be'):
-        read_sweep(bad)
-
-
 def test_only():
     sweep = sweep_of(SMALL)
     assert {c.settings.split for c in sweep.only(['split=hard']).cells} == {'hard'}

@@ -340,12 +340,6 @@ def test_a_damaged_run_is_named_and_the_others_count(tmp_path):
 # ---------------------------------------------------------------------------------- bad input
 
 
-def test_files_that_are_not_text_are_named(tmp_path):
-    (tmp_path / 'a.yaml').write_bytes(b'name: \xff\xfe\n')
-    with pytest.raises(InputError, match=r'a\.yaml: cannot be read: .*utf-8'):
-        read_sweep(tmp_path / 'a.yaml')
-
-
 @pytest.mark.parametrize('value', ['.inf', '.nan', '-1', 'true', 'x'])
 @pytest.mark.parametrize('key', ['max_tokens', 'max_cost_usd'])
 def test_caps_are_numbers(key, value):

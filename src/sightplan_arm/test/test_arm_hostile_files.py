@@ -7,17 +7,8 @@ import yaml
 
 from sightplan.model import InputError, config_files
 from sightplan.model.picture_files import read_image
-from sightplan_arm.camera_files import read_camera_info, read_depth, read_yaml
+from sightplan_arm.camera_files import read_camera_info, read_depth
 from sightplan_arm.config import load_robot
-
-
-@pytest.mark.parametrize('read', [read_yaml, lambda path: load_robot(str(path))])
-@pytest.mark.parametrize('text', ['[' * 100_000, '{a: ' * 100_000, '- ' * 100_000])
-def test_too_deep_a_nesting_is_refused_with_the_name_of_the_file(tmp_path, read, text) -> None:
-    path = tmp_path / 'hostile.yaml'
-    path.write_text(text)
-    with pytest.raises(InputError, match=r'hostile\.yaml.*levels deep'):
-        read(path)
 
 
 @pytest.mark.parametrize('value', ['2026-99-99', '!!int x', '"\\U00110000"', '&a [*a]',

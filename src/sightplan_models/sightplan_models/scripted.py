@@ -114,9 +114,12 @@ class _Script(ModelByKind):
         where = str(self._path)
         if isinstance(data, list):
             data = {'replies': data}
-        if not isinstance(data, dict) or not data or set(data) - set(_KEYS):
+        if not isinstance(data, dict) or not data:
             raise InputError(f'{where}: must be a list of replies, or a mapping of '
                              f'{", ".join(_KEYS)}')
+        if unknown := ', '.join(str(key) for key in data if key not in _KEYS):
+            raise InputError(f'{where}: {unknown} is unknown; it must be a list of replies, or a '
+                             f'mapping of {", ".join(_KEYS)}')
         kinds = data.get('kinds', {})
         if not isinstance(kinds, dict):
             raise InputError(f'{where}: kinds must be a mapping of kinds of queries to replies')

@@ -455,20 +455,10 @@ def test_a_users_yaml_file_with_a_default(tmp_path):
 
 
 @pytest.mark.parametrize(('text', 'message'), [
-    ('[]', 'object'),
-    ('{', 'cannot be read'),
-    ('{"rate": {}}', 'rate is unknown'),
     ('{}', 'exactly one of'),
     ('{"rates": {"a": %s}, "splits": {"s": {"a": %s}}}'
      % (('{"p_yes_true": 1, "p_yes_false": 0}',) * 2), 'exactly one of'),
-    ('{"rates": {}}', 'rates = {}'),
-    ('{"rates": {"on": 0.9}}', 'rates.on = 0.9'),
-    ('{"rates": {"on": {"p_yes_true": 0.9}}}', 'rates.on.p_yes_false is missing'),
-    ('{"rates": {"on": {"p_yes_true": 1.9, "p_yes_false": 0}}}', 'p_yes_true = 1.9'),
-    ('{"rates": {"on": {"p_yes_true": "1", "p_yes_false": 0}}}', 'p_yes_true'),
-    ('{"rates": {"on": {"p_yes_true": true, "p_yes_false": 0}}}', 'p_yes_true'),
     ('{"rates": {"on": {"p_yes_true": 1, "p_yes_false": 0, "x": 1}}}', 'rates.on.x is unknown'),
-    ('{"rates": {"on": {"p_yes_true": 1, "p_yes_false": 0, "n_true": -1}}}', 'n_true = -1'),
     *((f'{{"splits": {{"s": {{"on": {{"p_yes_true": 1, "p_yes_false": 0, {field}}}}}}}}}',
        f'splits.s.on.{name}')
       for field, name in (('"n_true": "many"', 'n_true'), ('"unparsable": "x"', 'unparsable'),

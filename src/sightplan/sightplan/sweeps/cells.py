@@ -41,6 +41,7 @@ from sightplan.model import (
     did_you_mean,
     excerpt,
     settings_fields,
+    user_path,
 )
 from sightplan.model.reading import Record, read_data, validated
 from sightplan.model.yaml_text import load_yaml
@@ -309,8 +310,9 @@ def find_sweep(path: Path) -> Path:
     """The path of a sweep's file that is given by its path, or by the name of an installed one.
 
     Raises:
-        InputError: there is neither; names the installed ones.
+        InputError: there is neither (names the installed ones), or nothing can be at the path.
     """
+    path = user_path(path)
     if path.is_file():
         return path
     installed = config_files('sweeps')
