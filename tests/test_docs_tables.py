@@ -9,6 +9,7 @@ import docs_tables
 from docs_tables import backend, command, entries, fits, results, weights_gib
 from sightplan import cli
 from sightplan.commands import run as run_cli
+from sightplan.commands.flags import settings_of
 from study_document import DOCS, fill, names_of
 
 ENTRIES = {entry['name']: entry for entry in entries()}
@@ -56,7 +57,7 @@ def test_there_are_commands():
 @pytest.mark.parametrize('line', COMMANDS)
 def test_every_command_and_every_option_in_it_exist(line):
     words = shlex.split(line, comments=True)
-    arguments = cli.make_parser().parse_args(words[1:])
+    arguments = settings_of(cli.make_parser().parse_args(words[1:]))
     if words[1] == 'run':
         run_cli.settings_from(arguments)  # raises if the backend lacks an option
 
@@ -64,7 +65,8 @@ def test_every_command_and_every_option_in_it_exist(line):
 @pytest.mark.parametrize('name', ENTRIES)
 def test_a_models_command_names_its_backend_and_model(name):
     entry = ENTRIES[name]
-    settings = run_cli.settings_from(cli.make_parser().parse_args(shlex.split(command(entry))[1:]))
+    settings = run_cli.settings_from(settings_of(
+        cli.make_parser().parse_args(shlex.split(command(entry))[1:])))
     assert settings.backend == backend(entry)
     assert settings.backend_options['model'] in (entry['run'], entry.get('served_as'))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import logging
 import os
@@ -10,18 +9,19 @@ import sys
 from collections.abc import Sequence
 
 import sightplan
+from sightplan.commands.flags import CommandParser
 from sightplan.commands.frame import log_to_stderr
 from sightplan.commands.plugins import COMMANDS, add_commands, missing_package
 
 
-def make_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
+def make_parser(argv: Sequence[str] = ()) -> CommandParser:
     """The command line; modules import what is heavy only when they run.
 
     Args:
         argv: what will be parsed: where it begins with a command, the parser knows no other one,
             and is made several times as fast.
     """
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog='sightplan',
         description='Visual planning for robots: see, symbols, plan, act, measure.')
     parser.add_argument('--version', action='version',
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             ':=' in word and not word.startswith('-') for word in left):
         arguments.arguments += left  # argparse takes a list up to the next option only
     elif left:
-        parser.error(f'unrecognized arguments: {" ".join(left)}')
+        parser.refuse(arguments, left)
     log_to_stderr(logging.INFO if arguments.verbose else logging.WARNING)
     if isinstance(sys.stdout, io.TextIOWrapper):  # a model may say what no terminal can show
         sys.stdout.reconfigure(errors='backslashreplace')

@@ -18,6 +18,7 @@ import pytest
 from doubles import TWO_BLOCKS, EventList, MemoryWorld, SearchPlanner
 from sightplan import cli
 from sightplan.commands import run as run_cli
+from sightplan.commands.flags import settings_of
 from sightplan.commands.frame import stop_flag
 from sightplan.domains import Domain, load_domain
 from sightplan.model import (
@@ -527,7 +528,7 @@ def test_options_reach_the_settings():
         'cot=yes', '--method-option', 'on_unparsed=stop', '--world-option', 'look=0.5',
         '--world-option', 'frame_id=cam', '--split', 'hard', '--episodes', '4', '--seed', '9',
         '--failure-probability', '0.1', '--max-actions', '30', '--no-resume'])
-    settings = run_cli.settings_from(arguments)
+    settings = run_cli.settings_from(settings_of(arguments))
     assert (settings.backend, settings.backend_options) == (
         'noisy_oracle', {'repeat': .3, 'cot': 'yes', 'table': 'gpt-4.1'})
     assert settings.method_options == {'on_unparsed': 'stop'}

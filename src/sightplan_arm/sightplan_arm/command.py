@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import math
@@ -11,10 +10,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sightplan.commands.flags import REQUIRED, argument, option
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, add_group, read_numbers
 from sightplan.console.progress import EpisodeBar
 from sightplan.model import InputError, user_path
@@ -63,6 +64,10 @@ Places are in unit coordinates: x from 0 at the picture's left edge to 1 at the 
 0 at the top to 1 at the bottom.
 """
 
+_ROBOT = 'a name in config/robots, or a file'
+_CAMERA_INFO = ('calibration of the camera: what `ros2 topic echo --once camera/camera_info` '
+                'prints, or a file of camera_calibration')
+
 _CALIBRATE = """\
 Find where the camera hangs, in the frame of the robot's table. Either of:
 
@@ -88,6 +93,96 @@ the focal length with any.
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckArguments:
+    """What ``sightplan arm check`` is given."""
+
+    robot: str = argument('a name in config/robots, or a file', default='panda')
+    camera_info: Path | None = option(None, _CAMERA_INFO, metavar='FILE')
+    no_motions: bool = option(False, 'leave out the motions, which take some seconds')
+    live: bool = option(
+        False, 'ask the running graph instead which guarantees hold now (rates, ages, clocks, '
+        'watcher, limits of the controller_manager); moves nothing')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BoardArguments:
+    """How the calibration board looks."""
+
+    squares: str = option('6x4', 'of the board', metavar='WxH')
+    square_mm: float = option(45.0, 'side of a square as measured on paper', metavar='MM')
+    marker_mm: float | None = option(
+        None, 'side of a marker (default: three quarters of a square)', metavar='MM')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardArguments(_BoardArguments):
+    """What ``sightplan arm board`` is given."""
+
+    out: Path = option(Path('board.png'), 'where', metavar='FILE')
+    dpi: int = option(300, 'dots per inch')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrateArguments(_BoardArguments):
+    """What ``sightplan arm calibrate`` is given."""
+
+    robot: str = option('panda', _ROBOT, metavar='ROBOT')
+    camera_info: Path = option(REQUIRED, _CAMERA_INFO, metavar='FILE')
+    image: tuple[Path, ...] = option((), 'picture of the board (may be repeated)', metavar='FILE')
+    depth: tuple[Path, ...] = option(
+        (), 'depth aligned to that picture, one for each --image: 16-bit PNG, or .npy (floating '
+        'point: metres); it checks the focal length', metavar='FILE')
+    points: Path | None = option(None, 'places and their pixels', metavar='FILE')
+    board_xyz: tuple[float, float, float] | None = option(
+        None, "lower left corner of the board's squares in the table's frame [m]",
+        metavar=('X', 'Y', 'Z'))
+    board_rpy: tuple[float, float, float] = option(
+        (0.0, 0.0, 0.0), 'turn of the board about fixed axes [deg]', metavar=('R', 'P', 'Y'))
+    write: bool = option(
+        False,
+        "write the pose into the robot's file, comments are kept; not where there are warnings")
+    force: bool = option(False, 'write it in spite of warnings')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetectArguments:
+    """What ``sightplan arm detect`` is given."""
+
+    image: Path = argument('colour picture', metavar='image')
+    depth: Path = argument(
+        'depth aligned to it: 16-bit PNG, or .npy (floating point: metres)', metavar='depth')
+    robot: str = option('panda', _ROBOT, metavar='ROBOT')
+    camera_info: Path = option(REQUIRED, _CAMERA_INFO, metavar='FILE')
+    columns: int | None = option(
+        None, "how many columns there are (default: the robot's most)", low=1, high=20)
+    colours: str | None = option(
+        None, 'blocks that must be there, as in red,green (default: any)', metavar='NAMES')
+    out: Path | None = option(
+        None, 'write the picture with what was seen drawn into it', metavar='FILE')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraspArguments:
+    """What ``sightplan arm grasp`` is given."""
+
+    target: str = argument('what to take, in words', default='')
+    at: str | None = option(
+        None, 'where it is; nobody is asked then', metavar='X,Y', exclusive='where')
+    trace: tuple[str, ...] = option(
+        (), 'where it is, and along which points to carry it, low over the table', metavar='X,Y',
+        listed=True, exclusive='where')
+    put_back: bool = option(False, 'put back what is held', exclusive='where')
+    part: bool | None = option(
+        None, 'take it just where it is pointed at, and not where it is in balance (default: if '
+        'the words are "the ... of ...")')
+    least: float = option(
+        LEAST_TO_ACT, 'probability from which the grounder is believed, .9 or more',
+        low=LEAST_TO_ACT, high=1.0, metavar='P')
+    timeout: float = option(
+        120.0, 'wall-clock limit of the motions [s]', low=0.1, high=3600.0, metavar='S')
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan arm`` with its own sub-commands."""
     commands = add_group(
@@ -95,105 +190,29 @@ def add_parser(subparsers: Any) -> None:
         "Check a robot's file, calibrate its camera, see what it sees. Of all this, grasp alone "
         'moves anything.', _EXAMPLES)
 
-    def add(name: str, main: Callable[[argparse.Namespace], Result], about: str,
+    def add(name: str, main: Callable[[Any], Result], settings: type, about: str,
             description: str, failed: str = 'the robot, the calibration or the picture is not '
-            'usable') -> argparse.ArgumentParser:
-        return add_command(
-            commands, name, main, about, description, examples=_examples_of(name),
-            exits=f'0 done; 1 {failed}; 2 bad usage')
+            'usable') -> None:
+        add_command(
+            commands, name, main, about, description, settings=settings,
+            examples=_examples_of(name), exits=f'0 done; 1 {failed}; 2 bad usage')
 
-    command = add('check', check, 'is a robot ready to be used?',
-                  'Check a robot: its file and URDF, the reach of every column and level, that\n'
-                  'the camera sees all of them, and that all motions stay within the limits.')
-    command.add_argument('robot', nargs='?', default='panda',
-                         help='a name in config/robots, or a file (default: %(default)s)')
-    _add_camera_info(command, needed=False)
-    command.add_argument('--no-motions', action='store_true',
-                         help='leave out the motions, which take some seconds')
-    command.add_argument('--live', action='store_true',
-                         help='ask the running graph instead which guarantees hold now (rates, '
-                         'ages, clocks, watcher, limits of the controller_manager); moves nothing')
-
-    command = add('board', board, 'make the calibration board for a printer',
-                  'Write the calibration board in its true size, for a printer.')
-    command.add_argument('--out', type=Path, default=Path('board.png'), metavar='FILE',
-                         help='where (default: %(default)s)')
-    command.add_argument('--dpi', type=int, default=300, help='dots per inch (default: '
-                         '%(default)s)')
-    _add_board(command)
-
-    command = add('calibrate', calibrate, 'find where the camera hangs', _CALIBRATE)
-    command.add_argument('--robot', default='panda', metavar='ROBOT',
-                         help='a name in config/robots, or a file (default: %(default)s)')
-    _add_camera_info(command, needed=True)
-    command.add_argument('--image', type=Path, action='append', default=[], metavar='FILE',
-                         help='picture of the board (may be repeated)')
-    command.add_argument('--depth', type=Path, action='append', default=[], metavar='FILE',
-                         help='depth aligned to that picture, one for each --image: 16-bit PNG, '
-                         'or .npy (floating point: metres); it checks the focal length')
-    command.add_argument('--points', type=Path, metavar='FILE', help='places and their pixels')
-    command.add_argument('--board-xyz', type=float, nargs=3, metavar=('X', 'Y', 'Z'),
-                         help="lower left corner of the board's squares in the table's frame [m]")
-    command.add_argument('--board-rpy', type=float, nargs=3, metavar=('R', 'P', 'Y'),
-                         default=(0.0, 0.0, 0.0), help='turn of the board about fixed axes [deg]')
-    command.add_argument('--write', action='store_true',
-                         help="write the pose into the robot's file, comments are kept; not "
-                              'where there are warnings')
-    command.add_argument('--force', action='store_true', help='write it in spite of warnings')
-    _add_board(command)
-
-    command = add('detect', detect, 'what does the arm see in a picture?',
-                  'Find the blocks in a picture with depth, as the skills of the arm do.')
-    command.add_argument('image', type=Path, help='colour picture')
-    command.add_argument('depth', type=Path,
-                         help='depth aligned to it: 16-bit PNG, or .npy (floating point: metres)')
-    command.add_argument('--robot', default='panda', metavar='ROBOT',
-                         help='a name in config/robots, or a file (default: %(default)s)')
-    _add_camera_info(command, needed=True)
-    command.add_argument('--columns', type=int, metavar='N',
-                         help="how many columns there are (default: the robot's most)")
-    command.add_argument('--colours', metavar='NAMES',
-                         help='blocks that must be there, as in red,green (default: any)')
-    command.add_argument('--out', type=Path, metavar='FILE',
-                         help='write the picture with what was seen drawn into it')
-
-    command = add('grasp', grasp, 'take something that is named, or pointed at', _GRASP,
-                  'it was not lifted')
-    command.add_argument('target', nargs='?', default='', help='what to take, in words')
-    where = command.add_mutually_exclusive_group()
-    where.add_argument('--at', metavar='X,Y', help='where it is; nobody is asked then')
-    where.add_argument('--trace', nargs='+', metavar='X,Y', default=[],
-                       help='where it is, and along which points to carry it, low over the table')
-    where.add_argument('--put-back', action='store_true', help='put back what is held')
-    command.add_argument('--part', action=argparse.BooleanOptionalAction, default=None,
-                         help='take it just where it is pointed at, and not where it is in '
-                         'balance (default: if the words are "the ... of ...")')
-    command.add_argument('--least', type=float, default=LEAST_TO_ACT, metavar='P',
-                         help='probability from which the grounder is believed, .9 or more '
-                         '(default: %(default)s)')
-    command.add_argument('--timeout', type=float, default=120.0, metavar='S',
-                         help='wall-clock limit of the motions [s] (default: %(default)s)')
+    add('check', check, CheckArguments, 'is a robot ready to be used?',
+        'Check a robot: its file and URDF, the reach of every column and level, that\n'
+        'the camera sees all of them, and that all motions stay within the limits.')
+    add('board', board, BoardArguments, 'make the calibration board for a printer',
+        'Write the calibration board in its true size, for a printer.')
+    add('calibrate', calibrate, CalibrateArguments, 'find where the camera hangs', _CALIBRATE)
+    add('detect', detect, DetectArguments, 'what does the arm see in a picture?',
+        'Find the blocks in a picture with depth, as the skills of the arm do.')
+    add('grasp', grasp, GraspArguments, 'take something that is named, or pointed at', _GRASP,
+        'it was not lifted')
 
 
 def _examples_of(name: str) -> str:
     lines = _EXAMPLES.replace('\\\n      ', '').splitlines()
     chosen = [line for line in lines if line.startswith(f'  sightplan arm {name}')]
     return '\n'.join(['examples:', *chosen, ''])
-
-
-def _add_camera_info(command: argparse.ArgumentParser, needed: bool) -> None:
-    command.add_argument('--camera-info', type=Path, metavar='FILE', required=needed,
-                         help='calibration of the camera: what `ros2 topic echo --once '
-                         'camera/camera_info` prints, or a file of camera_calibration')
-
-
-def _add_board(command: argparse.ArgumentParser) -> None:
-    command.add_argument('--squares', default='6x4', metavar='WxH',
-                         help='of the board (default: %(default)s)')
-    command.add_argument('--square-mm', type=float, default=45.0, metavar='MM',
-                         help='side of a square as measured on paper (default: %(default)s)')
-    command.add_argument('--marker-mm', type=float, metavar='MM',
-                         help='side of a marker (default: three quarters of a square)')
 
 
 def _numbers(values: Any, digits: int = 6) -> Any:
@@ -212,7 +231,7 @@ _STANDS_S = 0.2
 # --- check ------------------------------------------------------------------------------------
 
 
-def check(arguments: argparse.Namespace) -> Result:
+def check(arguments: CheckArguments) -> Result:
     """``sightplan arm check``."""
     if arguments.live:
         return _check_live(arguments)
@@ -224,7 +243,7 @@ def check(arguments: argparse.Namespace) -> Result:
         rows.append({'what': what, 'state': state, 'text': text})
         print(f'{state:5} {what:8} {text}')
 
-    info = _camera_info(arguments)
+    info = None if arguments.camera_info is None else _camera_info(arguments.camera_info)
     result: dict[str, Any] = {'robot': arguments.robot, 'checks': rows}
     try:
         robot = load_robot(arguments.robot)
@@ -247,7 +266,7 @@ def check(arguments: argparse.Namespace) -> Result:
     return result, DONE if result['ok'] else FAILED
 
 
-def _check_live(arguments: argparse.Namespace) -> Result:
+def _check_live(arguments: CheckArguments) -> Result:
     """Print which guarantees hold for the arm of a running graph, or of bare drivers."""
     answer = _ask_graph({'robot': arguments.robot}, 'arm_live')
     if 'error' in answer:
@@ -449,7 +468,7 @@ def _moves(robot: RobotConfig) -> Iterator[tuple[str, Task]]:
 # --- board and calibrate ----------------------------------------------------------------------
 
 
-def _board(arguments: argparse.Namespace) -> Board:
+def _board(arguments: _BoardArguments) -> Board:
     from sightplan_arm.extrinsics import Board
     across, _, up = arguments.squares.partition('x')
     if not (across.isdecimal() and up.isdecimal()):
@@ -459,7 +478,7 @@ def _board(arguments: argparse.Namespace) -> Board:
     return Board(int(across), int(up), square, marker)
 
 
-def board(arguments: argparse.Namespace) -> Result:
+def board(arguments: BoardArguments) -> Result:
     """``sightplan arm board``."""
     from sightplan_arm.camera_files import write_png
     made, path = _board(arguments), user_path(arguments.out)
@@ -474,7 +493,7 @@ def board(arguments: argparse.Namespace) -> Result:
             'square_mm': arguments.square_mm}, DONE
 
 
-def calibrate(arguments: argparse.Namespace) -> Result:
+def calibrate(arguments: CalibrateArguments) -> Result:
     """``sightplan arm calibrate``."""
     import numpy as np
 
@@ -484,8 +503,8 @@ def calibrate(arguments: argparse.Namespace) -> Result:
     from sightplan_arm.geometry import distance
     if not arguments.image and arguments.points is None:
         raise InputError('nothing to calibrate from: give --image with --board-xyz, or --points')
-    robot, info, made = load_robot(arguments.robot), _camera_info(arguments), _board(arguments)
-    assert info is not None
+    robot, made = load_robot(arguments.robot), _board(arguments)
+    info = _camera_info(arguments.camera_info)
     places, pixels, names, depths = _places(arguments, robot, info, made)
     found = solve_extrinsics(places, pixels, info.matrix, info.distortion)
     depth_ratio = None
@@ -554,7 +573,7 @@ def _warnings(found: Extrinsics, std_m: float, depth: bool) -> list[str]:
     return warnings
 
 
-def _places(arguments: argparse.Namespace, robot: RobotConfig, info: CameraInfo, made: Board,
+def _places(arguments: CalibrateArguments, robot: RobotConfig, info: CameraInfo, made: Board,
             ) -> tuple[Vector, Vector, list[str], Vector]:
     """(N, 3) places in the table's frame, (N, 2) pixels, names, and (N,) depths [m] or NaN.
 
@@ -659,17 +678,15 @@ def _read_points(path: Path, robot: RobotConfig,
         yield where, place, point.pixel, point.corner
 
 
-def _camera_info(arguments: argparse.Namespace) -> CameraInfo | None:
+def _camera_info(file: Path) -> CameraInfo:
     from sightplan_arm.camera_files import read_camera_info
-    if arguments.camera_info is None:
-        return None
-    return read_camera_info(user_path(arguments.camera_info))
+    return read_camera_info(user_path(file))
 
 
 # --- detect -----------------------------------------------------------------------------------
 
 
-def detect(arguments: argparse.Namespace) -> Result:
+def detect(arguments: DetectArguments) -> Result:
     """``sightplan arm detect``."""
     from sightplan_arm.camera_files import write_png
     from sightplan_arm.config import load_robot
@@ -677,8 +694,6 @@ def detect(arguments: argparse.Namespace) -> Result:
     robot = load_robot(arguments.robot)
     table = robot.table
     columns = table.max_columns if arguments.columns is None else arguments.columns
-    if not 1 <= columns <= 20:
-        raise InputError(f'--columns {columns}: between 1 and 20')
     wanted = [name.strip() for name in (arguments.colours or '').split(',') if name.strip()]
     colours = {colour: colour for colour in wanted or COLOURS}
     xs, rgbd = table.column_x_m(columns), _rgbd(arguments, robot)
@@ -712,12 +727,11 @@ def detect(arguments: argparse.Namespace) -> Result:
     }, DONE if seen.cubes and not lost and not doubted else FAILED
 
 
-def _rgbd(arguments: argparse.Namespace, robot: RobotConfig) -> Rgbd:
+def _rgbd(arguments: DetectArguments, robot: RobotConfig) -> Rgbd:
     from sightplan.model.picture_files import read_image
     from sightplan_arm.camera_files import read_depth
     from sightplan_arm.hardware import Rgbd
-    info = _camera_info(arguments)
-    assert info is not None
+    info = _camera_info(arguments.camera_info)
     rgb = read_image(user_path(arguments.image))
     if rgb.shape[:2] != (info.height, info.width):
         raise InputError(f'{arguments.image}: {rgb.shape[1]} x {rgb.shape[0]} pixels, but '
@@ -729,7 +743,7 @@ def _rgbd(arguments: argparse.Namespace, robot: RobotConfig) -> Rgbd:
 # --- grasp ------------------------------------------------------------------------------------
 
 
-def grasp(arguments: argparse.Namespace) -> Result:
+def grasp(arguments: GraspArguments) -> Result:
     """``sightplan arm grasp``: asked of a running graph, by a process that knows ROS."""
     points = ([_point(text, '--trace') for text in arguments.trace] if arguments.at is None
               else [_point(arguments.at, '--at')])
@@ -739,10 +753,6 @@ def grasp(arguments: argparse.Namespace) -> Result:
         raise InputError('say what to grasp, as in: sightplan arm grasp "the red mug"')
     if arguments.put_back and arguments.target:
         raise InputError('--put-back puts back what is held, whatever it is: name nothing besides')
-    for option, value, low, high in (('--least', arguments.least, LEAST_TO_ACT, 1.0),
-                                     ('--timeout', arguments.timeout, 0.1, 3600.0)):
-        if not low <= value <= high:
-            raise InputError(f'{option} {value:g}: give a number from {low:g} to {high:g}')
     answer = _ask_graph({
         'target': arguments.target, 'points': points, 'part': arguments.part,
         'put_back': arguments.put_back, 'least': arguments.least,

@@ -1,6 +1,7 @@
 """Where things can be put down: from heights alone, over tables of boxes."""
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,6 +14,7 @@ from sightplan_arm.geometry import hand_down, rotation_from_vector
 from sightplan_arm.kinematics import Kinematics
 from sightplan_arm.skills import placing
 from sightplan_arm.skills.motions import PathPlanner, first_that_works
+from sightplan_arm.skills.placement_values import COSTS, LIMITS
 from sightplan_arm.skills.placing import (
     PlacePlanner,
     PlaceSettings,
@@ -104,10 +106,10 @@ def test_a_long_thing_is_turned_along_the_sides_of_a_narrow_place(yaw_deg):
     assert abs(off) < math.radians(8.0)
 
 
-@pytest.mark.parametrize('way', ['_ASKEW', '_ACROSS'])
+@pytest.mark.parametrize('way', ['per_rad_askew', 'crosswise'])
 def test_a_box_stands_along_the_sides_of_a_tray_long_along_long(monkeypatch, way):
-    monkeypatch.setattr(placing, '_LOOSE', 0.0)
-    yaw_deg = 50.0 if way == '_ASKEW' else 110.0  # askew; or along it, but across
+    monkeypatch.setattr(placing, 'COSTS', replace(COSTS, per_m_from_side=0.0))
+    yaw_deg = 50.0 if way == 'per_rad_askew' else 110.0  # askew; or along it, but across
     seen = Seen(box('red', -0.2, -0.15, (0.09, 0.06, 0.14), yaw_deg),
                 box('blue', 0.15, 0.0, (0.26, 0.18, 0.01), 20.0))
     best = seen.spots((0.15, 0.0), meant='b')[0]
@@ -201,7 +203,7 @@ def test_over_walls_the_hand_leans_so_that_what_is_round_falls_less(monkeypatch)
     spots = seen.spots((0.1, 0.0), meant='b')
     assert spots[0].lean_rad != 0.0
     assert all(body_room_m(seen, spot, seen.held()) > 0.0 for spot in spots)
-    monkeypatch.setattr(placing, '_LEANS_RAD', ())
+    monkeypatch.setattr(placing, 'LIMITS', replace(LIMITS, leans_rad=()))
     assert spots[0].fall_m < 0.75 * seen.spots((0.1, 0.0), meant='b')[0].fall_m
 
 
@@ -227,7 +229,7 @@ def test_the_hand_leans_as_it_was_looked_for():
 def test_the_fingers_open_wide_where_there_is_room_and_little_where_there_is_none():
     tray = box('blue', 0.1, 0.0, (0.3, 0.2, 0.01))
     free = Seen(bottle(), tray).spots((0.1, 0.0), meant='b')[0]
-    assert free.opening_m == pytest.approx(0.03 + PlaceSettings().release_m)
+    assert free.opening_m == pytest.approx(0.03 + LIMITS.release_m)
     # Between these the bottle has 20 mm to three sides, and they are higher.
     walls = [box('green', 0.1 + dx, dy, (0.02, 0.1, 0.23) if dx else (0.1, 0.02, 0.23))
              for dx, dy in ((-0.055, 0.0), (0.055, 0.0), (0.0, 0.055))]

@@ -221,7 +221,7 @@ def test_depth_camera_and_settings_reach_the_backend(picture, tmp_path):
     (['desk.png', 'mug', ''], 'target 2 is empty'),
     (['desk.png', 'mug', '--backend', 'mute'], "backend 'mute' cannot point at things; choose"),
     (['desk.png', 'mug', '--backend', 'oracle'], 'points by the truth'),
-    (['desk.png', 'mug', '--backend-option', 'ears=2'], "no setting 'ears'; there are eyes"),
+    (['desk.png', 'mug', '--backend-option', 'ears=2'], "no setting 'ears'; did you mean 'eyes'?"),
     (['desk.png', 'mug', '--start', '0.5'], "--start '0.5' must have the form X,Y"),
     (['desk.png', 'mug', '--start', '0.5,0.5'], 'only a trace has a start'),
     (['desk.png', 'mug', '--form', 'trace', '--start', '5,0.5'], 'give x and y from 0 to 1'),
@@ -232,8 +232,8 @@ def test_depth_camera_and_settings_reach_the_backend(picture, tmp_path):
     (['desk.png', 'mug', '--depth', 'text.png'], 'text.png: is not a picture that can be read'),
     (['desk.png', 'mug', '--depth', 'desk.png'], 'which is no depth image (give a .npy file in'),
     (['desk.png', 'mug', '--depth', 'small.npy'], 'give depth that is aligned with the picture'),
-    (['desk.png', 'mug', '--max-askings', '0'], 'max_askings = 0 is out of bounds'),
-    (['desk.png', 'mug', '--accept', '2'], 'accept = 2.0 is out of bounds'),
+    (['desk.png', 'mug', '--max-askings', '0'], '--max-askings 0 is out of bounds'),
+    (['desk.png', 'mug', '--accept', '2'], '--accept 2.0 is out of bounds'),
     (['desk.png', 'the red mug', '--out', 'no/m.png'], 'no/m.png: cannot be written'),
 ])
 def test_what_cannot_be_located_is_named(picture, monkeypatch, capsys, arguments, message):

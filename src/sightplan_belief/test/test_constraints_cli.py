@@ -154,9 +154,9 @@ def test_a_world_without_truth_is_refused(capsys, monkeypatch) -> None:
 @pytest.mark.parametrize(('arguments', 'message'), [
     (('--constraints', 'none.yaml'), 'none.yaml:1: cannot be read'),
     (('--split', 'huge'), "split 'huge' is unknown"),
-    (('--problems', '0'), 'problems = 0 is out of bounds'),
-    (('--limit', '0'), '--limit 0 is not positive'),
-    (('--failure-probability', '2'), '--failure-probability 2.0 is not in [0, 1]'),
+    (('--problems', '0'), '--problems 0 is out of bounds'),
+    (('--limit', '0'), '--limit 0 is out of bounds'),
+    (('--failure-probability', '2'), '--failure-probability 2.0 is out of bounds'),
 ])
 def test_wrong_arguments_of_check(capsys, arguments, message) -> None:
     code, out, err = run(capsys, 'check', *arguments)

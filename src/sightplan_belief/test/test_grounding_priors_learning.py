@@ -13,6 +13,7 @@ import pytest
 
 from doubles import MemoryWorld, SearchPlanner
 from sightplan import cli
+from sightplan.commands.flags import read_flags
 from sightplan.domains import load_domain
 from sightplan.model import Action, Atom, Observation, PlanningTask
 from sightplan.model.reading import read_file
@@ -177,7 +178,7 @@ def test_a_place_that_cannot_be_written_is_found_before_any_walk(learn, tmp_path
 
 def test_some_problems_are_needed(learn):
     code, err = learn('--problems', 0)
-    assert code == 2 and '--problems' in err and 'from 1' in err
+    assert code == 2 and '--problems' in err and 'at least 1' in err
 
 
 def test_the_file_of_household_names_the_command_that_makes_it():
@@ -186,8 +187,9 @@ def test_the_file_of_household_names_the_command_that_makes_it():
     made, = re.findall(r'Made by "sightplan (.*?)": 120 problems of simple, medium, hard', text)
     parser = argparse.ArgumentParser()
     command.add_parser(parser.add_subparsers())
-    options = parser.parse_args(shlex.split(made))
-    assert options.domain == 'household' and options.split == ['simple', 'medium', 'hard']
+    parsed = parser.parse_args(shlex.split(made))
+    options = read_flags(parsed.command_settings, parsed)
+    assert options.domain == 'household' and options.split == ('simple', 'medium', 'hard')
     assert options.problems * len(options.split) == 120 and options.first_seed == 100_000
     left_out = command.tables_left_out(options.leave_out)
     names, tables = command.confusion_rates(HOME, left_out)

@@ -7,7 +7,6 @@ twice, by the robot's own report and by the truth.
 
 from __future__ import annotations
 
-import argparse
 import concurrent.futures
 import multiprocessing
 import os
@@ -16,9 +15,11 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sightplan.commands.flags import option
 from sightplan.commands.frame import (
     DONE,
     FAILED,
@@ -28,6 +29,7 @@ from sightplan.commands.frame import (
     read_options,
     stop_flag,
 )
+from sightplan.commands.shared_flags import settings_flag
 from sightplan.console.progress import EpisodeBar
 from sightplan.metrics import measures
 from sightplan.model import (
@@ -57,6 +59,24 @@ examples:
   sightplan bench arm --split hard --episodes 5 --world-option calibration_error_mm=5
   sightplan bench arm --out runs/arm --jobs 3 --json
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments:
+    """What ``sightplan bench arm`` is given."""
+
+    domain: str = option('blocksworld', 'domain of the problems')
+    split: tuple[str, ...] = option(
+        (), 'a split (repeatable; default: all of the domain)', metavar='NAME')
+    episodes: int = option(0, 'episodes per split (default: one per problem)')
+    seed: int = option(0, 'of looks and noise')
+    method: str = option('belief', 'method of the episodes')
+    backend: str = option('embedded', 'backend of the model')
+    world_option: tuple[str, ...] = settings_flag('the simulated world besides execution=arm')
+    out: str | None = option(
+        None, 'directory of the results; the same command takes it up again (default: '
+        'runs/<time>-bench-arm)', metavar='DIR')
+    jobs: int = option(1, 'splits at the same time')
 
 
 class MovesLog(EventHandler):
@@ -223,28 +243,14 @@ def _as_world(world: Any) -> World:
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan bench arm``."""
-    parser = add_command(
+    add_command(
         subparsers, 'arm', measure, 'a simulated arm: problems solved, and how its moves went',
-        examples=_EXAMPLES, exits='0 done; 1 something failed, or episodes are missing; 2 bad '
-        'usage', kept='finished episodes are kept')
-    parser.add_argument('--domain', default='blocksworld')
-    parser.add_argument('--split', action='append', metavar='NAME',
-                        help='a split (repeatable; default: all of the domain)')
-    parser.add_argument('--episodes', type=int, default=0, metavar='N',
-                        help='episodes per split (default: one per problem)')
-    parser.add_argument('--seed', type=int, default=0, metavar='N',
-                        help='of looks and noise (default: %(default)s)')
-    parser.add_argument('--method', default='belief', help='(default: %(default)s)')
-    parser.add_argument('--backend', default='embedded', help='(default: %(default)s)')
-    parser.add_argument('--world-option', action='append', default=[], metavar='KEY=VALUE',
-                        help='setting of the simulated world besides execution=arm (repeatable)')
-    parser.add_argument('--out', metavar='DIR', help='directory of the results; the same command '
-                        'takes it up again (default: runs/<time>-bench-arm)')
-    parser.add_argument('--jobs', type=int, default=1, metavar='N',
-                        help='splits at the same time (default: %(default)s)')
+        settings=Arguments, examples=_EXAMPLES,
+        exits='0 done; 1 something failed, or episodes are missing; 2 bad usage',
+        kept='finished episodes are kept')
 
 
-def measure(arguments: argparse.Namespace) -> Result:
+def measure(arguments: Arguments) -> Result:
     """Run and show."""
     runs = _settings(arguments)
     failures = _run_all(runs, max(1, arguments.jobs))
@@ -257,7 +263,7 @@ def measure(arguments: argparse.Namespace) -> Result:
     return result, DONE if whole and not failures else FAILED
 
 
-def _settings(arguments: argparse.Namespace) -> list[Any]:
+def _settings(arguments: Arguments) -> list[Any]:
     """RunSettings of each split.
 
     Raises:
@@ -330,7 +336,7 @@ def _lines(settings: Any) -> list[dict[str, Any]]:
     return RunStore(folder).lines() if folder.exists() else []
 
 
-def _result(arguments: argparse.Namespace, runs: Sequence[Any]) -> dict[str, Any]:
+def _result(arguments: Arguments, runs: Sequence[Any]) -> dict[str, Any]:
     from sightplan.records.provenance import provenance
     splits: dict[str, Any] = {}
     every_line: list[dict[str, Any]] = []

@@ -6,7 +6,6 @@ repetitions on the machine at hand; compare figures of one run, not single times
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import itertools
 import json
@@ -25,9 +24,11 @@ from typing import Any
 
 import numpy as np
 
+from sightplan.commands.flags import option
 from sightplan.commands.frame import Result, add_command
+from sightplan.commands.shared_flags import domain_flag
 from sightplan.domains import load_domain
-from sightplan.model import EpisodeSpec, InputError, PlanningTask, Question
+from sightplan.model import EpisodeSpec, PlanningTask, Question
 from sightplan_bench.output import say, shown
 
 QUESTIONS = 60
@@ -406,6 +407,19 @@ ROS_PARTS = {'ros-ground': bench_ros_ground, 'ros-episodes': bench_ros_episodes}
 """What is measured on ROS 2."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments:
+    """What ``sightplan bench`` is given without a sub-command."""
+
+    domain: str = domain_flag()
+    episodes: int = option(5, 'episodes per end-to-end figure', low=1)
+    repeats: int = option(15, 'repetitions of the other figures', low=1)
+    part: tuple[str, ...] = option(
+        (), f'measure this part alone (repeatable): {", ".join((*PARTS, *ROS_PARTS))}',
+        metavar='NAME', choices=(*PARTS, *ROS_PARTS))
+    no_ros: bool = option(False, 'leave out what needs ROS')
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan bench`` and its sub-commands."""
     from sightplan_bench import (
@@ -425,29 +439,16 @@ def add_parser(subparsers: Any) -> None:
         'measure speed: rendering, questions, planning, ROS, episodes',
         'Measure what costs time and print one JSON object of medians. Without a sub-command: '
         'rendering, the embedded model, planning, beliefs, pointing, ROS, episodes.',
-        exits='0 done; 1 a part failed; 2 bad usage')
-    default = Size()
-    parser.add_argument('--domain', default=default.domain, help='(default: %(default)s)')
-    parser.add_argument('--episodes', type=int, default=default.episodes, metavar='N',
-                        help='episodes per end-to-end figure (default: %(default)s)')
-    parser.add_argument('--repeats', type=int, default=default.repeats, metavar='N',
-                        help='repetitions of the other figures (default: %(default)s)')
-    parser.add_argument('--part', action='append', choices=[*PARTS, *ROS_PARTS], metavar='NAME',
-                        help='measure this part alone (repeatable): '
-                             f'{", ".join((*PARTS, *ROS_PARTS))}')
-    parser.add_argument('--no-ros', action='store_true', help='leave out what needs ROS')
+        settings=Arguments, exits='0 done; 1 a part failed; 2 bad usage')
     parts = parser.add_subparsers(metavar='', title='sub-commands')
     for module in (sweep, grounding, arm, pointing_grasps, gate, robustness, safety, soak,
                    hearing, starts):
         module.add_parser(parts)
 
 
-def measure(arguments: argparse.Namespace) -> Result:
+def measure(arguments: Arguments) -> Result:
     """Run all measurements; a failing one is reported as an error, not as a number."""
     from sightplan.records.provenance import provenance
-    if arguments.episodes < 1 or arguments.repeats < 1:
-        raise InputError('--episodes and --repeats must be 1 or more')
-    load_domain(arguments.domain)
     size = Size(arguments.domain, arguments.episodes, arguments.repeats)
     parts = PARTS if arguments.no_ros else {**PARTS, **ROS_PARTS}
     result: dict[str, Any] = {'machine': f'{platform.machine()}, {os.cpu_count()} CPUs',
@@ -462,4 +463,4 @@ def measure(arguments: argparse.Namespace) -> Result:
             say(name, f'failed: {failed[name]}')
     if failed:
         result['failed'] = failed
-    return shown(arguments, result, not failed)
+    return shown(result, not failed)

@@ -8,7 +8,6 @@ through may break a limit.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
 import multiprocessing
@@ -22,10 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sightplan.commands.flags import option
 from sightplan.commands.frame import Result, add_command
 from sightplan.console.progress import EpisodeBar
 from sightplan.model import InputError
-from sightplan_bench.output import count, shown
+from sightplan_bench.output import shown
 from sightplan_bench.solids import SPARSE_M, Solids
 
 if TYPE_CHECKING:
@@ -51,6 +51,17 @@ _LIMITS = ('position_limit', 'velocity_limit', 'acceleration_limit', 'workspace'
 
 MOMENTS = 12
 """Times at which the judge compares bodies."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments:
+    """What ``sightplan bench gate`` is given."""
+
+    robot: str = option('panda', 'name or file')
+    trajectories: int = option(10_000, 'how many', low=0)
+    seed: int = option(
+        0, 'of all randomness; the same seed gives the same trajectories with any --jobs', low=0)
+    jobs: int = option(1, 'processes')
 
 
 @dataclass(frozen=True, eq=False)
@@ -639,15 +650,10 @@ def _tallies(work: list[tuple[str, int, int, int]], jobs: int) -> Iterator[Tally
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan bench gate``."""
-    parser = add_command(
+    add_command(
         subparsers, 'gate', measure, 'random trajectories against the safety gate of an arm',
-        _DESCRIPTION, examples=_EXAMPLES, exits='0 done; 1 something wrong passed; 2 bad usage')
-    parser.add_argument('--robot', default='panda', help='name or file (default: %(default)s)')
-    parser.add_argument('--trajectories', type=count, default=10_000,
-                        help='how many (default: %(default)s)')
-    parser.add_argument('--seed', type=count, default=0, help='of all randomness; the same seed '
-                        'gives the same trajectories with any --jobs (default: %(default)s)')
-    parser.add_argument('--jobs', type=int, default=1, help='processes (default: %(default)s)')
+        _DESCRIPTION, settings=Arguments, examples=_EXAMPLES,
+        exits='0 done; 1 something wrong passed; 2 bad usage')
 
 
 _DESCRIPTION = """\
@@ -663,7 +669,7 @@ examples:
 """
 
 
-def measure(arguments: argparse.Namespace) -> Result:
+def measure(arguments: Arguments) -> Result:
     """Run the trials."""
     began = time.monotonic()
     if arguments.trajectories < 1 or arguments.jobs < 1:
@@ -671,6 +677,6 @@ def measure(arguments: argparse.Namespace) -> Result:
     with EpisodeBar() as bar:
         tally = run(arguments.robot, arguments.trajectories, arguments.seed, arguments.jobs,
                     lambda done: bar.stage('trajectories', done, arguments.trajectories))
-    return shown(arguments, {
+    return shown({
         'robot': arguments.robot, 'seed': arguments.seed, **tally.summary(),
         'seconds': round(time.monotonic() - began, 1)}, not tally.violations)

@@ -13,7 +13,6 @@ and transformers, so that it also runs where sightplan is not built.
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import gc
 import json
@@ -31,7 +30,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.commands.frame import Result, add_command, note
+from sightplan.commands.flags import CommandParser, option, picked
+from sightplan.commands.frame import Result, add_command, json_wanted, note
 from sightplan.model import BackendError, InfrastructureError, InputError
 from sightplan_bench.floor import SHAPES, Grid, Rates, Shape, depths, floor, work
 from sightplan_bench.output import say, shown
@@ -45,6 +45,8 @@ _TOLERANCES = {'float32': 2e-3, 'bfloat16': 0.04, 'float16': 0.02}
 _MIB = 2 ** 20
 
 _say = partial(say, 'grounding')
+_WHAT, _HOW = 'what to measure', 'how'
+"""Headings of the help text."""
 _ABOUT = """\
 Time and memory of N yes/no questions about one image, on a model with random weights (the
 arithmetic is the same): our shared-prefix engine, the plain way (batches of prompts that each
@@ -66,45 +68,57 @@ examples:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to measure; None where the device decides.
+    """What to measure; None where the device decides."""
 
-    Attributes:
-        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:1``.
-        config: a name in SHAPES.
-        dtype: floating-point type.
-        questions: numbers of questions.
-        batch_size: prompts per batch of the plain way.
-        repeats: measurements of ours, of which the median counts.
-        plain_repeats: those of the plain way.
-        image_tokens: tokens of the image, about.
-        wording: ``random`` words, or a domain whose questions are asked.
-        question_tokens: mean tokens of a question of random words.
-        shared_tokens: tokens of text shared by all questions.
-        mechanism: how the engine shares the prefix; ``auto`` for its own choice.
-        memory_gb: its bound on the memory of a pass [GiB]; 0 for its own choice.
-        attention: attention implementation of transformers.
-        threads: threads of the CPU.
-        skip_plain: leave out the plain way.
-        seed: of weights, words and pixels.
-    """
+    device: str = option(
+        'auto', 'auto, cpu, cuda or cuda:NUMBER (default: cuda if there is one)', metavar='DEVICE',
+        group=_WHAT)
+    config: str | None = option(
+        None, 'shape of the model (default: qwen2.5-vl-7b on cuda, cpu-small on cpu)',
+        choices=tuple(SHAPES), group=_WHAT)
+    questions: tuple[int, ...] = option(
+        (10, 60, 150), 'numbers of questions (default: 10 60 150)', listed=True, group=_WHAT)
+    image_tokens: int | None = option(
+        None, 'tokens of the image, about (default: 600; 391 are 640x480 pixels)', group=_WHAT)
+    wording: str = option(
+        'random',
+        'random: words without common beginnings; or a domain such as blocksworld: its questions',
+        metavar='NAME', group=_WHAT)
+    question_tokens: int = option(
+        30, 'mean tokens of a random question and what follows it', group=_WHAT)
+    shared_tokens: int = option(64, 'tokens of text that all prompts share', group=_WHAT)
+    dtype: str | None = option(
+        None, 'type of weights and activations (default: bfloat16 on cuda, float32 on cpu)',
+        choices=tuple(_TOLERANCES), group=_WHAT)
+    mechanism: str = option(
+        'auto', 'how the prefix is shared: auto, or a mechanism of the backend transformers',
+        metavar='NAME', group=_HOW)
+    memory_gb: float = option(
+        0.0, 'bound on the memory of one of our passes (default: half of what is free on a card, '
+        '2 on the CPU)', metavar='GIB', group=_HOW)
+    attention: str = option(
+        'sdpa', 'attention of transformers', choices=('sdpa', 'eager', 'flash_attention_2'),
+        group=_HOW)
+    batch_size: int | None = option(
+        None, 'prompts per batch of the plain way (default: 64 on cuda, 4 on cpu: the two that '
+        'the reference uses)', group=_HOW)
+    skip_plain: bool = option(
+        False, 'leave out the plain way, which takes nearly all the time', group=_HOW)
+    repeats: int | None = option(
+        None, 'measurements of ours (default: 5 on cuda, 3 on cpu)', group=_HOW)
+    plain_repeats: int | None = option(
+        None, 'measurements of the plain way (default: 3 on cuda, 1 on cpu)', group=_HOW)
+    threads: int | None = option(
+        None, 'CPU threads (default: 1 on cpu, those of torch on cuda)', group=_HOW)
+    seed: int = option(0, 'of weights, words and pixels', group=_HOW)
 
-    device: str = 'auto'
-    config: str | None = None
-    dtype: str | None = None
-    questions: tuple[int, ...] = (10, 60, 150)
-    batch_size: int | None = None
-    repeats: int | None = None
-    plain_repeats: int | None = None
-    image_tokens: int | None = None
-    wording: str = 'random'
-    question_tokens: int = 30
-    shared_tokens: int = 64
-    mechanism: str = 'auto'
-    memory_gb: float = 0.0
-    attention: str = 'sdpa'
-    threads: int | None = None
-    skip_plain: bool = False
-    seed: int = 0
+
+@dataclass(frozen=True, slots=True)
+class Arguments(Options):
+    """What ``sightplan bench grounding`` is given."""
+
+    out: str | None = option(
+        None, 'write the JSON object to this file as well', metavar='FILE', group='results')
 
 
 class Meter:
@@ -582,66 +596,20 @@ def failures(result: dict[str, Any]) -> list[str]:
 
 
 def add_parser(subparsers: Any) -> None:
-    """Register ``sightplan bench grounding``; names of options are the fields of Options."""
-    default = Options()
-    parser = add_command(
+    """Register ``sightplan bench grounding``."""
+    add_command(
         subparsers, 'grounding', measure, 'large vision-language models: many questions about one '
-        'image, on a GPU or CPU, against the plain way and the floor', _ABOUT, examples=_EXAMPLES,
+        'image, on a GPU or CPU, against the plain way and the floor', _ABOUT, settings=Arguments,
+        examples=_EXAMPLES,
         exits='0 done; 1 ours and the plain way disagree, or ran out of memory; 2 bad usage')
-    what = parser.add_argument_group('what to measure')
-    what.add_argument('--device', default=default.device, metavar='DEVICE',
-                      help='auto, cpu, cuda or cuda:NUMBER (default: cuda if there is one)')
-    what.add_argument('--config', choices=tuple(SHAPES),
-                      help='shape of the model (default: qwen2.5-vl-7b on cuda, cpu-small on cpu)')
-    what.add_argument('--questions', type=int, nargs='+', default=default.questions, metavar='N',
-                      help='numbers of questions (default: 10 60 150)')
-    what.add_argument('--image-tokens', type=int, metavar='N',
-                      help='tokens of the image, about (default: 600; 391 are 640x480 pixels)')
-    what.add_argument('--wording', default=default.wording, metavar='NAME',
-                      help='random: words without common beginnings; or a domain such as '
-                           'blocksworld: its questions (default: %(default)s)')
-    what.add_argument('--question-tokens', type=int, default=default.question_tokens, metavar='N',
-                      help='mean tokens of a random question and what follows it '
-                           '(default: %(default)s)')
-    what.add_argument('--shared-tokens', type=int, default=default.shared_tokens, metavar='N',
-                      help='tokens of text that all prompts share (default: %(default)s)')
-    what.add_argument('--dtype', choices=tuple(_TOLERANCES),
-                      help='type of weights and activations (default: bfloat16 on cuda, float32 '
-                           'on cpu)')
-    how = parser.add_argument_group('how')
-    how.add_argument('--mechanism', default=default.mechanism, metavar='NAME',
-                     help='how the prefix is shared: auto, or a mechanism of the backend '
-                          'transformers (default: %(default)s)')
-    how.add_argument('--memory-gb', type=float, default=default.memory_gb, metavar='GIB',
-                     help='bound on the memory of one of our passes (default: half of what is '
-                          'free on a card, 2 on the CPU)')
-    how.add_argument('--attention', default=default.attention,
-                     choices=('sdpa', 'eager', 'flash_attention_2'),
-                     help='attention of transformers (default: %(default)s)')
-    how.add_argument('--batch-size', type=int, metavar='N',
-                     help='prompts per batch of the plain way (default: 64 on cuda, 4 on cpu: the '
-                          'two that the reference uses)')
-    how.add_argument('--skip-plain', action='store_true',
-                     help='leave out the plain way, which takes nearly all the time')
-    how.add_argument('--repeats', type=int, metavar='N',
-                     help='measurements of ours (default: 5 on cuda, 3 on cpu)')
-    how.add_argument('--plain-repeats', type=int, metavar='N',
-                     help='measurements of the plain way (default: 3 on cuda, 1 on cpu)')
-    how.add_argument('--threads', type=int, metavar='N',
-                     help='CPU threads (default: 1 on cpu, those of torch on cuda)')
-    how.add_argument('--seed', type=int, default=default.seed, metavar='N',
-                     help='of weights, words and pixels (default: %(default)s)')
-    where = parser.add_argument_group('results')
-    where.add_argument('--out', metavar='FILE', help='write the JSON object to this file as well')
 
 
-def measure(arguments: argparse.Namespace) -> Result:
+def measure(arguments: Arguments) -> Result:
     """Measure and write."""
-    values = {name: getattr(arguments, name) for name in Options.__dataclass_fields__}
     if arguments.out is not None and not Path(arguments.out).absolute().parent.is_dir():
         raise InputError(f'--out {arguments.out}: there is no such folder')
     try:
-        result = run(Options(**{**values, 'questions': tuple(values['questions'])}))
+        result = run(picked(Options, arguments))
     except ImportError as error:
         raise InfrastructureError(f'needs scipy, torch and transformers ({error}); run "make '
                                   'build", or pip install scipy torch transformers') from error
@@ -649,16 +617,16 @@ def measure(arguments: argparse.Namespace) -> Result:
         raise InputError(str(error)) from error
     if arguments.out is not None:
         Path(arguments.out).write_text(json.dumps(
-            result, indent=None if arguments.json else 2, allow_nan=False) + '\n')
+            result, indent=None if json_wanted() else 2, allow_nan=False) + '\n')
     wrong = failures(result)
     for line in wrong:
         note(f'sightplan bench grounding: {line}')
-    return shown(arguments, result, not wrong)
+    return shown(result, not wrong)
 
 
 def _command(argv: Sequence[str]) -> int:
     """The command by itself, where little of sightplan is installed."""
-    parser = argparse.ArgumentParser(prog='sightplan bench')
+    parser = CommandParser(prog='sightplan bench')
     add_parser(parser.add_subparsers())
     arguments = parser.parse_args(['grounding', *argv])
     code: int = arguments.main(arguments)

@@ -9,7 +9,6 @@ working. A trial in which neither happens within a limit is one in which somebod
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import os
 import random
@@ -18,19 +17,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sightplan.commands.flags import option
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, print_table, stop_flag
 from sightplan.console.progress import EpisodeBar
 from sightplan.model import InputError, user_path
 from sightplan.model.journal import Journal
 from sightplan.records.description import write_json
 from sightplan.records.provenance import provenance
-from sightplan_bench.output import count
 from sightplan_bench.safety_results import spread
 
 TRIALS, LOGS, RESULT = 'trials.jsonl', 'log', 'hearing.json'
 WHOLE, FIXED, ENDED, SILENT = 'whole', 'fixed', 'ended', 'silent'
 """What becomes of a graph: all hear each other again; so, once a deaf node was restarted; it ended
 and named the node; none of that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments:
+    """What ``sightplan bench hearing`` is given."""
+
+    kills: int = option(1000, 'in all', low=0)
+    limit: float = option(
+        180.0, 'for the graph to be whole again, or to end', low=0.001, metavar='S')
+    no_episodes: bool = option(False, 'run no episode after each kill')
+    seed: int = option(0, 'of moments and victims')
+    out: str = option('hearing', 'trials, logs and result', metavar='DIR')
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +74,15 @@ class Trial:
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan bench hearing``."""
-    parser = add_command(
+    add_command(
         subparsers, 'hearing', measure, 'kill nodes of a graph: does one go deaf unnoticed?',
         'Kill (SIGKILL) nodes of a graph at random moments, have them started again, and see '
         'whether all nodes hear each other again, or the deaf one is named. With the same --out '
-        'it goes on where it was.', exits='0 done; 1 a node stayed silently deaf, or it was '
-        'broken off; 2 bad usage')
-    parser.add_argument('--kills', type=count, default=1000, metavar='N',
-                        help='in all (default: %(default)s)')
-    parser.add_argument('--limit', type=float, default=180.0, metavar='S',
-                        help='for the graph to be whole again, or to end (default: %(default)s)')
-    parser.add_argument('--no-episodes', action='store_true',
-                        help='run no episode after each kill')
-    parser.add_argument('--seed', type=int, default=0, help='(default: %(default)s)')
-    parser.add_argument('--out', default='hearing', metavar='DIR',
-                        help='trials, logs and result (default: %(default)s)')
+        'it goes on where it was.', settings=Arguments,
+        exits='0 done; 1 a node stayed silently deaf, or it was broken off; 2 bad usage')
 
 
-def measure(arguments: argparse.Namespace) -> Result:
+def measure(arguments: Arguments) -> Result:
     """Make the trials that are missing, and count all of them."""
     from sightplan_bench.hearing_graph import HearingGraph
     from sightplan_bench.kept_graph import NODES

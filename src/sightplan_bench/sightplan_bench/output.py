@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from sightplan.commands.frame import DONE, FAILED, Result, note
+from sightplan.commands.frame import DONE, FAILED, Result, json_wanted, note
 
 
 def say(part: str, text: str) -> None:
@@ -15,20 +14,8 @@ def say(part: str, text: str) -> None:
     note(f'bench {part}: {text}')
 
 
-def shown(arguments: argparse.Namespace, result: Mapping[str, Any], good: bool) -> Result:
+def shown(result: Mapping[str, Any], good: bool) -> Result:
     """Print figures unless they come as ``--json``; the exit code is 1 if they are not good."""
-    if not arguments.json:
+    if not json_wanted():
         print(json.dumps(result, indent=2, allow_nan=False))
     return result, DONE if good else FAILED
-
-
-def count(text: str) -> int:
-    """A whole number of 0 or more, as an argument.
-
-    Raises:
-        ValueError: it is none.
-    """
-    value = int(text)
-    if value < 0:
-        raise ValueError(text)
-    return value

@@ -19,7 +19,6 @@ scene and piece give the same bits.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
@@ -32,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sightplan.commands.flags import option
 from sightplan.commands.frame import (
     DONE,
     FAILED,
@@ -415,43 +415,52 @@ def _rate(name: str, successes: int, n: int) -> dict[str, Any]:
 # --- the command --------------------------------------------------------------------------------
 
 
+_USUAL = Plan()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments:
+    """What ``sightplan bench pointing`` is given."""
+
+    scenes: int = option(300, 'scenes with something to grasp', low=1)
+    first: int = option(
+        _USUAL.first, 'of the first table; those after it follow', low=0, metavar='SEED')
+    pointer: tuple[str, ...] = option(
+        (), 'who chooses (repeatable; default: all that can be had)', metavar='NAME',
+        choices=POINTERS)
+    askings: int = option(_USUAL.askings, 'most askings about one thing', low=1)
+    table: str = option(
+        _USUAL.table, 'whose published hit rate the simulated model has', metavar='MODEL')
+    repeat: float = option(
+        _USUAL.repeat, 'probability that it says the same again', low=0.0, high=1.0, metavar='P')
+    confusable: float = option(
+        _USUAL.confusable, 'probability that a miss of it is another thing', low=0.0, high=1.0,
+        metavar='P')
+    check: float = option(
+        _USUAL.check, 'probability that it answers a check rightly', low=0.0, high=1.0,
+        metavar='P')
+    knowledge: str = option(
+        _USUAL.knowledge, 'of the simulated model: its rates; nothing, but after each grasp it '
+        'is told whether the thing was right; or nothing', choices=('known', 'told', 'none'))
+    seed: int = option(_USUAL.seed, "of the simulated model's errors")
+    world_option: tuple[str, ...] = option(
+        (), 'setting of the simulated world (repeatable; default: '
+        f'{", ".join(f"{key}={value:g}" for key, value in ERRORS.items())})', metavar='KEY=VALUE')
+    out: str | None = option(
+        None, 'directory of the results; the same command takes it up again (default: '
+        'runs/<time>-bench-pointing)', metavar='DIR')
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan bench pointing``."""
-    plan = Plan()
-    parser = add_command(
-        subparsers, 'pointing', measure, 'named things are pointed at, grasped and lifted by a '
-        'simulated arm', __doc__, examples=_EXAMPLES,
-        exits='0 done; 1 scenes are missing; 2 bad usage', kept='finished scenes are kept')
-    parser.add_argument('--scenes', type=int, default=300, metavar='N',
-                        help='scenes with something to grasp (default: %(default)s)')
-    parser.add_argument('--first', type=int, default=plan.first, metavar='SEED',
-                        help='of the first table; those after it follow (default: %(default)s)')
-    parser.add_argument('--pointer', action='append', choices=POINTERS, metavar='NAME',
-                        help='who chooses (repeatable; default: all that can be had)')
-    parser.add_argument('--askings', type=int, default=plan.askings, metavar='N',
-                        help='most askings about one thing (default: %(default)s)')
-    parser.add_argument('--table', default=plan.table, metavar='MODEL',
-                        help='whose published hit rate the simulated model has (default: '
-                        '%(default)s)')
-    for name, text in (('repeat', 'that it says the same again'),
-                       ('confusable', 'that a miss of it is another thing'),
-                       ('check', 'that it answers a check rightly')):
-        parser.add_argument(f'--{name}', type=float, default=getattr(plan, name), metavar='P',
-                            help=f'probability {text} (default: %(default)s)')
-    parser.add_argument('--knowledge', choices=('known', 'told', 'none'), default=plan.knowledge,
-                        help='of the simulated model: its rates; nothing, but after each grasp '
-                        'it is told whether the thing was right; or nothing (default: '
-                        '%(default)s)')
-    parser.add_argument('--seed', type=int, default=plan.seed, metavar='N',
-                        help="of the simulated model's errors (default: %(default)s)")
-    parser.add_argument('--world-option', action='append', default=[], metavar='KEY=VALUE',
-                        help='setting of the simulated world (repeatable; default: '
-                        + ', '.join(f'{key}={value:g}' for key, value in ERRORS.items()) + ')')
-    parser.add_argument('--out', metavar='DIR', help='directory of the results; the same command '
-                        'takes it up again (default: runs/<time>-bench-pointing)')
+    add_command(
+        subparsers, 'pointing', measure,
+        'named things are pointed at, grasped and lifted by a simulated arm', __doc__,
+        settings=Arguments, examples=_EXAMPLES, exits='0 done; 1 scenes are missing; 2 bad usage',
+        kept='finished scenes are kept')
 
 
-def measure(arguments: argparse.Namespace) -> Result:
+def measure(arguments: Arguments) -> Result:
     """Run and show."""
     from sightplan_sim.tabletop.arm_world import Settings, TabletopArmWorld
     plan = _plan(arguments, Settings)
@@ -482,18 +491,13 @@ def measure(arguments: argparse.Namespace) -> Result:
     return result, FAILED if missing > 0 else DONE
 
 
-def _plan(arguments: argparse.Namespace, settings: Callable[[], Any]) -> Plan:
+def _plan(arguments: Arguments, settings: Callable[[], Any]) -> Plan:
     """The plan of a command line.
 
     Raises:
         InputError: an argument is wrong.
     """
     from sightplan_belief.pointing.reliability import PUBLISHED
-    if arguments.scenes < 1 or arguments.askings < 1 or arguments.first < 0:
-        raise InputError('--scenes and --askings must be 1 or more, and --first 0 or more')
-    for name in ('repeat', 'confusable', 'check'):
-        if not 0.0 <= getattr(arguments, name) <= 1.0:
-            raise InputError(f'--{name} must be from 0 to 1')
     if arguments.table not in PUBLISHED:
         raise InputError(f'--table {arguments.table}: unknown model (known: '
                          f'{", ".join(PUBLISHED)})')

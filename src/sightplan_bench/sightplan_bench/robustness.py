@@ -7,7 +7,6 @@ the end of the process, no end within the time limit, or memory without a bound.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import dataclasses
 import os
@@ -18,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sightplan.commands.flags import option
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, print_table
 from sightplan.console.progress import EpisodeBar
 from sightplan.model import InputError, user_path
@@ -39,6 +39,23 @@ _NAMES = {
 _HEADINGS = ('good / spoilt', 'inputs', 'accepted', 'refused', 'skipped', 'crashed', 'hung',
              'slowest, ms', 'memory, MiB')
 _MOST_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments:
+    """What ``sightplan bench robustness`` is given."""
+
+    count: int = option(COUNT, 'spoilt inputs; kinds and their readers take turns')
+    seed: int = option(0, 'one seed always gives the same inputs', metavar='S')
+    first: int = option(
+        0, 'number of the first spoilt input; good ones are read, too, where it is 0')
+    only: tuple[str, ...] = option(
+        (), f'only inputs of this kind (repeatable): {", ".join(KINDS)}', metavar='KIND',
+        choices=KINDS)
+    workers: int = option(1, 'processes that read')
+    keep: str = option('hostile', 'keeps every input that crashed or hung', metavar='DIR')
+    again: str | None = option(
+        None, 'read inputs again that --keep kept, and nothing else', metavar='DIR')
 
 
 @dataclass
@@ -80,31 +97,16 @@ class Row:
 
 def add_parser(subparsers: Any) -> None:
     """Register the sub-command."""
-    parser = add_command(
+    add_command(
         subparsers, 'robustness', measure, 'hostile input: spoilt files and replies',
         'Spoil good files and replies in many ways, and give them to every reader: each must be '
         'accepted, refused with a clear error, or skipped, within '
         f'{LIMIT_S:g} s of processor time and {MEMORY_MIB} MiB.',
+        settings=Arguments,
         exits='0 done; 1 something crashed or hung, or a person interrupted; 2 bad usage')
-    parser.add_argument('--count', type=int, default=COUNT, metavar='N',
-                        help='spoilt inputs; kinds and their readers take turns (default: '
-                        '%(default)s)')
-    parser.add_argument('--seed', type=int, default=0, metavar='S',
-                        help='one seed always gives the same inputs (default: %(default)s)')
-    parser.add_argument('--first', type=int, default=0, metavar='N',
-                        help='number of the first spoilt input; good ones are read, too, '
-                        'where it is 0 (default: %(default)s)')
-    parser.add_argument('--only', action='append', choices=KINDS, metavar='KIND',
-                        help=f'only inputs of this kind (repeatable): {", ".join(KINDS)}')
-    parser.add_argument('--workers', type=int, default=1, metavar='N',
-                        help='processes that read (default: %(default)s)')
-    parser.add_argument('--keep', default='hostile', metavar='DIR',
-                        help='keeps every input that crashed or hung (default: %(default)s)')
-    parser.add_argument('--again', metavar='DIR',
-                        help='read inputs again that --keep kept, and nothing else')
 
 
-def measure(arguments: argparse.Namespace) -> Result:
+def measure(arguments: Arguments) -> Result:
     """Read all inputs, and print what became of them."""
     if arguments.count < 1 or arguments.workers < 1 or arguments.first < 0:
         raise InputError('--count and --workers must be at least 1, --first at least 0')

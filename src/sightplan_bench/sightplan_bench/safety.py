@@ -24,7 +24,6 @@ against the arm.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import functools
 import hashlib
@@ -33,9 +32,11 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sightplan.commands.flags import option
 from sightplan.commands.frame import Result, add_command, stop_flag
 from sightplan.commands.frame import Stop as Stopped
 from sightplan.graphs.hearing import deaf, in_words
@@ -43,7 +44,7 @@ from sightplan.model import InputError, SightplanError, user_path
 from sightplan.model.journal import Journal
 from sightplan.records.description import write_json
 from sightplan.records.provenance import provenance
-from sightplan_bench.output import count, say, shown
+from sightplan_bench.output import say, shown
 from sightplan_bench.safety_graph import NODES, graph
 from sightplan_bench.safety_results import HANG, KINDS, LIMIT_MS, Results
 from sightplan_bench.safety_trials import BrokenGraphError, Trials
@@ -54,45 +55,49 @@ if TYPE_CHECKING:
 TRIALS, RESULT = 'trials.jsonl', 'safety.json'
 _say = functools.partial(say, 'safety')
 
+_EXAMPLES = """\
+examples:
+  sightplan bench safety --trials 200 --stops 1000 --moves 100
+  sightplan bench safety --kill camera --trials 20 --stops 0 --moves 0 --json
+
+A kill takes about 10 seconds, a stop 5, a move 10. Other work on the machine counts against
+the arm.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments:
+    """What ``sightplan bench safety`` is given."""
+
+    kill: str = option(
+        'all', 'what is killed: all, in equal parts (but not hang, in which arm_bridge stands '
+        'still for a second), or this', choices=(*KINDS, HANG, 'all'))
+    trials: int = option(200, 'processes killed', low=0)
+    stops: int = option(1000, 'latched stops', low=0)
+    moves: int = option(100, 'undisturbed moves', low=0)
+    robot: str = option('panda', 'a name in config/robots, or a file', metavar='ROBOT')
+    patience: float = option(
+        1.0, 'of all times, for a busy machine; give a robot with longer timeouts, too', low=0.001,
+        metavar='FACTOR')
+    seed: int = option(0, 'of all that is random')
+    out: str = option('safety', "trials, the nodes' output and result", metavar='DIR')
+
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan bench safety``."""
-    parser = add_command(
+    add_command(
         subparsers, 'safety', measure, 'a moving arm on ROS: something dies, somebody stops it',
         'Start a ROS graph with simulated hardware in real time. Kill the agent, the grounder, '
         'the camera or arm_bridge in mid-motion and measure when the arm holds; stop it and try '
-        'everything to get it to move; move blocks undisturbed and count needless holds. With the '
-        'same --out it goes on where it was.',
-        examples='examples:\n'
-                 '  sightplan bench safety --trials 200 --stops 1000 --moves 100\n'
-                 '  sightplan bench safety --kill camera --trials 20 --stops 0 --moves 0 --json\n'
-                 '\nA kill takes about 10 seconds, a stop 5, a move 10. Other work on the machine '
-                 'counts against the arm.\n',
+        'everything to get it to move; move blocks undisturbed and count needless holds. With '
+        'the same --out it goes on where it was.', settings=Arguments,
+        examples=_EXAMPLES,
         exits=f'0 everything held within {LIMIT_MS:g} ms and nothing moved that should not; 1 '
-              'something did, or it was broken off; 2 bad usage')
-    parser.add_argument('--kill', choices=(*KINDS, HANG, 'all'), default='all',
-                        help='what is killed (default: %(default)s, in equal parts; not hang, in '
-                        'which arm_bridge stands still for a second)')
-    parser.add_argument('--trials', type=count, default=200, metavar='N',
-                        help='processes killed (default: %(default)s)')
-    parser.add_argument('--stops', type=count, default=1000, metavar='N',
-                        help='latched stops (default: %(default)s)')
-    parser.add_argument('--moves', type=count, default=100, metavar='N',
-                        help='undisturbed moves (default: %(default)s)')
-    parser.add_argument('--robot', default='panda', metavar='ROBOT',
-                        help='a name in config/robots, or a file (default: %(default)s)')
-    parser.add_argument('--patience', type=float, default=1.0, metavar='FACTOR',
-                        help='of all times, for a busy machine; give a robot with longer '
-                             'timeouts, too (default: %(default)s)')
-    parser.add_argument('--seed', type=int, default=0, help='of all that is random')
-    parser.add_argument('--out', default='safety', metavar='DIR',
-                        help="trials, the nodes' output and result (default: %(default)s)")
+        'something did, or it was broken off; 2 bad usage')
 
 
-def measure(arguments: argparse.Namespace) -> Result:
+def measure(arguments: Arguments) -> Result:
     """Make the trials that are missing, and sum up all of them."""
-    if not arguments.patience > 0.0:
-        raise InputError('--patience must be more than 0')
     out, results, failed = user_path(arguments.out), Results(), ''
     given = conditions(arguments)
     with stop_flag() as stop, Journal(out / TRIALS) as journal:
@@ -117,10 +122,10 @@ def measure(arguments: argparse.Namespace) -> Result:
                **results.summary(), **({'failed': failed} if failed else {}),
                'provenance': provenance()}
     write_json(out / RESULT, summary)
-    return shown(arguments, summary, results.good and not failed)
+    return shown(summary, results.good and not failed)
 
 
-def conditions(arguments: argparse.Namespace) -> dict[str, Any]:
+def conditions(arguments: Arguments) -> dict[str, Any]:
     """What trials that belong together have in common.
 
     Raises:
@@ -159,20 +164,20 @@ def read_trials(journal: Journal, results: Results, given: Mapping[str, Any]) ->
                              f'{given[differs[0]]!r}); choose another --out')
 
 
-def _wanted(arguments: argparse.Namespace, results: Results) -> list[tuple[int, int]]:
+def _wanted(arguments: Arguments, results: Results) -> list[tuple[int, int]]:
     """Of each kind of trial: how many there are, and how many there are to be."""
     return [(results.moves.total(), arguments.moves), (len(results.stops), arguments.stops),
             *((results.count(kind), asked) for kind, asked in _kinds(arguments))]
 
 
-def _kinds(arguments: argparse.Namespace) -> list[tuple[str, int]]:
+def _kinds(arguments: Arguments) -> list[tuple[str, int]]:
     """What is killed, and how often."""
     kinds = KINDS if arguments.kill == 'all' else (arguments.kill,)
     return [(kind, len(range(number, arguments.trials, len(kinds))))
             for number, kind in enumerate(kinds)]
 
 
-def _session(arguments: argparse.Namespace, given: Mapping[str, Any], out: Path,
+def _session(arguments: Arguments, given: Mapping[str, Any], out: Path,
              results: Results, note: Callable[[str, Any], None], stop: Stopped) -> str:
     """Make trials on one graph as long as it hears; returns what broke it off, '' for nothing."""
     before, began = _wanted(arguments, results), time.monotonic()

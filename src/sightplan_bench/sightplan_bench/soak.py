@@ -7,7 +7,6 @@ episodes that are lost, the memory of each node, the disk, the logs and the pace
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
 import os
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sightplan.commands.flags import option
 from sightplan.commands.frame import (
     DONE,
     FAILED,
@@ -44,6 +44,26 @@ PACE = 100
 """Episodes at the beginning and at the end whose pace is compared."""
 MOST_GROWTH, LEAST_PACE = 0.05, 0.95
 RUN, SAMPLES, LOGS, RESULT = 'run', 'samples.jsonl', 'log', 'soak.json'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments:
+    """What ``sightplan bench soak`` is given."""
+
+    episodes: int = option(10_000, 'in all')
+    domains: tuple[str, ...] = option(
+        list(DOMAINS), f'(default: {" ".join(DOMAINS)})', metavar='D', listed=True)
+    methods: tuple[str, ...] = option(
+        list(METHODS), f'(default: {" ".join(METHODS)})', metavar='M', listed=True)
+    split: str = option('simple', 'of each domain')
+    table: str = option('perfect', 'answers of the model: a table of noisy_oracle')
+    bags: str = option(LAST, 'which are kept', choices=KEEP)
+    bags_kept: int = option(KEPT, 'with --bags last: how many')
+    seed: int = option(0, 'of the episodes')
+    out: str = option('soak', 'run, samples, logs and result', metavar='DIR')
+    cpu: bool = option(
+        False, 'compare the pace by the processor time of the nodes: on a machine that does '
+        'other things, too')
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,35 +100,15 @@ class Sample:
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan bench soak``."""
-    parser = add_command(
+    add_command(
         subparsers, 'soak', measure, 'thousands of episodes on one graph: memory, disk, pace',
         'Send episodes of several domains and methods in turn to one graph, and watch that none '
-        'is lost, and that memory, disk, logs and pace stay within bounds. With the same --out it '
-        'goes on where it was.', exits='0 done; 1 a bound is broken, or it was broken off; 2 bad '
-        'usage')
-    parser.add_argument('--episodes', type=int, default=10_000, metavar='N',
-                        help='in all (default: %(default)s)')
-    parser.add_argument('--domains', nargs='+', default=list(DOMAINS), metavar='D',
-                        help=f'(default: {" ".join(DOMAINS)})')
-    parser.add_argument('--methods', nargs='+', default=list(METHODS), metavar='M',
-                        help=f'(default: {" ".join(METHODS)})')
-    parser.add_argument('--split', default='simple', help='of each domain (default: %(default)s)')
-    parser.add_argument('--table', default='perfect',
-                        help='answers of the model: a table of noisy_oracle (default: '
-                             '%(default)s)')
-    parser.add_argument('--bags', choices=KEEP, default=LAST,
-                        help='which are kept (default: %(default)s)')
-    parser.add_argument('--bags-kept', type=int, default=KEPT, metavar='N',
-                        help='with --bags last: how many (default: %(default)s)')
-    parser.add_argument('--seed', type=int, default=0, help='(default: %(default)s)')
-    parser.add_argument('--out', default='soak', metavar='DIR',
-                        help='run, samples, logs and result (default: %(default)s)')
-    parser.add_argument('--cpu', action='store_true',
-                        help='compare the pace by the processor time of the nodes: on a machine '
-                             'that does other things, too')
+        'is lost, and that memory, disk, logs and pace stay within bounds. With the same --out '
+        'it goes on where it was.', settings=Arguments,
+        exits='0 done; 1 a bound is broken, or it was broken off; 2 bad usage')
 
 
-def measure(arguments: argparse.Namespace) -> Result:
+def measure(arguments: Arguments) -> Result:
     """Run what is missing, and hold the result against the bounds."""
     if arguments.episodes < 1 or arguments.bags_kept < 1:
         raise InputError('--episodes and --bags-kept must be 1 or more')
@@ -130,7 +130,7 @@ def measure(arguments: argparse.Namespace) -> Result:
     return result, FAILED if broken or result['broken'] else DONE
 
 
-def episodes(arguments: argparse.Namespace) -> list[EpisodeSpec]:
+def episodes(arguments: Arguments) -> list[EpisodeSpec]:
     """All episodes, of each domain and method in turn.
 
     Raises:
@@ -151,7 +151,7 @@ def episodes(arguments: argparse.Namespace) -> list[EpisodeSpec]:
             for number in range(arguments.episodes)]
 
 
-def _run(arguments: argparse.Namespace, out: Path, specs: Sequence[EpisodeSpec]) -> str:
+def _run(arguments: Arguments, out: Path, specs: Sequence[EpisodeSpec]) -> str:
     """Run what is missing; returns what broke it off, '' for nothing."""
     from sightplan_bench.soak_graph import SoakGraph
     out.mkdir(parents=True, exist_ok=True)
@@ -322,7 +322,7 @@ def bag_count(folder: Path) -> int:
         return 0
 
 
-def identity(arguments: argparse.Namespace) -> str:
+def identity(arguments: Arguments) -> str:
     """What a soak that goes on must agree in, as JSON."""
     return json.dumps({'source': 'soak', **{name: getattr(arguments, name) for name in (
         'domains', 'methods', 'split', 'table', 'seed')}})

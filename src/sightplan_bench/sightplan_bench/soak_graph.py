@@ -6,7 +6,6 @@ node ``experiment``; it ends with the process of that id.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import sys
@@ -24,7 +23,7 @@ from sightplan.graphs.up import run_beside
 from sightplan.model import EpisodeSpec, InfrastructureError, SightplanError
 from sightplan_bench.kept_graph import NODES, environment, graph_process
 from sightplan_bench.ros import spinning_node
-from sightplan_bench.soak import LOGS, RUN, Sample, bag_count, folder_bytes, identity
+from sightplan_bench.soak import LOGS, RUN, Arguments, Sample, bag_count, folder_bytes, identity
 from sightplan_nodes import names
 from sightplan_nodes.experiment import ExperimentNode
 
@@ -64,7 +63,7 @@ class SoakGraph:
         done: ids of the episodes that were committed when it began.
     """
 
-    def __init__(self, arguments: argparse.Namespace, out: Path, session: int) -> None:
+    def __init__(self, arguments: Arguments, out: Path, session: int) -> None:
         """Name it; nothing is started."""
         self._arguments, self._out, self._session = arguments, out.resolve(), session
         self._stack = contextlib.ExitStack()

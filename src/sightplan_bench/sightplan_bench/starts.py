@@ -7,7 +7,6 @@ by itself; its pictures are left out, and answers come from simulated errors.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import statistics
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sightplan.commands.flags import option
 from sightplan.commands.frame import Result, add_command
 from sightplan.console.progress import EpisodeBar
 from sightplan.model import InputError
@@ -28,6 +28,17 @@ from sightplan_bench.output import shown
 LIMIT_S = 300.0
 _DOMAINS = ('blocksworld', 'household')
 _LOSS = 'failed to send response'  # what the middleware says of a reply that it could not send
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments:
+    """What ``sightplan bench starts`` is given."""
+
+    count: int = option(20, 'starts of each domain')
+    domain: tuple[str, ...] = option(
+        (), f'domain; repeat for more (default: {", ".join(_DOMAINS)})', metavar='D')
+    busy: int = option(2, 'busy loops beside')
+    logs: str = option('', 'keeps what the graphs that failed have printed', metavar='DIR')
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +60,14 @@ class Start:
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan bench starts``."""
-    parser = add_command(
+    add_command(
         subparsers, 'starts', measure, 'graphs started again and again beside busy loops',
-        'Start a graph of all nodes, let it carry out one episode and end, and do it again; count '
-        'the graphs that do not end well.',
+        'Start a graph of all nodes, let it carry out one episode and end, and do it again; '
+        'count the graphs that do not end well.', settings=Arguments,
         exits='0 every graph did its episode; 1 one did not; 2 bad usage')
-    parser.add_argument('--count', type=int, default=20, metavar='N',
-                        help='starts of each domain (default: %(default)s)')
-    parser.add_argument('--domain', action='append', default=[], metavar='D',
-                        help=f'domain; repeat for more (default: {", ".join(_DOMAINS)})')
-    parser.add_argument('--busy', type=int, default=2, metavar='N',
-                        help='busy loops beside (default: %(default)s)')
-    parser.add_argument('--logs', default='', metavar='DIR',
-                        help='keeps what the graphs that failed have printed')
 
 
-def measure(arguments: argparse.Namespace) -> Result:
+def measure(arguments: Arguments) -> Result:
     """Run all starts."""
     if arguments.count < 1 or arguments.busy < 0:
         raise InputError('--count must be at least 1, --busy at least 0')
@@ -77,7 +80,7 @@ def measure(arguments: argparse.Namespace) -> Result:
         for domain, number in wanted:
             starts.append(start(domain, number, logs))
             bar.update(len(starts), f'{sum(one.code != 0 for one in starts)} failed')
-    return shown(arguments, {'busy': arguments.busy, **summary(starts)},
+    return shown({'busy': arguments.busy, **summary(starts)},
                  all(one.code == 0 for one in starts))
 
 

@@ -9,7 +9,6 @@ The second part measures episodes per minute with one worker and with two, in tu
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -26,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sightplan.commands.flags import option
 from sightplan.commands.frame import Result, add_command
 from sightplan_bench.output import say, shown
 
@@ -33,6 +33,17 @@ _PARENT_FRACTION = 0.3
 """Of the kills, those of the command itself."""
 _START_S = 0.2
 _WORK = 'for number in range(30_000_000): pass'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments:
+    """What ``sightplan bench sweep`` is given."""
+
+    episodes: int = option(1000, 'of the sweep that is killed')
+    kills: int = option(20, 'how many')
+    seed: int = option(0, 'of moments and victims')
+    scaling_episodes: int = option(200, 'of each sweep that is timed')
+    rounds: int = option(3, 'how often each is timed; 0: not at all')
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,20 +198,12 @@ def _plain_work(processes: int) -> float:
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan bench sweep``."""
-    parser = add_command(
+    add_command(
         subparsers, 'sweep', measure, 'sweeps: killed at random, and with one worker and two',
-        exits='0 done; 1 something was lost or made twice; 2 bad usage')
-    parser.add_argument('--episodes', type=int, default=1000,
-                        help='of the sweep that is killed (default: %(default)s)')
-    parser.add_argument('--kills', type=int, default=20, help='how many (default: %(default)s)')
-    parser.add_argument('--seed', type=int, default=0, help='of moments and victims')
-    parser.add_argument('--scaling-episodes', type=int, default=200,
-                        help='of each sweep that is timed (default: %(default)s)')
-    parser.add_argument('--rounds', type=int, default=3,
-                        help='how often each is timed; 0: not at all (default: %(default)s)')
+        settings=Arguments, exits='0 done; 1 something was lost or made twice; 2 bad usage')
 
 
-def measure(arguments: argparse.Namespace) -> Result:
+def measure(arguments: Arguments) -> Result:
     """Measure; 1 if something was lost or made twice."""
     result: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
@@ -210,10 +213,10 @@ def measure(arguments: argparse.Namespace) -> Result:
         if arguments.rounds:
             say('sweep', f'{arguments.rounds} rounds of {arguments.scaling_episodes} episodes')
             result |= scaling(folder, arguments.scaling_episodes, arguments.rounds)
-    return shown(arguments, result, result.get('survived', True))
+    return shown(result, result.get('survived', True))
 
 
-def _kill_part(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
+def _kill_part(folder: Path, arguments: Arguments) -> dict[str, Any]:
     file = folder / 'killed.yaml'
     write_sweep(file, arguments.episodes)
     say('sweep', f'{arguments.episodes} episodes, undisturbed')

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from sightplan import cli
+from sightplan.commands.flags import settings_of
 from sightplan.model import BackendError, InputError
 from sightplan_bench import grounding as bench
 from sightplan_bench import models as bench_models
@@ -285,7 +286,7 @@ def test_a_move_that_brings_agreement_tells_a_mistake(moved, same):
 def test_bench_without_a_sub_command_stays_what_it_was():
     from sightplan_bench import command as medians
     arguments = cli.make_parser().parse_args(['bench', '--no-ros'])
-    assert medians.measure in arguments.main.args and arguments.no_ros
+    assert medians.measure in arguments.main.args and settings_of(arguments).no_ros
     assert bench.measure in cli.make_parser().parse_args(['bench', 'grounding']).main.args
 
 

@@ -17,6 +17,7 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from nodes_testing import eventually, spinning
+from sightplan.commands.flags import settings_of
 from sightplan.graphs.hearing import Lost
 from sightplan.model import InputError
 from sightplan.model.journal import Journal
@@ -148,18 +149,22 @@ def test_trials_under_other_conditions_are_not_mixed(tmp_path: Path, capsys):
     parser = argparse.ArgumentParser()
     bench_safety.add_parser(parser.add_subparsers())
     command = ['safety', '--trials', '0', '--stops', '0', '--moves', '1', '--out', str(tmp_path)]
-    given = bench_safety.conditions(parser.parse_args(command))
+
+    def read(*options):
+        return settings_of(parser.parse_args([*command, *options]))
+
+    given = bench_safety.conditions(read())
     with Journal(tmp_path / 'trials.jsonl') as journal:
         journal.open()
         journal.append({'graph': {'commit': 'a', **given}})
         journal.append({'move': 'done'})
-    result, code = bench_safety.measure(parser.parse_args([*command, '--json']))
+    result, code = bench_safety.measure(read())
     assert (result['moves'], code) == ({'n': 1, 'done': 1, 'load': {'n': 0}}, 0), (
         'nothing is missing')
     with pytest.raises(InputError, match=r'jsonl:1: was measured with another seed \(0, not 7\)'):
-        bench_safety.measure(parser.parse_args([*command, '--seed', '7']))
+        bench_safety.measure(read('--seed', '7'))
     with pytest.raises(InputError, match=r'another robot, another robot_sha256'):
-        bench_safety.measure(parser.parse_args([*command, '--robot', 'ur5e']))
+        bench_safety.measure(read('--robot', 'ur5e'))
 
 
 class Scripted(Trials):
@@ -255,5 +260,5 @@ def test_a_new_way_to_the_arm_must_be_tried(ros, service, topic):
 def test_bad_counts_are_refused():
     parser = argparse.ArgumentParser()
     bench_safety.add_parser(parser.add_subparsers())
-    with pytest.raises(SystemExit):
-        parser.parse_args(['safety', '--trials', '-1'])
+    with pytest.raises(InputError, match='--trials -1 is out of bounds'):
+        settings_of(parser.parse_args(['safety', '--trials', '-1']))

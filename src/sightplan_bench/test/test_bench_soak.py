@@ -95,11 +95,7 @@ def test_what_is_too_short_to_judge_is_said_and_not_judged(episodes, short):
 
 
 def arguments(**values):
-    from sightplan.cli import make_parser
-    parsed = make_parser(['bench', 'soak']).parse_args(['bench', 'soak'])
-    for name, value in values.items():
-        setattr(parsed, name, value)
-    return parsed
+    return soak.Arguments(**values)
 
 
 def test_episodes_take_turns_and_have_names_of_their_own():

@@ -6,14 +6,15 @@ DDS; see docs/containers.md.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+from sightplan.commands.flags import argument, option
 from sightplan.commands.frame import DONE, Result, add_command, add_group, note
 from sightplan.graphs.graph import find_graph
 from sightplan.model import InputError, config_files, is_ros_name
@@ -32,27 +33,33 @@ examples:
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyArguments:
+    """What ``sightplan security policy`` is given."""
+
+    graph: str = argument(
+        'name of a graph, or path of a graph file (installed: '
+        f'{", ".join(config_files("graphs")) or "none"})', metavar='GRAPH')
+    arguments: tuple[str, ...] = argument(
+        'arguments of the graph', metavar='NAME:=VALUE', default=())
+    only: tuple[str, ...] = option(
+        (), 'only this node (repeat for more), and what people start beside it', metavar='NODE')
+    out: Path | None = option(
+        None, 'where it is written (default: standard output)', metavar='FILE')
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan security``."""
     group = add_group(subparsers, 'security', 'who may speak on the graph: permissions of SROS 2',
                       examples=_EXAMPLES)
-    parser = add_command(
+    add_command(
         group, 'policy', policy, 'write the permissions of a graph, one enclave a node',
         'Write a policy of SROS 2 (policy.xml): what each node of a graph publishes, subscribes '
         'to, serves and asks for with these arguments, and nothing else. The arguments must be '
-        'those with which the graph is started.', examples=_EXAMPLES)
-    parser.add_argument('graph', metavar='GRAPH',
-                        help='name of a graph, or path of a graph file (installed: '
-                             f'{", ".join(config_files("graphs")) or "none"})')
-    parser.add_argument('arguments', metavar='NAME:=VALUE', nargs='*',
-                        help='arguments of the graph')
-    parser.add_argument('--only', metavar='NODE', action='append', default=[],
-                        help='only this node (repeat for more), and what people start beside it')
-    parser.add_argument('--out', type=Path, metavar='FILE',
-                        help='where it is written (default: standard output)')
+        'those with which the graph is started.', settings=PolicyArguments, examples=_EXAMPLES)
 
 
-def policy(arguments: argparse.Namespace) -> Result:
+def policy(arguments: PolicyArguments) -> Result:
     """Write the policy of a graph."""
     from sightplan_nodes.interfaces import of_graph
     graph = find_graph(arguments.graph)

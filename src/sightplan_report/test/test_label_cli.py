@@ -91,9 +91,9 @@ def test_summary_as_json(labels, capsys):
 @pytest.mark.parametrize(('arguments', 'words'), [
     ([], 'name at least one bag'),
     (['nowhere'], 'nowhere'),
-    (['bags', '--limit', '-1'], '--limit -1: must be 0 (all) or more'),
-    (['bags', '--sample', '-1'], '--sample -1: must be'),
-    (['bags', '--port', '65536'], '--port 65536: must be 0'),
+    (['bags', '--limit', '-1'], '--limit -1 is out of bounds'),
+    (['bags', '--sample', '-1'], '--sample -1 is out of bounds'),
+    (['bags', '--port', '65536'], '--port 65536 is out of bounds'),
     (['bags', '--who', 'a\nb'], '--who'),
     (['--summary', 'none.jsonl'], 'none.jsonl: cannot be read'),
     (['bags', '--summary', 'none.jsonl'], 'leave the bags out'),

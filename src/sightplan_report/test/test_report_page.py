@@ -581,8 +581,8 @@ def test_only_some_runs(written, capsys):
     (['{tmp}/ground', '--only', 'method'], '--only method: write KEY=VALUE'),
     (['{tmp}/ground', '--only', 'colour=red'], "no run has 'colour'; there are backend"),
     (['{tmp}/ground', '--only', 'split=hard'], 'nothing is left; split has the values simple'),
-    (['{tmp}/ground', '--most', '0'], '--most 0: must be 1 or more'),
-    (['{tmp}/ground', '--most-mb', 'nan'], '--most-mb nan: must be more than 0'),
+    (['{tmp}/ground', '--most', '0'], '--most 0 is out of bounds'),
+    (['{tmp}/ground', '--most-mb', 'nan'], '--most-mb nan is out of bounds'),
     (['{tmp}/ground', '--episode', 'p3'], '--episode needs --out FILE')])
 def test_bad_usage_is_said(arguments, message, written, capsys):
     (written / 'empty').mkdir()

@@ -126,7 +126,7 @@ def test_chosen_paths_keep_the_numbers_of_the_file(files, capsys):
     (['map.txt', 'runs.txt', '--vector', 'path_length=-1', '--only', '1,3'], 'path 3 (there are'),
     (['map.txt', 'runs.txt', '--vector', 'path_length=-1', '--only', 'x'], 'N,N,...'),
     (['map.txt', 'runs.txt', '--vector', 'path_length=-1', '--length-scale', '-1'],
-     'length_scale = -1.0'),
+     '--length-scale -1.0 is out of bounds'),
     (['map.txt', 'runs.txt', '--vector', 'path_length=-1', '--picture', 'no/where.png'],
      'no/where.png: cannot be written'),
     (['--pictures', 'a.png', 'b.png', '--picture', 'c.png'], 'leave out MAP'),

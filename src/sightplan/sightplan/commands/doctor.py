@@ -6,7 +6,6 @@ might take the whole process down when they are broken, are tried in processes o
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import importlib.metadata
 import importlib.util
@@ -24,6 +23,7 @@ from typing import Any
 
 from sightplan.commands.frame import DONE, FAILED, Result, add_command
 from sightplan.model import InfrastructureError, SightplanError
+from sightplan.model.settings import NoSettings
 
 PACKAGES = ('sightplan', 'sightplan_arm', 'sightplan_bringup', 'sightplan_interfaces',
             'sightplan_nodes', 'sightplan_sim')
@@ -495,7 +495,7 @@ def add_parser(subparsers: Any) -> None:
         exits='0 all well; 1 something will not work; 2 bad usage')
 
 
-def check_all(arguments: argparse.Namespace) -> Result:
+def check_all(settings: NoSettings) -> Result:
     """Print what was found; 0 if all is well, else 1."""
     checks = run_checks()
     width = max(len(check.name) for check in checks)

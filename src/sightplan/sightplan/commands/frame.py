@@ -1,8 +1,8 @@
 """The frame of all sub-commands: parsers, ``--json``, errors, exit codes, options and signals.
 
-A command is a function that takes the parsed arguments and returns its result, plain JSON data or
-None, and its exit code. What it prints is for people. With ``--json`` that goes to standard error,
-and the result is the last line of standard output.
+A command is a settings dataclass (see ``flags``) and a function that takes an instance of it and
+returns its result, plain JSON data or None, and its exit code. What it prints is for people. With
+``--json`` that goes to standard error, and the result is the last line of standard output.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
+from sightplan.commands.flags import add_flags, settings_of
 from sightplan.model import (
     InfrastructureError,
     InputError,
@@ -29,6 +30,7 @@ from sightplan.model import (
 )
 from sightplan.model.option_pairs import read_options as read_options
 from sightplan.model.redaction import Formatter, print_exception, without_secrets
+from sightplan.model.settings import NoSettings
 
 DONE, FAILED, USAGE = 0, 1, 2
 """Exit codes of all commands."""
@@ -36,11 +38,13 @@ DONE, FAILED, USAGE = 0, 1, 2
 Result = tuple[Mapping[str, Any] | None, int]
 """What a command returns: its result, if it has one, and its exit code."""
 
-Main = Callable[[argparse.Namespace], Result]
+Main = Callable[[Any], Result]
+"""A command: a function of its settings."""
 
 _WIDE = 200  # columns of a table where there is no terminal
 _log = logging.getLogger(__name__)
 _stdout: ContextVar[TextIO | None] = ContextVar('standard output of the command', default=None)
+_json: ContextVar[bool] = ContextVar('whether the command was given --json', default=False)
 
 
 def log_to_stderr(level: int) -> None:
@@ -55,7 +59,8 @@ def log_to_stderr(level: int) -> None:
 
 
 def add_command(subparsers: Any, name: str, main: Main, about: str, description: str = '', *,
-                examples: str = '', exits: str = '0 done; 2 bad usage', kept: str = '',
+                settings: type = NoSettings, examples: str = '',
+                exits: str = '0 done; 2 bad usage', kept: str = '',
                 failures: tuple[type[SightplanError], ...] = (),
                 ) -> argparse.ArgumentParser:
     """Add a command, with the option ``--json``.
@@ -66,13 +71,14 @@ def add_command(subparsers: Any, name: str, main: Main, about: str, description:
         main: see the module.
         about: one line for the list of commands.
         description: for ``--help``; '': the line ``about``.
+        settings: dataclass that its flags are made from; ``main`` gets an instance.
         examples: text below the options.
         exits: the exit codes and what they mean.
         kept: what is kept when a person interrupts, for the message.
         failures: errors that are no bad usage although they are an InputError.
 
     Returns:
-        Its parser, for further options.
+        Its parser.
     """
     parser: argparse.ArgumentParser = subparsers.add_parser(
         name, help=about, description=description or f'{about[0].upper()}{about[1:]}.',
@@ -81,7 +87,9 @@ def add_command(subparsers: Any, name: str, main: Main, about: str, description:
     parser.add_argument('--json', action='store_true',
                         help='print the result as JSON, the last line of standard output; all '
                              'else goes to standard error')
-    parser.set_defaults(main=functools.partial(_call, parser.prog, main, kept, failures))
+    add_flags(parser, settings)
+    parser.set_defaults(command_parser=parser, command_settings=settings, main=functools.partial(
+        _call, parser.prog, main, kept, failures))
     return parser
 
 
@@ -99,9 +107,10 @@ def _call(prog: str, main: Main, kept: str, failures: tuple[type[SightplanError]
           arguments: argparse.Namespace) -> int:
     """Run a command; what goes wrong becomes a message and an exit code."""
     token = _stdout.set(sys.stdout)
+    _json.set(arguments.json)
     try:
         with contextlib.redirect_stdout(sys.stderr if arguments.json else sys.stdout):
-            result, code = main(arguments)
+            result, code = main(settings_of(arguments))
         if arguments.json and result is not None:
             emit(result)
     except BrokenPipeError:
@@ -139,6 +148,11 @@ def file_to_write(given: Path | str, option: str = '--out') -> Path:
     if not path.parent.is_dir():
         raise InputError(f'{option} {given}: there is no folder {path.parent} (make it first)')
     return path
+
+
+def json_wanted() -> bool:
+    """Whether the command that runs was given ``--json``."""
+    return _json.get()
 
 
 def emit(result: Mapping[str, Any]) -> None:

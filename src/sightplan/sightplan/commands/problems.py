@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.commands.domain_argument import add_domain
+from sightplan.commands.flags import REQUIRED, argument, option
 from sightplan.commands.frame import (
     DONE,
     FAILED,
@@ -25,6 +25,7 @@ from sightplan.commands.frame import (
     note,
     read_options,
 )
+from sightplan.commands.shared_flags import backend_flag, domain_flag, settings_flag
 from sightplan.domains import Domain, domain_names, find_problem, load_domain, read_folder
 from sightplan.model import (
     EpisodeSpec,
@@ -60,84 +61,103 @@ examples:
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FolderArguments:
+    """What the sub-commands that read a folder of problems share."""
+
+    domain: str = domain_flag()
+    problems: Path | None = option(
+        None, 'a folder with *.pddl files instead of the splits', metavar='DIR')
+    domain_file: Path | None = option(
+        None, 'domain file of the same vocabulary that the problems are for', metavar='FILE')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListArguments(_FolderArguments):
+    """What ``sightplan problems list`` is given."""
+
+    split: str | None = option(None, 'only this split')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateArguments:
+    """What ``sightplan problems generate`` is given, without the settings of generators."""
+
+    domain: str = domain_flag()
+    split: str | None = option(
+        None, 'as this split of the benchmark is drawn, instead of the sizes below')
+    generator_option: tuple[str, ...] = settings_flag('the generator of a domain of your own')
+    count: int = option(10, 'number of problems', low=1, metavar='K')
+    seed: int = option(0, 'first seed', metavar='S')
+    out: Path = option(REQUIRED, 'folder for the files; it is made', metavar='DIR')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowArguments:
+    """What ``sightplan problems show`` is given."""
+
+    problem: str = argument('SPLIT/NAME, such as simple/problem_03, or a file')
+    domain: str = domain_flag()
+    domain_file: Path | None = option(
+        None, 'domain file of the same vocabulary that the problem is for', metavar='FILE')
+    image: Path | None = option(
+        None, 'write a picture of the start, as the camera sees it', metavar='PNG')
+    backend: str | None = backend_flag(
+        None, 'with --image: ask this vision-language model every question about the picture, '
+        'and write its answers beside it')
+    seed: int = option(0, 'with --image: seed of the look', metavar='S')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PicturesArguments(_FolderArguments):
+    """What ``sightplan problems pictures`` is given."""
+
+    split: str | None = option(None, 'a split, or all of them: "all" (the default)')
+    count: int = option(
+        20, 'number of problems, chosen evenly', low=1, high=_MOST_PICTURES, metavar='K')
+    out: Path = option(REQUIRED, 'file for the sheet; its folder must exist', metavar='PNG')
+    columns: int = option(5, 'pictures in a row', low=1, high=_MOST_PICTURES)
+    size: int = option(
+        320, 'width of a picture on the sheet', low=1, high=_LARGEST_PICTURE, metavar='PX')
+    seed: int = option(0, 'seed of the looks', low=0, high=2**32 - 1, metavar='S')
+    world_option: tuple[str, ...] = settings_flag('the simulated world')
+    overview: bool = option(False, 'look from above instead of through the camera')
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan problems`` with its own sub-commands."""
     commands = add_group(subparsers, 'problems',
                          'list, generate, show and picture planning problems', '', _EXAMPLES)
 
-    def add(name: str, main: Callable[[argparse.Namespace], Result], about: str,
-            ) -> argparse.ArgumentParser:
-        command = add_command(
-            commands, name, main, about, failures=(ProblemError,),
+    def add(name: str, main: Callable[[Any], Result], about: str, settings: type) -> None:
+        add_command(
+            commands, name, main, about, settings=settings, failures=(ProblemError,),
             exits='0 done; 1 a problem cannot be used, or has no plan; 2 bad usage')
-        add_domain(command)
-        return command
 
-    def add_folder(command: argparse.ArgumentParser) -> None:
-        command.add_argument('--problems', type=Path, metavar='DIR',
-                             help='a folder with *.pddl files instead of the splits')
-        command.add_argument('--domain-file', type=Path, metavar='FILE',
-                             help='domain file of the same vocabulary that the problems are for')
+    add('list', list_problems, 'list the splits, or check the files of a folder', ListArguments)
+    add('generate', generate_problems, 'draw new problems from a seed', _generate_arguments())
+    add('show', show_problem, 'draw a problem and find a shortest plan', ShowArguments)
+    add('pictures', picture_problems, 'draw how many problems begin, on one sheet',
+        PicturesArguments)
 
-    command = add('list', list_problems, 'list the splits, or check the files of a folder')
-    command.add_argument('--split', help='only this split')
-    add_folder(command)
 
-    command = add('generate', generate_problems, 'draw new problems from a seed')
-    command.add_argument('--split', help='as this split of the benchmark is drawn, instead of '
-                         'the sizes below')
-    for flag, field in _generator_fields().items():
-        command.add_argument(flag, dest=f'generator_{field.name}', type=field.type,
-                             metavar='NAME' if field.choices else 'N',
-                             help=f'{field.description} ({_values(field)}; default: '
-                             f'{field.default})')
-    command.add_argument('--generator-option', action='append', default=[], metavar='KEY=VALUE',
-                         help='setting of the generator of a domain of your own (repeatable)')
-    command.add_argument('--count', type=int, default=10, metavar='K',
-                         help='number of problems (default: %(default)s)')
-    command.add_argument('--seed', type=int, default=0, metavar='S',
-                         help='first seed (default: %(default)s)')
-    command.add_argument('--out', type=Path, required=True, metavar='DIR',
-                         help='folder for the files; it is made')
-
-    command = add('show', show_problem, 'draw a problem and find a shortest plan')
-    command.add_argument('problem', help='SPLIT/NAME, such as simple/problem_03, or a file')
-    command.add_argument('--domain-file', type=Path, metavar='FILE',
-                         help='domain file of the same vocabulary that the problem is for')
-    command.add_argument('--image', type=Path, metavar='PNG',
-                         help='write a picture of the start, as the camera sees it')
-    command.add_argument('--backend', metavar='NAME',
-                         help='with --image: ask this vision-language model every question about '
-                         'the picture, and write its answers beside it')
-    command.add_argument('--seed', type=int, default=0, metavar='S',
-                         help='with --image: seed of the look (default: %(default)s)')
-
-    command = add('pictures', picture_problems, 'draw how many problems begin, on one sheet')
-    command.add_argument('--split', help='a split, or all of them: "all" (the default)')
-    add_folder(command)
-    command.add_argument('--count', type=int, default=20, metavar='K',
-                         help='number of problems, chosen evenly (default: %(default)s)')
-    command.add_argument('--out', type=Path, required=True, metavar='PNG',
-                         help='file for the sheet; its folder must exist')
-    command.add_argument('--columns', type=int, default=5, metavar='N',
-                         help='pictures in a row (default: %(default)s)')
-    command.add_argument('--size', type=int, default=320, metavar='PX',
-                         help='width of a picture on the sheet (default: %(default)s)')
-    command.add_argument('--seed', type=int, default=0, metavar='S',
-                         help='seed of the looks (default: %(default)s)')
-    command.add_argument('--world-option', action='append', default=[], metavar='KEY=VALUE',
-                         help='setting of the simulated world (repeatable)')
-    command.add_argument('--overview', action='store_true',
-                         help='look from above instead of through the camera')
+def _generate_arguments() -> type:
+    """``GenerateArguments`` with a flag for every setting of the domains' generators."""
+    return dataclasses.make_dataclass('GenerateArguments', [
+        (name, field.type | None, option(
+            None, f'{field.description} ({_values(field)}; default: {field.default})',
+            metavar='NAME' if field.choices else 'N'))
+        for name, field in _generator_fields().items()],
+        bases=(GenerateArguments,), frozen=True, slots=True, kw_only=True)
 
 
 def _generator_fields() -> dict[str, SettingField]:
-    """Command-line flag and field of every setting of the domains' generators."""
+    """Every setting of the domains' generators, by name."""
     fields: dict[str, SettingField] = {}
     for name in domain_names():
         module = load_domain(name).part('generator')
         for field in settings_fields(module.Settings) if module else ():
-            fields.setdefault(f'--{field.name.replace("_", "-")}', field)
+            fields.setdefault(field.name, field)
     return fields
 
 
@@ -145,7 +165,7 @@ def _values(field: SettingField) -> str:
     return ', '.join(field.choices) if field.choices else f'{field.low} to {field.high}'
 
 
-def list_problems(arguments: argparse.Namespace) -> Result:
+def list_problems(arguments: ListArguments) -> Result:
     """List problems with their sizes and optimal lengths."""
     domain = load_domain(arguments.domain, arguments.domain_file)
     errors: list[ProblemError] = []
@@ -181,14 +201,11 @@ def _entry(problem: Problem) -> dict[str, Any]:
             'optimal_length': problem.optimal_length, 'file': problem.source}
 
 
-def generate_problems(arguments: argparse.Namespace) -> Result:
+def generate_problems(arguments: GenerateArguments) -> Result:
     """Write a folder of new problems."""
     domain = load_domain(arguments.domain)
     generator = domain.generator
-    if arguments.count < 1:
-        raise InputError('--count must be at least 1')
-    given = {field.name: getattr(arguments, f'generator_{field.name}')
-             for field in _generator_fields().values()}
+    given = {name: getattr(arguments, name) for name in _generator_fields()}
     given = {name: value for name, value in given.items() if value is not None} | read_options(
         arguments.generator_option, generator.Settings, '--generator-option')
     if arguments.split is not None:
@@ -234,7 +251,7 @@ def shortest_plan(domain: Domain, problem: Problem) -> PlanningResult:
                             PLAN_TIMEOUT_S)
 
 
-def show_problem(arguments: argparse.Namespace) -> Result:
+def show_problem(arguments: ShowArguments) -> Result:
     """Draw a problem, with its goal in words and a shortest plan; 1 without a plan."""
     domain = load_domain(arguments.domain, arguments.domain_file)
     problem = find_problem(domain, arguments.problem)
@@ -300,7 +317,7 @@ def write_picture(domain: Domain, problem: Problem, path: Path, backend: str | N
     note(f'picture: {path}')
 
 
-def picture_problems(arguments: argparse.Namespace) -> Result:
+def picture_problems(arguments: PicturesArguments) -> Result:
     """Write a sheet with the first frame of evenly chosen problems.
 
     A problem that the world cannot show gets an empty cell, and the exit code is 1.
@@ -349,15 +366,8 @@ def picture_problems(arguments: argparse.Namespace) -> Result:
                          for cell in cells]}, FAILED if failed else DONE
 
 
-def _check_sheet(arguments: argparse.Namespace) -> Path:
+def _check_sheet(arguments: PicturesArguments) -> Path:
     """What ``pictures`` was given, before any work is done; returns the sheet's path."""
-    for flag, high in (('count', _MOST_PICTURES), ('columns', _MOST_PICTURES),
-                       ('size', _LARGEST_PICTURE)):
-        value = getattr(arguments, flag)
-        if not 1 <= value <= high:
-            raise InputError(f'--{flag} {value} must be at least 1 and at most {high}')
-    if not 0 <= arguments.seed < 2**32:
-        raise InputError(f'--seed {arguments.seed} must be in [0, 2**32)')
     if arguments.problems is not None and arguments.split is not None:
         raise InputError('--split and --problems exclude each other (leave one out)')
     if arguments.domain_file is not None and arguments.problems is None:
@@ -367,7 +377,7 @@ def _check_sheet(arguments: argparse.Namespace) -> Path:
     return file_to_write(arguments.out)
 
 
-def _looker(world: World, domain: Domain, arguments: argparse.Namespace,
+def _looker(world: World, domain: Domain, arguments: PicturesArguments,
             ) -> Callable[[], tuple[str, NDArray[np.uint8]]]:
     """What gives words and picture of the world as it is now.
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sightplan.commands.flags import option
 from sightplan.commands.frame import DONE, Result, add_command, read_options
+from sightplan.commands.shared_flags import domain_flag
 from sightplan.model import Action, Atom, InputError, PastStep, Problem
 
 _IMAGE = '[the picture]'
@@ -25,37 +27,45 @@ how a domain replaces them: sightplan/domains/templates/README.md.
 """
 
 
+def _methods() -> tuple[str, ...]:
+    from sightplan.agent import method_names, prompt_name
+    return tuple(name for name in method_names() if prompt_name(name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptsArguments:
+    """What ``sightplan prompts`` is given."""
+
+    domain: str = domain_flag(positional=True)
+    method: str = option('plan', 'method whose prompt is shown', choices=_methods)
+    method_option: tuple[str, ...] = option(
+        (), 'setting of the method (repeatable), where a prompt depends on it',
+        metavar='KEY=VALUE')
+    problem: str | None = option(None, 'a problem file', metavar='FILE', exclusive='where')
+    split: str | None = option(
+        None, 'first problem of this split (default: the first split)', exclusive='where')
+    stop_at_goal: bool = option(False, 'as in episodes that end by themselves at the goal')
+    privileged_facts: bool = option(
+        False, 'with facts that an episode may grant to a method whose model plans: here all '
+        'that there are where nothing is in view')
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan prompts``."""
-    from sightplan.agent import method_names, prompt_name
-    from sightplan.commands.domain_argument import add_domain
-    parser = add_command(
+    add_command(
         subparsers, 'prompts', show_prompt, 'show what a vision-language model is given to read',
-        'Print the prompt of a method for a problem, as a model gets it.', examples=_EXAMPLES)
-    add_domain(parser, 'domain', nargs='?')
-    parser.add_argument('--method', default='plan',
-                        choices=[name for name in method_names() if prompt_name(name)],
-                        help='(default: %(default)s)')
-    parser.add_argument('--method-option', action='append', default=[], metavar='KEY=VALUE',
-                        help='setting of the method (repeatable), where a prompt depends on it')
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument('--problem', metavar='FILE', help='a problem file')
-    where.add_argument('--split', help='first problem of this split (default: the first split)')
-    parser.add_argument('--stop-at-goal', action='store_true',
-                        help='as in episodes that end by themselves at the goal')
-    parser.add_argument('--privileged-facts', action='store_true',
-                        help='with facts that an episode may grant to a method whose model plans: '
-                        'here all that there are where nothing is in view')
+        'Print the prompt of a method for a problem, as a model gets it.',
+        settings=PromptsArguments, examples=_EXAMPLES)
 
 
-def show_prompt(arguments: argparse.Namespace) -> Result:
+def show_prompt(arguments: PromptsArguments) -> Result:
     """Print the prompt."""
     lines = list(_lines(arguments))
     print('\n'.join(lines))
     return {'method': arguments.method, 'text': '\n'.join(lines)}, DONE
 
 
-def _lines(arguments: argparse.Namespace) -> Iterator[str]:
+def _lines(arguments: PromptsArguments) -> Iterator[str]:
     from sightplan.agent import needs_visual_planner, policy_settings, prompt_name
     from sightplan.domains import Domain, load_domain
     domain: Domain = load_domain(arguments.domain)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
+from sightplan.commands.flags import option, option_like
 from sightplan.commands.frame import (
     DONE,
     FAILED,
@@ -15,10 +17,17 @@ from sightplan.commands.frame import (
     read_options,
     stop_flag,
 )
-from sightplan.commands.table_argument import OF_TABLES, backend_with
+from sightplan.commands.shared_flags import (
+    backend_flag,
+    backend_with,
+    domain_flag,
+    settings_flag,
+    table_flag,
+)
 from sightplan.console.progress import ProgressBar
 from sightplan.console.results_table import show
 from sightplan.model import InputError, plugins, settings_fields
+from sightplan.runs import RunSettings
 
 _EXAMPLES = """\
 examples:
@@ -37,84 +46,81 @@ The same command with the same --out takes up a run that was broken off.
 """
 
 
+_WHAT, _HOW, _WHERE = 'what to run', 'how much, how long', 'results'
+"""Headings of the help text."""
+
+
+def _methods() -> Sequence[str]:
+    """All methods: of episodes, and of samples."""
+    from sightplan.agent import every_method
+    return every_method()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunArguments:
+    """What ``sightplan run`` is given."""
+
+    suite: str = option_like(RunSettings, 'suite', metavar='NAME|FOLDER', group=_WHAT)
+    domain: str | None = domain_flag(optional=True, group=_WHAT)
+    split: str = option_like(RunSettings, 'split', group=_WHAT)
+    problems: str = option_like(RunSettings, 'problems', metavar='DIR', group=_WHAT)
+    domain_file: str = option_like(RunSettings, 'domain_file', metavar='FILE', group=_WHAT)
+    method: str = option_like(RunSettings, 'method', choices=_methods, group=_WHAT)
+    method_option: tuple[str, ...] = option(
+        (), 'setting of the method (repeatable), such as on_unparsed=stop', metavar='KEY=VALUE',
+        group=_WHAT)
+    backend: str | None = backend_flag(
+        None, 'vision-language backend (default: embedded)', group=_WHAT)
+    backend_option: tuple[str, ...] = settings_flag('the backend', group=_WHAT)
+    answers: str = option_like(RunSettings, 'answers', group=_WHAT)
+    table: str | None = table_flag(group=_WHAT)
+    world_option: tuple[str, ...] = settings_flag('the simulated world', group=_WHAT)
+    suite_option: tuple[str, ...] = option(
+        (), 'setting of a suite of samples (repeatable), such as data=DIR', metavar='KEY=VALUE',
+        group=_WHAT)
+    episodes: int = option_like(RunSettings, 'episodes', group=_HOW)
+    seed: int = option_like(RunSettings, 'seed', group=_HOW)
+    max_actions: int = option_like(RunSettings, 'max_actions', group=_HOW)
+    stop_at_goal: str = option_like(RunSettings, 'stop_at_goal', group=_HOW)
+    privileged: str = option_like(RunSettings, 'privileged', group=_HOW)
+    goal: str = option_like(RunSettings, 'goal', group=_HOW)
+    failure_probability: float = option_like(RunSettings, 'failure_probability', group=_HOW)
+    planner_search: str = option_like(RunSettings, 'planner_search', group=_HOW)
+    planner_timeout_s: float = option_like(RunSettings, 'planner_timeout_s', group=_HOW)
+    grounder_timeout_s: float = option_like(RunSettings, 'grounder_timeout_s', group=_HOW)
+    propose_timeout_s: float = option_like(RunSettings, 'propose_timeout_s', group=_HOW)
+    out: str = option_like(RunSettings, 'out', metavar='DIR', group=_WHERE)
+    resume: bool = option_like(RunSettings, 'resume', group=_WHERE)
+    retry_errors: bool = option_like(RunSettings, 'retry_errors', group=_WHERE)
+    answers_log: bool = option_like(RunSettings, 'answers_log', group=_WHERE)
+    failure_images: bool = option_like(RunSettings, 'failure_images', group=_WHERE)
+    bags: str = option_like(RunSettings, 'bags', group=_WHERE)
+    bags_kept: int = option_like(RunSettings, 'bags_kept', group=_WHERE)
+    record: bool = option_like(RunSettings, 'record', group=_WHERE)
+    record_images: bool = option_like(RunSettings, 'record_images', group=_WHERE)
+    rerun: str | None = option(
+        None, 'show image, belief, plan and answers in the Rerun viewer while they come: '
+        'FILE.rrd, "spawn" (a viewer on this machine) or the URL of one that runs (make extras)',
+        metavar='TARGET', group=_WHERE)
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan run``."""
-    from sightplan.agent import every_method
-    from sightplan.commands.domain_argument import add_domain
-    from sightplan.grounding import PARSERS
-    from sightplan.runs import RunSettings
-    from sightplan.vlm.api import backend_names
-    about = {f.name: f for f in settings_fields(RunSettings)}
-    parser = add_command(
+    add_command(
         subparsers, 'run', run_episodes, 'run episodes in this process and score them',
         'Run a method on the problems of a split (or a folder) and score it against ground truth.',
-        examples=_EXAMPLES, exits='0 done; 1 the run failed (broken off, or not one episode could '
+        settings=RunArguments, examples=_EXAMPLES,
+        exits='0 done; 1 the run failed (broken off, or not one episode could '
         'be scored, or not one reply be read); 2 bad usage', kept='finished episodes are kept')
 
-    def add(group: Any, name: str, **extra: Any) -> None:
-        info = about[name]
-        extra.setdefault('help', info.description.replace('%', '%%') + (
-            f' (default: {info.default})' if info.default not in ('', 0) else ''))
-        group.add_argument(f'--{name.replace("_", "-")}', default=info.default,
-                           type=info.type, **extra)
 
-    what = parser.add_argument_group('what to run')
-    add(what, 'suite', metavar='NAME|FOLDER')
-    add_domain(what, optional=True)
-    add(what, 'split')
-    add(what, 'problems', metavar='DIR')
-    add(what, 'domain_file', metavar='FILE')
-    add(what, 'method', choices=every_method())
-    what.add_argument('--method-option', action='append', default=[], metavar='KEY=VALUE',
-                      help='setting of the method (repeatable), such as on_unparsed=stop')
-    add(what, 'backend', choices=backend_names())
-    parser.set_defaults(backend=None)  # so that one that is given is told from none
-    what.add_argument('--backend-option', action='append', default=[], metavar='KEY=VALUE',
-                      help='setting of the backend (repeatable)')
-    add(what, 'answers', choices=tuple(PARSERS))
-    what.add_argument('--table', metavar='NAME', help=f'short for --backend {OF_TABLES} '
-                      '--backend-option table=NAME: "perfect", a model such as gpt-4.1, or the '
-                      'path of a .json or .yaml file')
-    what.add_argument('--world-option', action='append', default=[], metavar='KEY=VALUE',
-                      help='setting of the simulated world (repeatable)')
-    what.add_argument('--suite-option', action='append', default=[], metavar='KEY=VALUE',
-                      help='setting of a suite of samples (repeatable), such as data=DIR')
-    how = parser.add_argument_group('how much, how long')
-    for name in ('episodes', 'seed', 'max_actions'):
-        add(how, name)
-    for name in ('stop_at_goal', 'privileged', 'goal'):
-        add(how, name, choices=about[name].choices)
-    for name in ('failure_probability', 'planner_search', 'planner_timeout_s',
-                 'grounder_timeout_s', 'propose_timeout_s'):
-        add(how, name)
-    where = parser.add_argument_group('results')
-    add(where, 'out', metavar='DIR')
-    where.add_argument('--no-resume', dest='resume', action='store_false',
-                       help='refuse to take up a run that is already in --out')
-    where.add_argument('--retry-errors', action=argparse.BooleanOptionalAction, default=True,
-                       help=about['retry_errors'].description)
-    where.add_argument('--answers-log', action='store_true',
-                       help=about['answers_log'].description)
-    where.add_argument('--failure-images', action=argparse.BooleanOptionalAction, default=True,
-                       help=about['failure_images'].description)
-    add(where, 'bags', choices=about['bags'].choices)
-    add(where, 'bags_kept')
-    where.add_argument('--record', action='store_true', help=about['record'].description)
-    where.add_argument('--record-images', action='store_true',
-                       help=about['record_images'].description)
-    where.add_argument('--rerun', metavar='TARGET', help='show image, belief, plan and answers in '
-                       'the Rerun viewer while they come: FILE.rrd, "spawn" (a viewer on this '
-                       'machine) or the URL of one that runs (make extras)')
-
-
-def settings_from(arguments: argparse.Namespace) -> Any:
+def settings_from(arguments: RunArguments) -> RunSettings:
     """The RunSettings of parsed arguments.
 
     Raises:
         InputError: an option cannot be read; names it.
     """
     from sightplan.agent import answerer_settings, policy_settings
-    from sightplan.runs import RunSettings
     from sightplan.runs.suite_finding import sample_suite
     from sightplan.vlm.api import backend_settings
     values = {f.name: getattr(arguments, f.name) for f in settings_fields(RunSettings)}
@@ -145,7 +151,7 @@ def settings_from(arguments: argparse.Namespace) -> Any:
                                    '--suite-option'))
 
 
-def run_episodes(arguments: argparse.Namespace) -> Result:
+def run_episodes(arguments: RunArguments) -> Result:
     """Run and show; returns the summary, and 1 if the run was broken off or nothing is scored."""
     from sightplan.runs import run, why_useless
     from sightplan.runs.suite_finding import sample_suite

@@ -7,12 +7,16 @@ import dataclasses
 import functools
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sightplan.commands.flags import REQUIRED, CommandParser, option
 from sightplan.commands.frame import DONE, FAILED, USAGE, Result, add_command, read_options
+from sightplan.commands.shared_flags import settings_flag
 from sightplan.console.results_table import measure_text
 from sightplan.model import InputError, user_path
+from sightplan.model.settings import NoSettings
 
 if TYPE_CHECKING:
     from sightplan.metrics.measures import Measure
@@ -35,6 +39,50 @@ _VERBS = ('0 done; 1 some of it cannot be used, or is not as it says; '
           '2 bad usage or bad files')
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckArguments:
+    """What the verb ``check`` of a suite is given."""
+
+    data: Path = option(REQUIRED, "folder of data in the suite's format", metavar='DIR')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateArguments:
+    """What the verb ``generate`` is given; a suite may derive its own in its ``commands.py``."""
+
+    out: Path = option(REQUIRED, 'folder for the files; it is made', metavar='DIR')
+    count: int = option(
+        25, 'how much of it: pictures, problems, ... of each kind that the suite has')
+    seed: int = option(0, 'one seed always gives the same files', metavar='S')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreArguments:
+    """What the verb ``score`` is given; a suite may derive its own in its ``commands.py``."""
+
+    data: Path | None = option(
+        None, "folder of data in the suite's format (default: what the suite has by itself)",
+        metavar='DIR')
+    predictions: Path = option(
+        REQUIRED, 'JSON lines: {"id": ..., "answer": the text of the reply}; of episodes the '
+        "answer is the list of the actions, carried out by the rules of the suite; or a run's "
+        'episodes.jsonl; the README of a suite says what else it takes', metavar='FILE')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreDataArguments(ScoreArguments):
+    """What the verb ``score`` of a suite that has no data by itself is given."""
+
+    data: Path = option(REQUIRED, "folder of data in the suite's format", metavar='DIR')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContractArguments:
+    """What the verb ``contract`` of a suite is given."""
+
+    suite_option: tuple[str, ...] = settings_flag('its samples, such as data=DIR,')
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan suite``; the verbs depend on the suite and are read later."""
     parser = subparsers.add_parser(
@@ -51,14 +99,13 @@ def add_parser(subparsers: Any) -> None:
 
 def main(prog: str, arguments: argparse.Namespace) -> int:
     """Read the verb with the suite's own parser, and run it; returns the exit code."""
-    parser = argparse.ArgumentParser(prog=f'{prog} {arguments.suite}')
     if arguments.suite == 'list':
-        commands = argparse.ArgumentParser(prog=prog).add_subparsers(prog=prog)
+        commands = CommandParser(prog=prog).add_subparsers(prog=prog)
         add_command(commands, 'list', list_suites, 'list the suites')
         parsed = commands.choices['list'].parse_args(arguments.verb)
     else:
         try:
-            _add_verbs(parser, arguments.suite)
+            parser = verbs_of(arguments.suite, prog)
         except InputError as error:
             print(f'{prog}: {error}', file=sys.stderr)
             return USAGE
@@ -67,60 +114,43 @@ def main(prog: str, arguments: argparse.Namespace) -> int:
     return code
 
 
-def _add_verbs(parser: argparse.ArgumentParser, name: str) -> None:
-    """Give a parser the verbs of a suite: those that every one has, and its own.
+def verbs_of(name: str, prog: str = 'sightplan suite') -> CommandParser:
+    """A parser with the verbs of a suite: those that every one has, and its own.
+
+    Args:
+        name: of the suite, or the path of its folder.
+        prog: what stands before the name on the command line.
 
     Raises:
         InputError: there is no such suite, or its ``commands.py`` cannot be used.
     """
     from sightplan.runs.suite_finding import load_suite
     suite = load_suite(name)
+    parser = CommandParser(prog=f'{prog} {name}')
     parser.description = f'{suite.title}: {suite.paper}' if suite.paper else suite.title
     verbs = parser.add_subparsers(dest='verb', required=True, metavar='VERB')
 
-    verb = add_command(verbs, 'check', functools.partial(check, suite),
-                       'count what is in a folder of data, and say what cannot be used and why',
-                       exits=_VERBS)
-    _add_data(verb)
-    verb = add_command(verbs, 'contract', functools.partial(contract, suite),
-                       'check that the suite itself is sound: its measures, samples, reading and '
-                       'scoring; no model is needed',
-                       exits='0 it is; 1 it is not, which is said; 2 bad usage or bad files')
-    verb.add_argument('--suite-option', action='append', default=[], metavar='KEY=VALUE',
-                      help='an option of its samples, such as data=DIR; may be repeated')
+    add_command(verbs, 'check', functools.partial(check, suite),
+                'count what is in a folder of data, and say what cannot be used and why',
+                settings=CheckArguments, exits=_VERBS)
+    add_command(verbs, 'contract', functools.partial(contract, suite),
+                'check that the suite itself is sound: its measures, samples, reading and '
+                'scoring; no model is needed', settings=ContractArguments,
+                exits='0 it is; 1 it is not, which is said; 2 bad usage or bad files')
     own = suite.verbs
-    verb = add_command(verbs, 'generate', functools.partial(own.generate or generate, suite),
-                       'write a folder of data, drawn from a seed', exits=_VERBS)
-    verb.add_argument('--out', type=Path, required=True, metavar='DIR',
-                      help='folder for the files; it is made')
-    verb.add_argument('--count', type=int, default=25, metavar='N',
-                      help='how much of it: pictures, problems, ... of each kind that the suite '
-                      'has (default: %(default)s)')
-    verb.add_argument('--seed', type=int, default=0, metavar='S',
-                      help='one seed always gives the same files (default: %(default)s)')
-    if own.add_generate_options is not None:
-        own.add_generate_options(verb)
-    verb = add_command(verbs, 'score', functools.partial(own.score or score, suite),
-                       'score answers that came from elsewhere; no model is needed', exits=_VERBS)
-    _add_data(verb, required=own.score is not None)
-    verb.add_argument('--predictions', type=Path, required=True, metavar='FILE',
-                      help='JSON lines: {"id": ..., "answer": the text of the reply}; of '
-                      'episodes the answer is the list of the actions, carried out by the rules '
-                      "of the suite; or a run's episodes.jsonl; the README of a suite says what "
-                      'else it takes')
-    if own.add_score_options is not None:
-        own.add_score_options(verb)
+    add_command(verbs, 'generate', functools.partial(own.generate or generate, suite),
+                'write a folder of data, drawn from a seed', exits=_VERBS,
+                settings=own.generate_arguments or GenerateArguments)
+    add_command(verbs, 'score', functools.partial(own.score or score, suite),
+                'score answers that came from elsewhere; no model is needed', exits=_VERBS,
+                settings=own.score_arguments or (
+                    ScoreArguments if own.score is None else ScoreDataArguments))
     if own.add_parsers is not None:
         own.add_parsers(verbs)
+    return parser
 
 
-def _add_data(parser: argparse.ArgumentParser, required: bool = True) -> None:
-    parser.add_argument('--data', type=Path, required=required, metavar='DIR',
-                        help="folder of data in the suite's format" + (
-                            '' if required else '; default: what the suite has by itself'))
-
-
-def list_suites(arguments: argparse.Namespace) -> Result:
+def list_suites(settings: NoSettings) -> Result:
     """All suites that are found by name."""
     from sightplan.runs import load_suite, suite_names
     suites: list[dict[str, Any]] = []
@@ -157,7 +187,7 @@ def _primary(measures: Mapping[str, Sequence[Measure]]) -> list[str]:
     return [measure.name for found in measures.values() for measure in found if measure.primary]
 
 
-def check(suite: Suite, arguments: argparse.Namespace) -> Result:
+def check(suite: Suite, arguments: CheckArguments) -> Result:
     """Count what is in a folder of data."""
     report = suite.check(user_path(arguments.data))
     for name, count in report.counts.items():
@@ -170,7 +200,7 @@ def check(suite: Suite, arguments: argparse.Namespace) -> Result:
             DONE if usable else FAILED)
 
 
-def contract(suite: Suite, arguments: argparse.Namespace) -> Result:
+def contract(suite: Suite, arguments: ContractArguments) -> Result:
     """Check a suite itself."""
     from sightplan.runs.suite_contract import violations
     options = read_options(arguments.suite_option, suite.settings, '--suite-option')
@@ -182,7 +212,7 @@ def contract(suite: Suite, arguments: argparse.Namespace) -> Result:
     return {'suite': suite.name, 'violations': found}, FAILED if found else DONE
 
 
-def generate(suite: Suite, arguments: argparse.Namespace) -> Result:
+def generate(suite: Suite, arguments: GenerateArguments) -> Result:
     """Write a folder of data."""
     out = user_path(arguments.out)
     written = suite.generate(out, arguments.count, arguments.seed)
@@ -191,7 +221,7 @@ def generate(suite: Suite, arguments: argparse.Namespace) -> Result:
             'seed': arguments.seed, **written}, DONE
 
 
-def score(suite: Suite, arguments: argparse.Namespace) -> Result:
+def score(suite: Suite, arguments: ScoreArguments) -> Result:
     """Score a file of predictions."""
     from sightplan.runs.predictions import score_predictions
     found = score_predictions(suite, None if arguments.data is None else user_path(arguments.data),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
-import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sightplan.commands.flags import argument, option
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, stop_flag
 from sightplan.console.progress import EpisodeBar, duration
 from sightplan.model import InputError, config_files
@@ -31,60 +31,60 @@ docs/sweeps.md tells more.
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepArguments:
+    """What ``sightplan sweep`` is given."""
+
+    file: Path = argument(
+        'path of a sweep file, or name of an installed one '
+        f'({", ".join(config_files("sweeps")) or "none"})', metavar='FILE')
+    out: Path | None = option(
+        None, 'directory of all its runs (default: runs/NAME)', metavar='DIR')
+    set: tuple[str, ...] = option(
+        (), 'fields of "base" that are to be other than in the file, such as '
+        'backend=transformers backend_options.model=DIR', metavar='KEY=VALUE', listed=True)
+    jobs: int = option(0, 'number of workers (default: one per CPU)', low=0)
+    only: tuple[str, ...] = option(
+        (), 'only cells with this value of an axis or a field (several values with commas)',
+        metavar='KEY=VALUE', listed=True)
+    dry_run: bool = option(
+        False, 'run nothing: say how far the sweep is, what it will take by what was measured so '
+        'far or by a rough rule, and which run directories belong to none of its cells; both '
+        'names do the same', names=('--status',))
+    retries: int = option(
+        2, 'how often an episode that ended in an error of the machinery is tried again', low=0)
+    patience: int | None = option(
+        None, 'after so many errors of one model in a row, leave its runs for the next command; '
+        '0: never (default: 5, or twice the workers if that is more)', low=0)
+    max_tokens: int = option(
+        0, "stop when models have taken so many tokens, in and out, in all runs of the sweep "
+        "together (default: the file's max_tokens, if any)", low=0)
+    max_cost_usd: float = option(
+        0.0, 'likewise, when they have cost so much', low=0.0, high=1e9, metavar='USD')
+    engine: str = option(
+        'local', 'workers are processes of this machine, or Ray actors ("make extras"); all '
+        'machines need DIR under the same path', choices=('local', 'ray'))
+    ray_address: str = option(
+        '', 'of a running Ray cluster, or auto (default: one is started here)', metavar='ADDRESS')
+    graph: bool = option(
+        False, 'each worker runs its episodes on ROS 2, as "sightplan up experiment", in a ROS '
+        'domain of its own')
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan sweep``."""
-    parser = add_command(
+    add_command(
         subparsers, 'sweep', run_file, 'run many experiments described by one file',
         'Run every episode of a sweep file that is not done yet, by several workers.',
-        examples=_EXAMPLES, exits='0 all episodes are done; 1 some are not; 2 bad usage, or the '
+        settings=SweepArguments, examples=_EXAMPLES,
+        exits='0 all episodes are done; 1 some are not; 2 bad usage, or the '
         'directory is in use', kept='finished episodes are kept')
-    parser.add_argument('file', type=Path, metavar='FILE',
-                        help='path of a sweep file, or name of an installed one '
-                             f'({", ".join(config_files("sweeps")) or "none"})')
-    parser.add_argument('--out', type=Path, metavar='DIR',
-                        help='directory of all its runs (default: runs/NAME)')
-    parser.add_argument('--set', nargs='+', action='extend', default=[], metavar='KEY=VALUE',
-                        help='fields of "base" that are to be other than in the file, such as '
-                             'backend=transformers backend_options.model=DIR')
-    parser.add_argument('--jobs', type=int, default=0, metavar='N',
-                        help='number of workers (default: one per CPU)')
-    parser.add_argument('--only', nargs='+', action='extend', default=[], metavar='KEY=VALUE',
-                        help='only cells with this value of an axis or a field (several values '
-                             'with commas)')
-    parser.add_argument('--dry-run', '--status', action='store_true',
-                        help='run nothing: say how far the sweep is, what it will take by what '
-                             'was measured so far or by a rough rule, and which run directories '
-                             'belong to none of its cells; both names do the same')
-    parser.add_argument('--retries', type=int, default=2, metavar='N',
-                        help='how often an episode that ended in an error of the machinery is '
-                             'tried again (default: %(default)s)')
-    parser.add_argument('--patience', type=int, metavar='N',
-                        help='after so many errors of one model in a row, leave its runs for the '
-                             'next command; 0: never (default: 5, or twice the workers if that '
-                             'is more)')
-    parser.add_argument('--max-tokens', type=int, default=0, metavar='N',
-                        help='stop when models have taken so many tokens, in and out, in all runs '
-                             "of the sweep together (default: the file's max_tokens, if any)")
-    parser.add_argument('--max-cost-usd', type=float, default=0.0, metavar='USD',
-                        help='likewise, when they have cost so much')
-    parser.add_argument('--engine', choices=('local', 'ray'), default='local',
-                        help='workers are processes of this machine, or Ray actors ("make '
-                             'extras"); all machines need DIR under the same path')
-    parser.add_argument('--ray-address', default='', metavar='ADDRESS',
-                        help='of a running Ray cluster, or auto (default: one is started here)')
-    parser.add_argument('--graph', action='store_true',
-                        help='each worker runs its episodes on ROS 2, as "sightplan up '
-                             'experiment", in a ROS domain of its own')
 
 
-def run_file(arguments: argparse.Namespace) -> Result:
+def run_file(arguments: SweepArguments) -> Result:
     """Run and show; returns the result, and 1 if episodes are missing or failed."""
     from sightplan.sweeps import Options, check_sweep, read_sweep, run_sweep
     from sightplan.sweeps.schedule import CAP_OF_RUN
-    for name in ('jobs', 'retries', 'max_tokens', 'max_cost_usd', 'patience'):
-        value = getattr(arguments, name) or 0
-        if value < 0 or not math.isfinite(value):
-            raise InputError(f'--{name.replace("_", "-")} {value}: must be a number, 0 or more')
     if arguments.ray_address and arguments.engine != 'ray':
         raise InputError(f'--ray-address {arguments.ray_address}: is for --engine ray; add that, '
                          f'or leave the address out')
@@ -113,7 +113,7 @@ def run_file(arguments: argparse.Namespace) -> Result:
     return result, DONE if complete else FAILED
 
 
-def _engine(arguments: argparse.Namespace, workers: int,
+def _engine(arguments: SweepArguments, workers: int,
             stopped: Callable[[], bool]) -> Engine:
     if arguments.engine == 'ray':
         from sightplan.sweeps.ray_engine import RayEngine
@@ -122,7 +122,7 @@ def _engine(arguments: argparse.Namespace, workers: int,
     return LocalEngine()
 
 
-def _plan(sweep: Sweep, out: Path, arguments: argparse.Namespace) -> dict[str, Any]:
+def _plan(sweep: Sweep, out: Path, arguments: SweepArguments) -> dict[str, Any]:
     """Say what is left to do."""
     from sightplan.sweeps import damaged, default_jobs, estimate, leftovers, status
     jobs = arguments.jobs or default_jobs()

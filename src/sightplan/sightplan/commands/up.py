@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 from typing import Any
 
-from sightplan.commands.frame import DONE, Result, add_command
+from sightplan.commands.flags import argument, option
+from sightplan.commands.frame import DONE, Result, add_command, json_wanted
 from sightplan.graphs.graph import Graph, find_graph
 from sightplan.graphs.up import run_graph
 from sightplan.model import config_files
@@ -22,30 +23,36 @@ choose).
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpArguments:
+    """What ``sightplan up`` is given."""
+
+    graph: str = argument(
+        'name of a graph, or path of a graph file (installed: '
+        f'{", ".join(config_files("graphs")) or "none"})', metavar='GRAPH')
+    arguments: tuple[str, ...] = argument(
+        'arguments of the graph', metavar='NAME:=VALUE', default=())
+    show_args: bool = option(False, 'list the arguments of the graph and end', names=('-s',))
+    only: tuple[str, ...] = option(
+        (), 'start this node of the graph, whatever the method needs (repeat for more); the '
+        'others run elsewhere, for example in containers', metavar='NODE')
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan up``."""
-    parser = add_command(
+    add_command(
         subparsers, 'up', up, 'start a graph of ROS 2 nodes and stop it again',
         'Start all nodes of a graph, each as a process, and stop them all when one ends, or on '
         'Ctrl-C. The same graphs work with "ros2 launch sightplan_bringup NAME.launch.py".',
-        examples=_EXAMPLES, exits='0 done; 1 a node failed; 2 bad usage')
-    parser.add_argument('graph', metavar='GRAPH',
-                        help='name of a graph, or path of a graph file (installed: '
-                             f'{", ".join(config_files("graphs")) or "none"})')
-    parser.add_argument('arguments', metavar='NAME:=VALUE', nargs='*',
-                        help='arguments of the graph')
-    parser.add_argument('-s', '--show-args', action='store_true',
-                        help='list the arguments of the graph and end')
-    parser.add_argument('--only', metavar='NODE', action='append', default=[],
-                        help='start this node of the graph, whatever the method needs (repeat for '
-                             'more); the others run elsewhere, for example in containers')
+        settings=UpArguments, examples=_EXAMPLES,
+        exits='0 done; 1 a node failed; 2 bad usage')
 
 
-def up(arguments: argparse.Namespace) -> Result:
+def up(arguments: UpArguments) -> Result:
     """Start a graph and wait for its end, or list its arguments."""
     graph = find_graph(arguments.graph)
     if arguments.show_args:
-        if not arguments.json:
+        if not json_wanted():
             _show_arguments(graph)
         return {'graph': graph.name, 'arguments': [
             {'name': a.name, 'type': a.type, 'default': a.default,
@@ -60,7 +67,7 @@ def up(arguments: argparse.Namespace) -> Result:
 
 def _show_arguments(graph: Graph) -> None:
     print(f'{graph.description.strip()}\n\nArguments (NAME:=VALUE):')
-    for argument in graph.arguments:
-        choices = f'. One of: {", ".join(argument.allowed)}' if argument.allowed else ''
-        print(f"\n    '{argument.name}':\n        {argument.description}{choices}\n"
-              f"        (default: '{argument.default}')")
+    for one in graph.arguments:
+        choices = f'. One of: {", ".join(one.allowed)}' if one.allowed else ''
+        print(f"\n    '{one.name}':\n        {one.description}{choices}\n"
+              f"        (default: '{one.default}')")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sightplan.model.errors import InputError
+from sightplan.model.errors import InputError, did_you_mean
 from sightplan.model.json_text import load_json
 from sightplan.model.settings import settings_fields
 from sightplan.model.type_words import type_in_words
@@ -35,7 +35,8 @@ def read_options(pairs: Sequence[str], settings: type | None, flag: str) -> dict
                 options[key] = text
             continue
         if key not in fields:
-            raise InputError(f'{flag}: there is no setting {key!r}; there are '
+            hint = did_you_mean(key, tuple(fields)) or ';'
+            raise InputError(f'{flag}: there is no setting {key!r}{hint} there are '
                              f'{", ".join(fields) or "none"}')
         options[key] = _convert(text, fields[key].type, f'{flag} {pair!r}')
     return options

@@ -96,10 +96,17 @@ def check_settings(settings: Any, source: str = '') -> None:
         if field.choices is not None and value not in field.choices:
             raise InputError(f'{where}{field.name} = {value!r} must be one of '
                              f'{", ".join(field.choices)} ({field.description})')
-        if isinstance(value, (int, float)) and not (
-                (field.low is None or value >= field.low)
-                and (field.high is None or value <= field.high)):
-            bounds = ' and '.join(f'{words} {bound}' for words, bound in (
-                ('at least', field.low), ('at most', field.high)) if bound is not None)
-            raise InputError(f'{where}{field.name} = {value!r} is out of bounds, it must be '
-                             f'{bounds}: {field.description}')
+        problem = bounds_problem(field, value)
+        if problem:
+            raise InputError(f'{where}{field.name} = {value!r} {problem}')
+
+
+def bounds_problem(field: SettingField, value: Any) -> str:
+    """What is wrong with a number that is out of its setting's bounds; '' if it is within them."""
+    if not isinstance(value, (int, float)) or (
+            (field.low is None or value >= field.low)
+            and (field.high is None or value <= field.high)):
+        return ''
+    bounds = ' and '.join(f'{words} {bound}' for words, bound in (
+        ('at least', field.low), ('at most', field.high)) if bound is not None)
+    return f'is out of bounds, it must be {bounds}: {field.description}'

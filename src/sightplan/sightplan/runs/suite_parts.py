@@ -7,16 +7,13 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sightplan.grounding import parse_yes_no
 from sightplan.model import InputError, MaskSource, State, TruthSource, Verdict
 from sightplan.model.reading import Record
 from sightplan.model.sample import Picture, Sample
 from sightplan.queries.choose import PreferenceSource
-
-if TYPE_CHECKING:
-    import argparse
 
 
 class Unread(Exception):
@@ -163,13 +160,13 @@ class Verbs:
         add_parsers: adds verbs of its own; given the ``add_subparsers`` object of argparse.
         generate: does the verb ``generate`` instead; given the suite and the arguments, gives what
             ``--json`` prints and the exit code.
-        add_generate_options: adds options to the verb ``generate``; given its parser.
+        generate_arguments: dataclass of what the verb ``generate`` is given, if that is more.
         score: does the verb ``score`` instead; likewise.
-        add_score_options: adds options to the verb ``score``; given its parser.
+        score_arguments: dataclass of what the verb ``score`` is given, if that is more.
     """
 
     add_parsers: Callable[[Any], None] | None = None
-    generate: Callable[[Any, argparse.Namespace], tuple[dict[str, Any], int]] | None = None
-    add_generate_options: Callable[[argparse.ArgumentParser], None] | None = None
-    score: Callable[[Any, argparse.Namespace], tuple[dict[str, Any], int]] | None = None
-    add_score_options: Callable[[argparse.ArgumentParser], None] | None = None
+    generate: Callable[[Any, Any], tuple[dict[str, Any], int]] | None = None
+    generate_arguments: type | None = None
+    score: Callable[[Any, Any], tuple[dict[str, Any], int]] | None = None
+    score_arguments: type | None = None

@@ -34,6 +34,7 @@ from sightplan_arm.skills.motions import (
     PathPlanner,
     first_that_works,
 )
+from sightplan_arm.skills.placement_values import COSTS, LIMITS, MOTIONS
 from sightplan_arm.skills.pointing import PointingSettings
 from sightplan_arm.skills.seen import Thing, axis_m, base_m, footprint, top_footprint, top_m
 from sightplan_arm.skills.solids import put_down, solids, thing_in_hand
@@ -43,41 +44,8 @@ from sightplan_arm.trajectories import UnreachableError
 
 _Kind = TypeVar('_Kind', bound=np.generic)
 
-_BODY_PIECE_M = 0.02  # of the hand's body, where it leans
-_BESIDE_BODY_M = 0.006  # between it and what is high
-_MARGIN_M = 0.01  # below the hand's body, at its lowest
-_WALL_M = 0.03  # what is so much higher than the floor of a thing is a wall of it
-_NEAR_M = 0.045
-_ROOM_M, _LEAST_M = 0.005, 0.003
-_ABOVE_M = 2 * _LEAST_M  # between the hand and what is under it, where heights are only seen
-_LIFTS_M = (0.18, 0.28, 0.14, 0.10)  # what is tall is carried higher over what is tall
-_TILTS_RAD = (0.0, 0.25, -0.2)
-_TILE_M = 0.008  # of obstacles: walls of drawers and boxes are near
-_ROOMY = (1.0, 0.5, 0.0)  # how much of the wanted room there is to be around a thing
-_HIGH_M = 0.06  # what is so much higher than the floor is no wall of a place, but a thing in it
-_FINGER_M = 0.004  # between such a thing and fingers
-_CLOSE, _STANDS_CLOSE = 0.03, 0.005  # what it costs if there is none: what lies may get jammed
-_ON_TOP, _FLOOR_M = 4.0, 0.008  # what a metre above the floor costs, and how far it may slope
-_FULL, _LONG = 0.87, 0.8  # of a rectangle: so full, or so much longer than wide, it has sides
-_ASKEW, _ACROSS = 0.03, 0.02  # what a radian costs by which they are turned; a quarter of a turn
-_LOOSE, _GAP_M = 0.5, 0.06  # what a metre costs that is left to a side, if it is less than this
-_ASIDE = 0.4  # and only if the place that was pointed at is so far off the middle (of the way)
-_BELOW_M = 0.004  # what is so much lower than the floor is beside it, as in the loop of a handle
-_SPECK = np.ones((3, 3), np.uint8)  # what is smaller is no floor
-_SAME_M, _SAME_RAD = 0.015, 0.3
-_HANGS_M = 0.10  # what hangs lower swings between the fingers, and is carried the slower for it
-_SLOWEST = 0.3  # part of the speed
-_SWING = 0.05  # and so far aside for each metre that it does
-_BESIDE_M = 0.03  # what is high and so near may be met on the way down
-_FELT_M, _PIECE_M = 0.018, 0.003  # the last of the way down, and how much of it is done at a time
-_SLENDER = 4.0  # what is so many times as high as half its width falls over easily
-_TALL_FALL_M = 0.02  # the most that such a thing may fall
-_LEANS_RAD = (0.35, -0.35, 0.55, -0.55)  # of the hand over walls, if it falls farther without
-_LEAN_FALL_M = 0.03
-_LEANING = 0.004  # what that costs
-_LEAN_SAME_RAD = 0.1
-_LEAN_TURNS = 8  # so many turns of the hand, those best without, are tried with it
-_ROUND = 1.6  # what lies may lean if it is at most so much wider than high, or higher than wide
+_SPECK = np.ones((3, 3), np.uint8)
+"""Pieces of a floor that are narrower than three cells are no floor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +54,6 @@ class PlaceSettings(PointingSettings):
 
     around_m: float = param(0.14, 'How far from where it was pointed a thing may be put [m]',
                             low=0.01, high=0.3)
-    on_table_m: float = param(0.05, 'The same on the bare table [m]', low=0.01, high=0.3)
-    beside_m: float = param(0.008, 'Distance to what stands beside a thing that is put down [m]',
-                            low=0.0, high=0.05)
-    drop_m: float = param(0.003, 'Height above its place at which a thing is let go [m]',
-                          low=0.0, high=0.02)
-    fall_m: float = param(0.12, 'The most that it may fall where walls are in the way of the hand '
-                          '[m]', low=0.0, high=0.3)
-    release_m: float = param(0.04, 'How much the fingers open to let a thing go [m]', low=0.005,
-                             high=0.08)
-    least_release_m: float = param(0.006, 'The same where things are too close for that [m]',
-                                   low=0.004, high=0.08)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,10 +128,10 @@ def propose_spots(surface: Surface, held: Carried, place_m: Vector, meant: Mask 
     grids = _Heights(surface, place_m, meant, settings, held, gripper, hand)
     found = [spot for turn in grids.turns() for spot in grids.spots(turn)]
     found.sort(key=lambda spot: spot.cost)
-    if grids.may_lean and (not found or found[0].fall_m > _LEAN_FALL_M):
-        best = list(dict.fromkeys(spot.turn_rad for spot in found))[:_LEAN_TURNS]
+    if grids.may_lean and (not found or found[0].fall_m > LIMITS.lean_fall_m):
+        best = list(dict.fromkeys(spot.turn_rad for spot in found))[:LIMITS.lean_turns]
         found += [spot for turn in best or grids.turns()
-                  for spot in grids.spots(turn, _LEANS_RAD)]
+                  for spot in grids.spots(turn, LIMITS.leans_rad)]
         found.sort(key=lambda spot: spot.cost)
     kept: list[Spot] = []
     for one in found:
@@ -187,9 +144,9 @@ def propose_spots(surface: Surface, held: Carried, place_m: Vector, meant: Mask 
 
 def alike(one: Spot, other: Spot) -> bool:
     """Whether two ways to put a thing down are about the same."""
-    return (float(np.linalg.norm(one.tip_m[:2] - other.tip_m[:2])) < _SAME_M and
-            abs(one.lean_rad - other.lean_rad) < _LEAN_SAME_RAD and
-            abs(math.remainder(one.turn_rad - other.turn_rad, 2 * math.pi)) < _SAME_RAD)
+    return (float(np.linalg.norm(one.tip_m[:2] - other.tip_m[:2])) < LIMITS.same_m and
+            abs(one.lean_rad - other.lean_rad) < LIMITS.same_lean_rad and
+            abs(math.remainder(one.turn_rad - other.turn_rad, 2 * math.pi)) < LIMITS.same_rad)
 
 
 class _Heights:
@@ -198,12 +155,12 @@ class _Heights:
     def __init__(self, surface: Surface, place_m: Vector, meant: Mask | None,
                  settings: PlaceSettings, held: Carried, gripper: GripperConfig,
                  hand: Sequence[tuple[Vector, Vector]]) -> None:
-        self._held, self._gripper, self._settings, self._hand = held, gripper, settings, hand
+        self._held, self._gripper, self._hand = held, gripper, hand
         self._outline = held.outline()
         axis = axis_m(held.thing.surface, held.thing.cells)
         self._centre = (held.thing.centre_m if axis is None else axis) - held.pose[:2, 3]
         self._on_table = meant is None
-        self._radius = settings.on_table_m if meant is None else settings.around_m
+        self._radius = LIMITS.on_table_m if meant is None else settings.around_m
         reach = (float(np.linalg.norm(self._outline, axis=1).max()) + self._radius
                  + max((float(np.linalg.norm(np.abs(middle[:2]) + half[:2]))
                         for middle, half in hand), default=0.0))
@@ -221,17 +178,18 @@ class _Heights:
         # middle of its height has gone as far as r; a third of that, for it also swings.
         high_m = (top_m(held.thing.surface, held.thing.cells)
                   - base_m(held.thing.surface, held.thing.cells))
-        slender = high_m > _SLENDER * self._half_m
+        slender = high_m > LIMITS.slender * self._half_m
         across_m = 2.0 * self._half_m
-        self.may_lean = (axis is None and held.width_m < _ROUND * across_m
-                         and across_m < _ROUND * high_m and high_m < _ROUND * across_m)
-        self._fall_m = min(settings.fall_m, _TALL_FALL_M) if slender else settings.fall_m
+        self.may_lean = (axis is None and held.width_m < LIMITS.round_ratio * across_m
+                         and across_m < LIMITS.round_ratio * high_m
+                         and high_m < LIMITS.round_ratio * across_m)
+        self._fall_m = min(LIMITS.fall_m, LIMITS.tall_fall_m) if slender else LIMITS.fall_m
         self._inner = self._outline if meant is None else _less_a_cell(self._outline)
         # Beside walls little of the way is left; what is higher is passed in swing.
-        self._high = np.where(self._top > self._level + _HIGH_M, self._top, np.float32(0.0))
-        self._swing_m = _SWING * max(0.0, held.hang_m - _HANGS_M)
-        self._close = _STANDS_CLOSE if slender else _CLOSE
-        self._highest_m = self._level + _FLOOR_M if slender and meant is not None else np.inf
+        self._high = np.where(self._top > self._level + LIMITS.high_m, self._top, np.float32(0.0))
+        self._swing_m = MOTIONS.swing * max(0.0, held.hang_m - MOTIONS.hangs_m)
+        self._close = COSTS.no_room_standing if slender else COSTS.no_room_lying
+        self._highest_m = self._level + LIMITS.floor_m if slender and meant is not None else np.inf
         self._step_m = 4.0 * self._half_m ** 2 / (3.0 * high_m) if slender else np.inf
         self._low = surface.low_m + CELL_M * (np.array([column, row]) - count)
         self._place = np.asarray(place_m)
@@ -245,16 +203,16 @@ class _Heights:
             self._along = _side_rad(place) - _side_rad(thing)
             # What lies would come upon walls.
             if axis is not None and _has_sides(place) and _has_sides(thing):
-                self._askew, self._ways = _ASKEW, _ways(place, self._low)
-                self._across = _ACROSS if _is_long(place) and _is_long(thing) else 0.0
+                self._askew, self._ways = COSTS.per_rad_askew, _ways(place, self._low)
+                self._across = COSTS.crosswise if _is_long(place) and _is_long(thing) else 0.0
 
     def _floor(self) -> Mask:
         """What is meant, with what stands on it, but without rim and handles."""
         above = self._top - self._level
-        floor = self._meant & (above > -_BELOW_M) & (above < _FLOOR_M)
+        floor = self._meant & (above > -LIMITS.below_floor_m) & (above < LIMITS.floor_m)
         corners = cv2.convexHull(_cells(self._meant).astype(np.int32))
         inside = cv2.fillConvexPoly(np.zeros(floor.shape, np.uint8), corners, (1,)) > 0
-        whole = (floor | (inside & (above > _WALL_M))).astype(np.uint8)
+        whole = (floor | (inside & (above > LIMITS.wall_m))).astype(np.uint8)
         return np.asarray(cv2.morphologyEx(whole, cv2.MORPH_OPEN, _SPECK) > 0)
 
     def turns(self) -> list[float]:
@@ -286,9 +244,9 @@ class _Heights:
         for middle, along, half in self._ways:
             reach = half - float(np.abs(turned @ along).max())
             off = float((self._place - middle) @ along)
-            if reach - _GAP_M < abs(off) and _ASIDE * reach < abs(off):
+            if reach - LIMITS.near_side_m < abs(off) and LIMITS.off_middle * reach < abs(off):
                 outward = math.copysign(1.0, off) * along
-                cost += _LOOSE * np.maximum(0.0, reach - self._settings.beside_m
+                cost += COSTS.per_m_from_side * np.maximum(0.0, reach - LIMITS.beside_m
                                             - (rests - middle) @ outward)
         return cost
 
@@ -310,23 +268,26 @@ class _Heights:
         able = ((inside >= 0) & (inside < size)).all(axis=2) & (off < self._radius)
         inside = np.clip(inside, 0, size - 1)
         able &= self._meant[inside[..., 1], inside[..., 0]]
-        own = (0.35 * off + 0.003 * abs(math.remainder(turn, 2 * math.pi))
+        own = (COSTS.per_m_off * off
+               + COSTS.per_rad_turned * abs(math.remainder(turn, 2 * math.pi))
                + self._off_sides(turn))
         if not self._on_table:
             depth = self._depth[inside[..., 1], inside[..., 0]]
-            own += 2.0 * np.maximum(0.0, self._half_m - depth) + self._loose(rests, spin)
-        for roomy in _ROOMY:
+            own += (COSTS.per_m_over_edge * np.maximum(0.0, self._half_m - depth)
+                    + self._loose(rests, spin))
+        for roomy in LIMITS.room_fractions:
             opening, support, fingers = self._how_high(spin, opens, roomy)
             level = able & (support - mean < self._step_m) & (support < self._highest_m)
             if self._on_table:
                 level &= support < RAISED_M + 0.001
-            uneven = (own + _ON_TOP * np.maximum(0.0, support - self._level - 0.5 * _FLOOR_M)
-                      + 0.7 * np.maximum(0.0, support - mean - 0.003)
+            above_m = np.maximum(0.0, support - self._level - 0.5 * LIMITS.floor_m)
+            uneven_m = np.maximum(0.0, support - mean - COSTS.free_unevenness_m)
+            uneven = (own + COSTS.per_m_above_floor * above_m + COSTS.per_m_uneven * uneven_m
                       + self._close * (1.0 - roomy))
             for lean, body in bodies:
                 lowest, fall = self._how_low(opening, support, fingers, body, lean)
-                cost = np.where(level & (fall < self._fall_m), uneven + 0.6 * fall
-                                + _LEANING * bool(lean), np.inf)
+                cost = np.where(level & (fall < self._fall_m), uneven + COSTS.per_m_fall * fall
+                                + COSTS.leaning * bool(lean), np.inf)
                 order = np.argsort(cost, axis=None)[:400:20]
                 for row, column in zip(*np.unravel_index(order, cost.shape), strict=True):
                     if not np.isfinite(cost[row, column]):
@@ -347,14 +308,14 @@ class _Heights:
         up, aside = math.cos(lean), math.sin(lean)
         for middle, halves in self._hand:
             above = -float(middle[2] + halves[2])  # its lower side above the tip
-            pieces = 1 if not lean else 2 * math.ceil(halves[1] / _BODY_PIECE_M)
+            pieces = 1 if not lean else 2 * math.ceil(halves[1] / LIMITS.body_piece_m)
             half = float(halves[1]) / pieces
             for at in middle[1] + half * np.arange(1 - pieces, pieces, 2):
                 piece = _rectangle((up * at - aside * above) * opens, opens, half,
                                    float(abs(middle[0]) + halves[0]))
                 low = up * above + aside * at - abs(aside) * half
                 least = np.maximum(least, cv2.dilate(
-                    self._top, _kernel(piece, _BESIDE_BODY_M)) - low)
+                    self._top, _kernel(piece, LIMITS.body_room_m)) - low)
         return least
 
     def _how_high(self, spin: Vector, opens: Vector,
@@ -371,20 +332,20 @@ class _Heights:
             To which the fingers open; heights of what the thing stands on, and what fingers have
             under them.
         """
-        s, hand = self._settings, self._gripper.hand
+        hand = self._gripper.hand
         under = cv2.dilate(self._top, _kernel(
-            self._inner @ spin.T, s.beside_m if self._on_table else roomy * s.beside_m))
+            self._inner @ spin.T, LIMITS.beside_m if self._on_table else roomy * LIMITS.beside_m))
         passed = cv2.dilate(self._high, _kernel(
-            self._outline @ spin.T, roomy * s.beside_m + self._swing_m))
+            self._outline @ spin.T, roomy * LIMITS.beside_m + self._swing_m))
         support = np.asarray(np.maximum(under, passed) - 0.001, np.float32)
-        opening = min(self._gripper.open_m, self._held.width_m + s.least_release_m + roomy * (
-            s.release_m - s.least_release_m))
+        opening = min(self._gripper.open_m, self._held.width_m + LIMITS.least_release_m + roomy * (
+            LIMITS.release_m - LIMITS.least_release_m))
         fingers = np.zeros(self._top.shape, np.float32)
         near, far = self._held.width_m / 2, opening / 2 + hand.finger_thickness_m  # as they open
         for side in (-1.0, 1.0):
             finger = _rectangle(side * (near + far) / 2 * opens, opens, (far - near) / 2,
                                 hand.finger_half_width_m)
-            for heights, margin in ((self._top, 0.0), (self._high, _FINGER_M)):
+            for heights, margin in ((self._top, 0.0), (self._high, LIMITS.finger_room_m)):
                 fingers = np.maximum(fingers, cv2.dilate(heights, _kernel(finger, margin)))
         return opening, support, fingers
 
@@ -400,11 +361,11 @@ class _Heights:
             lean: see ``Spot``.
         """
         hand, aside = self._gripper.hand, abs(math.sin(lean))  # so much lower is one side
-        tip = (support + self._held.hang_m + self._settings.drop_m
+        tip = (support + self._held.hang_m + LIMITS.drop_m
                + aside * self._held.width_m / 2)
         far = opening / 2 + hand.finger_thickness_m
         lowest = np.maximum(tip, np.maximum(
-            fingers + hand.below_tip_m + aside * far, body) + _ABOVE_M)
+            fingers + hand.below_tip_m + aside * far, body) + LIMITS.above_seen_m)
         return lowest, lowest - tip
 
 
@@ -435,14 +396,14 @@ def _ways(cells: NDArray[np.float32], low_m: Vector) -> list[tuple[Vector, Vecto
 def _is_long(points: NDArray[Any]) -> bool:
     """Whether the smallest rectangle around points (N, 2) is clearly longer than wide."""
     sides = cv2.minAreaRect(points.astype(np.float32))[1]
-    return min(sides) < _LONG * max(sides)
+    return min(sides) < LIMITS.long_ratio * max(sides)
 
 
 def _has_sides(points: NDArray[Any]) -> bool:
     """Whether points (N, 2), seen as a whole, are rather a rectangle than a disc."""
     hull = cv2.convexHull(points.astype(np.float32))
     wide, high = cv2.minAreaRect(hull)[1]
-    return _is_long(points) or cv2.contourArea(hull) > _FULL * wide * high
+    return _is_long(points) or cv2.contourArea(hull) > LIMITS.rectangle_fill * wide * high
 
 
 def _less_a_cell(points: Vector) -> Vector:
@@ -468,12 +429,12 @@ def room_at(surface: Surface, place_m: Vector, piece: Mask) -> Mask:
     top = _known(surface.top_m)
     column, row = np.floor((np.asarray(place_m) - surface.low_m) / CELL_M).astype(int)
     around = np.zeros(piece.shape, np.uint8)
-    cv2.circle(around, (int(column), int(row)), round(_NEAR_M / CELL_M), (1,), cv2.FILLED)
+    cv2.circle(around, (int(column), int(row)), round(LIMITS.pointed_m / CELL_M), (1,), cv2.FILLED)
     near = (around > 0) & piece
     if not near.any():
         return piece
     level = float(np.percentile(top[near], 20))
-    low = (piece & (top < level + _WALL_M)).astype(np.uint8)
+    low = (piece & (top < level + LIMITS.wall_m)).astype(np.uint8)
     number, labels = cv2.connectedComponents(low, connectivity=4)
     counts = np.bincount(labels[near], minlength=number)[1:]
     return filled(labels == 1 + int(np.argmax(counts))) if counts.any() else piece
@@ -598,7 +559,7 @@ class PlacePlanner:
         others = self._high(surface)
         # What stands upright would lean with the hand.
         stands = axis_m(held.thing.surface, held.thing.cells) is not None
-        tilts = (0.0,) if stands or spot.lean_rad else _TILTS_RAD
+        tilts = (0.0,) if stands or spot.lean_rad else MOTIONS.tilts_rad
         return first_that_works([functools.partial(self._tilted, held, spot, others, tilt)
                                  for tilt in tilts], 'the place cannot be reached')
 
@@ -610,17 +571,17 @@ class PlacePlanner:
         lean = spot.lean_rad * np.cross((*turned[:2, 1], 0.0), (0.0, 0.0, 1.0))
         rotation = rotation_from_vector(-tilt * axis) @ rotation_from_vector(lean) @ turned
         low = make_pose(spot.tip_m, rotation)
-        self._paths.check_hand(low, others, _LEAST_M)
+        self._paths.check_hand(low, others, MOTIONS.least_room_m)
         return first_that_works([functools.partial(self._lifted, held, spot, others, low, lift)
-                                 for lift in _LIFTS_M], 'the place cannot be reached')
+                                 for lift in MOTIONS.lifts_m], 'the place cannot be reached')
 
     def _lifted(self, held: Carried, spot: Spot, others: Sequence[Box], low: Vector,
                 lift_m: float) -> PlaceMoves:
         high = low.copy()
         high[2, 3] += lift_m
-        self._paths.check_hand(high, others, _LEAST_M)
+        self._paths.check_hand(high, others, MOTIONS.least_room_m)
         return first_that_works([functools.partial(self._join, held, spot, others, path)
-                                 for path in self._paths.rise(low, high, others, _ROOM_M)],
+                                 for path in self._paths.rise(low, high, others, MOTIONS.room_m)],
                                 'no way is found over the table')
 
     def _join(self, held: Carried, spot: Spot, others: Sequence[Box],
@@ -633,8 +594,8 @@ class PlacePlanner:
                      self._room(held.hang_m), self._pace(held.hang_m))
         sequence.around = replace(sequence.around, touches=put_down(
             thing, self._paths.pose(path[0]), known, None))
-        felt, above = self._paths.cut(path, _FELT_M, _PIECE_M)
-        high_m = self._high_m(held, spot, others) - _FELT_M
+        felt, above = self._paths.cut(path, MOTIONS.felt_m, MOTIONS.piece_m)
+        high_m = self._high_m(held, spot, others) - MOTIONS.felt_m
         beside = above[:1]
         if high_m > 0.0:
             beside, above = self._paths.cut(above, high_m, STEP_M)
@@ -663,7 +624,7 @@ class PlacePlanner:
         """
         up, *home = moves.leave
         higher = (self._paths.heights(moves.way)
-                  > self._paths.heights(posture[None])[0] + _PIECE_M)
+                  > self._paths.heights(posture[None])[0] + MOTIONS.piece_m)
         higher[-1] = True
         sequence = MotionSequence(self._paths, posture, up.around)
         sequence.along(up.phase, up.what, np.concatenate([posture[None], moves.way[higher]]),
@@ -674,7 +635,7 @@ class PlacePlanner:
         """How far above its place a thing, or the hand, comes down past what stands beside it."""
         outline = held.outline() - (held.thing.centre_m - held.pose[:2, 3])
         fingers_m = spot.opening_m / 2 + self._robot.gripper.hand.finger_thickness_m
-        reach = _BESIDE_M + max(float(np.linalg.norm(outline, axis=1).max()), fingers_m)
+        reach = MOTIONS.beside_m + max(float(np.linalg.norm(outline, axis=1).max()), fingers_m)
         tops = [float(box.centre_m[2] + box.size_m[2] / 2) for box in others
                 if np.linalg.norm(box.centre_m[:2] - spot.rest_m) < reach]
         return max(tops, default=0.0) + held.hang_m - float(spot.tip_m[2]) + STEP_M
@@ -684,11 +645,13 @@ class PlacePlanner:
 
     def _pace(self, hang_m: float) -> float:
         """Part of the speed with a thing that hangs so far below the tip."""
-        return self._slow * max((_HANGS_M / max(hang_m, _HANGS_M)) ** 2, _SLOWEST)
+        hangs = MOTIONS.hangs_m / max(hang_m, MOTIONS.hangs_m)
+        return self._slow * max(hangs ** 2, MOTIONS.slowest)
 
     def _high(self, surface: Surface, without: Mask | None = None) -> list[Box]:
-        least = self._robot.gripper.hand.fingers_m - _MARGIN_M
-        return [box for box in surface.boxes(without, _TILE_M) if float(box.size_m[2]) > least]
+        least = self._robot.gripper.hand.fingers_m - MOTIONS.below_body_m
+        return [box for box in surface.boxes(without, MOTIONS.tile_m)
+                if float(box.size_m[2]) > least]
 
     def _checked(self, motions: tuple[Motion, ...]) -> tuple[Motion, ...]:
         for motion in motions:

@@ -50,6 +50,7 @@ from sightplan_arm.skills.drawers import (
 from sightplan_arm.skills.grasp_paths import Moves
 from sightplan_arm.skills.grasps import Grasp
 from sightplan_arm.skills.motions import Motion, NoRoomError, first_that_works
+from sightplan_arm.skills.placement_values import LIMITS
 from sightplan_arm.skills.placing import (
     Carried,
     FetchPlanner,
@@ -412,8 +413,8 @@ class TabletopSkills(PointingSkills):
             return super()._put_back(action, watch)
         with watch.phase('perceive'):
             before = self._see()
-        opening = min(held.width_m + self.tabletop.release_m, self._robot.gripper.open_m)
-        spot = Spot(held.pose[:3, 3] + (0.0, 0.0, self.tabletop.drop_m), 0.0, 0.0,
+        opening = min(held.width_m + LIMITS.release_m, self._robot.gripper.open_m)
+        spot = Spot(held.pose[:3, 3] + (0.0, 0.0, LIMITS.drop_m), 0.0, 0.0,
                     held.thing.centre_m, float(held.pose[2, 3]) - held.hang_m, 0.0, opening, 0.0)
         with watch.phase('plan'):
             moves = self._first_place(before, held, (spot,))

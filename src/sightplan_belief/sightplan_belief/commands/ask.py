@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sightplan.commands.flags import argument, option
 from sightplan.commands.frame import DONE, Result, add_command, print_table, read_options
+from sightplan.commands.shared_flags import backend_flag, domain_flag, settings_flag
 from sightplan.model import Answer, InputError, Question, user_path
 from sightplan.model.plugins import part
+from sightplan_belief.one_picture import PROMPT
 
 if TYPE_CHECKING:
     from sightplan_belief import Seen
@@ -31,64 +34,72 @@ most probable state. Of a problem only the objects count.
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskArguments:
+    """What ``sightplan ask`` is given."""
+
+    picture: str = argument('PNG or JPEG file', metavar='PICTURE')
+    domain: str | None = domain_flag(
+        'name of an installed domain, or the path of its folder (default: the one that the '
+        'problem names)', optional=True)
+    problem: str | None = option(
+        None, 'problem file with the objects that are in the picture', metavar='FILE',
+        exclusive='objects')
+    objects: str | None = option(
+        None, 'the objects themselves', metavar='NAME:TYPE,...', exclusive='objects')
+    question: str | None = option(
+        None, "a question of your own instead of the domain's: a model that can write answers "
+        "freely, another one yes or no; one made for a domain's questions refuses all others",
+        metavar='TEXT')
+    backend: str = backend_flag()
+    backend_option: tuple[str, ...] = settings_flag('the backend')
+    calibration: str | None = option(
+        None, 'file of "sightplan calibrate"; without one, those of the domain, else generic ones',
+        metavar='CAL')
+    prompt: str = option(
+        PROMPT, 'prompt around the questions, for models that read one', metavar='NAME')
+    out: str | None = option(
+        None, 'write the picture with questions, answers and belief beside it', metavar='PNG')
+    all: bool = option(
+        False, 'show every question, not only those whose facts are affirmed or believed')
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan ask``."""
-    from sightplan.commands.domain_argument import add_domain
-    from sightplan.vlm.api import backend_names
-    from sightplan_belief.one_picture import PROMPT
-    parser = add_command(
+    add_command(
         subparsers, 'ask', ask_model, 'ask a model about a picture of your own',
         'What a vision-language model answers about a picture, and the belief that follows.',
-        examples=_EXAMPLES, exits='0 done; 1 the model failed; 2 bad usage or bad files')
-    parser.add_argument('picture', metavar='PICTURE', help='PNG or JPEG file')
-    add_domain(parser, optional=True, help='name of an installed domain, or the path of its '
-               'folder (default: the one that the problem names)')
-    objects = parser.add_mutually_exclusive_group()
-    objects.add_argument('--problem', metavar='FILE', help='problem file with the objects that '
-                         'are in the picture')
-    objects.add_argument('--objects', metavar='NAME:TYPE,...', help='the objects themselves')
-    parser.add_argument('--question', metavar='TEXT', help="a question of your own instead of the "
-                        "domain's: a model that can write answers freely, another one yes or no; "
-                        "one made for a domain's questions refuses all others")
-    parser.add_argument('--backend', choices=backend_names(), default='embedded',
-                        help='vision-language backend (default: %(default)s)')
-    parser.add_argument('--backend-option', action='append', default=[], metavar='KEY=VALUE',
-                        help='setting of the backend (repeatable)')
-    parser.add_argument('--calibration', metavar='CAL', help='file of "sightplan calibrate"; '
-                        'without one, those of the domain, else generic ones')
-    parser.add_argument('--prompt', default=PROMPT, metavar='NAME', help='prompt around the '
-                        'questions, for models that read one (default: %(default)s)')
-    parser.add_argument('--out', metavar='PNG', help='write the picture with questions, answers '
-                        'and belief beside it')
-    parser.add_argument('--all', action='store_true', help='show every question, not only '
-                        'those whose facts are affirmed or believed')
+        settings=AskArguments, examples=_EXAMPLES,
+        exits='0 done; 1 the model failed; 2 bad usage or bad files')
 
 
-def ask_model(arguments: argparse.Namespace) -> Result:
+def ask_model(arguments: AskArguments) -> Result:
     """Ask and show."""
-    return (_scene if arguments.question is None else _question)(arguments), DONE
+    if arguments.question is None:
+        return _scene(arguments), DONE
+    return _question(arguments, arguments.question), DONE
 
 
-def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+def _options(arguments: AskArguments) -> dict[str, Any]:
     from sightplan.vlm.api import backend_settings
     return read_options(arguments.backend_option, type(backend_settings(arguments.backend)),
                         '--backend-option')
 
 
-def _question(arguments: argparse.Namespace) -> dict[str, Any]:
+def _question(arguments: AskArguments, question: str) -> dict[str, Any]:
     from sightplan_belief import ask_freely
     for name in ('problem', 'objects', 'calibration', 'out'):
         if getattr(arguments, name) is not None:
             raise InputError(f'--{name} does not go with --question: leave it out')
     model, answer = ask_freely(
-        arguments.picture, arguments.question, domain=arguments.domain or '',
+        arguments.picture, question, domain=arguments.domain or '',
         backend=arguments.backend, backend_options=_options(arguments))
     print(answer.text + ('' if answer.p_yes is None else f' (P(yes) {answer.p_yes:.3f})'))
-    return {'picture': arguments.picture, 'model': model, 'question': arguments.question,
+    return {'picture': arguments.picture, 'model': model, 'question': question,
             **_answer(answer)}
 
 
-def _scene(arguments: argparse.Namespace) -> dict[str, Any]:
+def _scene(arguments: AskArguments) -> dict[str, Any]:
     from sightplan_belief import ask
     drawing = None if arguments.out is None else part('picture', 'sightplan_report')
     seen = ask(arguments.picture, arguments.domain, objects=_objects(arguments.objects),
@@ -96,7 +107,7 @@ def _scene(arguments: argparse.Namespace) -> dict[str, Any]:
                backend_options=_options(arguments), calibration=arguments.calibration,
                prompt=arguments.prompt)
     shown = seen.notable(-1.0 if arguments.all else _FAINT)
-    if drawing is not None:
+    if drawing is not None and arguments.out is not None:
         try:
             drawing.save_png(str(user_path(arguments.out)), drawing.draw_answers(
                 seen.image, [question for question, _ in shown], [answer for _, answer in shown],

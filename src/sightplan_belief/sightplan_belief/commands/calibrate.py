@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import functools
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sightplan.commands.flags import REQUIRED, option
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, print_table
+from sightplan.domains import domain_reference
 from sightplan.model import Atom, InputError, Problem, Verdict, user_path
 
 if TYPE_CHECKING:
@@ -57,41 +59,45 @@ P(atom true | answer), held out likewise, with the default and with the learned 
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrateArguments:
+    """What ``sightplan calibrate`` is given."""
+
+    answers: tuple[str, ...] = option(
+        (), 'JSON lines, such as the answers.jsonl of "sightplan run --answers-log"',
+        metavar='FILE', listed=True)
+    run: tuple[str, ...] = option(
+        (), 'run directory: of a suite of yes/no questions, such as predicates, or of episodes '
+        'with --answers-log; with --em also with --bags, or any folder of bags', metavar='DIR',
+        listed=True)
+    out: str = option(REQUIRED, 'calibration file to write', metavar='CAL')
+    model: str = option(
+        '', 'only the answers of this model; and the model of answers that name none',
+        metavar='NAME')
+    domain: str = option(
+        '', 'only the lines about this domain (name or folder); and the domain of lines that '
+        'name none', metavar='DOMAIN', read=domain_reference)
+    prompt: str = option(
+        '', 'only the answers to this prompt, such as ground or ground_cot; and the prompt of '
+        f'answers that name none ("{_NO_PROMPT}": of a model that reads none)', metavar='NAME')
+    em: bool = option(False, 'do not look at the truth')
+    problems: tuple[str, ...] = option(
+        (), "folder of problem files that the answers are about (repeatable); otherwise the "
+        "domain's own splits, else objects are guessed from the atoms", metavar='DIR')
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan calibrate``."""
-    from sightplan.commands.domain_argument import add_domain
-    parser = add_command(
+    add_command(
         subparsers, 'calibrate', learn_rates, 'learn how reliable the answers of a model are',
         'Learn how reliable the answers of a model (and the actions of a world) are, per '
         'predicate, from logged answers.',
-        examples=_EXAMPLES,
+        settings=CalibrateArguments, examples=_EXAMPLES,
         exits='0 done; 1 done, but there are lines or recorded episodes that cannot be used; '
               '2 bad usage or bad files')
-    parser.add_argument('--answers', nargs='+', action='extend', default=[], metavar='FILE',
-                        help='JSON lines, such as the answers.jsonl of "sightplan run '
-                             '--answers-log"')
-    parser.add_argument('--run', nargs='+', action='extend', default=[], metavar='DIR',
-                        help='run directory: of a suite of yes/no questions, such as predicates, '
-                             'or of episodes with --answers-log; with --em also with --bags, or '
-                             'any folder of bags')
-    parser.add_argument('--out', required=True, metavar='CAL', help='calibration file to write')
-    parser.add_argument('--model', default='', metavar='NAME',
-                        help='only the answers of this model; and the model of answers that name '
-                             'none')
-    add_domain(parser, optional=True, help='only the lines about this domain (name or folder); '
-               'and the domain of lines that name none')
-    parser.add_argument('--prompt', default='', metavar='NAME',
-                        help='only the answers to this prompt, such as ground or ground_cot; and '
-                             f'the prompt of answers that name none ("{_NO_PROMPT}": of a model '
-                             'that reads none)')
-    parser.add_argument('--em', action='store_true', help='do not look at the truth')
-    parser.add_argument('--problems', action='append', default=[], metavar='DIR',
-                        help='folder of problem files that the answers are about (repeatable); '
-                             "otherwise the domain's own splits, else objects are guessed from "
-                             'the atoms')
 
 
-def learn_rates(arguments: argparse.Namespace) -> Result:
+def learn_rates(arguments: CalibrateArguments) -> Result:
     """Learn, write, show; returns the report."""
     skipped = _Skipped()
     try:
@@ -129,7 +135,7 @@ class _Skipped:
                             'the answers and the rules alone')
 
 
-def _calibrate(arguments: argparse.Namespace, skip: _Skipped) -> CalibrationResult:
+def _calibrate(arguments: CalibrateArguments, skip: _Skipped) -> CalibrationResult:
     from sightplan.domains import load_domain
     from sightplan_belief.learning.calibration import (
         calibrate,
@@ -137,7 +143,6 @@ def _calibrate(arguments: argparse.Namespace, skip: _Skipped) -> CalibrationResu
         check_same_origin,
         estimator_marginals,
     )
-    arguments.domain = arguments.domain or ''
     if arguments.em and arguments.run and arguments.answers:
         raise InputError('--em --run learns from recorded episodes, and --answers from answers '
                          'alone: leave one of them out')
@@ -163,7 +168,7 @@ def _calibrate(arguments: argparse.Namespace, skip: _Skipped) -> CalibrationResu
     return calibrate(answers, actions, domain, problems)
 
 
-def _recorded(arguments: argparse.Namespace, skipped: _Skipped) -> list[Recorded]:
+def _recorded(arguments: CalibrateArguments, skipped: _Skipped) -> list[Recorded]:
     """The episodes in bags that can be learned from; none if a run has no such bags.
 
     Raises:
@@ -237,7 +242,7 @@ def _is_samples(folder: Path) -> bool:
     return bool(RunStore(folder).run_info()['identity'].get('kind') == SAMPLES)
 
 
-def _follow(episodes: Sequence[Recorded], arguments: argparse.Namespace) -> CalibrationResult:
+def _follow(episodes: Sequence[Recorded], arguments: CalibrateArguments) -> CalibrationResult:
     """Learn from episodes in hindsight."""
     from sightplan.model.logged import LoggedAnswer
     from sightplan_belief.learning.calibration import calibrate_episodes, check_same_origin
@@ -252,7 +257,7 @@ def _follow(episodes: Sequence[Recorded], arguments: argparse.Namespace) -> Cali
             progress=lambda number, count, over: progress(number, count, 0.0 if over else None))
 
 
-def _read(arguments: argparse.Namespace, skip: Skip,
+def _read(arguments: CalibrateArguments, skip: Skip,
           ) -> tuple[list[LoggedAnswer], list[LoggedAction]]:
     """All lines of the wanted model and domain, their gaps filled.
 
@@ -302,7 +307,7 @@ def _same(field: str, one: str, other: str) -> bool:
     return without_seed(one) == without_seed(other)
 
 
-def _refuse_twice(arguments: argparse.Namespace) -> None:
+def _refuse_twice(arguments: CalibrateArguments) -> None:
     """Refuse the same answers twice: one copy would test what was learned from the other."""
     files = [(path, user_path(path)) for path in arguments.answers]
     files += [(path, user_path(path) / 'answers.jsonl') for path in arguments.run]

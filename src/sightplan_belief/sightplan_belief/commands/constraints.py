@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.commands.domain_argument import add_domain
+from sightplan.commands.flags import option, option_like, picked
 from sightplan.commands.frame import (
     DONE,
     FAILED,
@@ -21,6 +21,7 @@ from sightplan.commands.frame import (
     note,
     print_table,
 )
+from sightplan.commands.shared_flags import domain_flag
 from sightplan.console.progress import EpisodeBar
 from sightplan.domains import Domain, load_domain
 from sightplan.model import (
@@ -28,7 +29,6 @@ from sightplan.model import (
     Problem,
     TruthSource,
     check_settings,
-    settings_fields,
 )
 from sightplan_belief.learning.rollouts import RolloutSettings, model_states, world_states
 
@@ -53,6 +53,40 @@ and those that actions can reach there.
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RolloutArguments:
+    """What the sub-commands of ``sightplan constraints`` share."""
+
+    domain: str = domain_flag()
+    split: tuple[str, ...] = option(
+        (), 'draw problems of this split only (may be repeated)', metavar='SPLIT')
+    problems: int = option_like(RolloutSettings, 'problems')
+    rollouts: int = option_like(RolloutSettings, 'rollouts')
+    steps: int = option_like(RolloutSettings, 'steps')
+    seed: int = option_like(RolloutSettings, 'seed')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnArguments(_RolloutArguments):
+    """What ``sightplan constraints learn`` is given."""
+
+    min_support: int = option_like(RolloutSettings, 'min_support')
+    out: Path | None = option(
+        None, 'write the proposal there (default: standard output)', metavar='FILE')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckArguments(_RolloutArguments):
+    """What ``sightplan constraints check`` is given."""
+
+    constraints: Path | None = option(
+        None, "check these rules (default: the domain's constraints.yaml)", metavar='FILE')
+    world: bool = option(False, 'check the true states of the installed world, too')
+    failure_probability: float = option(
+        0.1, 'chance that the execution of a legal action fails', low=0.0, high=1.0, metavar='P')
+    limit: int = option(5000, 'stop counting possible states there', low=1)
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan constraints`` with its own sub-commands."""
     commands = add_group(
@@ -60,48 +94,25 @@ def add_parser(subparsers: Any) -> None:
         'Propose and check the rules of a domain (constraints.yaml): which joint states of its '
         'atoms are possible.', _EXAMPLES)
 
-    def add(name: str, main: Callable[[argparse.Namespace], Result], about: str,
-            description: str, exits: str) -> argparse.ArgumentParser:
-        command = add_command(commands, name, main, about, description, exits=exits)
-        add_domain(command)
-        command.add_argument('--split', action='append', metavar='SPLIT',
-                             help='draw problems of this split only (may be repeated)')
-        for field in settings_fields(RolloutSettings):
-            if name == 'learn' or field.name != 'min_support':
-                command.add_argument(f'--{field.name.replace("_", "-")}', type=field.type,
-                                     default=field.default, metavar='N',
-                                     help=f'{field.description} (default: {field.default})')
-        return command
-
-    command = add('learn', learn_rules, 'propose rules from random rollouts of the PDDL model',
-                  'Propose rules from random rollouts of the PDDL model. What is proposed must '
-                  'be reviewed: chance may have hidden what is possible.', '0 done; 2 bad usage')
-    command.add_argument('--out', type=Path, metavar='FILE',
-                         help='write the proposal there (default: standard output)')
-
-    command = add('check', check_rules, 'check rules on rollouts of the model and the world',
-                  _ABOUT_CHECK, '0 done; 1 a rule is broken, or its rate of violation is not the '
-                  'declared one; 2 bad usage')
-    command.add_argument('--constraints', type=Path, metavar='FILE',
-                         help="check these rules (default: the domain's constraints.yaml)")
-    command.add_argument('--world', action='store_true',
-                         help='check the true states of the installed world, too')
-    command.add_argument('--failure-probability', type=float, default=0.1, metavar='P',
-                         help='chance that the execution of a legal action fails '
-                         '(default: %(default)s)')
-    command.add_argument('--limit', type=int, default=5000, metavar='N',
-                         help='stop counting possible states there (default: %(default)s)')
+    add_command(
+        commands, 'learn', learn_rules, 'propose rules from random rollouts of the PDDL model',
+        'Propose rules from random rollouts of the PDDL model. What is proposed must be reviewed: '
+        'chance may have hidden what is possible.', settings=LearnArguments)
+    add_command(
+        commands, 'check', check_rules, 'check rules on rollouts of the model and the world',
+        _ABOUT_CHECK, settings=CheckArguments,
+        exits='0 done; 1 a rule is broken, or its rate of violation is not the declared one; '
+        '2 bad usage')
 
 
-def learn_rules(arguments: argparse.Namespace) -> Result:
+def learn_rules(arguments: LearnArguments) -> Result:
     """Propose rules."""
     from sightplan_belief.learning.constraints import learn, to_yaml
     if arguments.out is not None and arguments.out.exists():
         raise InputError(f'--out {arguments.out}: there is such a file (rules are reviewed by a '
                          'person, so nothing is overwritten: name another file)')
     domain = load_domain(arguments.domain)
-    settings = RolloutSettings(arguments.problems, arguments.rollouts, arguments.steps,
-                               arguments.seed, arguments.min_support)
+    settings = picked(RolloutSettings, arguments)
     splits = _splits(arguments, domain)
     with EpisodeBar(transient=True) as bar:
         learned = learn(domain, splits, settings, bar.stage)
@@ -142,25 +153,20 @@ def _learned_json(domain: Domain, settings: RolloutSettings, learned: Learned, o
         'seconds': learned.seconds}
 
 
-def _splits(arguments: argparse.Namespace, domain: Domain) -> tuple[str, ...]:
+def _splits(arguments: _RolloutArguments, domain: Domain) -> tuple[str, ...]:
     splits = tuple(dict.fromkeys(arguments.split or domain.splits))
     for split in splits:
         domain.split_folder(split)  # an unknown one is an error
     return splits
 
 
-def check_rules(arguments: argparse.Namespace) -> Result:
+def check_rules(arguments: CheckArguments) -> Result:
     """Check rules; returns the report, and 1 if one is broken."""
     from sightplan_belief.constraints import read_constraints
     from sightplan_belief.learning.constraints import Sample, completeness
     start = time.monotonic()
-    settings = RolloutSettings(arguments.problems, arguments.rollouts, arguments.steps,
-                               arguments.seed)
+    settings = picked(RolloutSettings, arguments)
     check_settings(settings, 'constraints')
-    if not 0.0 <= arguments.failure_probability <= 1.0:
-        raise InputError(f'--failure-probability {arguments.failure_probability} is not in [0, 1]')
-    if arguments.limit < 1:
-        raise InputError(f'--limit {arguments.limit} is not positive')
     domain = load_domain(arguments.domain)
     constraints = read_constraints(domain, arguments.constraints)
     if not constraints.rules:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import argparse
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from sightplan.commands.flags import option
 from sightplan.commands.frame import (
     DONE,
     FAILED,
     Result,
     add_command,
     emit,
+    json_wanted,
     note,
     print_table,
 )
+from sightplan.commands.shared_flags import domain_flag
 from sightplan.console.progress import EpisodeBar
 from sightplan.model import Atom, DomainError, InputError, Problem, check_settings, user_path
 from sightplan.model.json_text import load_json
@@ -54,35 +56,46 @@ constraints.yaml beside it.
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimateArguments:
+    """What ``sightplan estimate`` is given."""
+
+    problem: str | None = option(
+        None, 'problem file: says which objects there are', metavar='FILE')
+    domain: str | None = domain_flag(
+        'name of an installed domain, or the path of its folder (default: the one that the '
+        'problem names)', optional=True)
+    domain_file: str | None = option(None, 'domain file of the problem', metavar='FILE')
+    answers: str | None = option(
+        None, 'answers about one scene, JSON lines', metavar='FILE', exclusive='source')
+    cases: str | None = option(None, 'many scenes, JSON lines', metavar='FILE', exclusive='source')
+    calibration: str | None = option(
+        None, 'file of "sightplan calibrate"; without one, those of the domain, else generic ones',
+        metavar='CAL')
+    k: int | None = option(None, 'number of joint states to keep')
+    seed: int | None = option(None, 'seed of the tie-breaking')
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan estimate``."""
-    from sightplan.commands.domain_argument import add_domain
-    parser = add_command(
+    add_command(
         subparsers, 'estimate', estimate_states, 'the most probable state, given answers',
         'The most probable joint state under the constraints of a domain, and the probability of '
-        'each atom, given uncertain answers.', examples=_EXAMPLES,
+        'each atom, given uncertain answers.', settings=EstimateArguments, examples=_EXAMPLES,
         exits='0 done; 1 there are answers or cases that cannot be used; 2 bad usage or bad '
               'files')
-    parser.add_argument('--problem', metavar='FILE', help='problem file: says which objects '
-                        'there are')
-    add_domain(parser, optional=True, help='name of an installed domain, or the path of its '
-               'folder (default: the one that the problem names)')
-    parser.add_argument('--domain-file', metavar='FILE', help='domain file of the problem')
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument('--answers', metavar='FILE', help='answers about one scene, JSON lines')
-    source.add_argument('--cases', metavar='FILE', help='many scenes, JSON lines')
-    parser.add_argument('--calibration', metavar='CAL', help='file of "sightplan calibrate"; '
-                        'without one, those of the domain, else generic ones')
-    parser.add_argument('--k', type=int, help='number of joint states to keep')
-    parser.add_argument('--seed', type=int, help='seed of the tie-breaking')
 
 
-def estimate_states(arguments: argparse.Namespace) -> Result:
+def estimate_states(arguments: EstimateArguments) -> Result:
     """Estimate and print, with JSON a line for each case; 1 if a case cannot be used."""
-    return _cases(arguments) if arguments.cases is not None else _one(arguments)
+    if arguments.cases is not None:
+        return _cases(arguments, arguments.cases)
+    if arguments.answers is not None:
+        return _one(arguments, arguments.answers)
+    raise InputError('say what was answered: give --answers or --cases')
 
 
-def _one(arguments: argparse.Namespace) -> Result:
+def _one(arguments: EstimateArguments, file: str) -> Result:
     from sightplan.records.answers_reading import read_scene
     if arguments.problem is None:
         raise InputError('--answers needs --problem: it says which objects there are')
@@ -94,14 +107,14 @@ def _one(arguments: argparse.Namespace) -> Result:
         skipped.append(error)
         note(f'sightplan estimate: {error}')
 
-    answers = read_scene(arguments.answers, skip)
+    answers = read_scene(file, skip)
     pictures = {(answer.episode, answer.image) for _, answer in answers}
     if len(pictures) > 1:
         note(f'sightplan estimate: the answers are about {len(pictures)} pictures, and are taken '
              'for answers about one unchanged scene; if anything moved between them, give those '
              'about one picture')
     estimate = setting.estimate(text, source, answers, skip)
-    if not arguments.json:
+    if not json_wanted():
         _show(estimate)
     if estimate.caveat:
         note(f'sightplan estimate: {estimate.caveat}')
@@ -120,8 +133,8 @@ class _Case:
     answers: Sequence[tuple[str, LoggedAnswer]]
 
 
-def _cases(arguments: argparse.Namespace) -> Result:
-    path = user_path(arguments.cases)
+def _cases(arguments: EstimateArguments, file: str) -> Result:
+    path = user_path(file)
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -149,7 +162,7 @@ def _cases(arguments: argparse.Namespace) -> Result:
                 continue
             if estimate.caveat:
                 note(f'sightplan estimate: {where}: {estimate.caveat}')
-            if arguments.json:
+            if json_wanted():
                 emit({'id': case.id, **as_json(estimate)})
             else:
                 print(f'{case.id}: {"; ".join(map(str, sorted(estimate.state)))} '
@@ -251,7 +264,7 @@ class Setting:
     settings: EstimatorSettings
 
     @classmethod
-    def read(cls, arguments: argparse.Namespace, problems: Sequence[str]) -> Setting:
+    def read(cls, arguments: EstimateArguments, problems: Sequence[str]) -> Setting:
         """Read the files that the arguments name.
 
         Args:

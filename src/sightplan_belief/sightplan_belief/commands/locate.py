@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sightplan.commands.flags import argument, option, option_like
 from sightplan.commands.frame import (
     DONE,
     FAILED,
@@ -15,8 +16,10 @@ from sightplan.commands.frame import (
     read_numbers,
     read_options,
 )
+from sightplan.commands.shared_flags import backend_flag, settings_flag
 from sightplan.model import Form, InputError, Region, user_path
 from sightplan.model.plugins import part
+from sightplan.model.pointer_settings import PointerSettings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,44 +46,37 @@ note says what is missing.
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocateArguments:
+    """What ``sightplan locate`` is given."""
+
+    picture: str = argument('PNG or JPEG file', metavar='PICTURE')
+    targets: tuple[str, ...] = argument('what to find, in words', metavar='TARGET')
+    form: str = option(str(Form.POINT), 'what to find of it', choices=tuple(Form))
+    start: str | None = option(None, 'where a trace begins, in unit coordinates', metavar='X,Y')
+    backend: str = backend_flag()
+    backend_option: tuple[str, ...] = settings_flag('the backend')
+    depth: str | None = option(
+        None, 'depth of the picture: .npy in metres, or 16-bit PNG in millimetres', metavar='FILE')
+    camera: str | None = option(None, 'intrinsics of the camera [pixels]', metavar='FX,FY,CX,CY')
+    max_askings: int = option_like(PointerSettings, 'max_askings')
+    accept: float = option_like(PointerSettings, 'accept', metavar='P')
+    no_checks: bool = option(False, 'do not ask whether a marked place is right')
+    mark: str = option_like(PointerSettings, 'mark')
+    out: str | None = option(None, 'write the picture with the places marked', metavar='PNG')
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan locate``."""
-    from sightplan.model.pointer_settings import PointerSettings
-    from sightplan.vlm.api import backend_names
-    usual = PointerSettings()
-    parser = add_command(
+    add_command(
         subparsers, 'locate', locate_things, 'find things in a picture of your own',
         'Where things are in a picture, with the probability that the place is right.',
-        examples=_EXAMPLES, exits='0 done; 1 the model failed, or a reply could not be read; 2 '
+        settings=LocateArguments, examples=_EXAMPLES,
+        exits='0 done; 1 the model failed, or a reply could not be read; 2 '
         'bad usage or bad files')
-    parser.add_argument('picture', metavar='PICTURE', help='PNG or JPEG file')
-    parser.add_argument('targets', nargs='+', metavar='TARGET', help='what to find, in words')
-    parser.add_argument('--form', choices=[str(form) for form in Form], default=str(Form.POINT),
-                        help='what to find of it (default: %(default)s)')
-    parser.add_argument('--start', metavar='X,Y', help='where a trace begins, in unit coordinates')
-    parser.add_argument('--backend', choices=backend_names(), default='embedded',
-                        help='vision-language backend (default: %(default)s)')
-    parser.add_argument('--backend-option', action='append', default=[], metavar='KEY=VALUE',
-                        help='setting of the backend (repeatable)')
-    parser.add_argument('--depth', metavar='FILE', help='depth of the picture: .npy in metres, or '
-                        '16-bit PNG in millimetres')
-    parser.add_argument('--camera', metavar='FX,FY,CX,CY', help='intrinsics of the camera '
-                        '[pixels]')
-    parser.add_argument('--max-askings', type=int, default=usual.max_askings, metavar='N',
-                        help='most askings about one target, to point and to check; 1: the model '
-                        'points once and is taken at its word (default: %(default)s)')
-    parser.add_argument('--accept', type=float, default=usual.accept, metavar='P', help='from '
-                        'this probability on a place may be sure, and asking ends (default: '
-                        '%(default)s)')
-    parser.add_argument('--no-checks', action='store_true',
-                        help='do not ask whether a marked place is right')
-    parser.add_argument('--mark', choices=('piece', 'point'), default=usual.mark, help='what is '
-                        'marked for that: the piece (for things), or a point (for parts of '
-                        'things and places to act on; default: %(default)s)')
-    parser.add_argument('--out', metavar='PNG', help='write the picture with the places marked')
 
 
-def locate_things(arguments: argparse.Namespace) -> Result:
+def locate_things(arguments: LocateArguments) -> Result:
     """Locate, show and draw."""
     from sightplan.console.progress import EpisodeBar
     from sightplan.model.picture_files import read_image

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import random
 import shlex
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.commands.domain_argument import add_domain
+from sightplan.commands.flags import option
 from sightplan.commands.frame import DONE, Result, add_command, add_group, note, read_options
+from sightplan.commands.shared_flags import domain_flag, settings_flag
 from sightplan.console.progress import EpisodeBar
 from sightplan.domains import Domain, load_domain
 from sightplan.model import Action, InputError, PlanningTask, Problem, State, TruthSource
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from sightplan.planning.symbolic import FastDownwardPlanner
 
 _NO_MODEL = 'perfect'  # a table without errors, of nobody
+
+_LARGEST = 2**31 - 1
 
 _EXAMPLES = """\
 examples:
@@ -35,60 +38,46 @@ the result as priors.yaml.
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnArguments:
+    """What ``sightplan priors learn`` is given."""
+
+    domain: str = domain_flag()
+    split: tuple[str, ...] = option(
+        (), 'problems like those of this split only (may be repeated)', metavar='SPLIT')
+    problems: int = option(40, 'problems to walk through, of each split', low=1, high=_LARGEST)
+    steps: int = option(12, 'actions in each', low=0, high=_LARGEST)
+    first_seed: int = option(100_000, 'seed of the first problem', low=0, high=_LARGEST)
+    seed: int = option(0, 'seed of the walks', low=0, high=_LARGEST)
+    leave_out: tuple[str, ...] = option(
+        (), 'do not learn from this model, or from those whose names begin so (may be repeated)',
+        metavar='MODEL')
+    world_option: tuple[str, ...] = settings_flag('the world')
+    out: Path | None = option(None, 'write it there (default: standard output)', metavar='FILE')
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan priors`` with its sub-command."""
     commands = add_group(subparsers, 'priors', 'learn what a domain lets one expect',
                          'Prior probabilities of the atoms of a domain.', _EXAMPLES)
-    command = add_command(commands, 'learn', learn_priors, 'learn a priors.yaml', _ABOUT,
-                          exits='0 done; 2 bad usage')
-    add_domain(command)
-    command.add_argument('--split', action='append', metavar='SPLIT',
-                         help='problems like those of this split only (may be repeated)')
-    for name, default, about in (
-            ('problems', 40, 'problems to walk through, of each split, at least 1'),
-            ('steps', 12, 'actions in each'),
-            ('first-seed', 100_000, 'seed of the first problem'),
-            ('seed', 0, 'seed of the walks')):
-        command.add_argument(f'--{name}', type=_count if name == 'problems' else _number,
-                             default=default, metavar='N',
-                             help=f'{about} (default: {default})')
-    command.add_argument('--leave-out', action='append', default=[], metavar='MODEL',
-                         help='do not learn from this model, or from those whose names begin so '
-                         '(may be repeated)')
-    command.add_argument('--world-option', action='append', default=[], metavar='KEY=VALUE',
-                         help='setting of the world (may be repeated)')
-    command.add_argument('--out', type=Path, metavar='FILE',
-                         help='write it there (default: standard output)')
+    add_command(commands, 'learn', learn_priors, 'learn a priors.yaml', _ABOUT,
+                settings=LearnArguments)
 
 
-def _number(text: str) -> int:
-    value = int(text)
-    if not 0 <= value < 2**31:
-        raise argparse.ArgumentTypeError(f'{text} is not a number from 0')
-    return value
-
-
-def _count(text: str) -> int:
-    value = _number(text)
-    if not value:
-        raise argparse.ArgumentTypeError(f'{text} is not a number from 1')
-    return value
-
-
-def _command(arguments: argparse.Namespace, domain: str, splits: Sequence[str]) -> str:
+def _command(arguments: LearnArguments, domain: str, splits: Sequence[str]) -> str:
     """What makes the same file again."""
     parts = ['sightplan', 'priors', 'learn', '--domain', domain]
-    for option, values in (
+    for flag, values in (
             ('--split', splits), ('--problems', [arguments.problems]),
             ('--steps', [arguments.steps]), ('--first-seed', [arguments.first_seed]),
             ('--seed', [arguments.seed]), ('--leave-out', arguments.leave_out),
             ('--world-option', arguments.world_option)):
         for value in values:
-            parts += [option, str(value)]
+            parts += [flag, str(value)]
     return shlex.join(parts)
 
 
-def learn_priors(arguments: argparse.Namespace) -> Result:
+def learn_priors(arguments: LearnArguments) -> Result:
     """Learn and write."""
     from sightplan.planning.symbolic import FastDownwardPlanner
     from sightplan.runs import make_world

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sightplan.commands.flags import argument, option
 from sightplan.commands.frame import (
     DONE,
     Result,
@@ -48,40 +49,43 @@ only actions and plans are shown. A bag with a status log of a behaviour tree
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainArguments:
+    """What ``sightplan explain`` is given."""
+
+    record: str = argument('run directory, bag, or a folder that holds some', metavar='BAG|RUN')
+    episode: str = argument(
+        'id of the episode, its number, or a part of its id that no other has (may be left out '
+        'if there is only one)', metavar='EPISODE', default='')
+    out: str = option(
+        '', 'the page to write (default: explained/EPISODE.html in the run, or EPISODE.html in '
+        'the current folder for a bag without a run)', metavar='FILE.html')
+    all: bool = option(
+        False,
+        'list all questions in the text, not only those that matter most (the page has all)')
+    effort: int = option(
+        _EFFORT, 'about so many decisions are made again to find deciding answers', low=0)
+    method_option: tuple[str, ...] = option(
+        (), 'setting of the method (repeatable), for a bag without its run, which knows them',
+        metavar='KEY=VALUE')
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan explain``."""
-    parser = add_command(
+    add_command(
         subparsers, 'explain', explain, 'why one episode went as it did, decision by decision',
         'Explain one episode: what it believed, what decided, why each action, why it stopped.',
-        examples=_EXAMPLES, exits='0 done; 1 the page cannot be written; 2 bad usage, or no such '
+        settings=ExplainArguments, examples=_EXAMPLES,
+        exits='0 done; 1 the page cannot be written; 2 bad usage, or no such '
         'episode')
-    parser.add_argument('record', metavar='BAG|RUN',
-                        help='run directory, bag, or a folder that holds some')
-    parser.add_argument('episode', nargs='?', default='', metavar='EPISODE',
-                        help='id of the episode, its number, or a part of its id that no other '
-                             'has (may be left out if there is only one)')
-    parser.add_argument('--out', default='', metavar='FILE.html',
-                        help='the page to write (default: explained/EPISODE.html in the run, or '
-                             'EPISODE.html in the current folder for a bag without a run)')
-    parser.add_argument('--all', action='store_true',
-                        help='list all questions in the text, not only those that matter most '
-                             '(the page has all)')
-    parser.add_argument('--effort', type=int, default=_EFFORT, metavar='N',
-                        help=f'so many decisions are made again to find deciding answers, about '
-                             f'(default: {_EFFORT})')
-    parser.add_argument('--method-option', action='append', default=[], metavar='KEY=VALUE',
-                        help='setting of the method (repeatable), for a bag without its run, '
-                             'which knows them')
 
 
-def explain(arguments: argparse.Namespace) -> Result:
+def explain(arguments: ExplainArguments) -> Result:
     """Find, explain, print, write."""
     from sightplan_report.explaining import NO_BAG, explain_line
     from sightplan_report.explanation_page import page
     from sightplan_report.explanation_text import text_of
     from sightplan_report.replay.episodes import choose, find_episodes
-    if arguments.effort < 0:
-        raise InputError(f'--effort {arguments.effort}: must be 0 or more')
     out = file_to_write(arguments.out) if arguments.out else None
     if out is not None and out.suffix.lower() not in ('.html', '.htm'):
         raise InputError(f'--out {arguments.out}: the page is written there; let its name end in '
@@ -101,7 +105,7 @@ def explain(arguments: argparse.Namespace) -> Result:
     return {**explained.to_json(), 'page': str(path), 'record': str(found.where)}, DONE
 
 
-def _explained(found: Found, episode: RecordedEpisode, arguments: argparse.Namespace,
+def _explained(found: Found, episode: RecordedEpisode, arguments: ExplainArguments,
                ) -> Explanation:
     from sightplan.records.bag_reading import open_bag
     from sightplan.records.behaviour_tree import read_tree
@@ -138,7 +142,7 @@ def _settings(found: Found) -> Mapping[str, Any]:
     return settings if isinstance(settings, dict) else {}
 
 
-def _method_options(method: str, pairs: list[str]) -> dict[str, Any]:
+def _method_options(method: str, pairs: Sequence[str]) -> dict[str, Any]:
     from sightplan.agent import policy_settings
     if not pairs:
         return {}

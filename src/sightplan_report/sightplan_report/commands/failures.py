@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sightplan.commands.flags import argument, option
 from sightplan.commands.frame import DONE, Result, add_command, note, print_table
+from sightplan.metrics import Cause
 from sightplan.model import InputError, user_path
 
 if TYPE_CHECKING:
@@ -26,28 +28,34 @@ for runs on ROS, from the bags.
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailuresArguments:
+    """What ``sightplan failures`` is given."""
+
+    runs: tuple[str, ...] = argument(
+        'run directory, or a directory that holds some', metavar='RUN', default=())
+    cause: str = option(
+        '', 'list the episodes that failed of this: '
+        f'{", ".join(cause.value for cause in Cause)}', metavar='NAME', choices=tuple(Cause))
+    episode: str = option(
+        '', 'show the episodes with this id, or with this in their id', metavar='ID')
+    html: str = option(
+        '', 'write one page with counts, pictures, answers and actions', metavar='FILE')
+    pictures: str = option(
+        '', 'write the pictures of the failures into this directory', metavar='DIR')
+    rules: bool = option(False, 'print the rules, in their order')
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan failures``."""
-    from sightplan.metrics import Cause
-    parser = add_command(
+    add_command(
         subparsers, 'failures', show_failures, 'why episodes failed: causes, counts, pictures',
         'Count the causes of failed episodes, and show each with its picture.',
-        examples=_EXAMPLES, exits='0 done; 1 a file cannot be written; 2 bad usage, or not a run')
-    parser.add_argument('runs', nargs='*', metavar='RUN',
-                        help='run directory, or a directory that holds some')
-    parser.add_argument('--cause', default='', choices=[cause.value for cause in Cause],
-                        metavar='NAME', help='list the episodes that failed of this: '
-                        + ', '.join(cause.value for cause in Cause))
-    parser.add_argument('--episode', default='', metavar='ID',
-                        help='show the episodes with this id, or with this in their id')
-    parser.add_argument('--html', default='', metavar='FILE',
-                        help='write one page with counts, pictures, answers and actions')
-    parser.add_argument('--pictures', default='', metavar='DIR',
-                        help='write the pictures of the failures into this directory')
-    parser.add_argument('--rules', action='store_true', help='print the rules, in their order')
+        settings=FailuresArguments, examples=_EXAMPLES,
+        exits='0 done; 1 a file cannot be written; 2 bad usage, or not a run')
 
 
-def show_failures(arguments: argparse.Namespace) -> Result:
+def show_failures(arguments: FailuresArguments) -> Result:
     """Read, count, show."""
     from sightplan_report.failures import matching, read_columns
     if arguments.rules:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+import dataclasses
 import getpass
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sightplan.commands.flags import argument, option
 from sightplan.commands.frame import (
     DONE,
     Result,
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from sightplan_report.labelling.local_page import LocalServer
     from sightplan_report.labelling.tasks import Tasks
 
-_PORTS = range(65536)
 _MOST_WARNINGS = 8  # that are printed; damaged bags have one or more each
 
 _EXAMPLES = """\
@@ -43,65 +44,71 @@ you (--show-answers), and ground truth is never read. The page is served to this
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelArguments:
+    """What ``sightplan label`` is given."""
+
+    bags: tuple[str, ...] = argument(
+        'bag, run, sweep, or a folder of these', metavar='BAG_OR_FOLDER', default=())
+    out: str = option(
+        'labels.jsonl', 'file that labels are added to (default: labels.jsonl)', metavar='FILE')
+    who: str = option(
+        '', 'who labels (default: your login name); others have labels of their own',
+        metavar='NAME')
+    purpose: tuple[str, ...] = option(
+        (), 'only questions asked for this purpose (repeatable): '
+        f'{", ".join(purpose.value for purpose in AskPurpose)}', metavar='NAME',
+        choices=tuple(AskPurpose))
+    predicate: tuple[str, ...] = option(
+        (), 'only questions about this predicate (repeatable)', metavar='NAME')
+    sample: int = option(
+        0, 'N questions drawn at random, as many of each predicate and answer of the models',
+        low=0)
+    seed: int = option(0, 'of the draw', metavar='S')
+    limit: int = option(0, 'only N pictures', low=0)
+    show_answers: bool = option(
+        False, 'show what models answered; your labels are then less independent')
+    port: int = option(0, 'port of the page (default: any free one)', low=0, high=65535)
+    no_browser: bool = option(False, 'only print the address of the page')
+    summary: tuple[str, ...] = option(
+        (), 'count the labels in files, and how far people agree; no page', metavar='FILE',
+        listed=True)
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan label``."""
-    parser = add_command(
+    add_command(
         subparsers, 'label', label, 'label the pictures of bags by hand, in a local web page',
         'Show recorded pictures with the questions asked about them, and take labels.',
-        examples=_EXAMPLES, exits='0 done; 1 interrupted while bags were read, or failed; 2 bad '
+        settings=LabelArguments, examples=_EXAMPLES,
+        exits='0 done; 1 interrupted while bags were read, or failed; 2 bad '
         'usage, no pictures with questions, or a malformed file')
-    parser.add_argument('bags', nargs='*', metavar='BAG_OR_FOLDER',
-                        help='bag, run, sweep, or a folder of these')
-    parser.add_argument('--out', default='labels.jsonl', metavar='FILE',
-                        help='file that labels are added to (default: labels.jsonl)')
-    parser.add_argument('--who', default='', metavar='NAME',
-                        help='who labels (default: your login name); others have labels of '
-                             'their own')
-    parser.add_argument('--purpose', action='append', default=[], metavar='NAME',
-                        choices=[purpose.value for purpose in AskPurpose],
-                        help='only questions asked for this purpose (repeatable): '
-                             + ', '.join(purpose.value for purpose in AskPurpose))
-    parser.add_argument('--predicate', action='append', default=[], metavar='NAME',
-                        help='only questions about this predicate (repeatable)')
-    parser.add_argument('--sample', type=int, default=0, metavar='N',
-                        help='N questions drawn at random, as many of each predicate and answer '
-                             'of the models')
-    parser.add_argument('--seed', type=int, default=0, metavar='S', help='of the draw')
-    parser.add_argument('--limit', type=int, default=0, metavar='N', help='only N pictures')
-    parser.add_argument('--show-answers', action='store_true',
-                        help='show what models answered; your labels are then less independent')
-    parser.add_argument('--port', type=int, default=0, metavar='N',
-                        help='port of the page (default: any free one)')
-    parser.add_argument('--no-browser', action='store_true',
-                        help='only print the address of the page')
-    parser.add_argument('--summary', nargs='+', default=[], metavar='FILE',
-                        help='count the labels in files, and how far people agree; no page')
 
 
-def label(arguments: argparse.Namespace) -> Result:
+def label(arguments: LabelArguments) -> Result:
     """Label or count."""
     if arguments.summary:
         return _summarise(arguments)
-    _check(arguments)
-    return _label(arguments)
-
-
-def _check(arguments: argparse.Namespace) -> None:
     if not arguments.bags:
         raise InputError('name at least one bag or a folder with bags (or --summary FILE)')
-    for name in ('sample', 'limit'):
-        if getattr(arguments, name) < 0:
-            raise InputError(f'--{name} {getattr(arguments, name)}: must be 0 (all) or more')
-    if arguments.port not in _PORTS:
-        raise InputError(f'--port {arguments.port}: must be 0 (any free one) to {_PORTS[-1]}')
-    if not arguments.who:
+    return _label(dataclasses.replace(arguments, who=_person(arguments.who)))
+
+
+def _person(given: str) -> str:
+    """The name of who labels: what was given, else the login name; '' if there is none.
+
+    Raises:
+        InputError: it is not one line.
+    """
+    if not given:
         with contextlib.suppress(KeyError, OSError):
-            arguments.who = getpass.getuser()
-    if not arguments.who.isprintable():
-        raise InputError(f'--who {arguments.who!r}: must be a name on one line')
+            given = getpass.getuser()
+    if not given.isprintable():
+        raise InputError(f'--who {given!r}: must be a name on one line')
+    return given
 
 
-def _summarise(arguments: argparse.Namespace) -> Result:
+def _summarise(arguments: LabelArguments) -> Result:
     from sightplan_report.labelling import read_labels
     if arguments.bags:
         raise InputError('--summary reads files of labels alone; leave the bags out')
@@ -125,7 +132,7 @@ def _show_summary(summary: dict[str, Any]) -> None:
             for pair in summary['agreement']], "agreement of people; kappa: Cohen's")
 
 
-def _label(arguments: argparse.Namespace) -> Result:
+def _label(arguments: LabelArguments) -> Result:
     from sightplan_report.labelling import LabelFile
     from sightplan_report.labelling.server import LabelServer
     from sightplan_report.labelling.session import LabellingSession
@@ -154,7 +161,7 @@ def _warn(warnings: Sequence[str]) -> None:
         note(f'sightplan label: ... and {len(warnings) - _MOST_WARNINGS} more such lines')
 
 
-def _tasks(arguments: argparse.Namespace) -> Tasks:
+def _tasks(arguments: LabelArguments) -> Tasks:
     from sightplan_report.labelling.tasks import choose, collect_bags
     with EpisodeBar(transient=True) as bar:
         bags = collect_bags(arguments.bags, lambda done, of: bar.stage('bags', done, of))

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import getpass
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.commands.domain_argument import add_domain
+from sightplan.commands.flags import option, option_like
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, read_options
+from sightplan.commands.shared_flags import domain_flag
 from sightplan.console.progress import ProgressBar
 from sightplan.console.results_table import show
-from sightplan.model import InputError, settings_fields
+from sightplan.model import InputError
+from sightplan.runs import RunSettings
 from sightplan_report.commands.label import serve
 
 if TYPE_CHECKING:
-    from sightplan.runs import RunSettings
     from sightplan_report.playing import Game
+
 
 METHOD = 'human'
 _DOMAIN, _SPLIT = 'sliding', 'geoms'
-_PORTS = range(65536)
 _LONGEST_NAME = 60
 _FAREWELL_S = 3.0  # for the page to learn that nothing is left
 _POLL_S = 0.05
@@ -47,72 +48,59 @@ classes of moves), and --goal pictured --stop-at-goal yes its rules.
 """
 
 
+_WHAT, _WHERE = 'what to play', 'results'
+"""Headings of the help text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlayArguments:
+    """What ``sightplan play`` is given."""
+
+    player: str = option(
+        '', 'who plays, for the records (default: your login name); each person has a run of '
+        'their own', metavar='NAME', group='who plays, and where')
+    port: int = option(
+        0, 'port of the page (default: any free one)', low=0, high=65535,
+        group='who plays, and where')
+    no_browser: bool = option(
+        False, 'only print the address of the page', group='who plays, and where')
+    suite: str = option_like(RunSettings, 'suite', metavar='NAME|FOLDER', group=_WHAT)
+    domain: str | None = domain_flag(optional=True, group=_WHAT)
+    split: str = option_like(RunSettings, 'split', default=_SPLIT, group=_WHAT)
+    problems: str = option_like(RunSettings, 'problems', metavar='DIR', group=_WHAT)
+    episodes: int = option_like(RunSettings, 'episodes', group=_WHAT)
+    seed: int = option_like(RunSettings, 'seed', group=_WHAT)
+    max_actions: int = option_like(RunSettings, 'max_actions', group=_WHAT)
+    stop_at_goal: str = option_like(RunSettings, 'stop_at_goal', group=_WHAT)
+    goal: str = option_like(RunSettings, 'goal', group=_WHAT)
+    failure_probability: float = option_like(RunSettings, 'failure_probability', group=_WHAT)
+    world_option: tuple[str, ...] = option(
+        (), 'setting of the simulated world (repeatable), such as view=2d, view=text, width=1200',
+        metavar='KEY=VALUE', group=_WHAT)
+    out: str = option_like(RunSettings, 'out', metavar='DIR', group=_WHERE)
+    resume: bool = option_like(RunSettings, 'resume', group=_WHERE)
+    retry_errors: bool = option_like(RunSettings, 'retry_errors', group=_WHERE)
+    failure_images: bool = option_like(RunSettings, 'failure_images', group=_WHERE)
+    bags: str = option_like(RunSettings, 'bags', group=_WHERE)
+    bags_kept: int = option_like(RunSettings, 'bags_kept', group=_WHERE)
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan play``."""
-    from sightplan.runs import RunSettings
-    about = {f.name: f for f in settings_fields(RunSettings)}
-    parser = add_command(
+    add_command(
         subparsers, 'play', play, 'play episodes yourself, in a local web page',
         'Play puzzles in a local web page; the results are those of a run of any method.',
-        examples=_EXAMPLES, exits='0 done, or ended by Ctrl-C; 1 failed, or not one episode could '
+        settings=PlayArguments, examples=_EXAMPLES,
+        exits='0 done, or ended by Ctrl-C; 1 failed, or not one episode could '
         'be scored; 2 bad usage', kept='finished episodes are kept')
 
-    def add(group: Any, name: str, **extra: Any) -> None:
-        info = about[name]
-        default = extra.pop('default', info.default)
-        extra.setdefault('help', info.description.replace('%', '%%') + (
-            f' (default: {default})' if default not in ('', 0) else ''))
-        group.add_argument(f'--{name.replace("_", "-")}', default=default, type=info.type,
-                           choices=info.choices, **extra)
 
-    who = parser.add_argument_group('who plays, and where')
-    who.add_argument('--player', default='', metavar='NAME',
-                     help='who plays, for the records (default: your login name); each person '
-                     'has a run of their own')
-    who.add_argument('--port', type=int, default=0, metavar='N',
-                     help='port of the page (default: any free one)')
-    who.add_argument('--no-browser', action='store_true',
-                     help='only print the address of the page')
-    what = parser.add_argument_group('what to play')
-    add(what, 'suite', metavar='NAME|FOLDER')
-    add_domain(what, optional=True, help='name of an installed domain that can be played by hand, '
-               f'or the path of its folder (default: {_DOMAIN})')
-    add(what, 'split', default=_SPLIT)
-    add(what, 'problems', metavar='DIR')
-    what.add_argument('--world-option', action='append', default=[], metavar='KEY=VALUE',
-                      help='setting of the simulated world (repeatable), such as view=2d, '
-                      'view=text, width=1200')
-    for name in ('episodes', 'seed', 'max_actions', 'stop_at_goal', 'goal',
-                 'failure_probability'):
-        add(what, name)
-    where = parser.add_argument_group('results')
-    add(where, 'out', metavar='DIR')
-    where.add_argument('--no-resume', dest='resume', action='store_false',
-                       help='refuse to take up a run that is already in --out')
-    where.add_argument('--retry-errors', action=argparse.BooleanOptionalAction, default=True,
-                       help=about['retry_errors'].description)
-    where.add_argument('--failure-images', action=argparse.BooleanOptionalAction, default=True,
-                       help=about['failure_images'].description)
-    add(where, 'bags')
-    add(where, 'bags_kept')
-
-
-def settings_from(arguments: argparse.Namespace) -> RunSettings:
-    """The settings of the run; the player's name is filled in.
+def settings_from(arguments: PlayArguments) -> RunSettings:
+    """The settings of the run.
 
     Raises:
         InputError: an option cannot be used; names it.
     """
-    from sightplan.runs import RunSettings
-    if arguments.port not in _PORTS:
-        raise InputError(f'--port {arguments.port}: must be 0 (any free one) to {_PORTS[-1]}')
-    if not arguments.player:
-        with contextlib.suppress(KeyError, OSError):
-            arguments.player = getpass.getuser()
-    name = arguments.player = arguments.player.strip()
-    if not name.isprintable() or len(name) > _LONGEST_NAME:
-        raise InputError(f'--player {name!r}: must be a name on one line, of at most '
-                         f'{_LONGEST_NAME} characters')
     world = read_options(arguments.world_option, None, '--world-option')
     if world.get('pictures') == 'none' and world.get('view') != 'text':
         raise InputError('--world-option pictures=none: a person would see nothing; leave it out, '
@@ -124,12 +112,29 @@ def settings_from(arguments: argparse.Namespace) -> RunSettings:
                        domain=arguments.domain or _DOMAIN, world_options=world)
 
 
-def play(arguments: argparse.Namespace) -> Result:
+def player_name(given: str) -> str:
+    """The name of who plays: what was given, else the login name; '' if there is none.
+
+    Raises:
+        InputError: it is too long, or is not one line.
+    """
+    if not given:
+        with contextlib.suppress(KeyError, OSError):
+            given = getpass.getuser()
+    name = given.strip()
+    if not name.isprintable() or len(name) > _LONGEST_NAME:
+        raise InputError(f'--player {name!r}: must be a name on one line, of at most '
+                         f'{_LONGEST_NAME} characters')
+    return name
+
+
+def play(arguments: PlayArguments) -> Result:
     """Let a person play; returns the summary, and 1 if nothing could be scored."""
     from sightplan.domains import load_domain
     from sightplan_report.playing import Game
+    player = player_name(arguments.player)
     settings = settings_from(arguments)
-    game = Game(load_domain(settings.domain), arguments.player)
+    game = Game(load_domain(settings.domain), player)
     try:
         with ProgressBar() as bar:
             summary = _played(settings, game, bar, arguments)
@@ -144,7 +149,7 @@ def play(arguments: argparse.Namespace) -> Result:
 
 
 def _played(settings: RunSettings, game: Game, bar: ProgressBar,
-            arguments: argparse.Namespace) -> dict[str, Any]:
+            arguments: PlayArguments) -> dict[str, Any]:
     """Serve the page while the episodes run in a thread of their own; the summary."""
     from sightplan_report.playing.server import PlayServer
     with PlayServer(game, arguments.port) as server:

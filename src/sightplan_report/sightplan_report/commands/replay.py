@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from sightplan.commands.flags import argument, option
 from sightplan.commands.frame import (
     DONE,
     FAILED,
@@ -19,7 +20,7 @@ from sightplan.commands.frame import (
     read_options,
     stop_flag,
 )
-from sightplan.commands.table_argument import backend_with
+from sightplan.commands.shared_flags import backend_names, backend_with, settings_flag
 from sightplan.console.progress import EpisodeBar
 from sightplan.console.results_table import show
 from sightplan.model import (
@@ -31,11 +32,12 @@ from sightplan.model import (
     Usage,
     settings_fields,
 )
+from sightplan.replay.asking import RECORDED, TODAY, Reply
+from sightplan.runs import RunSettings
 
 if TYPE_CHECKING:
     from sightplan.replay.another_model import AnotherModel, AskSettings
     from sightplan.replay.answers_store import Key
-    from sightplan.replay.asking import Reply
     from sightplan.replay.batches import Batch, Source, Truth
     from sightplan.replay.comparison import Pair
     from sightplan.replay.sources import Sources
@@ -67,86 +69,91 @@ models are compared by their agreement.
 """
 
 
+(_ANSWERS,) = (field for field in settings_fields(RunSettings) if field.name == 'answers')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayArguments:
+    """What ``sightplan replay`` is given."""
+
+    paths: tuple[Path, ...] = argument(
+        'bag, run directory, directory of a sweep, or any folder of bags', metavar='BAG_OR_FOLDER')
+    list: bool = option(False, 'only say what the bags hold')
+    backend: str | None = option(
+        None, 'ask this backend the recorded questions', choices=backend_names,
+        group='another model')
+    model: str | None = option(
+        None, 'short for --backend-option model=NAME', metavar='NAME', group='another model')
+    backend_option: tuple[str, ...] = settings_flag('the backend', group='another model')
+    table: str | None = option(
+        None, 'short for --backend noisy_oracle --backend-option table=NAME', metavar='NAME',
+        group='another model')
+    answers: str | None = option(
+        None, f'{_ANSWERS.description} (default: {_ANSWERS.default})', choices=_ANSWERS.choices,
+        group='another model')
+    questions: str | None = option(
+        None, "wording of the questions: the recorded one, or that of the domain's files as they "
+        "are now (default: recorded)", choices=(RECORDED, TODAY), group='another model')
+    purpose: tuple[str, ...] = option(
+        (), 'only questions that were asked for this (repeatable; default: all)',
+        choices=tuple(AskPurpose), group='another model')
+    limit: int | None = option(
+        None, 'stop after N images; more can be asked later with the same --out', low=0,
+        group='another model')
+    seed: int | None = option(
+        None, 'seed of a backend that has one (default: 0)', low=0, group='another model')
+    grounder_timeout_s: float | None = option(
+        None, 'wall-clock limit of the questions about one image [s] (default: '
+        f'{RunSettings().grounder_timeout_s:g})', low=0.1, group='another model')
+    method: tuple[str, ...] = option(
+        (), 'methods whose estimators are compared: ground, decode, belief', metavar='NAME',
+        listed=True, group='estimators')
+    method_option: tuple[str, ...] = settings_flag('the methods that have it', group='estimators')
+    calibration: str | None = option(
+        None, 'calibration of the model whose answers are used (the new one, with --backend)',
+        metavar='FILE', group='estimators')
+    labels: tuple[str, ...] = option(
+        (), 'what people saw in the images; wins over the truth of the bag (repeatable: what '
+        'most saw counts)', metavar='FILE', group='truth')
+    out: str | None = option(
+        None,
+        'directory of answers and tables (default with --backend: runs/<time>-replay-<backend>)',
+        metavar='DIR', group='results')
+    rerun: str | None = option(
+        None, 'show the episodes in the Rerun viewer: a file to write, or what "sightplan run '
+        '--rerun" takes', metavar='TARGET', group='results')
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan replay``."""
-    from sightplan.grounding import PARSERS
-    from sightplan.replay.asking import RECORDED, TODAY
-    from sightplan.runs import RunSettings
-    from sightplan.vlm.api import backend_names
-    about = {f.name: f for f in settings_fields(RunSettings)}
-    parser = add_command(
+    add_command(
         subparsers, 'replay', replay, 'metrics, other models and estimators on recorded bags',
         'Score bags again, ask another model their questions, or run other estimators over their '
-        'answers.', examples=_EXAMPLES, kept='answers that came are kept',
+        'answers.', settings=ReplayArguments, examples=_EXAMPLES,
+        kept='answers that came are kept',
         exits='0 done; 1 metrics differ, nothing could be read, or broken off; 2 bad usage')
-    parser.add_argument('paths', nargs='+', type=Path, metavar='BAG_OR_FOLDER',
-                        help='bag, run directory, directory of a sweep, or any folder of bags')
-    parser.add_argument('--list', action='store_true', help='only say what the bags hold')
-    ask = parser.add_argument_group('another model')
-    ask.add_argument('--backend', choices=backend_names(),
-                     help='ask this backend the recorded questions')
-    ask.add_argument('--model', metavar='NAME', help='short for --backend-option model=NAME')
-    ask.add_argument('--backend-option', action='append', default=[], metavar='KEY=VALUE',
-                     help='setting of the backend (repeatable)')
-    ask.add_argument('--table', metavar='NAME', help='short for --backend noisy_oracle '
-                     '--backend-option table=NAME')
-    ask.add_argument('--answers', choices=tuple(PARSERS), help=f'{about["answers"].description} '
-                     f'(default: {about["answers"].default})')
-    ask.add_argument('--questions', choices=(RECORDED, TODAY),
-                     help="wording of the questions: the recorded one, or that of the domain's "
-                     'files as they are now (default: recorded)')
-    ask.add_argument('--purpose', action='append', default=[],
-                     choices=[purpose.value for purpose in AskPurpose],
-                     help='only questions that were asked for this (repeatable; default: all)')
-    ask.add_argument('--limit', type=int, metavar='N',
-                     help='stop after N images; more can be asked later with the same --out')
-    ask.add_argument('--seed', type=int, help='seed of a backend that has one (default: 0)')
-    ask.add_argument('--grounder-timeout-s', type=float,
-                     help='wall-clock limit of the questions about one image [s] (default: '
-                     f'{about["grounder_timeout_s"].default:g})')
-    think = parser.add_argument_group('estimators')
-    think.add_argument('--method', nargs='+', default=[], metavar='NAME',
-                       help='methods whose estimators are compared: ground, decode, belief')
-    think.add_argument('--method-option', action='append', default=[], metavar='KEY=VALUE',
-                       help='setting of the methods that have it (repeatable)')
-    think.add_argument('--calibration', metavar='FILE', help='calibration of the model whose '
-                       'answers are used (the new one, with --backend)')
-    truth = parser.add_argument_group('truth')
-    truth.add_argument('--labels', action='append', metavar='FILE',
-                       help='what people saw in the images; wins over the truth of the bag '
-                            '(repeatable: what most saw counts)')
-    where = parser.add_argument_group('results')
-    where.add_argument('--out', metavar='DIR', help='directory of answers and tables (default '
-                       'with --backend: runs/<time>-replay-<backend>)')
-    where.add_argument('--rerun', metavar='TARGET', help='show the episodes in the Rerun viewer: '
-                       'a file to write, or what "sightplan run --rerun" takes')
 
 
-def replay(arguments: argparse.Namespace) -> Result:
+def replay(arguments: ReplayArguments) -> Result:
     """Read, ask, compare, show."""
     from sightplan.replay.sources import Sources
+    arguments = dataclasses.replace(
+        arguments, backend=backend_with(arguments.table, arguments.backend))
     _check(arguments)
     return _Command(arguments, Sources.find(arguments.paths)).run()
 
 
-def _check(arguments: argparse.Namespace) -> None:
+def _check(arguments: ReplayArguments) -> None:
     """Refuse combinations that mean nothing.
 
     Raises:
         InputError: names the option and the remedy.
     """
-    arguments.backend = backend_with(arguments.table, arguments.backend)
     if arguments.backend is None:
         given = _given(arguments, 'model', 'backend_option', 'answers', 'questions', 'purpose',
                        'limit', 'seed', 'grounder_timeout_s')
         if given:
             raise InputError(f'{given} needs --backend: which model is to be asked?')
-    if arguments.limit is not None and arguments.limit < 0:
-        raise InputError(f'--limit {arguments.limit}: must be 0 or more')
-    if arguments.seed is not None and arguments.seed < 0:
-        raise InputError(f'--seed {arguments.seed}: must be 0 or more')
-    if arguments.grounder_timeout_s is not None and not arguments.grounder_timeout_s > 0.0:
-        raise InputError(f'--grounder-timeout-s {arguments.grounder_timeout_s:g}: must be above 0')
     if not arguments.method and (arguments.calibration or arguments.method_option):
         raise InputError('--calibration and --method-option need --method: which estimators?')
     given = _given(arguments, 'backend', 'method', 'labels', 'out') if arguments.list else ''
@@ -160,16 +167,16 @@ def _check(arguments: argparse.Namespace) -> None:
         check_folder(arguments.out)
 
 
-def _given(arguments: argparse.Namespace, *names: str) -> str:
+def _given(arguments: ReplayArguments, *names: str) -> str:
     """The first of some options that was given, as it is written; '' if none was."""
     return next((f'--{name.replace("_", "-")}' for name in names
-                 if getattr(arguments, name) not in (None, [])), '')
+                 if getattr(arguments, name) not in (None, ())), '')
 
 
 class _Command:
     """One call of ``sightplan replay``."""
 
-    def __init__(self, arguments: argparse.Namespace, sources: Sources) -> None:
+    def __init__(self, arguments: ReplayArguments, sources: Sources) -> None:
         from sightplan.replay.batches import Truth
         self._arguments, self._sources = arguments, sources
         self._labels = None
@@ -284,13 +291,13 @@ class _Command:
         other = None
         if self._arguments.backend is not None:
             from sightplan.replay.another_model import AnotherModel
-            other = AnotherModel(self._ask_settings(), self._sources)
+            other = AnotherModel(self._ask_settings(self._arguments.backend), self._sources)
             result |= self._ask(other, answers if estimators else None)
         if estimators:
             result['estimates'] = self._estimate(estimators, other, answers)
         return result
 
-    def _ask_settings(self) -> AskSettings:
+    def _ask_settings(self, backend: str) -> AskSettings:
         """How another model is asked.
 
         Raises:
@@ -302,14 +309,14 @@ class _Command:
         pairs = list(arguments.backend_option)
         pairs += [f'{key}={value}' for key, value in (
             ('table', arguments.table), ('model', arguments.model)) if value is not None]
-        given = {name: value for name, value in (
+        given: dict[str, Any] = {name: value for name, value in (
             ('answers', arguments.answers), ('wording', arguments.questions),
             ('limit', arguments.limit), ('seed', arguments.seed),
             ('timeout_s', arguments.grounder_timeout_s)) if value is not None}
-        options = read_options(pairs, type(backend_settings(arguments.backend)),
+        options = read_options(pairs, type(backend_settings(backend)),
                                '--backend-option')
         return AskSettings(
-            arguments.backend, options,
+            backend, options,
             purposes=tuple(AskPurpose(p) for p in dict.fromkeys(arguments.purpose)), **given)
 
     def _ask(self, other: AnotherModel, keep: dict[Key, tuple[Answer, ...]] | None,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sightplan.commands.flags import argument, option
 from sightplan.commands.frame import DONE, Result, add_command, file_to_write, note
 from sightplan.console.progress import EpisodeBar
 from sightplan.model import InputError, user_path
@@ -34,46 +35,48 @@ recorded (sightplan run --bags failed); without bags it has what the results hol
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportArguments:
+    """What ``sightplan report`` is given."""
+
+    runs: tuple[str, ...] = argument(
+        'run directory, sweep directory, or a directory that holds some', metavar='RUN_OR_SWEEP')
+    out: str = option(
+        '',
+        'where to write it (default: report, in the first directory); with --episode: the file',
+        metavar='DIR')
+    title: str = option('', 'title of the page', metavar='TEXT')
+    episodes: str = option(
+        _EPISODES[0], 'which episodes get a page of their own: of each method some failures of '
+        'each cause and one that was solved, or all if there are 20 or fewer (failed, the '
+        'default), all, or none', choices=_EPISODES)
+    most: int = option(2, 'so many failures of each cause and method', low=1)
+    most_mb: float = option(
+        15.0, 'so large are all pages of episodes together, about; what does not fit is left '
+        'out, and the page says so', low=0.001, metavar='MB')
+    only: tuple[str, ...] = option(
+        (), 'only runs with this domain, method, backend, model, split, seed, or value of '
+        'another axis of a sweep (several with commas)', metavar='KEY=VALUE', listed=True)
+    episode: str = option(
+        '', 'write the page of this one episode (its id, or a part of it)', metavar='ID')
+    export: tuple[str, ...] = option(
+        (), 'write the runs in the formats of other tools, too: inspect (logs that "inspect view" '
+        'of inspect_ai opens, in DIR/inspect)', choices=_EXPORTS, listed=True)
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan report``."""
-    parser = add_command(
+    add_command(
         subparsers, 'report', write_report, 'one HTML file and tables about runs and sweeps',
         'Write a report about runs and sweeps: tables, plots, and pages of episodes.',
-        examples=_EXAMPLES,
+        settings=ReportArguments, examples=_EXAMPLES,
         exits='0 done; 1 the report cannot be written; 2 bad usage, or not a run')
-    parser.add_argument('runs', nargs='+', metavar='RUN_OR_SWEEP',
-                        help='run directory, sweep directory, or a directory that holds some')
-    parser.add_argument('--out', default='', metavar='DIR',
-                        help='where to write it (default: report, in the first directory); with '
-                             '--episode: the file')
-    parser.add_argument('--title', default='', metavar='TEXT', help='title of the page')
-    parser.add_argument('--episodes', default=_EPISODES[0], choices=_EPISODES,
-                        help='which episodes get a page of their own: of each method some '
-                             'failures of each cause and one that was solved, or all if there '
-                             'are 20 or fewer (failed, the default), all, or none')
-    parser.add_argument('--most', type=int, default=2, metavar='N',
-                        help='so many failures of each cause and method (default: 2)')
-    parser.add_argument('--most-mb', type=float, default=15.0, metavar='MB',
-                        help='so large are all pages of episodes together, about (default: 15); '
-                             'what does not fit is left out, and the page says so')
-    parser.add_argument('--only', nargs='+', action='extend', default=[], metavar='KEY=VALUE',
-                        help='only runs with this domain, method, backend, model, split, seed, '
-                             'or value of another axis of a sweep (several with commas)')
-    parser.add_argument('--episode', default='', metavar='ID',
-                        help='write the page of this one episode (its id, or a part of it)')
-    parser.add_argument('--export', nargs='+', default=[], choices=_EXPORTS,
-                        help='write the runs in the formats of other tools, too: inspect (logs '
-                             'that "inspect view" of inspect_ai opens, in DIR/inspect)')
 
 
-def write_report(arguments: argparse.Namespace) -> Result:
+def write_report(arguments: ReportArguments) -> Result:
     """Read, draw, write."""
     from sightplan_report.results import gather
     began = time.monotonic()
-    if arguments.most < 1:
-        raise InputError(f'--most {arguments.most}: must be 1 or more')
-    if not arguments.most_mb > 0:
-        raise InputError(f'--most-mb {arguments.most_mb:g}: must be more than 0')
     results = only(gather(arguments.runs), arguments.only)
     for warning in results.warnings:
         note(f'sightplan report: {warning}')
@@ -88,7 +91,7 @@ def write_report(arguments: argparse.Namespace) -> Result:
     return done, DONE
 
 
-def _whole(results: Results, arguments: argparse.Namespace) -> dict[str, Any]:
+def _whole(results: Results, arguments: ReportArguments) -> dict[str, Any]:
     from sightplan_report.export import export
     from sightplan_report.inspect_log import write_logs
     from sightplan_report.page import Settings, build
@@ -113,7 +116,7 @@ def _whole(results: Results, arguments: argparse.Namespace) -> dict[str, Any]:
             'left_out': page.left_out}
 
 
-def _one(results: Results, arguments: argparse.Namespace) -> dict[str, Any]:
+def _one(results: Results, arguments: ReportArguments) -> dict[str, Any]:
     from sightplan_report.page import one_episode
     if not arguments.out:
         raise InputError('--episode needs --out FILE, the page to write')

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sightplan.commands.flags import argument, option, option_like, picked
 from sightplan.commands.frame import (
     DONE,
     Result,
@@ -14,14 +15,16 @@ from sightplan.commands.frame import (
     print_table,
     read_options,
 )
+from sightplan.commands.shared_flags import backend_flag, settings_flag
 from sightplan.model import InputError, user_path
+from sightplan_suites.paths.critic import CriticSettings
+from sightplan_suites.paths.wishes import WishSettings
 
 if TYPE_CHECKING:
     from sightplan.model.query import Model
-    from sightplan_suites.paths.critic import CriticSettings, Critique
+    from sightplan_suites.paths.critic import Critique
     from sightplan_suites.paths.labels import Vector
     from sightplan_suites.paths.path_files import PathRun
-    from sightplan_suites.paths.wishes import WishSettings
 
 _EXAMPLES = """\
 examples:
@@ -43,65 +46,59 @@ checks whether a path crosses an obstacle.
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareArguments:
+    """What ``sightplan paths compare`` is given."""
+
+    map: str | None = argument(
+        'polygons of PathEval (.txt), a grid of ROS (.yaml beside its picture), or of numpy '
+        '(.npz)', default=None, metavar='MAP')
+    paths: str | None = argument(
+        'file of paths: for each "@", lines "x y", and "Robot Radius: r"', default=None,
+        metavar='PATHS')
+    pictures: tuple[str, ...] = option(
+        (), 'instead of map and paths: a picture of each path, 2 to 16', metavar='PNG',
+        listed=True)
+    only: str | None = option(
+        None, 'compare these paths of the file, counted from 1', metavar='N,N,...')
+    scenario: str = option('', 'the task, in words', metavar='TEXT')
+    vector: str | None = option(
+        None, 'what is better, see below; no model is asked what the task wants', metavar='V')
+    backend: str | None = backend_flag(None, 'model that is asked')
+    backend_option: tuple[str, ...] = settings_flag('the backend')
+    wordings: int = option_like(WishSettings, 'wordings')
+    threshold: int = option(
+        50, 'a cell of a grid is an obstacle from this value on', metavar='PERCENT')
+    unknown_free: bool = option(False, 'unknown cells of a grid are free, not obstacles')
+    length_scale: float = option_like(CriticSettings, 'length_scale', metavar='X')
+    pairs: int = option_like(CriticSettings, 'pairs')
+    picture: str | None = option(
+        None, 'write a picture of all paths, the best one marked (.png, .svg or .pdf)',
+        metavar='PNG')
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan paths`` and its sub-commands."""
     group = add_group(subparsers, 'paths', 'compare paths on maps for a task')
-    _add_compare(group)
-
-
-def _add_compare(group: Any) -> None:
-    from sightplan.vlm.api import backend_names
-    from sightplan_suites.paths.critic import CriticSettings
-    from sightplan_suites.paths.wishes import WishSettings
-    usual = CriticSettings()
-    parser = add_command(
+    add_command(
         group, 'compare', compare, 'which of several paths is best for a task',
         'Order 2 to 16 paths by how well they suit a task, with the probability of each to be the '
-        'best, what was measured, and why.', examples=_EXAMPLES,
+        'best, what was measured, and why.', settings=CompareArguments, examples=_EXAMPLES,
         exits='0 done; 1 the model failed; 2 bad usage or bad files')
-    parser.add_argument('map', nargs='?', metavar='MAP', help='polygons of PathEval (.txt), a '
-                        'grid of ROS (.yaml beside its picture), or of numpy (.npz)')
-    parser.add_argument('paths', nargs='?', metavar='PATHS', help='file of paths: for each "@", '
-                        'lines "x y", and "Robot Radius: r"')
-    parser.add_argument('--pictures', nargs='+', metavar='PNG', help='instead of map and paths: a '
-                        'picture of each path, 2 to 16')
-    parser.add_argument('--only', metavar='N,N,...', help='compare these paths of the file, '
-                        'counted from 1')
-    parser.add_argument('--scenario', default='', metavar='TEXT', help='the task, in words')
-    parser.add_argument('--vector', metavar='V', help='what is better, see below; no model is '
-                        'asked what the task wants')
-    parser.add_argument('--backend', choices=backend_names(), help='model that is asked')
-    parser.add_argument('--backend-option', action='append', default=[], metavar='KEY=VALUE',
-                        help='setting of the backend (repeatable)')
-    parser.add_argument('--wordings', type=int, default=WishSettings().wordings, metavar='N',
-                        help='wordings of each question, 1 to 3 (default: %(default)s)')
-    parser.add_argument('--threshold', type=int, default=50, metavar='PERCENT', help='a cell of '
-                        'a grid is an obstacle from this value on (default: %(default)s)')
-    parser.add_argument('--unknown-free', action='store_true', help='unknown cells of a grid are '
-                        'free, not obstacles')
-    parser.add_argument('--length-scale', type=float, default=usual.length_scale, metavar='X',
-                        help='factor of the thresholds of lengths and clearances; 0: longer side '
-                             'of the map by 80 (default: %(default)s)')
-    parser.add_argument('--pairs', type=int, default=usual.pairs, metavar='N',
-                        help='pairs of pictures to ask about; 0: all, up to 16')
-    parser.add_argument('--picture', metavar='PNG', help='write a picture of all paths, the best '
-                        'one marked (.png, .svg or .pdf)')
 
 
-def compare(arguments: argparse.Namespace) -> Result:
+def compare(arguments: CompareArguments) -> Result:
     """Compare, show and draw."""
-    from sightplan_suites.paths.critic import CriticSettings
     from sightplan_suites.paths.preference import vector_from_text
-    from sightplan_suites.paths.wishes import WishSettings
     vector = None if arguments.vector is None else vector_from_text(arguments.vector)
-    settings = CriticSettings(length_scale=arguments.length_scale, pairs=arguments.pairs)
+    settings = picked(CriticSettings, arguments)
     if arguments.pictures:
         found = _by_pictures(arguments, vector, settings)
         names: Sequence[object] = arguments.pictures
         numbers = list(range(1, len(names) + 1))
     else:
         found, numbers = _on_map(arguments, vector, settings,
-                                 WishSettings(wordings=arguments.wordings))
+                                 picked(WishSettings, arguments))
         names = numbers
     _show(found, names)
     return {'paths': list(names), **found.to_json(),
@@ -109,7 +106,7 @@ def compare(arguments: argparse.Namespace) -> Result:
             'ranking': [numbers[at] for at in found.ranking]}, DONE
 
 
-def _by_pictures(arguments: argparse.Namespace, vector: Vector | None,
+def _by_pictures(arguments: CompareArguments, vector: Vector | None,
                  settings: CriticSettings) -> Critique:
     from sightplan.model.picture_files import read_image
     from sightplan_suites.paths.critic import compare_pictures
@@ -121,7 +118,7 @@ def _by_pictures(arguments: argparse.Namespace, vector: Vector | None,
     return compare_pictures(backend, pictures, arguments.scenario, settings, vector=vector)
 
 
-def _on_map(arguments: argparse.Namespace, vector: Vector | None, settings: CriticSettings,
+def _on_map(arguments: CompareArguments, vector: Vector | None, settings: CriticSettings,
             wishes: WishSettings) -> tuple[Critique, list[int]]:
     from sightplan_suites.paths.critic import PathCritic, compare_paths
     from sightplan_suites.paths.grid_files import open_map
@@ -146,11 +143,11 @@ def _on_map(arguments: argparse.Namespace, vector: Vector | None, settings: Crit
         found = PathCritic(backend, wishes, settings).compare(item, paths, arguments.scenario,
                                                               numbers=numbers)
     if arguments.picture is not None:
-        _draw(arguments, item, paths, found, numbers)
+        _draw(arguments.picture, arguments.scenario, item, paths, found, numbers)
     return found, numbers
 
 
-def _chosen(runs: Sequence[PathRun], arguments: argparse.Namespace,
+def _chosen(runs: Sequence[PathRun], arguments: CompareArguments,
             ) -> tuple[list[int], list[PathRun]]:
     """The wanted paths of a file, and their numbers from 1."""
     if arguments.only is None:
@@ -171,7 +168,7 @@ def _chosen(runs: Sequence[PathRun], arguments: argparse.Namespace,
     return numbers, [runs[number - 1] for number in numbers]
 
 
-def _backend(arguments: argparse.Namespace, missing: str) -> Model:
+def _backend(arguments: CompareArguments, missing: str) -> Model:
     from sightplan.model.query import traits_of
     from sightplan.vlm.api import backend_class, backend_settings, make_checked_backend
     if arguments.backend is None:
@@ -184,18 +181,18 @@ def _backend(arguments: argparse.Namespace, missing: str) -> Model:
     return make_checked_backend(arguments.backend, options)
 
 
-def _draw(arguments: argparse.Namespace, item: Any, paths: Any, found: Critique,
+def _draw(picture: str, scenario: str, item: Any, paths: Any, found: Critique,
           numbers: Sequence[int]) -> None:
     from sightplan_suites.paths.picture import draw_paths, save_paths
-    title = f'{arguments.scenario.strip()}  {found.reason}'.strip()
+    title = f'{scenario.strip()}  {found.reason}'.strip()
     figure = draw_paths(item, paths, found.ranking, found.best, found.descriptors, title,
                         numbers)
     try:
-        save_paths(figure, user_path(arguments.picture))
+        save_paths(figure, user_path(picture))
     except OSError as error:
-        raise InputError(f'--picture {arguments.picture}: cannot be written: {error.strerror} '
+        raise InputError(f'--picture {picture}: cannot be written: {error.strerror} '
                          '(choose another file)') from error
-    print(f'picture: {arguments.picture}')
+    print(f'picture: {picture}')
 
 
 def _show(found: Critique, names: Sequence[object]) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sightplan.commands import suite as generic
+from sightplan.commands.flags import REQUIRED, option
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, print_table
 from sightplan.console.results_table import measure_text
 from sightplan.model import InputError, user_path
 from sightplan.runs.dataset import nothing_usable, write_file
+from sightplan_suites.grounded_plan.coordinates import Coords
+from sightplan_suites.grounded_plan.predictions import SKIP, ZERO
+from sightplan_suites.grounded_plan.scoring import CRITERIA
 
 if TYPE_CHECKING:
     from sightplan.runs.suite import Suite
@@ -24,28 +29,56 @@ _NO_NAME = re.compile(r'[^\w.-]+')
 _LONGEST_NAME = 100
 
 
-def add_score_options(verb: argparse.ArgumentParser) -> None:
-    """What the verb ``score`` takes besides."""
-    from sightplan_suites.grounded_plan.predictions import SKIP, ZERO
-    _add_plan_options(verb)
-    verb.add_argument('--missing', choices=(SKIP, ZERO), default=SKIP,
-                      help='tasks without a prediction are not scored, or count 0 (default: '
-                      '%(default)s)')
+@dataclass(frozen=True, kw_only=True)
+class _PlanOptions:
+    """How predicted plans are read and compared with the true ones."""
+
+    grasp_criterion: str = option(
+        '', 'when the box of a grasp, an opening or a closing fits: intersection over union of at '
+        'least .5, or its middle (or a point) in the true box (default: that of the run whose '
+        f'lines these are, else {CRITERIA[0]})', choices=CRITERIA)
+    coords: str = option(
+        '', 'convention of lines that say none (default: of actions that of their record, of '
+        'texts of replies permille_xyxy)', choices=tuple(Coords))
 
 
-def _add_plan_options(verb: argparse.ArgumentParser) -> None:
-    from sightplan_suites.grounded_plan.coordinates import Coords
-    from sightplan_suites.grounded_plan.scoring import CRITERIA
-    verb.add_argument('--grasp-criterion', choices=CRITERIA, default='',
-                      help='when the box of a grasp, an opening or a closing fits: intersection '
-                      'over union of at least .5, or its middle (or a point) in the true box '
-                      f'(default: that of the run whose lines these are, else {CRITERIA[0]})')
-    verb.add_argument('--coords', choices=tuple(map(str, Coords)), default='',
-                      help='convention of lines that say none (default: of actions that of their '
-                      'record, of texts of replies permille_xyxy)')
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreArguments(_PlanOptions, generic.ScoreDataArguments):
+    """What ``sightplan suite grounded_plan score`` is given."""
+
+    missing: str = option(
+        SKIP, 'tasks without a prediction are not scored, or count 0', choices=(SKIP, ZERO))
 
 
-def score(suite: Suite, arguments: argparse.Namespace) -> Result:
+score_arguments = ScoreArguments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverlayArguments(_PlanOptions):
+    """What ``sightplan suite grounded_plan overlay`` is given."""
+
+    data: Path = option(REQUIRED, 'file or folder of records, with their pictures', metavar='PATH')
+    predictions: Path = option(
+        REQUIRED, 'JSON lines, as the verb score takes them', metavar='FILE')
+    out: Path = option(REQUIRED, 'folder for the pictures; it is made', metavar='DIR')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakeArguments:
+    """What ``sightplan suite grounded_plan make`` is given."""
+
+    out: Path = option(REQUIRED, 'folder for the files; it is made', metavar='DIR')
+    count: int = option(25, 'tasks of each horizon and kind of instruction')
+    seed: int = option(0, 'one seed always gives the same files', metavar='S')
+    horizon: str = option(
+        'all', '1 to 4, 5 to 8 or 9 to 26 primitives', choices=('short', 'medium', 'long', 'all'))
+    scenes: str = option(
+        'tabletop', 'their maker, an entry point of sightplan.grounded_plan_scenes',
+        metavar='NAME')
+    training: bool = option(False, 'things and wordings for training (default: those held out)')
+
+
+def score(suite: Suite, arguments: ScoreArguments) -> Result:
     """Score a file of predictions: actions in declared coordinates, or texts of replies."""
     from sightplan_suites.grounded_plan import predictions, records
     path = user_path(arguments.predictions)
@@ -90,7 +123,7 @@ def _print_score(found: dict[str, Any], tasks: int, zero: bool) -> None:
         note(f'  ... and {len(found["skipped"]) - _MOST_NAMED} more (--json has all)')
 
 
-def overlay(arguments: argparse.Namespace) -> Result:
+def overlay(arguments: OverlayArguments) -> Result:
     """Draw plans on their pictures."""
     from sightplan_suites.grounded_plan import predictions, records
     from sightplan_suites.grounded_plan.fields import field_table
@@ -123,7 +156,7 @@ def overlay(arguments: argparse.Namespace) -> Result:
         DONE if files else FAILED)
 
 
-def _overlay(image: Any, item: Item, prediction: Prediction, arguments: argparse.Namespace,
+def _overlay(image: Any, item: Item, prediction: Prediction, arguments: OverlayArguments,
              ) -> Any:
     from sightplan.runs.suite_parts import Unread
     from sightplan_suites.grounded_plan import drawing, predictions, reading, scoring
@@ -151,7 +184,7 @@ def _file_of(out: Path, name: str, taken: list[str]) -> Path:
     return path
 
 
-def make(arguments: argparse.Namespace) -> Result:
+def make(arguments: MakeArguments) -> Result:
     """Write scenes of our own as records with pictures."""
     from sightplan_suites.grounded_plan import samples
     out = user_path(arguments.out)
@@ -165,29 +198,11 @@ def make(arguments: argparse.Namespace) -> Result:
 
 def add_parsers(verbs: Any) -> None:
     """Register the verbs that this suite has of its own."""
-    verb = add_command(
+    add_command(
         verbs, 'overlay', overlay, 'draw plans on their pictures, the true ones beside them',
+        settings=OverlayArguments,
         exits='0 done; 1 not one can be drawn; 2 bad usage or bad files')
-    verb.add_argument('--data', type=Path, required=True, metavar='PATH',
-                      help='file or folder of records, with their pictures')
-    verb.add_argument('--predictions', type=Path, required=True, metavar='FILE',
-                      help='JSON lines, as the verb score takes them')
-    verb.add_argument('--out', type=Path, required=True, metavar='DIR',
-                      help='folder for the pictures; it is made')
-    _add_plan_options(verb)
-    verb = add_command(
-        verbs, 'make', make, 'write scenes of our own, of one horizon or all, as records with '
-        'pictures', exits='0 done; 2 bad usage or bad files')
-    verb.add_argument('--out', type=Path, required=True, metavar='DIR',
-                      help='folder for the files; it is made')
-    verb.add_argument('--count', type=int, default=25, metavar='N',
-                      help='tasks of each horizon and kind of instruction (default: %(default)s)')
-    verb.add_argument('--seed', type=int, default=0, metavar='S',
-                      help='one seed always gives the same files (default: %(default)s)')
-    verb.add_argument('--horizon', choices=('short', 'medium', 'long', 'all'), default='all',
-                      help='1 to 4, 5 to 8 or 9 to 26 primitives (default: %(default)s)')
-    verb.add_argument('--scenes', default='tabletop', metavar='NAME',
-                      help='their maker, an entry point of sightplan.grounded_plan_scenes '
-                      '(default: %(default)s)')
-    verb.add_argument('--training', action='store_true',
-                      help='things and wordings for training (default: those held out)')
+    add_command(
+        verbs, 'make', make,
+        'write scenes of our own, of one horizon or all, as records with pictures',
+        settings=MakeArguments, exits='0 done; 2 bad usage or bad files')

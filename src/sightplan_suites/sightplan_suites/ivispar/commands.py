@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from sightplan.commands.flags import REQUIRED, option
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, print_table
 from sightplan.model import InputError, user_path
 from sightplan.model.reading import Record
@@ -20,6 +21,18 @@ if TYPE_CHECKING:
 SUITE = 'ivispar'
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParseArguments:
+    """What ``sightplan suite ivispar parse`` is given."""
+
+    replies: Path = option(
+        REQUIRED, 'JSON lines {"id", "reply", "modality"} (3d, the default, 2d or text; in 2d '
+        '"square" is a cube, and so on), optionally with "config" (the object of a puzzle file, '
+        'or its path, relative to FILE) and "state" ([x, y] of each landmark; default: its start)',
+        metavar='FILE')
+    strict: bool = option(False, "iVISPAR's own rules alone, without repairs")
+
+
 class _Reply(Record):
     """A line of a file of replies; see the verb ``parse``."""
 
@@ -30,7 +43,7 @@ class _Reply(Record):
     state: tuple[tuple[int, int], ...] | None = None
 
 
-def parse(arguments: argparse.Namespace) -> Result:
+def parse(arguments: ParseArguments) -> Result:
     """Read replies as commands, and classify the moves they attempt."""
     from sightplan.model.journal import read_lines
     from sightplan.model.reading import validated
@@ -119,17 +132,11 @@ def _state(line: _Reply, config: Config, where: str) -> Arrangement:
 
 def add_parsers(verbs: Any) -> None:
     """Register the verbs that this suite has of its own."""
-    verb = add_command(
+    add_command(
         verbs, 'parse', parse, 'read replies as commands, and classify the moves they attempt',
-        description='Read replies as commands, and classify the moves they attempt: EM effective, '
-        'IM ineffective, OD\ndestination occupied, OB out of bounds, IC illegal command; without '
-        'a puzzle: move or IC; start, done and\nreset have no class. Of a move that is repeated '
-        '"class" is that of the first attempt, "classes" has all.',
+        settings=ParseArguments,
+        description='Read replies as commands, and classify the moves they attempt: EM '
+        'effective, IM ineffective, OD\ndestination occupied, OB out of bounds, IC illegal '
+        'command; without a puzzle: move or IC; start, done and\nreset have no class. Of a move '
+        'that is repeated "class" is that of the first attempt, "classes" has all.',
         exits='0 done; 1 there is no reply; 2 bad usage or bad files')
-    verb.add_argument('--replies', type=Path, required=True, metavar='FILE',
-                      help='JSON lines {"id", "reply", "modality"} (3d, the default, 2d or text; '
-                      'in 2d "square" is a cube, and so on), optionally with "config" (the object '
-                      'of a puzzle file, or its path, relative to FILE) and "state" ([x, y] of '
-                      'each landmark; default: its start)')
-    verb.add_argument('--strict', action='store_true',
-                      help="iVISPAR's own rules alone, without repairs")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from sightplan.commands.flags import REQUIRED, argument, option
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, print_table
 from sightplan.model import InputError, check_settings, user_path
 from sightplan.model.json_text import load_json
+from sightplan_suites.patheval.building import TEST_COUNT, TEST_SEED, TEST_SPARE
+from sightplan_suites.paths.descriptors import LINE, RULES
+from sightplan_suites.paths.planning import PLANNERS
 
 if TYPE_CHECKING:
     from sightplan.runs.suite import Suite
@@ -19,14 +23,95 @@ if TYPE_CHECKING:
 SUITE = 'patheval'
 _EXITS = '0 done; 2 bad usage or bad files'
 _MEASURES = 'measures'
+_COUNT = 25
+"""Items of each scenario that ``generate`` writes unless it is told otherwise."""
 
 
-class _Usual(int):
-    """The value of an option that was not given."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateArguments:
+    """What ``sightplan suite patheval generate`` is given."""
+
+    out: Path = option(REQUIRED, 'folder for the files; it is made', metavar='DIR')
+    count: int | None = option(
+        None, f'items of each scenario (default: {_COUNT}, or what --split has)')
+    seed: int | None = option(
+        None, 'one seed always gives the same files (default: 0, or what --split has)',
+        metavar='S')
+    split: str | None = option(
+        None, 'write this split: train has 13,500 items (--count 900 --seed 5000000), on maps '
+        'that no item of test is about', choices=('train',))
+    view: Literal['2d', '3d'] = option('2d', 'what pictures show')
+    workers: int = option(1, 'processes that plan; what is written does not depend on them')
 
 
+generate_arguments = GenerateArguments
 
-def measure(arguments: argparse.Namespace) -> Result:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _EnvironmentArguments:
+    """What the verbs about one environment share."""
+
+    environment: Path = argument(
+        'a polygon file, such as SceneMaze_Dims10_0Obstacles.txt', metavar='ENV.txt')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureArguments(_EnvironmentArguments):
+    """What ``sightplan suite patheval measure`` is given."""
+
+    path: Path = option(
+        REQUIRED, 'runs of a planner (see the verb plan), or lines "x y" of one path',
+        metavar='F.txt')
+    rule: str = option(
+        LINE, 'where the least clearance is measured: along the whole line that is driven, 0 '
+        'where it touches or crosses an obstacle; or at the waypoints alone, as the items and '
+        'tables of PathEval have it', choices=RULES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelArguments:
+    """What ``sightplan suite patheval label`` is given."""
+
+    scenario: int = option(REQUIRED, '1 to 15')
+    first: Path = option(
+        REQUIRED, 'descriptors of the first path, as measure --json prints them', metavar='F.json')
+    second: Path = option(
+        REQUIRED, 'descriptors of the second path, as measure --json prints them',
+        metavar='F.json')
+    strict: bool = option(
+        False, "a difference must exceed its threshold, as the paper's text has it (default: it "
+        "must reach it, as its program does)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanArguments(_EnvironmentArguments):
+    """What ``sightplan suite patheval plan`` is given."""
+
+    runs: int = option(30, 'each with a robot of its own')
+    seed: int = option(0, 'one seed always gives the same paths', metavar='S')
+    planner: str = option(PLANNERS[0], 'of OMPL', choices=PLANNERS)
+    out: Path = option(REQUIRED, "file of paths in the benchmark's format", metavar='F.txt')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportArguments:
+    """What ``sightplan suite patheval export`` is given."""
+
+    out: Path = option(REQUIRED, 'folder for the files; it is made', metavar='DIR')
+    view: Literal['2d', '3d'] = option('2d', 'what pictures show')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildArguments:
+    """What ``sightplan suite patheval build`` is given."""
+
+    out: Path = option(REQUIRED, 'the file to write', metavar='FILE.json.gz')
+    count: int = option(TEST_COUNT, 'items of each scenario')
+    spare: int = option(TEST_SPARE, 'they are drawn from at least N times as many')
+    seed: int = option(TEST_SEED, 'one seed always gives the same file', metavar='S')
+
+
+def measure(arguments: MeasureArguments) -> Result:
     """Describe the paths of a file on an environment."""
     from sightplan_suites.patheval.official import read_environment
     from sightplan_suites.paths.descriptors import KEYS, describe_all
@@ -80,7 +165,7 @@ def _point(words: list[str], where: str) -> Point:
     return x, y
 
 
-def label(arguments: argparse.Namespace) -> Result:
+def label(arguments: LabelArguments) -> Result:
     """Say which of two described paths is better for a scenario."""
     from sightplan_suites.patheval.asking import key_of
     from sightplan_suites.patheval.scenarios import scenario
@@ -122,7 +207,7 @@ def _described(file: Path) -> Descriptors:
     return Descriptors.from_json(content, str(file))
 
 
-def plan(arguments: argparse.Namespace) -> Result:
+def plan(arguments: PlanArguments) -> Result:
     """Plan paths on an environment."""
     from sightplan_suites.patheval.official import read_environment
     from sightplan_suites.paths.path_files import write_path_runs
@@ -147,7 +232,7 @@ def plan(arguments: argparse.Namespace) -> Result:
     return result, DONE
 
 
-def export(arguments: argparse.Namespace) -> Result:
+def export(arguments: ExportArguments) -> Result:
     """Write the items that are shipped as records with pictures."""
     from sightplan_suites.patheval import official, samples
     out = user_path(arguments.out)
@@ -157,36 +242,23 @@ def export(arguments: argparse.Namespace) -> Result:
     return {'suite': SUITE, 'out': str(out), 'view': arguments.view, **written}, DONE
 
 
-def generate(suite: Suite, arguments: argparse.Namespace) -> Result:
+def generate(suite: Suite, arguments: GenerateArguments) -> Result:
     """Write a folder of data; the same command goes on where it was interrupted."""
     from sightplan.console.progress import EpisodeBar
     from sightplan_suites.patheval import building, generating
     out = user_path(arguments.out)
-    count, seed = arguments.count, arguments.seed
-    if arguments.split:
-        count = building.TRAIN_COUNT if isinstance(count, _Usual) else count
-        seed = building.TRAIN_SEED if isinstance(seed, _Usual) else seed
+    usual = (building.TRAIN_COUNT, building.TRAIN_SEED) if arguments.split else (_COUNT, 0)
+    count = usual[0] if arguments.count is None else arguments.count
+    seed = usual[1] if arguments.seed is None else arguments.seed
     with EpisodeBar() as bar:
         written = generating.generate(out, count, seed, arguments.view, arguments.workers,
                                       bar.stage)
     print(', '.join(f'{number} {name}' for name, number in written.items()) + f' in {out}')
-    return {'suite': suite.name, 'out': str(out), 'split': arguments.split, 'count': int(count),
-            'seed': int(seed), 'view': arguments.view, **written}, DONE
+    return {'suite': suite.name, 'out': str(out), 'split': arguments.split, 'count': count,
+            'seed': seed, 'view': arguments.view, **written}, DONE
 
 
-def add_generate_options(verb: argparse.ArgumentParser) -> None:
-    """Give the verb ``generate`` what it has for this suite only."""
-    verb.set_defaults(**{name: _Usual(verb.get_default(name)) for name in ('count', 'seed')})
-    verb.add_argument('--split', choices=('train',), help='write this split: train has 13,500 '
-                      'items (--count 900 --seed 5000000), on maps that no item of test is about')
-    verb.add_argument('--view', choices=('2d', '3d'), default='2d',
-                      help='what pictures show (default: %(default)s)')
-    verb.add_argument('--workers', type=int, default=1, metavar='N',
-                      help='processes that plan; what is written does not depend on them '
-                      '(default: %(default)s)')
-
-
-def build(arguments: argparse.Namespace) -> Result:
+def build(arguments: BuildArguments) -> Result:
     """Make the file of items that is shipped, or one like it."""
     from sightplan_suites.patheval import building
     from sightplan_suites.patheval.scenarios import vectors
@@ -201,56 +273,20 @@ def build(arguments: argparse.Namespace) -> Result:
 
 def add_parsers(verbs: Any) -> None:
     """Register the verbs that this suite has of its own."""
-    from sightplan_suites.patheval.building import TEST_COUNT, TEST_SEED, TEST_SPARE
-    from sightplan_suites.paths.descriptors import LINE, RULES
-    from sightplan_suites.paths.planning import PLANNERS
-    verb = add_command(verbs, 'measure', measure,
-                       'describe paths on an environment by the seven descriptors', exits=_EXITS)
-    _add_environment(verb)
-    verb.add_argument('--path', type=Path, required=True, metavar='F.txt',
-                      help='runs of a planner (see the verb plan), or lines "x y" of one path')
-    verb.add_argument('--rule', choices=RULES, default=LINE, help='where the least clearance is '
-                      'measured: along the whole line that is driven, 0 where it touches or '
-                      'crosses an obstacle; or at the waypoints alone, as the items and tables of '
-                      'PathEval have it (default: %(default)s)')
-    verb = add_command(verbs, 'label', label,
-                       'say which of two paths is better for a scenario, and why', exits=_EXITS)
-    verb.add_argument('--scenario', type=int, required=True, metavar='N', help='1 to 15')
-    for name in ('first', 'second'):
-        verb.add_argument(f'--{name}', type=Path, required=True, metavar='F.json',
-                          help=f'descriptors of the {name} path, as measure --json prints them')
-    verb.add_argument('--strict', action='store_true',
-                      help="a difference must exceed its threshold, as the paper's text has it "
-                      '(default: it must reach it, as its program does)')
-    verb = add_command(verbs, 'plan', plan, 'plan paths on an environment',
-                       exits='0 done; 1 no run found a path; 2 bad usage or bad files')
-    _add_environment(verb)
-    verb.add_argument('--runs', type=int, default=30, metavar='N',
-                      help='each with a robot of its own (default: %(default)s)')
-    verb.add_argument('--seed', type=int, default=0, metavar='S',
-                      help='one seed always gives the same paths (default: %(default)s)')
-    verb.add_argument('--planner', choices=PLANNERS, default=PLANNERS[0],
-                      help='of OMPL (default: %(default)s)')
-    verb.add_argument('--out', type=Path, required=True, metavar='F.txt',
-                      help="file of paths in the benchmark's format")
-    verb = add_command(verbs, 'export', export,
-                       'write the items that are shipped as records with pictures', exits=_EXITS)
-    verb.add_argument('--out', type=Path, required=True, metavar='DIR',
-                      help='folder for the files; it is made')
-    verb.add_argument('--view', choices=('2d', '3d'), default='2d',
-                      help='what pictures show (default: %(default)s)')
-    verb = add_command(verbs, 'build', build,
-                       'make the file of items that is shipped again (takes minutes)',
-                       exits=_EXITS)
-    verb.add_argument('--out', type=Path, required=True, metavar='FILE.json.gz')
-    verb.add_argument('--count', type=int, default=TEST_COUNT, metavar='N',
-                      help='items of each scenario (default: %(default)s)')
-    verb.add_argument('--spare', type=int, default=TEST_SPARE, metavar='N',
-                      help='they are drawn from at least N times as many (default: %(default)s)')
-    verb.add_argument('--seed', type=int, default=TEST_SEED, metavar='S',
-                      help='one seed always gives the same file (default: %(default)s)')
+    add_command(
+        verbs, 'measure', measure, 'describe paths on an environment by the seven descriptors',
+        settings=MeasureArguments, exits=_EXITS)
+    add_command(
+        verbs, 'label', label, 'say which of two paths is better for a scenario, and why',
+        settings=LabelArguments, exits=_EXITS)
+    add_command(
+        verbs, 'plan', plan, 'plan paths on an environment', settings=PlanArguments,
+        exits='0 done; 1 no run found a path; 2 bad usage or bad files')
+    add_command(
+        verbs, 'export', export, 'write the items that are shipped as records with pictures',
+        settings=ExportArguments, exits=_EXITS)
+    add_command(
+        verbs, 'build', build, 'make the file of items that is shipped again (takes minutes)',
+        settings=BuildArguments, exits=_EXITS)
 
 
-def _add_environment(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument('environment', type=Path, metavar='ENV.txt',
-                      help='a polygon file, such as SceneMaze_Dims10_0Obstacles.txt')

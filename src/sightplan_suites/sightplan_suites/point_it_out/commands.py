@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import getpass
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sightplan.commands import suite as generic
+from sightplan.commands.flags import REQUIRED, argument, option
 from sightplan.commands.frame import (
     DONE,
     FAILED,
@@ -18,6 +20,8 @@ from sightplan.commands.frame import (
     print_table,
     read_options,
 )
+from sightplan.commands.shared_flags import backend_flag, settings_flag
+from sightplan.commands.suite import ScoreDataArguments
 from sightplan.console.results_table import measure_text
 from sightplan.model import InputError, user_path
 from sightplan.model.whole_files import replacing
@@ -33,9 +37,66 @@ _MOST_NAMED = 20
 """Of what is skipped, so many are printed; ``--json`` has all."""
 
 
-def score(suite: Suite, arguments: argparse.Namespace) -> Result:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TracesArguments:
+    """What the verbs that read traces share."""
+
+    run: tuple[Path, ...] = option(
+        (), 'a run of split s3 (repeatable, one of each model)', metavar='DIR')
+    data: Path | None = option(None, 'folder of data of --predictions', metavar='DIR')
+    predictions: tuple[Path, ...] = option(
+        (), 'a file of predictions with traces (repeatable, one of each model)', metavar='FILE')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportArguments:
+    """What ``sightplan suite point_it_out import`` is given."""
+
+    folder: Path = argument(
+        'searched with all folders below it for <s1|s2|s3>/<run>/<tag>/info.npy', metavar='DIR')
+    out: Path = option(REQUIRED, 'JSON lines, which the verb score takes', metavar='FILE')
+    run: str = option(
+        '', 'only this run (needed where several answer the same items)', metavar='NAME')
+    model: str = option(
+        '', 'only answers of this model, as vlm_name in the files has it (needed where they are '
+        'of several)', metavar='NAME')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeArguments(_TracesArguments):
+    """What ``sightplan suite point_it_out judge`` is given."""
+
+    backend: str = backend_flag('openai', 'backend of the model that judges')
+    backend_option: tuple[str, ...] = settings_flag('the backend')
+    pairs: bool = option(False, "choose the better of any two models' traces, in both orders")
+    out: Path = option(
+        REQUIRED, 'JSON lines are added to it; what stands there is not asked again',
+        metavar='FILE')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateArguments(_TracesArguments):
+    """What ``sightplan suite point_it_out rate`` is given."""
+
+    who: str = option('', 'who rates (default: your login name)', metavar='NAME')
+    out: Path = option(
+        REQUIRED, 'JSON lines are added to it; the same command goes on', metavar='FILE')
+    port: int = option(0, 'port of the page (default: any free one)', low=0, high=65535)
+    no_browser: bool = option(False, 'only print the address of the page')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgreementArguments:
+    """What ``sightplan suite point_it_out agreement`` is given."""
+
+    ratings: tuple[Path, ...] = argument(
+        'ratings by people (verb rate) and judges (verb judge)', metavar='FILE')
+    raters: int = option(5, 'traces that so many people have rated count')
+    alike: int = option(4, 'so many of them must agree')
+
+
+def score(suite: Suite, arguments: ScoreDataArguments) -> Result:
     """Score a file of predictions: places in declared coordinates, or texts of replies."""
-    from sightplan.commands import suite as generic
     from sightplan_suites.point_it_out import official, predictions
     path, folder = user_path(arguments.predictions), user_path(arguments.data)
     if predictions.is_generic(path):
@@ -90,7 +151,7 @@ def _cells(values: dict[str, Any]) -> list[str]:
         for name in ('score', 'score_dropped'))]
 
 
-def import_results(arguments: argparse.Namespace) -> Result:
+def import_results(arguments: ImportArguments) -> Result:
     """Turn published result folders into a file of predictions."""
     from sightplan_suites.point_it_out import info_files, predictions
     folder, out = user_path(arguments.folder), user_path(arguments.out)
@@ -108,7 +169,7 @@ def import_results(arguments: argparse.Namespace) -> Result:
     return result, DONE
 
 
-def judge(arguments: argparse.Namespace) -> Result:
+def judge(arguments: JudgeArguments) -> Result:
     """Let a model rate traces, or choose the better ones of pairs."""
     from sightplan.runs.suite_finding import load_suite
     from sightplan.runs.work import closing
@@ -133,7 +194,7 @@ def judge(arguments: argparse.Namespace) -> Result:
             'rater': backend.name}, DONE
 
 
-def rate(arguments: argparse.Namespace) -> Result:
+def rate(arguments: RateArguments) -> Result:
     """Let a person rate traces on a local page."""
     from sightplan_report.commands.label import serve
     from sightplan_suites.point_it_out.rating import RatingServer, RatingSession
@@ -153,7 +214,7 @@ def rate(arguments: argparse.Namespace) -> Result:
             'out': str(session.path)}, DONE
 
 
-def show_agreement(arguments: argparse.Namespace) -> Result:
+def show_agreement(arguments: AgreementArguments) -> Result:
     """Say what ratings say, beside the paper's."""
     from sightplan.runs.suite_finding import load_suite
     from sightplan_report.results import short_model
@@ -181,7 +242,7 @@ def show_agreement(arguments: argparse.Namespace) -> Result:
     if found['unread']:
         note(f'sightplan suite: {found["unread"]} replies of judges cannot be read')
     if not (found['models'] or found['preferences']):
-        note(f'sightplan suite: {", ".join(arguments.ratings)}: holds no rating')
+        note(f'sightplan suite: {", ".join(map(str, arguments.ratings))}: holds no rating')
         return {'suite': SUITE, **found}, FAILED
     return {'suite': SUITE, **found}, DONE
 
@@ -190,73 +251,35 @@ def _number(value: float | None) -> str:
     return '-' if value is None else f'{value:.2f}'
 
 
-def _traces(arguments: argparse.Namespace) -> Sequence[ShownTrace]:
+def _traces(arguments: _TracesArguments) -> Sequence[ShownTrace]:
     """The traces of runs or of files of predictions."""
     from sightplan_suites.point_it_out import traces
     if bool(arguments.run) == bool(arguments.predictions) or (
             bool(arguments.data) != bool(arguments.predictions)):
         raise InputError('name runs (--run DIR), or data and files of predictions (--data DIR '
                          '--predictions FILE)')
-    return traces.checked(traces.traces_of_runs(map(user_path, arguments.run)) if arguments.run
-                          else traces.traces_of_files(user_path(arguments.data), map(
-                              user_path, arguments.predictions)))
-
-
-def _add_traces(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument('--run', type=Path, action='append', default=[], metavar='DIR',
-                      help='a run of split s3 (repeatable, one of each model)')
-    verb.add_argument('--data', type=Path, metavar='DIR', help='folder of data of --predictions')
-    verb.add_argument('--predictions', type=Path, action='append', default=[], metavar='FILE',
-                      help='a file of predictions with traces (repeatable, one of each model)')
+    return traces.checked(
+        traces.traces_of_runs(map(user_path, arguments.run)) if arguments.data is None
+        else traces.traces_of_files(user_path(arguments.data), map(
+            user_path, arguments.predictions)))
 
 
 def add_parsers(verbs: Any) -> None:
     """Register the verbs that this suite has of its own."""
-    from sightplan.vlm.api import backend_names
-    verb = add_command(
+    add_command(
         verbs, 'import', import_results,
         'turn published result folders into a file of predictions; nothing in them is executed',
+        settings=ImportArguments,
         exits='0 done; 1 not one answer can be used; 2 bad usage or bad files')
-    verb.add_argument('folder', type=Path, metavar='DIR',
-                      help='searched with all folders below it for '
-                      '<s1|s2|s3>/<run>/<tag>/info.npy')
-    verb.add_argument('--out', type=Path, required=True, metavar='FILE',
-                      help='JSON lines, which the verb score takes')
-    verb.add_argument('--run', default='', metavar='NAME',
-                      help='only this run (needed where several answer the same items)')
-    verb.add_argument('--model', default='', metavar='NAME',
-                      help='only answers of this model, as vlm_name in the files has it (needed '
-                           'where they are of several)')
-    verb = add_command(
+    add_command(
         verbs, 'judge', judge, 'let a model rate traces from 1 to 5, or choose between two',
+        settings=JudgeArguments,
         exits='0 done; 1 the model could not answer; 2 bad usage or bad files')
-    _add_traces(verb)
-    verb.add_argument('--backend', default='openai', choices=backend_names(),
-                      help='of the model that judges (default: %(default)s)')
-    verb.add_argument('--backend-option', action='append', default=[], metavar='KEY=VALUE',
-                      help='setting of the backend (repeatable)')
-    verb.add_argument('--pairs', action='store_true',
-                      help="choose the better of any two models' traces, in both orders")
-    verb.add_argument('--out', type=Path, required=True, metavar='FILE',
-                      help='JSON lines are added to it; what stands there is not asked again')
-    verb = add_command(verbs, 'rate', rate, 'rate traces from 1 to 5 on a local page',
-                       exits=_EXITS)
-    _add_traces(verb)
-    verb.add_argument('--who', default='', metavar='NAME',
-                      help='who rates (default: your login name)')
-    verb.add_argument('--out', type=Path, required=True, metavar='FILE',
-                      help='JSON lines are added to it; the same command goes on')
-    verb.add_argument('--port', type=int, default=0, metavar='N',
-                      help='port of the page (default: any free one)')
-    verb.add_argument('--no-browser', action='store_true',
-                      help='only print the address of the page')
-    verb = add_command(
+    add_command(
+        verbs, 'rate', rate, 'rate traces from 1 to 5 on a local page', settings=RateArguments,
+        exits=_EXITS)
+    add_command(
         verbs, 'agreement', show_agreement,
         'mean ratings, agreement of people, and how often a judge picks their best and worst',
+        settings=AgreementArguments,
         exits='0 done; 1 there is no rating; 2 bad usage or bad files')
-    verb.add_argument('ratings', nargs='+', type=Path, metavar='FILE',
-                      help='ratings by people (verb rate) and judges (verb judge)')
-    verb.add_argument('--raters', type=int, default=5, metavar='N',
-                      help='traces that so many people have rated count (default: %(default)s)')
-    verb.add_argument('--alike', type=int, default=4, metavar='N',
-                      help='so many of them must agree (default: %(default)s)')

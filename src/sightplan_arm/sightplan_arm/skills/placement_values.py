@@ -1,0 +1,192 @@
+"""What a good place is, in numbers: costs, limits and motions of ``placing``.
+
+Lengths are metres, angles radians. A cost of 0.01 weighs as much as a thing that comes to rest
+0.03 m away from where somebody pointed. All values were tuned by hand on simulated tables
+(``sightplan bench pointing`` and the tabletop problems), until things stayed where they were put;
+a field says so where its value follows from something else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementCosts:
+    """What speaks against a place; the place with the lowest sum is tried first."""
+
+    per_m_off: float = 0.35
+    """For each metre between where the thing comes to rest and where somebody pointed."""
+
+    per_rad_turned: float = 0.003
+    """For each radian by which the hand is turned from how it took the thing."""
+
+    per_m_over_edge: float = 2.0
+    """For each metre by which half the thing's width exceeds its distance from the edge."""
+
+    per_m_above_floor: float = 4.0
+    """For each metre that the thing stands above the floor of its place: on other things."""
+
+    per_m_uneven: float = 0.7
+    """For each metre by which the highest point below the thing exceeds the mean height there."""
+
+    free_unevenness_m: float = 0.003
+    """Unevenness that costs nothing: noise of the depth."""
+
+    per_m_fall: float = 0.6
+    """For each metre that the thing falls because walls are in the way of the hand."""
+
+    no_room_lying: float = 0.03
+    """If there is no room around a thing that lies: it may get jammed."""
+
+    no_room_standing: float = 0.005
+    """If there is no room around a slender thing that stands."""
+
+    per_rad_askew: float = 0.03
+    """For each radian between the thing's sides and those of its place: it takes up more room."""
+
+    crosswise: float = 0.02
+    """If a long thing lies across a long place, a quarter of a turn away from along it."""
+
+    per_m_from_side: float = 0.5
+    """For each metre that is left to the side of the place near which somebody pointed."""
+
+    leaning: float = 0.004
+    """If the hand leans."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementLimits:
+    """Sizes and distances that decide what a place, a wall or a side is."""
+
+    on_table_m: float = 0.05
+    """How far from where somebody pointed a thing may be put on the bare table."""
+
+    beside_m: float = 0.008
+    """Distance to what stands beside a thing that is put down."""
+
+    drop_m: float = 0.003
+    """Height above its place at which a thing is let go."""
+
+    fall_m: float = 0.12
+    """The most that a thing may fall where walls are in the way of the hand."""
+
+    tall_fall_m: float = 0.02
+    """The most that a slender thing may fall: it tips over."""
+
+    release_m: float = 0.04
+    """How much the fingers open to let a thing go."""
+
+    least_release_m: float = 0.006
+    """How much they open where things are too close for ``release_m``."""
+
+    room_fractions: tuple[float, ...] = (1.0, 0.5, 0.0)
+    """Fractions of the wanted room around thing and fingers that are tried, the best first."""
+
+    floor_m: float = 0.008
+    """What is so much higher than the floor's level still is the floor: it may slope."""
+
+    below_floor_m: float = 0.004
+    """What is so much lower than the floor's level is beside it, as in the loop of a handle."""
+
+    wall_m: float = 0.03
+    """What is so much higher than the floor of a thing is a wall of it."""
+
+    high_m: float = 0.06
+    """What is so much higher than the floor is no wall, but a thing that stands in the place."""
+
+    finger_room_m: float = 0.004
+    """Distance between fingers and a thing that stands in the place."""
+
+    body_piece_m: float = 0.02
+    """The hand's body is taken as pieces of this width where it leans."""
+
+    body_room_m: float = 0.006
+    """Distance kept around the hand's body to what is high."""
+
+    above_seen_m: float = 0.006
+    """Distance between the hand and what is under it: twice the noise of the seen heights."""
+
+    pointed_m: float = 0.045
+    """Radius around a pointed place in which the floor of a bowl or drawer is looked for."""
+
+    rectangle_fill: float = 0.87
+    """A shape that fills so much of the rectangle around it has sides; a disc fills 0.785."""
+
+    long_ratio: float = 0.8
+    """A shape whose width is below this fraction of its length is long."""
+
+    near_side_m: float = 0.06
+    """A place that is pointed at closer to a side than this is meant to be at that side ..."""
+
+    off_middle: float = 0.4
+    """... if it also is farther from the middle than this fraction of the way to the side."""
+
+    slender: float = 4.0
+    """What is so many times as high as half its width falls over easily."""
+
+    round_ratio: float = 1.6
+    """What lies may lean if its width, height and grasped width differ by at most this factor."""
+
+    leans_rad: tuple[float, ...] = (0.35, -0.35, 0.55, -0.55)
+    """How far the hand leans over walls, where a thing would fall more than ``lean_fall_m``."""
+
+    lean_fall_m: float = 0.03
+    """Without leaning a thing may fall so far."""
+
+    lean_turns: int = 8
+    """So many turns of the hand, those that are best upright, are tried leaning."""
+
+    same_m: float = 0.015
+    """Two places are about the same if the tip is closer than this ..."""
+
+    same_rad: float = 0.3
+    """... the hand's turn differs by less than this ..."""
+
+    same_lean_rad: float = 0.1
+    """... and it leans alike within this."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementMotions:
+    """How a thing is carried to its place and lowered."""
+
+    lifts_m: tuple[float, ...] = (0.18, 0.28, 0.14, 0.10)
+    """Heights above the place that are tried in turn: the highest for what is tall."""
+
+    tilts_rad: tuple[float, ...] = (0.0, 0.25, -0.2)
+    """Tilts of the hand away from the base that are tried in turn, for what does not stand."""
+
+    room_m: float = 0.005
+    """Room that is kept on the way down."""
+
+    least_room_m: float = 0.003
+    """Room without which a pose of the hand is not tried: the noise of the depth."""
+
+    tile_m: float = 0.008
+    """Size of the boxes that stand for obstacles: walls of drawers and boxes are near."""
+
+    below_body_m: float = 0.01
+    """What stays so far below the hand's body at its lowest is no obstacle."""
+
+    beside_m: float = 0.03
+    """What is high and so near may be met on the way down."""
+
+    felt_m: float = 0.018
+    """The last of the way down, which is made in pieces so that a touch is felt early."""
+
+    piece_m: float = 0.003
+    """Length of such a piece."""
+
+    hangs_m: float = 0.10
+    """What hangs lower below the tip swings between the fingers, and is carried slower."""
+
+    slowest: float = 0.3
+    """The least fraction of the speed with which such a thing is carried."""
+
+    swing: float = 0.05
+    """How far a thing swings aside for each metre that it hangs below ``hangs_m``."""
+
+
+COSTS, LIMITS, MOTIONS = PlacementCosts(), PlacementLimits(), PlacementMotions()
+"""The values that are used."""
