@@ -5,6 +5,9 @@ SIGHTPLAN_ROOT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$SIGHTPLAN_ROOT"
 unset MAKEFLAGS MFLAGS  # those of a "make -j" that called this: colcon would take them for its own
 
+# Interfaces and files that are no longer there leave dangling links in an old install/.
+[ ! -d install ] || find install -xtype l -delete
+
 # Run by .venv's Python, colcon makes executables that find the libraries of .venv.
 python=$SIGHTPLAN_ROOT/.venv/bin/python
 

@@ -145,7 +145,7 @@ def read_bag(folder: Path) -> dict[str, int]:
     return counts
 
 
-TIMES = ('stamp', 'after', 'seconds', 'timings_json')
+TIMES = ('stamp', 'after', 'seconds', 'stage_seconds')
 
 
 def bag_content(folder: Path, without: Sequence[str] = ()) -> dict[str, list[Any]]:

@@ -66,7 +66,8 @@ def deaf_graph(folder: Path, node: str, always: bool, monkeypatch: pytest.Monkey
 
 
 def begin(start, file: str, out: Path, *more: str, environment: dict[str, str] | None = None):
-    return start(f'out:={out}', 'backend:=noisy_oracle', 'backend_options:=table=perfect',
+    return start('--keep-alive', f'out:={out}', 'backend:=noisy_oracle',
+                 'backend_options:=table=perfect',
                  'method:=ground', f'episodes:={EPISODES}', 'retry_errors:=true', *more,
                  graph_name=file, out=out, environment=environment)
 

@@ -68,9 +68,9 @@ def test_who_ended_or_hangs_is_not_lost() -> None:
     without = all_hear(NODES[1:])
     say(hearing.note, clock, without, 3 * LOST_S)
     assert hearing.missing() == [] and set(hearing.table()) == set(NODES[1:])
-    assert hearing.silent(SILENT_S) == [NODES[0]]
+    assert hearing.stale_nodes(SILENT_S) == [NODES[0]]
     hearing.forget(NODES[0])
-    assert hearing.silent(SILENT_S) == []
+    assert hearing.stale_nodes(SILENT_S) == []
 
 
 def test_who_is_heard_by_one_is_there_for_all() -> None:
@@ -194,11 +194,11 @@ def test_a_keeper_is_content_with_a_whole_graph() -> None:
     keeper, pids = kept(clock)
     assert not keeper.whole(), 'nobody has said anything'
     say(told(keeper, pids), clock, all_hear(), 1)
-    assert keeper.whole() and keeper.verdict() is None and keeper.silent() == []
+    assert keeper.whole() and keeper.verdict() is None and keeper.stale_nodes() == []
     clock.now += HEARD_S + 1
     assert not keeper.whole()
     clock.now += SILENT_S
-    assert keeper.silent() == sorted(NODES)
+    assert keeper.stale_nodes() == sorted(NODES)
 
 
 def test_what_must_not_be_restarted_ends_the_graph() -> None:
@@ -269,7 +269,7 @@ def test_launchers_of_one_node_each_are_content_with_a_whole_graph() -> None:
     assert graph.verdicts() == {}
     graph.hears = {node: heard - {'arm'} for node, heard in graph.hears.items() if node != 'arm'}
     graph.say(3 * LOST_S)  # it has ended, or is cut off: nobody hears it
-    assert graph.verdicts() == {} and graph.keepers['agent'].silent() == []
+    assert graph.verdicts() == {} and graph.keepers['agent'].stale_nodes() == []
 
 
 @given(st.sampled_from(NODES), st.data())
@@ -355,7 +355,7 @@ def test_who_hangs_is_not_deaf() -> None:
     planner_hears(keeper, clock, LOST_S + 1)
     keeper.heard_beside(OTHERS)
     clock.now += 2 * LOST_S
-    assert keeper.verdict() is None and keeper.silent() == ['planner']
+    assert keeper.verdict() is None and keeper.stale_nodes() == ['planner']
 
 
 def test_who_hears_nobody_is_not_deaf_if_nobody_is_there_or_is_heard_in_time() -> None:

@@ -41,10 +41,10 @@ nodes:
 '''
 IMPATIENT = '''
 import sys
-from sightplan.graphs import hearing, up
+from sightplan.graphs import hearing, keep_alive
 from sightplan.cli import main
 hearing.LOST_S = 0.5
-up._LISTENER = 'listener'
+keep_alive._LISTENER = 'listener'
 sys.exit(main(sys.argv[1:]))
 '''
 GRAPH = '''
@@ -226,7 +226,8 @@ def hearing(prefix: Path):
         file.write_text(HEARING.replace('MAY', may))
         with run.log.open('wb') as log:
             run.process = subprocess.Popen(
-                [sys.executable, '-c', IMPATIENT, 'up', str(file), f'hears:={hears}', *more],
+                [sys.executable, '-c', IMPATIENT, 'up', str(file), f'hears:={hears}',
+                 '--keep-alive', *more],
                 env={**os.environ, 'AMENT_PREFIX_PATH': str(prefix), 'ROS_DOMAIN_ID': '7',
                      'PYTHONPATH': f'{prefix}:{os.environ.get("PYTHONPATH", "")}',
                      'ROS_AUTOMATIC_DISCOVERY_RANGE': 'OFF'},

@@ -24,6 +24,7 @@ from sightplan_interfaces.action import RunEpisode
 from sightplan_interfaces.srv import LoadProblem
 
 from sightplan.domains import load_domain
+from sightplan.graphs.keep_alive import KeepAlive
 from sightplan.graphs.up import run_beside
 from sightplan.model import EpisodeSpec, InfrastructureError, SightplanError
 from sightplan.records import messages
@@ -197,7 +198,7 @@ def main(arguments: list[str]) -> int:
     def tell(event: dict[str, Any]) -> None:
         os.write(int(pipe), json.dumps(event).encode() + b'\n')
     return run_beside([parent, *rest], lambda graph, values: graph.only(NODES), revive=True,
-                      tell=tell)
+                      layer=KeepAlive, tell=tell)
 
 
 if __name__ == '__main__':

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from sightplan.graphs.keep_alive import KEEP_ALIVE_VARIABLE
 from sightplan.graphs.up import graph_environment
 from sightplan_nodes import names
 
@@ -28,7 +29,8 @@ def environment(logs: Path) -> Iterator[None]:
         logs: folder for the logs of the nodes.
     """
     with contextlib.ExitStack() as stack:
-        values = {**graph_environment(os.environ, stack), 'ROS_LOG_DIR': str(logs)}
+        values = {**graph_environment(os.environ, stack), KEEP_ALIVE_VARIABLE: '1',
+                  'ROS_LOG_DIR': str(logs)}
         before = {name: os.environ.get(name) for name in values}
         os.environ.update(values)
         try:

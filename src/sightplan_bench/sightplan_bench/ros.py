@@ -25,6 +25,7 @@ import rclpy.utilities
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import Image
 
 from sightplan.domains import load_domain
 from sightplan.graphs.up import graph_environment
@@ -32,6 +33,8 @@ from sightplan.grounding import BackendGrounder
 from sightplan.model import EpisodeSpec, Observation
 from sightplan.runs import make_world
 from sightplan.vlm import make_backend
+from sightplan_nodes import names, qos
+from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.ports import Deadlines, RosGrounder
 from sightplan_nodes.spin import SWITCH_S
 
@@ -114,7 +117,8 @@ def measure() -> dict[str, float]:
 
     ``ground_*`` is about one picture that both have had before: the model has encoded it, and the
     node is sent its id. ``ground_new_*`` is about a new picture each time, which both have to
-    encode, and the node has to be sent.
+    encode, and the node takes from the camera's topic; ``ground_sent_*`` about one that is on no
+    topic and travels in the request.
     """
     domain = load_domain(DOMAIN)
     problem = domain.split_problems('hard')[0]
@@ -127,10 +131,24 @@ def measure() -> dict[str, float]:
     with contextlib.ExitStack() as stack:
         os.environ.update(graph_environment(os.environ, stack))
         stack.enter_context(grounder_process())
-        there = RosGrounder(stack.enter_context(spinning_node(lambda: Node('bench'))), Deadlines())
+        node = stack.enter_context(spinning_node(lambda: Node('bench')))
+        camera = node.create_publisher(Image, names.CAMERA_IMAGE, qos.SENSOR)
+        published: set[str] = set()
+        there = RosGrounder(node, Deadlines(), topic_of=lambda seen: (
+            names.CAMERA_IMAGE if seen.image_id in published else ''))
         there.wait_until_there(START_S)
-        for name, shown in (('ground', lambda number: observation),
-                            ('ground_new', lambda number: another(observation, number))):
+        while not camera.get_subscription_count():
+            time.sleep(0.05)
+
+        def publish(number: int) -> Observation:
+            seen = dataclasses.replace(another(observation, number),
+                                       stamp_ns=10**9 * (number + 1))
+            assert seen.image is not None
+            published.add(seen.image_id)
+            camera.publish(MESSAGES.image_to_msg(seen.image, seen.stamp_ns))
+            return seen
+        for name, shown in (('ground', lambda number: observation), ('ground_new', publish),
+                            ('ground_sent', lambda number: another(observation, 100 + number))):
             in_process, ros = alternate(lambda seen: here.ground(seen, questions),
                                         lambda seen: there.ground(seen, questions), shown)
             found |= {f'{name}_in_process_ms': round(in_process, 2),

@@ -43,8 +43,8 @@ class _Driver(ExperimentNode):
         for caller in (self._start_run, self._agent, self._models[names.GROUNDER]):
             caller.wait_until_there(_START_S)
         reply = self.open_run(StartRun.Request(
-            out=str(out), resume=True, retry_errors=True, identity_json=what,
-            session_json='{"graph": {}}'), _CALL_S)
+            out=str(out), resume=True, retry_errors=True,
+            run_json=f'{{"identity": {what}, "session": {{"graph": {{}}}}}}'), _CALL_S)
         return set(reply.committed)
 
     def run(self, spec: EpisodeSpec) -> None:
@@ -53,7 +53,7 @@ class _Driver(ExperimentNode):
 
     def finish(self) -> None:
         """Close the run."""
-        self._finish_run.checked(FinishRun.Request(notes_json='{}'), _FINISH_S)
+        self._finish_run.checked(FinishRun.Request(), _FINISH_S)
 
 
 class SoakGraph:

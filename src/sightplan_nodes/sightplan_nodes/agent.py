@@ -121,9 +121,10 @@ class AgentNode(Node):
         self._truth: RosTruth | None = None
         self._privileged: RosPrivileged | None = None
         self._world = RosWorld(self, deadlines, self._cancelled, s.world)
-        self._grounder = RosGrounder(self, deadlines, self._cancelled)
+        self._grounder = RosGrounder(self, deadlines, self._cancelled, self._world.topic_of)
         self._planner = RosPlanner(self, deadlines, self._cancelled)
-        self._visual_planner = RosVisualPlanner(self, deadlines, self._cancelled)
+        self._visual_planner = RosVisualPlanner(self, deadlines, self._cancelled,
+                                                self._world.topic_of)
         self._recorder = RosRecorder(self, lambda: self._world.labelled)
         self._worker = Worker(self, names.AGENT)
         self._needs: tuple[str, ...] = ()

@@ -130,7 +130,7 @@ class ArmBridge(WorldNode):
 
     def view(self, request: GetView.Request, response: GetView.Response) -> GetView.Response:
         """An empty view: a real world has nobody who says what is in view."""
-        response.episode_id = self._episode_id
+        response.observation.episode_id = self._episode_id
         return response
 
     def cancelled(self, why: str) -> None:

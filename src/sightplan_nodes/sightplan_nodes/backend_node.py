@@ -17,7 +17,7 @@ from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from sightplan_interfaces import msg
-from sightplan_interfaces.srv import CarryOver
+from sightplan_interfaces.srv import StartRun
 
 from sightplan.domains import load_domain
 from sightplan.model import InputError, SightplanError, Usage, param, used_between
@@ -40,6 +40,7 @@ from sightplan_nodes.memory import FreedMemory
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import MODEL, READS_PROMPT, RosTruth, TruthSettings
+from sightplan_nodes.stamped_images import StampedImages, camera_pictures
 from sightplan_nodes.work import Worker, WorkerService
 
 _SPENDING_PERIOD_S = 0.5
@@ -54,7 +55,7 @@ class _Ledger:
     Used from all threads.
     """
 
-    def __init__(self, publish: Callable[[msg.Spending], None]) -> None:
+    def __init__(self, publish: Callable[[msg.Usage], None]) -> None:
         self._send = publish
         self._lock = threading.Lock()
         self._backend: Model | None = None
@@ -82,8 +83,9 @@ class _Ledger:
             if usage is None or usage - self._before == self._published:
                 return
             self._published = usage - self._before
-            self._send(msg.Spending(out=self._out,
-                                    usage=MESSAGES.usage_to_msg(self._published)))
+            message = MESSAGES.usage_to_msg(self._published)
+            message.run = self._out
+            self._send(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,8 @@ class BackendSettings:
                             'replies, as the backend "replay" takes them; empty: none')
     autostart: bool = param(True, 'Configure and activate at the start; otherwise wait for a '
                                   'lifecycle manager')
+    from_camera: bool = param(True, "Take pictures from the camera's topics; else requests carry "
+                                    'them, which is less where a slow network lies between')
     timeout_s: float = param(60.0, 'Limit of a request that sets none [s]', low=0.1, high=3600.0)
     truth_timeout_s: float = param(10.0, 'Limit of a request for ground truth, by oracles [s]',
                                    low=0.1, high=600.0)
@@ -108,13 +112,14 @@ class BackendNode(LifecycleNode):
     """A lifecycle node with a model and services that ask it.
 
     *configure* loads the model, which may take long or fail (the log says why); *activate* opens
-    the services, *deactivate* closes them: while a service is there, it answers. A model that
-    needs depth gets that of ``camera/depth/image_raw`` with the picture's stamp. The model works
-    in a thread of its own, so lifecycle and parameter services answer meanwhile. The parameters
-    ``model``, ``reads_prompt``, ``model_domain`` and ``backend_settings``, read-only, show what is
-    in use. The service ``~/carry_over`` (CarryOver) tells a model with a limit on spending what
-    its run has spent so far; from then on ``~/spending`` says what the run spends, twice a second
-    and with every reply. ``heartbeat`` says that the node is alive.
+    the services, *deactivate* closes them: while a service is there, it answers. The pictures that
+    requests name are taken from ``camera/image_raw`` and ``camera/image_labelled`` by their stamp,
+    depth for a model that needs it from ``camera/depth/image_raw``. The model works in a thread of
+    its own, so lifecycle and parameter services answer meanwhile. The parameters ``model``,
+    ``reads_prompt``, ``model_domain`` and ``backend_settings``, read-only, show what is in use.
+    The service ``~/start_run`` (StartRun) tells a model with a limit on spending what its run has
+    spent so far; from then on ``~/spending`` (Usage) says what the run spends, twice a second and
+    with every reply. ``heartbeat`` says that the node is alive.
 
     A subclass says how the model is used: ``use``, ``work``, ``other_services``.
     """
@@ -143,10 +148,11 @@ class BackendNode(LifecycleNode):
         self._episode_id = ''
         self._memory = FreedMemory()
         self.observations = conversions.RequestedObservations()
+        self._pictures: dict[str, StampedImages] = {}
         self._depth: DepthImages | None = None
         self._worker = Worker(self, name)
         self._heartbeats = Heartbeats(self)
-        publisher = self.create_publisher(msg.Spending, '~/spending', qos.LATCHED)
+        publisher = self.create_publisher(msg.Usage, '~/spending', qos.LATCHED)
         self._ledger = _Ledger(publisher.publish)
         self.create_timer(_SPENDING_PERIOD_S, self._ledger.publish)
         self._stopping = False
@@ -182,12 +188,17 @@ class BackendNode(LifecycleNode):
 
     def subscribe(self, backend: Model) -> None:
         """Listen to what is wanted beside requests; undone by ``unsubscribe``."""
+        if self.settings.from_camera:
+            self.observations.published = self._pictures = camera_pictures(self)
         if traits_of(backend).depth:
             self._depth = DepthImages(self)
             self.observations.depth_at = self._depth.at
 
     def unsubscribe(self) -> None:
         """Listen no more."""
+        for pictures in self._pictures.values():
+            pictures.close()
+        self.observations.published = self._pictures = {}
         if self._depth is not None:
             self._depth.close()
             self._depth = self.observations.depth_at = None
@@ -300,7 +311,7 @@ class BackendNode(LifecycleNode):
         """Open the services."""
         asking = ((self._service_type, self._service_name, self.work), *self.other_services())
         offered: tuple[tuple[Any, str, Callable[..., None]], ...] = (
-            (CarryOver, '~/carry_over', self._carry_over),
+            (StartRun, '~/start_run', self._start_run),
             *((kind, name, partial(self._answer, work)) for kind, name, work in asking))
         self._offered = [WorkerService(self, kind, name, self._worker, answer,
                                        self.settings.timeout_s)
@@ -330,8 +341,8 @@ class BackendNode(LifecycleNode):
 
     # The services.
 
-    def _carry_over(self, request: CarryOver.Request, response: CarryOver.Response,
-                    limit_s: float) -> None:
+    def _start_run(self, request: StartRun.Request, response: StartRun.Response,
+                   limit_s: float) -> None:
         """Let the model's limits count as if it had spent just what the run has."""
         assert self._backend is not None, 'the service is there only while active'
         if traits_of(self._backend).capped:

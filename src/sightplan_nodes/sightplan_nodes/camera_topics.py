@@ -7,15 +7,12 @@ from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
-from sensor_msgs.msg import CameraInfo, Image
+from sensor_msgs.msg import CameraInfo
 
-from sightplan.model import DeadlineError
 from sightplan_belief.pointing.depth_pieces import Camera
 from sightplan_nodes import names, qos
 from sightplan_nodes.calls import run_in_executor
 
-_WAIT_S = 5.0
-"""For a picture, which cameras send many times a second [s]."""
 _INFO_WAIT_S = 1.0
 """For the calibration, which comes as often as pictures [s]."""
 
@@ -46,20 +43,6 @@ def next_message(node: Node, kind: type, topic: str, timeout_s: float) -> Any | 
         return None
     finally:
         run_in_executor(node, lambda: node.destroy_subscription(subscription), timeout_s)
-
-
-def next_picture(node: Node, timeout_s: float) -> Image:
-    """The camera's next picture; not for the thread that spins the node.
-
-    Raises:
-        DeadlineError: none came within the limit [s], or within five seconds.
-        InfrastructureError: the node is not spinning.
-    """
-    picture = next_message(node, Image, names.CAMERA_IMAGE, min(timeout_s, _WAIT_S))
-    if picture is None:
-        raise DeadlineError(f'no picture came on {node.resolve_topic_name(names.CAMERA_IMAGE)}; '
-                            'send one with the request, or start the camera')
-    return picture
 
 
 class Intrinsics:

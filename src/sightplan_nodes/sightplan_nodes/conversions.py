@@ -12,8 +12,8 @@ import dataclasses
 import functools
 import importlib
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ from sightplan.model.region import Point
 from sightplan.records import messages
 from sightplan.records.messages import text
 from sightplan_belief import Found
+from sightplan_nodes import names
 
 
 @functools.cache
@@ -98,89 +99,127 @@ def depth_from_msg(message: Image, unit_m: float = 1e-3) -> NDArray[np.float32]:
 
 # requests
 
-def fill_observation(request: Any, observation: Observation, with_image: bool = True) -> Any:
-    """Write an observation into a request to a model (Ground, TellApart, ProposePlan); returns it.
+def observation_to_request(observation: Observation, topic: str = '',
+                           with_image: bool = True) -> msg.Observation:
+    """An observation as a request to a model has it.
 
     Args:
-        request: what to fill.
-        observation: what the model is shown.
-        with_image: whether the image itself is sent; else its id stands for it.
+        observation: what the model is asked about.
+        topic: camera's topic on which its picture was published, with its stamp: the node takes
+            it from there. Empty: it is on none.
+        with_image: whether a picture that is on no topic is sent; else its id stands for it.
 
     Raises:
         InputError: it has neither image nor text.
     """
-    _check_shows_something(observation)
-    if with_image and observation.image is not None:
-        request.image = MESSAGES.image_to_msg(observation.image, observation.stamp_ns,
-                                              observation.frame_id)
-    else:
-        request.image.header = MESSAGES.header(observation.stamp_ns, observation.frame_id)
-    request.image_id = observation.image_id
-    if hasattr(request, 'view'):
-        request.view = MESSAGES.view_to_msg(observation)
-        request.privileged_facts = MESSAGES.facts_to_msg(observation.privileged_facts)
-    return request
+    if observation.image is None and not observation.text:
+        raise InputError('this observation has neither image nor text; models on ROS are shown '
+                         'one of them')
+    message: msg.Observation = MESSAGES.observation_to_msg(observation)
+    if topic:
+        message.published, message.labelled = True, topic == names.CAMERA_LABELLED
+    elif with_image and observation.image is not None:
+        message.image = [MESSAGES.image_to_msg(observation.image, observation.stamp_ns,
+                                               observation.frame_id)]
+    return message
 
 
 DepthAt = Callable[[int], NDArray[np.float32] | None]
 """Gives the depth of a picture, (H, W) [m], by the picture's stamp [ns]; None: there is none."""
 
 
+class PublishedPictures(Protocol):
+    """The pictures of a topic."""
+
+    def at(self, stamp_ns: int) -> Image:
+        """The picture of a stamp [ns].
+
+        Raises:
+            UnknownImageError: it did not come; says why that may be.
+        """
+
+
 class RequestedObservations:
-    """The observations in requests to a model: an image is sent once, then named by its id.
+    """The observations in requests to a model.
+
+    A picture is taken from the camera's topic, or comes with a request; then it is known by its
+    id for as long as there is room.
 
     Attributes:
         depth_at: gives the depth of a picture by its stamp [ns]; None: the model needs none.
+        published: gives pictures by the topic on which they are published.
     """
 
-    def __init__(self, most_bytes: int = 64 * 2**20) -> None:
-        """Keep the images that were sent last, up to a size; the newest in any case."""
+    def __init__(self, most_bytes: int = 64 * 2**20,
+                 published: Mapping[str, PublishedPictures] | None = None) -> None:
+        """Keep the pictures that were asked about last, up to a size; the newest in any case."""
         self._most_bytes = most_bytes
         self._kept: OrderedDict[str, Observation] = OrderedDict()
         self.depth_at: DepthAt | None = None
+        self.published: Mapping[str, PublishedPictures] = published or {}
 
-    def read(self, request: Any) -> Observation:
+    def read(self, message: msg.Observation) -> Observation:
         """The observation of a request.
 
         Raises:
-            UnknownImageError: its image was not sent, or is not kept any more.
-            InputError: its image cannot be read.
+            UnknownImageError: its picture did not come on its topic, was not sent, or is not kept
+                any more.
+            InputError: its picture cannot be read, or is another one than its id says.
         """
-        words = not request.image.data and not request.image_id and bool(request.view.text)
-        seen = _without_picture(request.image) if words else self.picture(request)
-        return messages.with_view(seen, request.view, request.privileged_facts)
+        if not message.image and not message.image_id and message.text:
+            return messages.with_knowledge(
+                Observation(stamp_ns=messages.time_from_msg(message.header.stamp),
+                            frame_id=message.header.frame_id), message)
+        return messages.with_knowledge(self.picture(message), message)
 
-    def picture(self, request: Any, depth_at: DepthAt | None = None) -> Observation:
+    def picture(self, message: msg.Observation, depth_at: DepthAt | None = None) -> Observation:
         """The picture of a request, without what else is known about the observation.
 
         Args:
-            request: with ``image`` and ``image_id``. A picture that is named by its id without a
-                stamp has the stamp that it was sent with.
-            depth_at: gives its depth, where it has none yet; None: as the attribute says, of a
-                picture that is sent.
+            message: the observation. A picture that is named by its id without a stamp has the
+                stamp with which it came.
+            depth_at: gives its depth, where it has none yet; None: as the attribute says.
 
         Raises:
-            UnknownImageError: it was not sent, or is not kept any more.
-            InputError: it cannot be read.
+            UnknownImageError, InputError: see ``read``.
         """
-        if request.image.data or not request.image_id:
-            seen = messages.observation_from_msg(request.image)
-            depth_at = depth_at or self.depth_at
-        elif request.image_id in self._kept:
-            seen = self._kept[request.image_id]
-            stamp_ns = messages.time_from_msg(request.image.header.stamp)
-            if stamp_ns or request.image.header.frame_id:
-                seen = dataclasses.replace(seen, frame_id=request.image.header.frame_id,
-                                           stamp_ns=stamp_ns)
-        else:
-            raise UnknownImageError(f'image {request.image_id!r} is not known here (any more); '
-                                    'send it with the request')
+        seen = None if message.image else self._kept.get(message.image_id)
+        if seen is None:
+            seen, depth_at = self._new(message), depth_at or self.depth_at
+        stamp_ns = messages.time_from_msg(message.header.stamp)
+        if stamp_ns or message.header.frame_id:
+            seen = dataclasses.replace(seen, frame_id=message.header.frame_id, stamp_ns=stamp_ns)
         if depth_at is not None and seen.depth_m is None:
             seen = dataclasses.replace(seen, depth_m=depth_at(seen.stamp_ns))
-        self._keep(seen)
+        self.keep(seen)
         return seen
 
-    def _keep(self, seen: Observation) -> None:
+    def _new(self, message: msg.Observation) -> Observation:
+        """A picture that is not kept here."""
+        wanted = message.image_id
+        if message.image:
+            seen = messages.observation_from_msg(message.image[0])
+            if wanted and seen.image_id != wanted:
+                raise InputError(f'the picture of the request is {seen.image_id}, not {wanted} as '
+                                 'the request says')
+            return seen
+        topic = names.CAMERA_LABELLED if message.labelled else names.CAMERA_IMAGE
+        if message.published and topic in self.published:
+            stamp_ns = messages.time_from_msg(message.header.stamp)
+            seen = messages.observation_from_msg(self.published[topic].at(stamp_ns))
+            if wanted and seen.image_id != wanted:
+                raise UnknownImageError(
+                    f'{topic}: the picture of world time {stamp_ns} ns is {seen.image_id}, not '
+                    f'{wanted} as the request says; send that one with the request')
+            return seen
+        if not wanted:
+            raise InputError('the observation of the request has neither picture, image_id, nor '
+                             'text')
+        raise UnknownImageError(f'image {wanted!r} is not known here (any more); send it with the '
+                                'request')
+
+    def keep(self, seen: Observation) -> None:
+        """Keep a picture, and forget those that were asked about longest ago."""
         self._kept[seen.image_id] = seen
         self._kept.move_to_end(seen.image_id)
         while len(self._kept) > 1 and self._size() > self._most_bytes:
@@ -326,75 +365,41 @@ def prompt_from_msg(message: msg.GroundingPrompt) -> GroundingPrompt:
         message.reading)
 
 
-def fill_visual_task(request: Any, task: VisualTask, problem_pddl: str) -> Any:
+def fill_visual_task(request: Any, task: VisualTask, problem_pddl: str,
+                     shown: Callable[[Observation], msg.Observation] = observation_to_request,
+                     ) -> Any:
     """Write what a model shall plan for into a request of ProposePlan; returns it.
 
     Args:
         request: what to fill.
         task: what the model is asked.
         problem_pddl: text of its problem, as Domain.write_problem gives it.
+        shown: makes messages of the observations of the past and of the goal.
     """
     problem = task.problem
     request.domain, request.problem = problem.domain, problem.name
     request.domain_pddl, request.problem_pddl = problem.domain_pddl, problem_pddl
     request.prompt, request.stops_at_goal = task.prompt, task.stops_at_goal
     request.history = [MESSAGES.to_msg(step) for step in task.history]
-    goals = [] if task.goal is None else [task.goal]
-    request.past, request.past_views = _pictures_and_views(task.past)
-    request.goal, request.goal_view = _pictures_and_views(goals)
+    request.past = [shown(seen) for seen in task.past]
+    request.goal = [] if task.goal is None else [shown(task.goal)]
     return request
 
 
-def _pictures_and_views(seen: Sequence[Observation]) -> tuple[list[Image], list[msg.View]]:
-    """Observations as messages; one in words alone has an empty picture.
-
-    Raises:
-        InputError: one has neither image nor text.
-    """
-    for observation in seen:
-        _check_shows_something(observation)
-    return [Image(header=MESSAGES.header(one.stamp_ns, one.frame_id)) if one.image is None
-            else MESSAGES.image_to_msg(one.image, one.stamp_ns, one.frame_id) for one in seen], [
-        MESSAGES.view_to_msg(one) for one in seen]
-
-
-def _check_shows_something(observation: Observation) -> None:
-    if observation.image is None and not observation.text:
-        raise InputError('this observation has neither image nor text; models on ROS are shown '
-                         'one of them')
-
-
-def _without_picture(message: Image) -> Observation:
-    """The observation that an empty picture stands for."""
-    return Observation(stamp_ns=messages.time_from_msg(message.header.stamp),
-                       frame_id=message.header.frame_id)
-
-
-def _shown(pictures: Sequence[Image], views: Sequence[msg.View]) -> list[Observation]:
-    """Observations out of messages.
-
-    Raises:
-        InputError: there is not one view for each picture, or one cannot be read.
-    """
-    if len(pictures) != len(views):
-        raise InputError(f'{len(pictures)} pictures have {len(views)} views')
-    return [messages.with_view(messages.observation_from_msg(picture) if picture.data
-                               else _without_picture(picture), view)
-            for picture, view in zip(pictures, views, strict=True)]
-
-
-def visual_task_from_msg(request: Any, problem: Problem) -> VisualTask:
+def visual_task_from_msg(request: Any, problem: Problem,
+                         read: Callable[[msg.Observation], Observation]) -> VisualTask:
     """What a model shall plan for, by a request of ProposePlan.
 
     Args:
         request: what to read.
         problem: the request's problem, read from its PDDL text.
+        read: reads the observations of the past and of the goal.
     """
     return VisualTask(problem.for_agent(), request.prompt,
                       tuple(messages.from_msg(PastStep, step) for step in request.history),
                       stops_at_goal=request.stops_at_goal,
-                      past=tuple(_shown(request.past, request.past_views)),
-                      goal=next(iter(_shown(request.goal, request.goal_view)), None))
+                      past=tuple(read(seen) for seen in request.past),
+                      goal=next((read(seen) for seen in request.goal), None))
 
 
 def feedback_from_result(result: Any) -> Feedback:

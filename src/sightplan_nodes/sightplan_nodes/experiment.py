@@ -23,13 +23,13 @@ from rclpy.node import Node
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode, RunExperiment
 from sightplan_interfaces.srv import (
-    CarryOver,
     FinishRun,
     Ground,
     LoadProblem,
     ProposePlan,
     StartRun,
 )
+from std_srvs.srv import Trigger
 
 from sightplan.agent import (
     needs_grounder,
@@ -170,19 +170,17 @@ class ExperimentNode(Node):
             names.GROUNDER: ServiceCaller(self, Ground, names.GROUND, names.GROUNDER),
             names.VLM_PLANNER: ServiceCaller(self, ProposePlan, names.PROPOSE_PLAN,
                                              names.VLM_PLANNER)}
-        self._carry_over = {node: ServiceCaller(self, CarryOver, f'{node}/carry_over', node,
-                                                repeatable=True)
-                            for node in self._models}
+        self._start_run_of = {node: ServiceCaller(self, StartRun, f'{node}/start_run', node,
+                                                  repeatable=True)
+                              for node in self._models}
         nodes = (self._world, names.SYMBOLIC_PLANNER, names.AGENT, names.METRICS_RECORDER,
                  *self._models, _HARDWARE)
         self._readers = {node: ParameterReader(self, node, self._settings.call_timeout_s)
                          for node in nodes}
         self.create_subscription(msg.EpisodeResult, names.EPISODE_RESULT, self._results.put,
                                  qos.RESULTS, callback_group=group)
-        self._viewer_hears: frozenset[str] = frozenset()
-        if self._settings.rerun:
-            self.create_subscription(msg.Heartbeat, names.PRESENCE, self._see_viewer,
-                                     qos.PRESENCE, callback_group=group)
+        self._viewer = (self.create_client(Trigger, names.VIEWER_READY)
+                        if self._settings.rerun else None)
         self._worker = Worker(self, names.EXPERIMENT)
         self._server = ActionServer(
             self, RunExperiment, '~/run_experiment',
@@ -209,14 +207,6 @@ class ExperimentNode(Node):
 
     def _see_arm(self, status: msg.ArmStatus) -> None:
         self._arm = status
-
-    def _see_viewer(self, message: msg.Heartbeat) -> None:
-        if message.node == self._full_name(names.RERUN_VIEWER):
-            self._viewer_hears = frozenset(message.hears)
-
-    def _full_name(self, node: str) -> str:
-        """Name of another node of this graph, as heartbeats on ``/presence`` have it."""
-        return f'{self.get_namespace()}/{node}'.lstrip('/')
 
     def _how_to_rearm(self) -> str:
         service = self.resolve_service_name(names.rearm(self._world))
@@ -329,15 +319,15 @@ class ExperimentNode(Node):
         warn_of_learned_problems(settings, plan.pairs)
         reply = self.open_run(StartRun.Request(
             out=settings.out, resume=settings.resume, retry_errors=settings.retry_errors,
-            identity_json=json.dumps(
-                identity(settings, plan.suite, plan.domain, plan.pairs, model)),
-            session_json=json.dumps({**session(settings), 'graph': graph})),
+            run_json=json.dumps({
+                'identity': identity(settings, plan.suite, plan.domain, plan.pairs, model),
+                'session': {**session(settings), 'graph': graph}})),
             self._settings.call_timeout_s)
         self._recorder = self._process(names.EPISODE_RESULT)
         self._wait_for_viewer()
         folder, told = Path(reply.out), dict.fromkeys(models, '')
 
-        def carry_over() -> None:
+        def tell_models() -> None:
             """Tell models what the run has spent: also one that was started again meanwhile."""
             for node in models:
                 process = self._process(names.SPENDING[node])
@@ -346,10 +336,10 @@ class ExperimentNode(Node):
                 # One that was started again may have a model to load first.
                 limit_s = (self._settings.startup_timeout_s if told[node]
                            else self._settings.call_timeout_s)
-                self._carry_over[node].checked(CarryOver.Request(
+                self._start_run_of[node].checked(StartRun.Request(
                     out=reply.out, spent=_spent(folder, reply.spent)), limit_s, self._cancelled)
                 told[node] = process or 'unknown'
-        carry_over()
+        tell_models()
         progress.started(folder, RunStore(folder).lines(), len(plan.items), plan.skipped)
         self._done, self._planned = len(reply.committed), len(plan.items)
         broken: SightplanError | None = None
@@ -361,7 +351,7 @@ class ExperimentNode(Node):
             line: Line | None = None
             self._at = batch[0].id
             try:
-                carry_over()
+                tell_models()
                 line, error = self._episode(batch[0], plan.domain, wait_for_arm=not begun)
                 begun = True
                 self._done += line is not None
@@ -382,10 +372,12 @@ class ExperimentNode(Node):
             first, why = next(iter(missing.items()))
             broken = InfrastructureError(f'{len(missing)} of the episodes left no result, such as '
                                          f'{first}: {why}')
-        notes = {'planned': len(plan.items), **plan.notes, 'problems_skipped': plan.skipped,
-                 'interrupted': broken is not None,
-                 'stopped_by': '' if broken is None or self._cancelled() else str(broken)}
-        return self._finish(notes, broken)
+        return self._finish(FinishRun.Request(
+            planned=len(plan.items), problems=len(plan.pairs),
+            problems_skipped=[messages.text(problem) for problem in plan.skipped],
+            interrupted=broken is not None,
+            stopped_by='' if broken is None or self._cancelled() else messages.text(str(broken))),
+            broken)
 
     def open_run(self, request: StartRun.Request, timeout_s: float) -> StartRun.Response:
         """Have the recorder open a run, whose episodes ``_episode`` then sends.
@@ -420,13 +412,12 @@ class ExperimentNode(Node):
         return ' '.join(sorted(bytes(end.endpoint_gid).hex() for end in
                                self.get_publishers_info_by_topic(topic)))
 
-    def _finish(self, notes: dict[str, Any], broken: SightplanError | None) -> Outcome:
+    def _finish(self, request: FinishRun.Request, broken: SightplanError | None) -> Outcome:
         if self._stop.is_set():
             return Outcome({}, broken)  # the recorder, which is stopped too, writes the summary
         try:
             self._finish_run.wait_until_there(self._settings.call_timeout_s)
-            reply = self._finish_run.checked(FinishRun.Request(notes_json=json.dumps(notes)),
-                                             _FINISH_S)
+            reply = self._finish_run.checked(request, _FINISH_S)
         except SightplanError as error:
             return Outcome({}, broken or error)
         return Outcome(json.loads(reply.summary_json), broken)
@@ -486,12 +477,11 @@ class ExperimentNode(Node):
     def _wait_for_viewer(self) -> None:
         """Give a viewer time to find the world, whose first picture it shall show.
 
-        Who hears the world's heartbeats also gets its pictures: discovery keeps the order in which
-        a node made its topics, and that of the heartbeats is the last one.
+        It has a service for saying so, which is there only then.
         """
         end_s = time.monotonic() + _VIEWER_COMES_S
-        while (self._settings.rerun and not self._cancelled()
-               and self._full_name(self._world) not in self._viewer_hears):
+        while (self._viewer is not None and not self._cancelled()
+               and not self._viewer.service_is_ready()):
             if time.monotonic() >= end_s:
                 self.get_logger().warning(
                     f'{names.RERUN_VIEWER} has not found {self._world} within '

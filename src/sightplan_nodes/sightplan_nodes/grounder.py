@@ -23,11 +23,15 @@ from sightplan.runs import asks_for_reasons
 from sightplan_belief import BackendLocator
 from sightplan_nodes import conversions, names
 from sightplan_nodes.backend_node import BackendNode, BackendSettings, Work
-from sightplan_nodes.camera_topics import Intrinsics, next_picture
+from sightplan_nodes.camera_topics import Intrinsics
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.depth import DepthImages
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.spin import main as run_main
+from sightplan_nodes.stamped_images import next_picture
+
+_NEXT_PICTURE_S = 5.0
+"""Limit for the next picture of the camera, which sends many a second [s]."""
 
 _RESERVE = 0.1
 """Of the time limit of ~/locate: so that what is known when asking has to end is still sent."""
@@ -108,7 +112,7 @@ class GrounderNode(BackendNode):
              limit_s: float) -> None:
         """Answer the questions; contract in the base class."""
         started = time.monotonic()
-        observation = self.observations.read(request)
+        observation = self.observations.read(request.observation)
         questions = conversions.questions_from_request(request)
         answers = user.ground(observation, questions, limit_s,
                               conversions.prompt_from_msg(request.prompt))
@@ -161,10 +165,13 @@ class GrounderNode(BackendNode):
     def _picture(self, request: Locate.Request | TellApart.Request,
                  limit_s: float) -> Observation:
         """The picture of a request; the camera's next one, if it has none."""
-        if not request.image.data and not request.image_id:
-            request.image = next_picture(self, limit_s)
+        asked = request.observation
+        if not asked.image and not asked.image_id and not asked.published:
+            limit_s = min(limit_s, _NEXT_PICTURE_S)
+            camera = self._pictures.get(names.CAMERA_IMAGE)
+            asked.image = [camera.next(limit_s) if camera else next_picture(self, limit_s)]
         return self.observations.picture(
-            request, None if self._depth is None else self._depth.at)
+            asked, None if self._depth is None else self._depth.at)
 
     def _aligned(self, seen: Observation) -> NDArray[np.float32] | None:
         """Depth of a picture, 0 where unknown; None without, and if it is not aligned with it."""

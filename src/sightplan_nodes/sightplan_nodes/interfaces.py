@@ -54,8 +54,9 @@ _BARE = _all(Verb.PUBLISH, '/parameter_events')
 _NODE = (_BARE | _all(Verb.PUBLISH, '/rosout')
          | _all(Verb.REPLY, '~/get_type_description', *_PARAMETERS))
 """Of every node, by rclpy itself: log, parameters, types."""
-_KEPT = (_NODE | _all(Verb.PUBLISH, names.PRESENCE, names.DIAGNOSTICS)
-         | _all(Verb.SUBSCRIBE, names.PRESENCE))
+_KEPT = (_NODE | _all(Verb.PUBLISH, names.DIAGNOSTICS)
+         | _all(Verb.PUBLISH, names.PRESENCE, when='in a graph that is kept alive')
+         | _all(Verb.SUBSCRIBE, names.PRESENCE, when='in a graph that is kept alive'))
 """Of every node that ``spin.run`` runs."""
 _LIFECYCLE = _KEPT | _all(Verb.PUBLISH, '~/transition_event') | _all(Verb.REPLY, *(
     f'~/{name}' for name in ('change_state', 'get_state', 'get_available_states',
@@ -173,11 +174,15 @@ def _arm_watcher(parameters: Values, values: Values) -> Interface:
                         when='where controller_manager_msgs is installed')
 
 
+_SEES = (_all(Verb.SUBSCRIBE, names.CAMERA_IMAGE, names.CAMERA_LABELLED)
+         | _all(Verb.SUBSCRIBE, names.CAMERA_DEPTH, when='for a model that uses depth'))
+"""What a node subscribes to that takes pictures from the camera."""
+
+
 def _backend(parameters: Values, *services: str) -> dict[tuple[Verb, str], str]:
     """What ``BackendNode`` offers, and ground truth for oracles."""
     found = (_LIFECYCLE | _all(Verb.PUBLISH, '~/spending', names.HEARTBEAT)
-             | _all(Verb.REPLY, '~/carry_over', *services)
-             | _all(Verb.SUBSCRIBE, names.CAMERA_DEPTH, when='for a model that uses depth'))
+             | _all(Verb.REPLY, '~/start_run', *services))
     backend = str(parameters.get('backend', 'embedded'))
     if backend and traits_of(backend_class(backend)).truth:
         found |= _all(Verb.REQUEST, *_truth(parameters))
@@ -193,12 +198,11 @@ def _truth(parameters: Values) -> tuple[str, ...]:
 
 def _grounder(parameters: Values, values: Values) -> Interface:
     return _backend(parameters, '~/ground', '~/locate', '~/tell_apart') | _all(
-        Verb.SUBSCRIBE, names.CAMERA_IMAGE, names.CAMERA_INFO,
-        when='while a request about the next picture is answered')
+        Verb.SUBSCRIBE, names.CAMERA_INFO, when='while a place is looked for') | _SEES
 
 
 def _vlm_planner(parameters: Values, values: Values) -> Interface:
-    return _backend(parameters, '~/plan')
+    return _backend(parameters, '~/plan') | _SEES
 
 
 def _path_critic(parameters: Values, values: Values) -> Interface:
@@ -272,17 +276,20 @@ def _experiment(parameters: Values, values: Values) -> Interface:
     models = names.GROUNDER, names.VLM_PLANNER
     return (_KEPT | _all(Verb.SUBSCRIBE, names.arm_status(world), names.EPISODE_RESULT)
             | _all(Verb.REQUEST, names.START_RUN, names.FINISH_RUN, names.load_problem(world),
-                   names.GROUND, names.PROPOSE_PLAN, *(f'{node}/carry_over' for node in models))
+                   names.GROUND, names.PROPOSE_PLAN, *(f'{node}/start_run' for node in models))
             | _reads_parameters(world, names.SYMBOLIC_PLANNER, names.AGENT,
                                 names.METRICS_RECORDER, *models,
                                 f'{names.HARDWARE}/{names.SIM_BRIDGE}')
+            | (_all(Verb.REQUEST, names.VIEWER_READY) if parameters.get('rerun') else {})
             | _introduces(world, names.METRICS_RECORDER, names.AGENT, *models)
             | _all(Verb.CALL, names.RUN_EPISODE) | _all(Verb.EXECUTE, '~/run_experiment'))
 
 
 def _rerun_viewer(parameters: Values, values: Values) -> Interface:
-    return _KEPT | _all(Verb.SUBSCRIBE, *topics.EVENTS, names.CAMERA_IMAGE,
-                        names.CAMERA_LABELLED)
+    return (_KEPT | _all(Verb.SUBSCRIBE, *topics.EVENTS, names.CAMERA_IMAGE,
+                         names.CAMERA_LABELLED)
+            | _introduces(str(parameters.get('world', names.SIM_BRIDGE)))
+            | _all(Verb.REPLY, '~/ready', when='once it gets the pictures of the world'))
 
 
 def _bag_player(parameters: Values, values: Values) -> Interface:

@@ -164,10 +164,10 @@ class _Spending:
         known = [*self._nodes.values(), *([] if self._earlier is None else [self._earlier])]
         return sum(known[1:], known[0]) if known else None
 
-    def take(self, node: str, message: msg.Spending) -> None:
+    def take(self, node: str, message: msg.Usage) -> None:
         """Note what a node tells of this run; of others it is not noted."""
-        usage = messages.usage_from_msg(message.usage)
-        if message.out != str(self._store.folder) or usage is None:
+        usage = messages.usage_from_msg(message)
+        if message.run != str(self._store.folder) or usage is None:
             return
         before = self._nodes.get(node)
         if before is not None and usage.requests < before.requests:  # it was started again
@@ -352,7 +352,7 @@ class MetricsRecorder(Node):
                             (FinishRun, '~/finish_run', self._finish_run))]
         subscribe_to_events(self, self._submit, self._take_event)
         for node, topic in names.SPENDING.items():
-            self.create_subscription(msg.Spending, topic, self._spending_taker(node), qos.LATCHED,
+            self.create_subscription(msg.Usage, topic, self._spending_taker(node), qos.LATCHED,
                                      callback_group=group)
         self._cameras: dict[str, Subscription] = {}
         if self._settings.image_policy != NONE:
@@ -393,8 +393,8 @@ class MetricsRecorder(Node):
 
     # Callbacks, in the executor's thread.
 
-    def _spending_taker(self, node: str) -> Callable[[msg.Spending], None]:
-        def note(message: msg.Spending) -> None:
+    def _spending_taker(self, node: str) -> Callable[[msg.Usage], None]:
+        def note(message: msg.Usage) -> None:
             if self._spending is not None:
                 self._spending.take(node, message)
         return lambda message: self._submit(lambda: note(message))
@@ -441,9 +441,11 @@ class MetricsRecorder(Node):
             self._store.close()
         self._store, self._session = None, ''
         try:
-            identity, session = json.loads(request.identity_json), json.loads(request.session_json)
-        except ValueError as error:
-            raise InputError(f'identity or session of the run is not JSON: {error}') from error
+            run = json.loads(request.run_json)
+            identity, session = run['identity'], run['session']
+        except (ValueError, TypeError, KeyError) as error:
+            raise InputError('run_json is not an object with "identity" and "session": '
+                             f'{error}') from error
         if 'graph' in session:  # which has a world, whose first picture shall not be missed
             self._wait_for_camera()
         store, done = self._open(request.out or self._settings.out, identity, session,
@@ -504,7 +506,10 @@ class MetricsRecorder(Node):
             self._forget('the run was finished')
         store, self._store, self._session = self._store, None, ''
         try:
-            summary = self._summarise(store, json.loads(request.notes_json or '{}'), _SUMMARY_S)
+            summary = self._summarise(store, {
+                'planned': request.planned, 'problems': request.problems,
+                'problems_skipped': list(request.problems_skipped),
+                'interrupted': request.interrupted, 'stopped_by': request.stopped_by}, _SUMMARY_S)
             if not summary:
                 raise DeadlineError(f'{store.folder}: was not summarised within {_SUMMARY_S:g} s')
         finally:

@@ -37,6 +37,8 @@ VLM_PLANNER = 'vlm_planner'
 PATH_CRITIC = 'path_critic'
 EXPERIMENT = 'experiment'
 RERUN_VIEWER = 'rerun_viewer'
+VIEWER_READY = f'{RERUN_VIEWER}/ready'
+"""Service that is there once the viewer gets the world's pictures."""
 
 GET_STATE = f'{SIM_BRIDGE}/get_state'
 PROVIDE_FACTS = f'{SIM_BRIDGE}/provide_facts'

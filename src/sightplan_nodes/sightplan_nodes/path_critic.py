@@ -90,6 +90,9 @@ class PathCriticNode(BackendNode):
         self._best_pub = self.create_publisher(Path, '~/best', qos.LATCHED)
         self._markers_pub = self.create_publisher(MarkerArray, '~/markers', qos.LATCHED)
 
+    def subscribe(self, backend: Model) -> None:
+        """To nothing: its pictures are of paths, and of no camera."""
+
     def check_backend(self, name: str) -> None:
         """Refuse a backend that neither reads tasks nor compares pictures."""
         if not _suits(name):

@@ -10,6 +10,7 @@ import dataclasses
 import math
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,6 @@ from sightplan_interfaces.srv import (
     Ground,
     Plan,
     ProposePlan,
-    ProvideFacts,
     ResetWorld,
     TellApart,
 )
@@ -75,6 +75,9 @@ from sightplan_nodes.failures import dropping
 MODEL, READS_PROMPT = 'model', 'reads_prompt'
 """Read-only parameters of a node that has a model: its exact name, and whether its answers depend
 on the prompt around the questions."""
+
+_PUBLISHED_KEPT, _KNOWN = 64, 64
+"""So many pictures that came last are known by their topic, and so many that a node was shown."""
 
 _FACTS_S = 5.0
 """Limit for such a node to tell these [s]."""
@@ -187,11 +190,19 @@ class RosWorld:
                                        repeatable=True)
         self._not_before_ns = self._begun_ns = 0
         self._has_view = self._only_text = False
+        self._published: OrderedDict[str, str] = OrderedDict()
 
     @property
     def labelled(self) -> bool:
         """Whether the images come from the topic of pictures with labels."""
         return self._camera.topic == names.CAMERA_LABELLED
+
+    def topic_of(self, observation: Observation) -> str:
+        """The topic from which the picture of an observation came; '': from none.
+
+        Not so a picture that was altered since, or of the goal.
+        """
+        return self._published.get(observation.image_id, '')
 
     def picture_age_s(self) -> float:
         """How long ago the newest picture came [s]; infinite before the first."""
@@ -228,21 +239,24 @@ class RosWorld:
         if self._only_text:
             return self._in_words(0)
         seen = self._camera.newest(self._not_before_ns, self._deadlines.observe_s, self._cancelled)
+        self._published[seen.image_id] = self._camera.topic
+        while len(self._published) > _PUBLISHED_KEPT:
+            self._published.popitem(last=False)
         if not self._has_view:
             return seen
-        return messages.with_view(seen, self._view(seen.stamp_ns).view)
+        return messages.with_knowledge(seen, self._view(seen.stamp_ns))
 
-    def _view(self, stamp_ns: int) -> GetView.Response:
+    def _view(self, stamp_ns: int) -> msg.Observation:
         """What the world says of an observation, by its time; 0: of the newest."""
         reply: GetView.Response = self._get_view.checked(
             GetView.Request(stamp=MESSAGES.time_to_msg(stamp_ns)), self._deadlines.observe_s,
             self._cancelled)
-        return reply
+        return reply.observation
 
     def _in_words(self, stamp_ns: int) -> Observation:
-        reply = self._view(stamp_ns)
-        return messages.with_view(
-            Observation(stamp_ns=stamp_ns or messages.time_from_msg(reply.stamp)), reply.view)
+        view = self._view(stamp_ns)
+        return messages.with_knowledge(
+            Observation(stamp_ns=stamp_ns or messages.time_from_msg(view.header.stamp)), view)
 
     def goal_observation(self) -> Observation:
         """The picture of the goal of the episode that was begun last; contract in the port."""
@@ -282,18 +296,28 @@ class _Client:
         return self._service.checked(request, timeout_s, self._cancelled)
 
 
+TopicOf = Callable[[Observation], str]
+"""Says on which topic the picture of an observation was published; '': on none."""
+
+
+def nowhere(observation: Observation) -> str:
+    """The picture is on no topic."""
+    return ''
+
+
 class _ModelClient(_Client):
     """A client of a node that has a model: which one, what it cost, and for which episode."""
 
     def __init__(self, node: Node, srv_type: type, name: str, limit_s: float,
-                 cancelled: Callable[[], bool]) -> None:
+                 cancelled: Callable[[], bool], topic_of: TopicOf) -> None:
         super().__init__(node, srv_type, name, cancelled)
-        self._limit_s = limit_s
+        self._node, self._limit_s, self._topic_of = node, limit_s, topic_of
         self._model = ''
         self._usage: Usage | None = None
         self._episode_id = self._split = ''
         self._new_episode = False
-        self._sent_image_id = ''
+        self._known: OrderedDict[str, None] = OrderedDict()  # pictures that the node has seen
+        self._said_lost = False
         self.capped: SpendingCapError | None = None
         """The limit on spending that a request of this episode has met."""
 
@@ -314,7 +338,10 @@ class _ModelClient(_Client):
 
     def _ask(self, request: Any, observation: Observation, timeout_s: float | None,
              service: ServiceCaller | None = None) -> Any:
-        """Send a request about an observation, and its image unless that was sent before.
+        """Send a request about an observation.
+
+        Its picture goes with the request only if it is on no topic and was not sent before, or
+        has not reached the node otherwise, which is logged.
 
         Args:
             request: what to send.
@@ -326,22 +353,41 @@ class _ModelClient(_Client):
             InputError: there is neither image nor text.
             SightplanError: the reply's error.
         """
-        sent = bool(observation.image_id) and observation.image_id == self._sent_image_id
-        conversions.fill_observation(request, observation, with_image=not sent)
+        request.observation = self._shown(observation)
         request.episode_id, request.split = self._episode_id, self._split
         request.new_episode, self._new_episode = self._new_episode, False
         request.timeout_s = self._limit_s if timeout_s is None else timeout_s
         service = service or self._service
         try:
             reply = self._send(service, request)
-        except UnknownImageError:  # by another process than the one that it was sent to
-            conversions.fill_observation(request, observation)
+        except UnknownImageError as error:  # lost, or known to the process before this one
+            if request.observation.published and not self._said_lost:
+                self._said_lost = True
+                self._node.get_logger().warning(
+                    f'{service.server} takes no pictures from the camera, which are sent to it '
+                    f'instead: {error}')
+            self._show_all(request, observation)
             reply = self._send(service, request)
-        self._sent_image_id = observation.image_id
         spent = messages.usage_from_msg(reply.usage)
         if spent is not None:
             self._usage = (self._usage or Usage()) + spent
         return reply
+
+    def _shown(self, observation: Observation) -> msg.Observation:
+        """An observation as the node may know it already, or find it."""
+        name = observation.image_id
+        message = conversions.observation_to_request(
+            observation, self._topic_of(observation), with_image=name not in self._known)
+        if name:
+            self._known[name] = None
+            self._known.move_to_end(name)
+            while len(self._known) > _KNOWN:
+                self._known.popitem(last=False)
+        return message
+
+    def _show_all(self, request: Any, observation: Observation) -> None:
+        """Send all pictures with a request."""
+        request.observation = conversions.observation_to_request(observation)
 
     def _send(self, service: ServiceCaller, request: Any) -> Any:
         try:  # the node keeps the limit itself; its reply, which says more, shall come first
@@ -354,9 +400,9 @@ class _ModelClient(_Client):
 class RosGrounder(_ModelClient):
     """The port Grounder over the node grounder."""
 
-    def __init__(self, node: Node, deadlines: Deadlines,
-                 cancelled: Callable[[], bool] = never) -> None:
-        super().__init__(node, Ground, names.GROUND, deadlines.ground_s, cancelled)
+    def __init__(self, node: Node, deadlines: Deadlines, cancelled: Callable[[], bool] = never,
+                 topic_of: TopicOf = nowhere) -> None:
+        super().__init__(node, Ground, names.GROUND, deadlines.ground_s, cancelled, topic_of)
         self._apart = ServiceCaller(node, TellApart, names.TELL_APART, names.GROUNDER)
         self._parameters = ParameterReader(node, names.GROUNDER, _FACTS_S)
         self.reads_prompt = True
@@ -404,21 +450,32 @@ class RosGrounder(_ModelClient):
 class RosVisualPlanner(_ModelClient):
     """The port VisualPlanner over the node vlm_planner."""
 
-    def __init__(self, node: Node, deadlines: Deadlines,
-                 cancelled: Callable[[], bool] = never) -> None:
-        super().__init__(node, ProposePlan, names.PROPOSE_PLAN, deadlines.propose_s, cancelled)
+    def __init__(self, node: Node, deadlines: Deadlines, cancelled: Callable[[], bool] = never,
+                 topic_of: TopicOf = nowhere) -> None:
+        super().__init__(node, ProposePlan, names.PROPOSE_PLAN, deadlines.propose_s, cancelled,
+                         topic_of)
         self.domain: Domain | None = None
+        self._task: VisualTask | None = None  # of the request under way
 
     def propose(self, observation: Observation, task: VisualTask,
                 timeout_s: float | None = None) -> Proposal:
         """Let the model propose a plan or the next action; contract in the port."""
         assert self.domain is not None, "the episode's domain must be set first"
         request = conversions.fill_visual_task(
-            ProposePlan.Request(), task, self.domain.write_problem(task.problem.for_agent()))
+            ProposePlan.Request(), task, self.domain.write_problem(task.problem.for_agent()),
+            self._shown)
+        self._task = task
         reply = self._ask(request, observation, timeout_s)
         proposal = messages.proposal_from_msg(reply.proposal)
         self._model = proposal.model
         return proposal
+
+    def _show_all(self, request: Any, observation: Observation) -> None:
+        super()._show_all(request, observation)
+        assert self._task is not None, 'a request is under way'
+        request.past = [conversions.observation_to_request(seen) for seen in self._task.past]
+        request.goal = [] if self._task.goal is None else [
+            conversions.observation_to_request(self._task.goal)]
 
 
 class RosPlanner(_Client):
@@ -494,13 +551,14 @@ class RosPrivileged(_Client):
 
     def __init__(self, node: Node, timeout_s: float,
                  cancelled: Callable[[], bool] = never) -> None:
-        super().__init__(node, ProvideFacts, names.PROVIDE_FACTS, cancelled, repeatable=True)
+        super().__init__(node, GetView, names.PROVIDE_FACTS, cancelled, repeatable=True)
         self._timeout_s = timeout_s
 
     def provide(self, observation: Observation) -> Mapping[Atom, bool]:
         """Facts about what is out of view; contract in the port."""
-        request = ProvideFacts.Request(stamp=MESSAGES.time_to_msg(observation.stamp_ns))
-        return messages.facts_from_msg(self._call(request, self._timeout_s).privileged_facts)
+        request = GetView.Request(stamp=MESSAGES.time_to_msg(observation.stamp_ns))
+        reply = self._call(request, self._timeout_s)
+        return messages.facts_from_msg(reply.observation.privileged_facts)
 
 
 class RosRecorder:

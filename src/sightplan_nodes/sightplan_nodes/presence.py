@@ -1,7 +1,8 @@
-"""Each node says every second that it is there, whom it hears, and how it is.
+"""Each node says every second that it is there, and whom it hears; part of ``keep_alive``.
 
-``spin.run`` adds this to every node. It works in a thread of its own, beside the executor: a node
-that is busy is there all the same, and one whose executor hangs can say so.
+``spin.run`` adds this to every node of a graph that is kept alive (``sightplan up --keep-alive``),
+and of no other; nodes do not know of it. It works in a thread of its own, beside the executor: a
+node that is busy is there all the same.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 from sightplan_interfaces import msg
@@ -23,11 +23,10 @@ from sightplan.graphs.keeping import Reporter
 from sightplan.records import messages
 from sightplan_nodes import names, qos
 from sightplan_nodes.beside import Beside, take_message
-from sightplan_nodes.diagnosis import LAST_ERROR, Diagnosis
+from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.failures import error_text
+from sightplan_nodes.status import NodeStatus
 
-BUSY_S = 5.0
-"""An executor that has not turned for so long answers nobody [s]; it turns twice a second."""
 _SLICE_S = 0.2  # the thread looks so often whether it is to end
 
 
@@ -94,38 +93,35 @@ class Ears:
 
 
 class Presence:
-    """A node's heartbeats on ``/presence``, and its status on ``/diagnostics``, once a second.
+    """A node's heartbeats on ``/presence``, once a second, and what it lost, in its status.
 
     What is lost for good is logged as an error, once, and again when it has changed.
     """
 
-    def __init__(self, node: Node, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, node: Node, status: NodeStatus,
+                 environ: Mapping[str, str] = os.environ) -> None:
         """Begin.
 
         Args:
-            node: whose they are. With a method ``diagnose`` it adds to its status, see Diagnosis.
+            node: whose they are.
+            status: of the node; it is added to.
             environ: names the pipe to a launcher that keeps the graph, if there is one.
         """
-        self._node = node
-        self.name = f'{node.get_namespace()}/{node.get_name()}'.lstrip('/')
+        self._node, self.name = node, status.name
         self.ears = Ears(self.name)
         self._reporter = Reporter(environ)
         self._complained: set[str] = set()
-        self._began = self._turned_at = time.monotonic()
+        self._ages: Mapping[str, float] = {}
+        self._complaints: list[str] = []
         self._beat_pub = node.create_publisher(msg.Heartbeat, names.PRESENCE, qos.PRESENCE)
-        self._diagnostics_pub = node.create_publisher(
-            DiagnosticArray, names.DIAGNOSTICS, qos.DIAGNOSTICS)
         self._subscription = node.create_subscription(
             msg.Heartbeat, names.PRESENCE, _taken_by_the_thread, qos.PRESENCE,
             callback_group=Beside())
+        status.also.append(self.diagnose)
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._live, name=f'presence of {self.name}',
                                         daemon=True)
         self._thread.start()
-
-    def turned(self) -> None:
-        """The executor has made a turn."""
-        self._turned_at = time.monotonic()
 
     def close(self) -> None:
         """Be there no more."""
@@ -169,11 +165,8 @@ class Presence:
         beat.header.stamp = stamp
         self._beat_pub.publish(beat)
         self._reporter.tell(self.name, list(ages), self.ears.others())
-        complaints = self.ears.complaints()
-        self._complain(complaints)
-        array = DiagnosticArray(status=[self.diagnose(ages, complaints).status(self.name)])
-        array.header.stamp = stamp
-        self._diagnostics_pub.publish(array)
+        self._ages, self._complaints = ages, self.ears.complaints()
+        self._complain(self._complaints)
 
     def _complain(self, complaints: list[str]) -> None:
         about = {_without_numbers(one) for one in complaints}
@@ -183,36 +176,11 @@ class Presence:
             self._node.get_logger().info('hears and is heard again')
         self._complained = about
 
-    def diagnose(self, ages: Mapping[str, float], complaints: list[str]) -> Diagnosis:
-        """How the node is.
-
-        Args:
-            ages: whom it hears, and how long ago last [s].
-            complaints: what is lost.
-        """
-        now, node = time.monotonic(), self._node
-        diagnosis = Diagnosis()
-        diagnosis.note(up_s=round(now - self._began), pid=os.getpid(),
-                       hears_s_ago={name: round(age, 1) for name, age in ages.items()})
-        for complaint in complaints:
+    def diagnose(self, diagnosis: Diagnosis) -> None:
+        """Add whom the node hears, and how long ago last, and what is lost."""
+        diagnosis.note(hears_s_ago={name: round(age, 1) for name, age in self._ages.items()})
+        for complaint in self._complaints:
             diagnosis.error(complaint)
-        if now - self._turned_at > BUSY_S:
-            diagnosis.warn(f'answers nobody: a callback has taken {now - self._turned_at:.0f} s '
-                           'so far')
-        machine = getattr(node, '_state_machine', None)
-        if machine is not None:
-            state = machine.current_state[1]
-            diagnosis.note(lifecycle=state)
-            if state != 'active':
-                diagnosis.warn(f'is {state}, not active')
-        LAST_ERROR.add_to(diagnosis)
-        own = getattr(node, 'diagnose', None)
-        if own is not None:
-            try:
-                own(diagnosis)
-            except Exception as error:  # it must not end the heartbeats
-                diagnosis.warn(f'cannot say how it is: {error_text(error)}')
-        return diagnosis
 
 
 def _taken_by_the_thread(message: Any) -> None:

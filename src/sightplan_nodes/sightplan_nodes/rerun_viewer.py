@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +13,12 @@ from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Image
 from sightplan_interfaces import msg
+from std_srvs.srv import Trigger
 
 from sightplan.model import (
     EpisodeEvent,
     EpisodeStarted,
+    InfrastructureError,
     InputError,
     Observation,
     Observed,
@@ -25,6 +28,7 @@ from sightplan.records import messages
 from sightplan.records.messages import EventReader
 from sightplan.records.reorder_buffer import Arrival, ReorderBuffer
 from sightplan_nodes import names, qos
+from sightplan_nodes.calls import introduce, run_in_executor
 from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.failures import dropping, error_text
 from sightplan_nodes.metrics_recorder import Ring, subscribe_to_events
@@ -33,11 +37,20 @@ from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.work import Worker
 from sightplan_report.rerun_log import TARGETS, RerunLog
 
+_AGAIN_S, _INTRODUCED_S = 0.1, 10.0
+"""Pause between attempts to be known to the world, and limit of one [s]."""
+
+
+def _ready(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    response.success = True
+    return response
+
 
 @dataclass(frozen=True, slots=True)
 class RerunViewerSettings:
     """Parameters of ``rerun_viewer``."""
 
+    world: str = param(names.SIM_BRIDGE, 'Node that is the world', choices=names.WORLDS)
     target: str = param('', f'Where episodes are shown: {TARGETS}')
     ring_size: int = param(60, 'Images kept in memory until it is known whether one was looked '
                                'at', low=1, high=10_000)
@@ -48,9 +61,11 @@ class RerunViewerSettings:
 class RerunViewer(Node):
     """Shows episodes in the Rerun viewer, or writes them to its file.
 
-    Parameters: see RerunViewerSettings. Subscribes to the agent's topics and to the camera, serves
-    and publishes nothing, and never sees ground truth. It shows what ``sightplan run --rerun``
-    shows; one that is started late begins with the events that the agent still keeps.
+    Parameters: see RerunViewerSettings. Subscribes to the agent's topics and to the camera, and
+    never sees ground truth. The service ``~/ready`` (Trigger) is there once the world's node knows
+    these subscriptions, so that no picture from then on is missed. It shows what
+    ``sightplan run --rerun`` shows; one that is started late begins with the events that the agent
+    still keeps.
     """
 
     exit_code: int | None = None
@@ -71,9 +86,23 @@ class RerunViewer(Node):
         for topic, ring in self._images.items():
             self.create_subscription(Image, topic, dropping(self, topic, ring.add), qos.SENSOR,
                                      raw=True, callback_group=group)
+        self._closing = threading.Event()
+        threading.Thread(target=self._find_world, name='find the world', daemon=True).start()
+
+    def _find_world(self) -> None:
+        """Offer ``~/ready`` once the world knows this node; in a thread of its own."""
+        while not self._closing.wait(_AGAIN_S):
+            try:
+                if introduce(self, self._settings.world, _INTRODUCED_S, self._closing.is_set):
+                    run_in_executor(self, lambda: self.create_service(
+                        Trigger, '~/ready', _ready), _INTRODUCED_S)
+                    return
+            except InfrastructureError:
+                continue  # not spinning yet, or any more
 
     def close(self) -> None:
         """Show what has come in, and finish."""
+        self._closing.set()
         self._worker.submit(self._log.close)
         if not self._worker.close(timeout_s=8.0):
             self.get_logger().warning('the recording could not be finished in time')

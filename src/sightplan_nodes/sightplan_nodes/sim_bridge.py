@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image
-from sightplan_interfaces.srv import GetState, GetView, LoadProblem, ProvideFacts, ResetWorld
+from sightplan_interfaces.srv import GetState, GetView, LoadProblem, ResetWorld
 
 from sightplan.agent import FactsFromTruth
 from sightplan.domains import Domain, domain_reference, find_problem, load_domain
@@ -229,7 +229,7 @@ class SimBridge(WorldNode):
     or wrong settings of its skills, end the node with exit code 2 at the start.
 
     Offers what WorldNode does, ``/clock``, ``~/get_state`` (GetState: ground truth, for metrics
-    and oracles only) and ``~/provide_facts`` (ProvideFacts: facts about what is out of view, as
+    and oracles only) and ``~/provide_facts`` (GetView: facts about what is out of view, as
     far as the episode grants them); with ``execution:=arm`` also what ArmSide does.
 
     World time starts near zero, runs with the wall clock and never goes back, also not at a
@@ -278,7 +278,7 @@ class SimBridge(WorldNode):
         self._clock_pub = self.create_publisher(Clock, names.CLOCK, qos.CLOCK)
         self.open(self._settings.reset_timeout_s)
         for kind, name, fill in ((GetState, '~/get_state', _fill_state),
-                                 (ProvideFacts, '~/provide_facts', _fill_facts)):
+                                 (GetView, '~/provide_facts', _fill_facts)):
             self.create_service(kind, name, guarded(self, kind.Response, self._answerer(fill)),
                                 callback_group=self.group)
         self.create_timer(1.0 / self._settings.clock_hz, self._tick)
@@ -351,7 +351,6 @@ class SimBridge(WorldNode):
                 fill(moment, response)
             except WorldError as error:
                 return fill_error(response, error)
-            response.episode_id = moment.episode_id
             return response
         return answer
 
@@ -597,17 +596,20 @@ def _refuse_settings_of_arms(node: WorldNode) -> None:
 
 
 def _fill_state(moment: Moment, response: GetState.Response) -> None:
+    response.episode_id = moment.episode_id
     response.state = MESSAGES.state_to_msg(moment.state)
     response.last_outcome = moment.outcome
     response.stamp = MESSAGES.time_to_msg(moment.stamp_ns)
 
 
 def _fill_view(moment: Moment, response: GetView.Response) -> None:
-    response.view = MESSAGES.view_to_msg(moment.seen)
-    response.stamp = MESSAGES.time_to_msg(moment.stamp_ns)
+    response.observation = MESSAGES.observation_to_msg(Observation(
+        stamp_ns=moment.stamp_ns, visible_objects=moment.seen.visible_objects,
+        text=moment.seen.text))
+    response.observation.episode_id = moment.episode_id
 
 
-def _fill_facts(moment: Moment, response: ProvideFacts.Response) -> None:
+def _fill_facts(moment: Moment, response: GetView.Response) -> None:
     """Raises WorldError if the episode grants nothing then."""
     if moment.facts is None:
         late = moment.privileged is Privileged.INITIAL
@@ -615,7 +617,9 @@ def _fill_facts(moment: Moment, response: ProvideFacts.Response) -> None:
             f'episode {moment.episode_id!r} grants no facts about what is out of view'
             f'{" after its first action" if late else ""} '
             f'(privileged: {moment.privileged.value})')
-    response.privileged_facts = MESSAGES.facts_to_msg(moment.facts)
+    response.observation = MESSAGES.observation_to_msg(
+        Observation(stamp_ns=moment.stamp_ns, privileged_facts=moment.facts))
+    response.observation.episode_id = moment.episode_id
 
 
 def main(args: Sequence[str] | None = None) -> None:

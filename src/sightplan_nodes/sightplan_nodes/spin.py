@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import rclpy
 from rclpy.action import ActionClient, ActionServer
@@ -24,12 +25,13 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from sightplan.graphs.keep_alive import KEEP_ALIVE_VARIABLE
 from sightplan.graphs.up import refused_by_keys
 from sightplan.model import SightplanError
 from sightplan.model.redaction import Formatter, without_secrets
 from sightplan.records.messages import text
 from sightplan_nodes.log_files import LogFile
-from sightplan_nodes.presence import Presence
+from sightplan_nodes.status import NodeStatus
 
 CLOSING_LIMIT_S = 10.0
 """After a stop request a node that has not ended by itself is ended [s]."""
@@ -120,7 +122,7 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
         signal.signal(number, stop)
     code = 0
     node: Node | None = None
-    presence: Presence | None = None
+    added: list[Any] = []
     try:
         rclpy.init(args=[sys.argv[0], *(sys.argv[1:] if args is None else args)],
                    signal_handler_options=SignalHandlerOptions.NO)
@@ -128,9 +130,10 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
         _wake_on_signal(executor.wake)
         node = make_node()
         executor.add_node(node)
-        presence = Presence(node)
+        status = NodeStatus(node)
+        added = [status, *_keep_alive(node, status)]
         stop.spinning = True
-        code = _spin(node, executor, stop, presence)
+        code = _spin(node, executor, stop, status)
     except KeyboardInterrupt:
         pass
     except SightplanError as error:
@@ -141,14 +144,22 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
         signal.set_wakeup_fd(-1)
         if node is not None:
             _close(node, executor, stop.number)
-            if presence is not None:
-                presence.close()
+            for one in added:
+                one.close()
             leave(node)
         rclpy.try_shutdown()
     return code
 
 
-def _spin(node: Node, executor: SingleThreadedExecutor, stop: _Stop, presence: Presence) -> int:
+def _keep_alive(node: Node, status: NodeStatus) -> list[Any]:
+    """What lets a launcher find out whether the node hears its peers, where one wants to know."""
+    if not os.environ.get(KEEP_ALIVE_VARIABLE):
+        return []
+    from sightplan_nodes.presence import Presence
+    return [Presence(node, status)]
+
+
+def _spin(node: Node, executor: SingleThreadedExecutor, stop: _Stop, status: NodeStatus) -> int:
     log = LogFile()
     while rclpy.ok() and not stop.requested:
         log.look()
@@ -156,7 +167,7 @@ def _spin(node: Node, executor: SingleThreadedExecutor, stop: _Stop, presence: P
             executor.spin_once(timeout_sec=0.5)
         except ExternalShutdownException:
             break
-        presence.turned()
+        status.turned()
         code = getattr(node, 'exit_code', None)
         if code is not None:
             return int(code)

@@ -42,8 +42,8 @@ class VlmPlannerNode(BackendNode):
              response: ProposePlan.Response, limit_s: float) -> None:
         """Propose a plan; contract in the base class."""
         _, problem = messages.read_problem(request)
-        task = conversions.visual_task_from_msg(request, problem)
-        observation = self.observations.read(request)
+        task = conversions.visual_task_from_msg(request, problem, self.observations.read)
+        observation = self.observations.read(request.observation)
         started = time.monotonic()
         proposal = user.propose(observation, task, limit_s)
         response.proposal = MESSAGES.to_msg(proposal)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import math
 import threading
 import time
@@ -310,14 +309,26 @@ def test_the_world_is_built_once_per_episode() -> None:
         assert b.world.built == 2, 'begun once more without being loaded once more'
 
 
-def test_a_picture_is_sent_once() -> None:
+@pytest.mark.parametrize('method', ['ground', 'action'])
+def test_a_picture_of_the_camera_is_named_by_topic_and_stamp_and_not_sent(method: str) -> None:
     with bench() as b:
+        assert b.listener.episode(method, stop_at_goal=True).error_code == 0
+        shown = [request.observation for node in (b.grounder, b.vlm_planner)
+                 for request in node.requests]
+        looks = [m for m in b.listener.ordered() if isinstance(m, msg.Observation)]
+    assert shown and all(seen.published and not seen.image for seen in shown)
+    observed = [(seen.image_id, seen.header, seen.labelled) for seen in looks]
+    assert all((seen.image_id, seen.header, False) in observed for seen in shown)
+
+
+def test_pictures_that_are_lost_on_the_way_are_sent(capfd: pytest.CaptureFixture) -> None:
+    with bench() as b:
+        b.grounder.forgets = 1
         assert b.listener.episode().error_code == 0
-        requests = b.grounder.requests
-    sent = [request.image_id for request in requests if request.image.data]
-    assert all(a != b for a, b in itertools.pairwise(sent))
-    assert len(sent) < len(requests), 'several questions about one picture'
-    assert {request.image_id for request in requests} == set(sent)
+        first, again, *others = (request.observation for request in b.grounder.requests)
+    assert not first.image and again.image and not any(seen.image for seen in others)
+    assert first.image_id == again.image_id
+    assert capfd.readouterr().err.count('grounder takes no pictures from the camera') == 1
 
 
 def test_a_picture_that_is_not_known_any_more_is_sent_again() -> None:
@@ -330,7 +341,7 @@ def test_a_picture_that_is_not_known_any_more_is_sent_again() -> None:
             client.ground(seen, [question])
         b.grounder.forgets = 1
         assert len(client.ground(seen, [question])) == 1
-        assert [bool(request.image.data) for request in b.grounder.requests] == [
+        assert [bool(request.observation.image) for request in b.grounder.requests] == [
             True, False, False, True]
 
 
@@ -430,10 +441,11 @@ def test_privileged_facts_reach_model_and_records(privileged: Privileged) -> Non
     assert len(facts) == result.steps > 1
     assert facts[0] == {atom: atom in truth for atom in hidden}
     assert all(bool(told) is (privileged is Privileged.ALWAYS) for told in facts[1:])
-    assert [list(m.view.visible_objects) for m in looks] == [['r']] * len(looks)
+    assert [list(m.visible_objects) for m in looks] == [['r']] * len(looks)
     for request, look in zip(b.vlm_planner.requests, looks, strict=True):
-        assert (request.privileged_facts, request.view) == (
-                look.privileged_facts, look.view)
+        seen = request.observation
+        assert (seen.privileged_facts, seen.visible_objects, seen.text) == (
+                look.privileged_facts, look.visible_objects, look.text)
     starts = [m for m in ordered if isinstance(m, msg.EpisodeEvent)]
     assert {m.privileged for m in starts} == {privileged.value}
 
@@ -455,7 +467,7 @@ def test_models_are_shown_the_labelled_picture() -> None:
             assert result.error_code == 0, result.error_msg
         looks = [m for m in b.listener.messages if isinstance(m, msg.Observation)]
     for requests, labelled in ((b.grounder.requests, True), (b.vlm_planner.requests, False)):
-        shown = {request.image_id for request in requests}
+        shown = {request.observation.image_id for request in requests}
         assert shown <= {m.image_id for m in looks if m.labelled is labelled}
         assert not shown & {m.image_id for m in looks if m.labelled is not labelled}
 

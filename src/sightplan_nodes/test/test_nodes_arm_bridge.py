@@ -196,7 +196,8 @@ def test_an_action_moves_the_arm_and_is_reported(bench) -> None:
                    and not b.client.statuses[-1].moving)
         assert {marker.ns for marker in b.client.markers[-1].markers} == {'workspace', 'plan'}
         reply = b.client.view(GetView.Request(), LIMIT_S)
-        assert (reply.error_code, reply.view.knows_visible, reply.episode_id) == (0, False, 'e')
+        assert (reply.error_code, reply.observation.knows_visible,
+                reply.observation.episode_id) == (0, False, 'e')
 
 
 def test_without_the_agent_nothing_moves(bench) -> None:

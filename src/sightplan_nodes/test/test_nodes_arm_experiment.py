@@ -110,7 +110,7 @@ def test_an_arm_that_is_stopped_in_mid_episode_breaks_the_run_off(run) -> None:
 def test_the_records_name_the_arm_and_what_is_not_the_default(run) -> None:
     others = ArmOthers()
     assert run(others)[0] == 0
-    world = json.loads(others.started[0].identity_json)['world']
+    world = json.loads(others.started[0].run_json)['identity']['world']
     assert world == {'world': 'arm_bridge', 'hardware': 'real', 'gate.dry_run': True,
                      'robot_sha256': '12'}
 

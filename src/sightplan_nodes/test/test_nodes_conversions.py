@@ -185,7 +185,7 @@ def test_visual_task(history: list[PastStep], prompt: str, stops: bool) -> None:
     request = sent(c.fill_visual_task(ProposePlan.Request(), task, '(problem)'))
     assert (request.domain, request.problem) == ('blocksworld', 'problem'), 'its name is not told'
     assert (request.domain_pddl, request.problem_pddl) == ('(define ...)', '(problem)')
-    assert c.visual_task_from_msg(request, PROBLEM) == task
+    assert c.visual_task_from_msg(request, PROBLEM, c.RequestedObservations().read) == task
 
 
 def test_unknown_and_its_probability_can_be_sent() -> None:
@@ -273,21 +273,20 @@ def test_observation(seen: Observation, labelled: bool) -> None:
     assert back.image is None
 
 
-@given(LOOKS, st.sampled_from([Ground.Request, ProposePlan.Request]))
-def test_observation_in_a_request(seen: Observation, request: type) -> None:
-    back = c.RequestedObservations().read(sent(c.fill_observation(request(), seen)))
+@given(LOOKS)
+def test_observation_in_a_request(seen: Observation) -> None:
+    back = c.RequestedObservations().read(sent(c.observation_to_request(seen)))
     assert known(back) == known(seen)
     np.testing.assert_array_equal(back.image, seen.image)
 
 
-@pytest.mark.parametrize('request_type', [Ground.Request, ProposePlan.Request])
-def test_an_observation_may_be_words_alone(request_type: type) -> None:
+def test_an_observation_may_be_words_alone() -> None:
     seen = Observation(text='a red block', stamp_ns=5)
-    back = c.RequestedObservations().read(sent(c.fill_observation(request_type(), seen)))
+    back = c.RequestedObservations().read(sent(c.observation_to_request(seen)))
     assert known(back) == known(seen)
     assert back.image is None
     with pytest.raises(InputError, match='neither image nor text'):
-        c.fill_observation(request_type(), Observation(stamp_ns=5))
+        c.observation_to_request(Observation(stamp_ns=5))
 
 
 def test_past_and_goal_may_be_pictures_or_words() -> None:
@@ -295,7 +294,7 @@ def test_past_and_goal_may_be_pictures_or_words() -> None:
     words = Observation(text='a red block', stamp_ns=5)
     task = VisualTask(PROBLEM.for_agent(), 'action', past=(picture, words), goal=words)
     back = c.visual_task_from_msg(sent(c.fill_visual_task(
-        ProposePlan.Request(), task, '(problem)')), PROBLEM)
+        ProposePlan.Request(), task, '(problem)')), PROBLEM, c.RequestedObservations().read)
     assert [(known(one), one.image_id) for one in (*back.past, back.goal)] == [
         (known(one), one.image_id) for one in (picture, words, words)]
 

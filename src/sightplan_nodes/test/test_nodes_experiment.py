@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,13 +15,13 @@ from rclpy.node import Node
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode, RunExperiment
 from sightplan_interfaces.srv import (
-    CarryOver,
     FinishRun,
     Ground,
     LoadProblem,
     ProposePlan,
     StartRun,
 )
+from std_srvs.srv import Trigger
 
 from nodes_testing import LIMIT_S, eventually, parameters, spinning
 from sightplan.domains import load_domain
@@ -78,7 +79,7 @@ class Others:
         self.spent = Usage(3, 40, 5, 0.25)
         self.scores: dict[str, object] = {}
         for node in (self.grounder, self.vlm_planner):
-            node.create_service(CarryOver, '~/carry_over', lambda request, response, n=node: (
+            node.create_service(StartRun, '~/start_run', lambda request, response, n=node: (
                 self.carried.append((n.get_name(), request.out,
                                      messages.usage_from_msg(request.spent))),
                 response)[1])
@@ -112,7 +113,9 @@ class Others:
 
     def _finish(self, request: FinishRun.Request, response: FinishRun.Response):
         from sightplan.runs import summarise
-        notes = json.loads(request.notes_json)
+        notes = {'planned': request.planned, 'problems': request.problems,
+                 'problems_skipped': list(request.problems_skipped),
+                 'interrupted': request.interrupted, 'stopped_by': request.stopped_by}
         self.finished.append(notes)
         summary = {**summarise([], None), **notes, 'repeated_lines': [], 'out': 'there',
                    'episodes': len(self.goals), 'scored': len(self.goals) - len(self.errors),
@@ -201,18 +204,12 @@ def test_all_episodes_are_run_and_reported(made: Callable, capsys) -> None:
 
 def test_the_first_picture_waits_for_who_shows_it(made: Callable) -> None:
     others = Others()
-    said = others.sim.create_publisher(msg.Heartbeat, names.PRESENCE, qos.PRESENCE)
-
-    def say(node: str, *hears: str) -> None:
-        said.publish(msg.Heartbeat(node=node, hears=list(hears)))
     with made(others, rerun='shown.rrd') as (node, _):
         eventually(lambda: others.started, 'the run')
-        eventually(said.get_subscription_count, 'who listens')
-        say(names.RERUN_VIEWER, names.AGENT)
-        say(names.AGENT, names.SIM_BRIDGE)
-        eventually(lambda: node._viewer_hears == {names.AGENT}, 'the heartbeat of the viewer')
+        time.sleep(0.3)
         assert not others.goals
-        say(names.RERUN_VIEWER, names.AGENT, names.SIM_BRIDGE)
+        others.sim.create_service(Trigger, f'/{names.VIEWER_READY}',
+                                  lambda request, response: response)
         assert ended(node) == 0
     assert len(others.goals) == 3
 
@@ -227,12 +224,12 @@ def test_a_viewer_that_does_not_come_is_not_waited_for_long(
 
 def test_a_model_that_was_started_again_is_told_what_was_spent(made: Callable) -> None:
     others = Others()
-    spending = [others.grounder.create_publisher(msg.Spending, '~/spending', qos.LATCHED)]
+    spending = [others.grounder.create_publisher(msg.Usage, '~/spending', qos.LATCHED)]
 
     def load(request: LoadProblem.Request, response: LoadProblem.Response):
         if len(others.loaded) == 1:  # in the second episode
             others.grounder.destroy_publisher(spending[0])
-            spending[:] = [others.grounder.create_publisher(msg.Spending, '~/spending',
+            spending[:] = [others.grounder.create_publisher(msg.Usage, '~/spending',
                                                             qos.LATCHED)]
         return others._load(request, response)
     others.sim.destroy_service(next(s for s in others.sim.services
@@ -249,7 +246,7 @@ def test_the_record_holds_what_the_nodes_say(made: Callable) -> None:
     with made(others) as (node, _):
         ended(node)
     request = others.started[0]
-    identity, session = json.loads(request.identity_json), json.loads(request.session_json)
+    identity, session = json.loads(request.run_json).values()
     assert identity['backend'] == {'name': 'noisy_oracle', 'table': 'perfect', 'split': 'auto',
                                    'cot': 'no', 'seed': 0, 'repeat': 0.45} | identity['backend']
     assert identity['model'] == 'scripted'
@@ -316,7 +313,7 @@ def test_a_method_whose_model_plans_needs_neither_grounder_nor_planner(made: Cal
     with made(others, method='plan', startup_timeout_s=LIMIT_S) as (node, _):
         assert ended(node) == 0
     request = others.started[0]
-    identity, session = json.loads(request.identity_json), json.loads(request.session_json)
+    identity, session = json.loads(request.run_json).values()
     assert identity['backend'] == {'name': 'scripted', 'script': 's.yaml'}
     assert identity['model'] == 'scripted-2'
     assert (identity['answers'], identity['planner']) == (None, None)
@@ -346,7 +343,7 @@ def test_privileged_facts_are_granted_by_the_world(made: Callable, given_: str,
         assert ended(node) == 0
     assert [r.privileged for r in others.loaded] == [expected]
     assert [g.privileged for g in others.goals] == [expected]
-    identity = json.loads(others.started[0].identity_json)
+    identity = json.loads(others.started[0].run_json)['identity']
     assert identity['privileged'] == {'simple': expected}
 
 
@@ -502,8 +499,8 @@ def test_a_suite_by_its_folder(made: Callable, own_suite: Path,
         assert ended(node) == 0
     assert [goal.max_actions for goal in others.goals] == [7]
     (request,) = others.started
-    assert json.loads(request.identity_json)['suite'] == 'mine'
-    assert json.loads(request.session_json)['settings']['suite'] == str(own_suite)
+    assert json.loads(request.run_json)['identity']['suite'] == 'mine'
+    assert json.loads(request.run_json)['session']['settings']['suite'] == str(own_suite)
 
 
 def test_a_suite_of_a_goal(made: Callable, own_suite: Path) -> None:
@@ -519,7 +516,7 @@ def test_a_suite_of_a_goal(made: Callable, own_suite: Path) -> None:
             with pytest.raises(InputError, match=words):
                 raise_error(run(suite, 'simple'), names.EXPERIMENT)
     assert [goal.max_actions for goal in others.goals] == [7, 20, 20]
-    assert [json.loads(request.identity_json)['suite'] for request in others.started] == [
+    assert [json.loads(request.run_json)['identity']['suite'] for request in others.started] == [
         'mine', 'viplan', 'viplan']
 
 

@@ -12,7 +12,7 @@ import pytest
 from lifecycle_msgs.msg import State, Transition
 from sensor_msgs.msg import Image
 from sightplan_interfaces import msg
-from sightplan_interfaces.srv import CarryOver, Ground
+from sightplan_interfaces.srv import Ground, StartRun
 
 from nodes_testing import LIMIT_S, Manager, eventually, parameters, spinning
 from sightplan.model import (
@@ -89,7 +89,8 @@ class Client(Manager):
         request = Ground.Request(
             timeout_s=timeout_s, episode_id=episode_id, split=split, new_episode=new_episode)
         conversions.fill_questions(request, self.questions(*blocks))
-        conversions.fill_observation(request, Observation(IMAGE, 7), with_image)
+        request.observation = conversions.observation_to_request(Observation(IMAGE, 7),
+                                                                 with_image=with_image)
         if prompt is not None:
             request.prompt = MESSAGES.to_msg(prompt)
         return self.ground_service(request, LIMIT_S)
@@ -201,14 +202,14 @@ def test_what_the_run_has_spent_counts_against_the_limit(made: Callable) -> None
     with made() as client:
         carried: list[Usage] = []
         client.backend.carry_over = carried.append
-        call = ServiceCaller(client.node, CarryOver, 'grounder/carry_over', names.GROUNDER)
+        call = ServiceCaller(client.node, StartRun, 'grounder/start_run', names.GROUNDER)
         client.ground('r', 'g')
         for spent in (None, Usage(5, 150, 20, 2.0)):
-            assert call(CarryOver.Request(spent=MESSAGES.usage_to_msg(spent)),
+            assert call(StartRun.Request(spent=MESSAGES.usage_to_msg(spent)),
                         LIMIT_S).error_code == 0
         totals = [earlier + client.backend.usage for earlier in carried]
         del client.backend.carry_over
-        assert call(CarryOver.Request(), LIMIT_S).error_code == 0, 'one without limits'
+        assert call(StartRun.Request(), LIMIT_S).error_code == 0, 'one without limits'
     assert [(u.prompt_tokens, u.cost_usd) for u in totals] == [(0, 0.0), (150, 2.0)]
 
 
@@ -217,12 +218,12 @@ def test_what_a_run_spends_is_told_whatever_becomes_of_its_requests(made: Callab
     told: list[tuple[str, Usage]] = []
     with made() as client:
         client.node.create_subscription(
-            msg.Spending, names.SPENDING[names.GROUNDER], lambda m: told.append(
-                (m.out, messages.usage_from_msg(m.usage))), qos.EVENTS)
-        call = ServiceCaller(client.node, CarryOver, 'grounder/carry_over', names.GROUNDER)
+            msg.Usage, names.SPENDING[names.GROUNDER], lambda m: told.append(
+                (m.run, messages.usage_from_msg(m))), qos.EVENTS)
+        call = ServiceCaller(client.node, StartRun, 'grounder/start_run', names.GROUNDER)
         client.backend.carry_over = lambda spent: None
         client.ground('r')
-        assert call(CarryOver.Request(out='/a/run'), LIMIT_S).error_code == 0
+        assert call(StartRun.Request(out='/a/run'), LIMIT_S).error_code == 0
         eventually(lambda: told == [('/a/run', Usage(cost_usd=0.0))], 'nothing of before')
         client.backend.fail = BackendError('out of memory')
         assert client.ground('r', 'g').error_code == BackendError.code
@@ -234,7 +235,7 @@ def test_what_a_run_spends_is_told_whatever_becomes_of_its_requests(made: Callab
         eventually(lambda: told[-1] == ('/a/run', Usage(7, 201, 21, 2.0)), 'and goes on')
         client.backend.may_go_on.set()
         client.backend.fail = None
-        assert call(CarryOver.Request(out='/b/run'), LIMIT_S).error_code == 0
+        assert call(StartRun.Request(out='/b/run'), LIMIT_S).error_code == 0
         client.ground('r')
         eventually(lambda: told[-1] == ('/b/run', Usage(1, 100, 10, 0.5)), 'the next run')
     assert len(told) == len(set(told)), 'nothing is told twice'
@@ -310,7 +311,8 @@ def test_a_request_that_waited_too_long_is_dropped(made: Callable) -> None:
 def test_images_that_cannot_be_read_are_named(made: Callable) -> None:
     with made() as client:
         request = conversions.fill_questions(Ground.Request(), client.questions('r'))
-        request.image.encoding = 'bayer_rggb8'
+        request.observation = conversions.observation_to_request(Observation(IMAGE, 7))
+        request.observation.image[0].encoding = 'bayer_rggb8'
         reply = client.ground_service(request, LIMIT_S)
     assert reply.error_code == InputError.code
     assert 'bayer_rggb8' in reply.error_msg
@@ -321,8 +323,9 @@ def test_images_that_cannot_be_read_are_named(made: Callable) -> None:
 def test_questions_that_cannot_be_read_are_named(made: Callable, atoms: list[str],
                                                  what: str) -> None:
     with made() as client:
-        request = conversions.fill_observation(
-            Ground.Request(atoms=atoms, questions=['?']), Observation(IMAGE, 7))
+        request = Ground.Request(
+            atoms=atoms, questions=['?'],
+            observation=conversions.observation_to_request(Observation(IMAGE, 7)))
         reply = client.ground_service(request, LIMIT_S)
         assert client.ground('r').error_code == 0
     assert (reply.error_code, reply.error_msg[:len(what)]) == (InputError.code, what)
@@ -340,12 +343,59 @@ def test_a_picture_is_known_by_its_id(made: Callable) -> None:
     assert (second.stamp_ns, second.image_id) == (7, first.image_id) == (7, known.image_id)
 
 
+def test_a_picture_comes_from_the_camera_by_its_stamp(made: Callable) -> None:
+    other = np.full_like(IMAGE, 9)
+
+    def asked(stamp_ns: int, image: np.ndarray, labelled: bool = False) -> Ground.Request:
+        request = conversions.fill_questions(Ground.Request(), Client.questions('r'))
+        request.observation = conversions.observation_to_request(
+            Observation(image, stamp_ns),
+            names.CAMERA_LABELLED if labelled else names.CAMERA_IMAGE)
+        assert not request.observation.image
+        return request
+
+    with made() as client:
+        unseen = client.ground_service(asked(5, IMAGE), LIMIT_S)
+        camera = {topic: client.node.create_publisher(Image, topic, qos.SENSOR)
+                  for topic in (names.CAMERA_IMAGE, names.CAMERA_LABELLED)}
+        for topic, image in ((names.CAMERA_IMAGE, IMAGE), (names.CAMERA_LABELLED, other)):
+            eventually(camera[topic].get_subscription_count, topic)
+            for stamp_ns in (5, 10**9):  # the same again, at another time
+                camera[topic].publish(MESSAGES.image_to_msg(image, stamp_ns, 'optical'))
+
+        def arrived() -> bool:
+            return client.ground_service(asked(7, IMAGE), LIMIT_S).error_code == 0
+        eventually(arrived, 'the picture')
+        assert client.ground_service(asked(7, other, labelled=True), LIMIT_S).error_code == 0
+        camera[names.CAMERA_IMAGE].publish(MESSAGES.image_to_msg(other + 1, 2 * 10**9, 'optical'))
+        wrong = client.ground_service(asked(2 * 10**9, IMAGE + 3), LIMIT_S)
+        late = client.ground_service(asked(3 * 10**9 // 2, IMAGE + 3), LIMIT_S)
+    first, second = (request.observation for request in client.backend.requests[-2:])
+    assert (first.stamp_ns, first.image_id) == (7, Observation(IMAGE).image_id)
+    np.testing.assert_array_equal(second.image, other)
+    assert {reply.error_code for reply in (unseen, wrong, late)} == {UnknownImageError.code}
+    assert '/camera/image_raw: no picture of world time 5 ns came (nobody publishes it)' in (
+        unseen.error_msg) and 'QoS' in unseen.error_msg
+    assert f'not {Observation(IMAGE + 3).image_id} as the request says' in wrong.error_msg
+    assert 'the newest is of 2000000000 ns' in late.error_msg
+
+
+def test_another_picture_than_its_id_says_is_refused(made: Callable) -> None:
+    with made() as client:
+        request = conversions.fill_questions(Ground.Request(), client.questions('r'))
+        request.observation = conversions.observation_to_request(Observation(IMAGE, 7))
+        request.observation.image_id = '0' * 16
+        reply = client.ground_service(request, LIMIT_S)
+    assert reply.error_code == InputError.code
+    assert not client.backend.requests
+
+
 def test_pictures_are_kept_up_to_a_size() -> None:
     kept = conversions.RequestedObservations(most_bytes=2 * IMAGE.nbytes)
 
-    def request(value: int, with_image: bool) -> Ground.Request:
-        return conversions.fill_observation(
-            Ground.Request(), Observation(np.full_like(IMAGE, value), value), with_image)
+    def request(value: int, with_image: bool) -> msg.Observation:
+        return conversions.observation_to_request(
+            Observation(np.full_like(IMAGE, value), value), with_image=with_image)
     for value in range(3):
         kept.read(request(value, True))
     assert [kept.read(request(value, False)).stamp_ns for value in (1, 2)] == [1, 2]

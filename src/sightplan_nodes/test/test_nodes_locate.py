@@ -44,7 +44,7 @@ from sightplan.queries.locate import LocateReply
 from sightplan.records import messages
 from sightplan_belief import Found, locate_picture
 from sightplan_belief.pointing import propose_pieces
-from sightplan_nodes import backend_node, camera_topics, conversions, names, qos
+from sightplan_nodes import backend_node, camera_topics, conversions, grounder, names, qos
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.grounder import GrounderNode
@@ -106,14 +106,16 @@ class Client(Manager):
         self.ground = ServiceCaller(self.node, Ground, names.GROUND, names.GROUNDER)
 
     def locate(self, *texts: str, kind: Form = Form.POINT, image: np.ndarray | None = IMAGE,
-               stamp_ns: int = 7, **fields: Any) -> Locate.Response:
+               stamp_ns: int = 7, image_id: str = '', **fields: Any) -> Locate.Response:
         request = conversions.fill_targets(
             Locate.Request(max_askings=1), [Target(text, kind) for text in texts],
             start=fields.pop('start', None))
         for name, value in fields.items():
             setattr(request, name, value)
+        request.observation.image_id = image_id
         if image is not None:
-            request.image = MESSAGES.image_to_msg(image, stamp_ns, 'optical')
+            request.observation = conversions.observation_to_request(
+                Observation(image, stamp_ns, 'optical'))
         return self.service(request, LIMIT_S)
 
 
@@ -195,8 +197,8 @@ def test_questions_are_answered_as_before_beside_it(made: Callable) -> None:
     """A picture that was sent to one service is known to the other."""
     with made() as client:
         request = conversions.fill_questions(
-            Ground.Request(episode_id='one'), [Question(Atom('clear', ('r',)), 'Is r clear?')])
-        conversions.fill_observation(request, Observation(IMAGE, 9, 'eye'))
+            Ground.Request(episode_id='one', observation=conversions.observation_to_request(
+                Observation(IMAGE, 9, 'eye'))), [Question(Atom('clear', ('r',)), 'Is r clear?')])
         answered = client.ground(request, LIMIT_S)
         located = client.locate('the mug', image=None, image_id=answered.image_id,
                                 episode_id='one')
@@ -217,9 +219,9 @@ def test_a_backend_that_cannot_point_says_so_and_names_those_that_can(
     with made(Answers) as client:
         reply = client.locate('the mug')
         request = conversions.fill_questions(
-            Ground.Request(), [Question(Atom('clear', ('r',)), 'Is r clear?')])
-        answered = client.ground(conversions.fill_observation(request, Observation(IMAGE)),
-                                 LIMIT_S)
+            Ground.Request(observation=conversions.observation_to_request(Observation(IMAGE))),
+            [Question(Atom('clear', ('r',)), 'Is r clear?')])
+        answered = client.ground(request, LIMIT_S)
     assert reply.error_code == InputError.code
     assert reply.error_msg.endswith("'noisy_oracle' cannot point at things; choose one that can: "
                                     'finger')
@@ -312,21 +314,22 @@ def test_depth_goes_with_the_calibration_to_the_pieces(
     assert depth_m.shape == (4, 6) and camera == (5.0, 4.0, 3.0, 2.0)
 
 
-def test_without_a_picture_it_is_about_what_the_camera_sees_next(made: Callable) -> None:
-    with made() as client:
+@pytest.mark.parametrize('from_camera', [True, False])
+def test_without_a_picture_it_is_about_what_the_camera_sees_next(
+        made: Callable, from_camera: bool) -> None:
+    with made(from_camera=from_camera) as client:
         camera = client.node.create_publisher(Image, names.CAMERA_IMAGE, qos.SENSOR)
         client.node.create_timer(0.05, lambda: camera.publish(
             MESSAGES.image_to_msg(IMAGE, 11, 'optical')))
         reply = client.locate('the mug', image=None)
         assert reply.error_code == 0, reply.error_msg
-        eventually(lambda: not camera.get_subscription_count(), 'the end of the subscription')
     assert messages.time_from_msg(reply.header.stamp) == 11
     np.testing.assert_array_equal(client.backend.requests[0].image, IMAGE)
 
 
 def test_the_call_of_the_documentation_is_one(
         made: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(camera_topics, '_WAIT_S', 0.2)
+    monkeypatch.setattr(grounder, '_NEXT_PICTURE_S', 0.2)
     page = (Path(__file__).resolve().parents[3] / 'docs' / 'locate.md').read_text()
     name, kind, field, values = re.search(
         r'ros2 service call (\S+) (\S+) "{(\w+): (.*)}"', page).groups()
@@ -339,7 +342,7 @@ def test_the_call_of_the_documentation_is_one(
 
 def test_without_picture_and_camera_the_remedy_is_named(
         made: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(camera_topics, '_WAIT_S', 0.2)
+    monkeypatch.setattr(grounder, '_NEXT_PICTURE_S', 0.2)
     with made() as client:
         reply = client.locate('the mug', image=None)
     assert reply.error_code == DeadlineError.code

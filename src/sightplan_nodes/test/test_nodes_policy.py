@@ -32,6 +32,7 @@ from sightplan_nodes.path_critic import PathCriticNode
 from sightplan_nodes.policy import policy_xml
 from sightplan_nodes.presence import Presence
 from sightplan_nodes.sim_bridge import SimBridge
+from sightplan_nodes.status import NodeStatus
 from sightplan_nodes.symbolic_planner import SymbolicPlannerNode
 from sightplan_nodes.vlm_planner import VlmPlannerNode
 
@@ -49,18 +50,24 @@ def really(node: Node) -> set[tuple[Verb, str]]:
             if '/_action/' not in what}
 
 
+def as_kept(node: Node) -> list[Presence | NodeStatus]:
+    """What ``spin.run`` adds to a node of a graph that is kept alive."""
+    status = NodeStatus(node)
+    return [Presence(node, status, {}), status]
+
+
 def check(node: Node, declared: Interface, kept: bool = True) -> None:
     """Nothing is missing, and nothing superfluous but what says when it is used.
 
     ``kept``: whether ``spin.run`` runs it, which adds something.
     """
-    presence = Presence(node, {}) if kept else None
+    added = as_kept(node) if kept else []
     found = really(node)
     assert sorted(found - set(declared)) == []
     always = {part for part, when in declared.items() if not when}
     assert sorted(always - found) == []
-    if presence is not None:
-        presence.close()
+    for one in added:
+        one.close()
 
 
 def spec_of(executable: str, **given: object) -> NodeSpec:
@@ -293,6 +300,7 @@ def test_a_simulated_arm_that_is_made_hears_what_it_may() -> None:
     node = SimBridge(parameter_overrides=parameters(**given))
     declared = interfaces.of_node(spec_of('sim_bridge', **given), {})
     with spinning(node):
-        presence = Presence(node, {})
+        added = as_kept(node)
         eventually(lambda: set(declared) == really(node), 'all that is declared')
-        presence.close()
+        for one in added:
+            one.close()

@@ -15,10 +15,11 @@ from sightplan_interfaces import msg
 
 from nodes_testing import eventually, parameters, spinning
 from sightplan.graphs.hearing import HEARD_S, LOST_S
+from sightplan.graphs.keep_alive import KEEP_ALIVE_VARIABLE
 from sightplan.graphs.keeping import PIPE_VARIABLE
 from sightplan.model import InputError
 from sightplan_arm.gate_status import GateState
-from sightplan_nodes import failures, health, names, qos
+from sightplan_nodes import failures, health, names, qos, spin
 from sightplan_nodes import presence as presence_module
 from sightplan_nodes.agent import AgentNode
 from sightplan_nodes.arm_bridge import ArmBridge
@@ -26,8 +27,9 @@ from sightplan_nodes.diagnosis import LAST_ERROR, Diagnosis, Level
 from sightplan_nodes.experiment import ExperimentNode
 from sightplan_nodes.grounder import GrounderNode
 from sightplan_nodes.metrics_recorder import MetricsRecorder
-from sightplan_nodes.presence import BUSY_S, Ears, Presence
+from sightplan_nodes.presence import Ears, Presence
 from sightplan_nodes.sim_bridge import SimBridge
+from sightplan_nodes.status import BUSY_S, NodeStatus
 from sightplan_nodes.symbolic_planner import SymbolicPlannerNode
 
 
@@ -135,9 +137,22 @@ class Watcher(Node):
 
 @contextlib.contextmanager
 def present(*nodes: Node) -> Iterator[list[Presence]]:
-    """Nodes that are there, as ``spin.run`` lets them be."""
+    """Nodes that are there, as ``spin.run`` lets them be in a graph that is kept alive."""
     with spinning(*nodes):
-        found = [Presence(node, {}) for node in nodes]
+        status = [NodeStatus(node) for node in nodes]
+        found = [Presence(node, one, {}) for node, one in zip(nodes, status, strict=True)]
+        try:
+            yield found
+        finally:
+            for one in (*found, *status):
+                one.close()
+
+
+@contextlib.contextmanager
+def watched(*nodes: Node) -> Iterator[list[NodeStatus]]:
+    """Nodes that say how they are, as ``spin.run`` lets them."""
+    with spinning(*nodes):
+        found = [NodeStatus(node) for node in nodes]
         try:
             yield found
         finally:
@@ -151,7 +166,8 @@ def test_nodes_say_whom_they_hear_and_that_they_end(
         monkeypatch.setattr(health.rclpy, function, lambda **_: None)
     watcher = Watcher()
     with spinning(watcher):
-        monkeypatch.setattr('sightplan_nodes.presence.PERIOD_S', 0.05)
+        for module in ('presence', 'status'):
+            monkeypatch.setattr(f'sightplan_nodes.{module}.PERIOD_S', 0.05)
         with present(Node('eyes'), Node('sim', namespace='/hardware')) as (eyes, sim):
             eventually(lambda: list(eyes.ears.ages()) == ['hardware/sim'], 'eyes to hear')
             eventually(lambda: list(sim.ears.ages()) == ['eyes'], 'sim to hear')
@@ -172,7 +188,8 @@ def test_what_is_lost_is_logged_once_and_on_diagnostics(monkeypatch: pytest.Monk
     monkeypatch.setattr('sightplan.graphs.hearing.LOST_S', 1.0)
     for module in ('sightplan.graphs.hearing', 'sightplan_nodes.presence'):
         monkeypatch.setattr(f'{module}.HEARD_S', 2.0)
-    monkeypatch.setattr('sightplan_nodes.presence.PERIOD_S', 0.05)
+    for module in ('presence', 'status'):
+        monkeypatch.setattr(f'sightplan_nodes.{module}.PERIOD_S', 0.05)
     watcher, said = Watcher(), []
     with spinning(watcher), present(Node('eyes'), Node('agent'), Node('arm')) as (eyes, agent, _):
         hear = eyes.ears.hear
@@ -215,31 +232,33 @@ def test_a_launcher_is_told_through_its_pipe() -> None:
     reading, writing = os.pipe()
     node = Node('eyes')
     with spinning(node), open(reading, 'rb') as lines:
-        presence = Presence(node, {PIPE_VARIABLE: str(writing)})
+        status = NodeStatus(node)
+        presence = Presence(node, status, {PIPE_VARIABLE: str(writing)})
         assert json.loads(lines.readline()) == {
             'node': 'eyes', 'pid': os.getpid(), 'hears': [], 'others': {}}
         presence.close()
+        status.close()
     os.close(writing)
 
 
 def test_a_node_whose_executor_hangs_says_so_itself() -> None:
     node = Node('eyes')  # nobody spins it
-    presence = Presence(node, {})
-    presence._turned_at -= BUSY_S + 1
-    assert 'answers nobody' in presence.diagnose({}, []).words[0]
-    presence.turned()
-    assert presence.diagnose({}, []).words == []
-    presence.close()
+    status = NodeStatus(node)
+    status._turned_at -= BUSY_S + 1
+    assert 'answers nobody' in status.diagnose().words[0]
+    status.turned()
+    assert status.diagnose().words == []
+    status.close()
     node.destroy_node()
 
 
-def test_a_diagnosis_that_breaks_does_not_end_the_heartbeats() -> None:
+def test_a_diagnosis_that_breaks_says_so() -> None:
     class Broken(Node):
         def diagnose(self, diagnosis: Diagnosis) -> None:
             diagnosis.note(before=1)
             raise ZeroDivisionError('oops')
-    with present(Broken('eyes')) as (eyes,):
-        found = eyes.diagnose({}, [])
+    with watched(Broken('eyes')) as (eyes,):
+        found = eyes.diagnose()
         assert found.values['before'] == '1' and found.level is Level.WARN
         assert found.words == ['cannot say how it is: ZeroDivisionError: oops']
 
@@ -263,8 +282,8 @@ def test_the_last_error_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         error_code, error_msg = 0, ''
     monkeypatch.setattr(LAST_ERROR, 'count', 0)
     failures.fill_error(Reply(), InputError('the red thing is blue'))
-    with present(Node('eyes')) as (eyes,):
-        values = eyes.diagnose({}, []).values
+    with watched(Node('eyes')) as (eyes,):
+        values = eyes.diagnose().values
     assert (values['errors'], values['last_error']) == ('1', 'the red thing is blue')
 
 
@@ -292,12 +311,12 @@ def test_each_node_says_what_is_its_own(kind, given, values) -> None:
 def test_a_model_says_its_state_and_its_name() -> None:
     node = GrounderNode(parameter_overrides=parameters(
         autostart=False, backend='noisy_oracle', backend_options='table=perfect'))
-    with present(node) as (presence,):
-        found = presence.diagnose({}, [])
+    with watched(node) as (status,):
+        found = status.diagnose()
         assert found.level is Level.WARN and found.words == ['is unconfigured, not active']
         assert found.values['lifecycle'] == 'unconfigured' and found.values['model'] == '-'
         assert node.trigger_configure().name == node.trigger_activate().name == 'SUCCESS'
-        found = presence.diagnose({}, [])
+        found = status.diagnose()
         assert found.words == [] and found.values['lifecycle'] == 'active'
         assert found.values['model'].startswith('noisy_oracle')
 
@@ -337,3 +356,15 @@ def test_a_busy_executor_hears_all_the_same() -> None:
     with present(Busy(), Node('eyes')) as (busy, _):
         eventually(lambda: 'eyes' in busy.ears.ages(), 'the busy one to hear')
         blocked.set()
+
+
+@pytest.mark.parametrize('wanted', ['', '1'])
+def test_a_node_is_kept_alive_only_where_somebody_asks(
+        monkeypatch: pytest.MonkeyPatch, wanted: str) -> None:
+    monkeypatch.setenv(KEEP_ALIVE_VARIABLE, wanted)
+    with watched(Node('eyes')) as (status,):
+        added = spin._keep_alive(status._node, status)
+        assert [type(one).__name__ for one in added] == ['Presence'] * bool(wanted)
+        assert status._node.count_publishers(names.PRESENCE) == len(added)
+        for one in added:
+            one.close()

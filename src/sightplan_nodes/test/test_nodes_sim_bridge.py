@@ -14,7 +14,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image
 from sightplan_interfaces.action import ExecuteSkill
 from sightplan_interfaces.msg import Step, SymbolicAction
-from sightplan_interfaces.srv import GetState, GetView, LoadProblem, ProvideFacts, ResetWorld
+from sightplan_interfaces.srv import GetState, GetView, LoadProblem, ResetWorld
 
 from nodes_testing import LIMIT_S, ScriptedWorld, eventually, parameters, problem, spinning
 from sightplan.model import (
@@ -65,7 +65,7 @@ class Client:
         self._state = ServiceCaller(self.node, GetState, names.GET_STATE, names.SIM_BRIDGE)
         self._view = ServiceCaller(self.node, GetView, names.get_view(names.SIM_BRIDGE),
                                    names.SIM_BRIDGE)
-        self._provide = ServiceCaller(self.node, ProvideFacts, names.PROVIDE_FACTS,
+        self._provide = ServiceCaller(self.node, GetView, names.PROVIDE_FACTS,
                                       names.SIM_BRIDGE)
         self.skill = ActionCaller(self.node, ExecuteSkill, names.EXECUTE_SKILL, names.SIM_BRIDGE)
 
@@ -95,8 +95,8 @@ class Client:
     def view(self, stamp_ns: int = 0) -> GetView.Response:
         return self._view(GetView.Request(stamp=MESSAGES.time_to_msg(stamp_ns)), LIMIT_S)
 
-    def facts(self, stamp_ns: int = 0) -> ProvideFacts.Response:
-        return self._provide(ProvideFacts.Request(stamp=MESSAGES.time_to_msg(stamp_ns)),
+    def facts(self, stamp_ns: int = 0) -> GetView.Response:
+        return self._provide(GetView.Request(stamp=MESSAGES.time_to_msg(stamp_ns)),
                              LIMIT_S)
 
     def execute(self) -> ExecuteSkill.Result:
@@ -391,20 +391,21 @@ def test_what_was_in_view_at_any_world_time(client: Client) -> None:
                                      (second, [], ''), (0, [], '')):
         found = client.view(stamp_ns)
         assert found.error_code == 0, found.error_msg
-        assert found.view.knows_visible
-        assert (list(found.view.visible_objects), found.view.text) == (visible, words)
-        assert found.episode_id == 'one'
+        assert found.observation.knows_visible
+        seen = found.observation
+        assert (list(seen.visible_objects), seen.text) == (visible, words)
+        assert found.observation.episode_id == 'one'
     assert client.view(10**18).error_code == WorldError.code
 
 
 def test_a_world_that_does_not_say_what_is_in_view(client: Client) -> None:
     assert not client.reset().has_view
-    assert not client.view().view.knows_visible
+    assert not client.view().observation.knows_visible
 
 
-def told(reply: ProvideFacts.Response) -> dict:
+def told(reply: GetView.Response) -> dict:
     raise_error(reply, 'sim_bridge')
-    return messages.facts_from_msg(reply.privileged_facts)
+    return messages.facts_from_msg(reply.observation.privileged_facts)
 
 
 def test_privileged_facts_are_those_out_of_view(client: Client) -> None:
@@ -431,7 +432,7 @@ def test_privileged_facts_are_refused_unless_granted(client: Client, privileged:
     stamp_ns = ns(client.reset('mine', privileged=privileged).stamp)
     for when in (stamp_ns, 0):
         reply = client.facts(when)
-        assert not reply.privileged_facts
+        assert not reply.observation.privileged_facts
         with pytest.raises(WorldError, match="'mine' grants no facts"):
             raise_error(reply, 'sim_bridge')
 

@@ -16,9 +16,8 @@ from sightplan.queries import TextReply
 from sightplan.queries.detect import Detect, Detection, DetectReply
 from sightplan.records import messages
 from sightplan.vlm.api import Generate
-from sightplan_nodes import backend_node, names
+from sightplan_nodes import backend_node, conversions, names
 from sightplan_nodes.calls import ServiceCaller
-from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.grounder import GrounderNode
 from sightplan_nodes.ports import Deadlines, RosGrounder
 from test_nodes_locate import Answers
@@ -53,7 +52,7 @@ class Client(Manager):
 
     def ask(self, **fields: object) -> TellApart.Response:
         request = TellApart.Request(**fields)
-        request.image = MESSAGES.image_to_msg(IMAGE, 7, 'optical')
+        request.observation = conversions.observation_to_request(Observation(IMAGE, 7, 'optical'))
         return self.service(request, LIMIT_S)
 
 

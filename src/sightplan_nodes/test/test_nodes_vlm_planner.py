@@ -20,6 +20,7 @@ from sightplan.model import (
     BackendError,
     DeadlineError,
     InputError,
+    Observation,
     PastStep,
     ProposalStatus,
     SpendingCapError,
@@ -32,7 +33,6 @@ from sightplan.records import messages
 from sightplan.vlm.api import Generate
 from sightplan_nodes import backend_node, conversions, names
 from sightplan_nodes.calls import ServiceCaller
-from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.vlm_planner import VlmPlannerNode
 
 DOMAIN, FIRST = problem()
@@ -81,7 +81,8 @@ class Client(Manager):
                 **changes: object) -> ProposePlan.Response:
         task = VisualTask(FIRST.for_agent(), prompt, history)
         request = conversions.fill_visual_task(
-            ProposePlan.Request(image=MESSAGES.image_to_msg(IMAGE, 7)), task,
+            ProposePlan.Request(observation=conversions.observation_to_request(
+                Observation(IMAGE, 7))), task,
             DOMAIN.write_problem(task.problem))
         for name, value in changes.items():
             setattr(request, name, value)
@@ -170,9 +171,9 @@ def test_bad_requests_are_named_and_not_passed_on(made: Callable, changes: dict,
 
 def test_images_that_cannot_be_read_are_named(made: Callable) -> None:
     with made() as client:
-        message = MESSAGES.image_to_msg(IMAGE, 7)
-        message.encoding = 'bayer_rggb8'
-        reply = client.propose(image=message)
+        message = conversions.observation_to_request(Observation(IMAGE, 7))
+        message.image[0].encoding = 'bayer_rggb8'
+        reply = client.propose(observation=message)
     assert reply.error_code == InputError.code
     assert 'bayer_rggb8' in reply.error_msg
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
 from sightplan.commands.flags import argument, option
 from sightplan.commands.frame import DONE, Result, add_command, json_wanted
 from sightplan.graphs.graph import Graph, find_graph
+from sightplan.graphs.keep_alive import KeepAlive
 from sightplan.graphs.up import run_graph
 from sightplan.model import config_files
 
@@ -36,6 +38,9 @@ class UpArguments:
     only: tuple[str, ...] = option(
         (), 'start this node of the graph, whatever the method needs (repeat for more); the '
         'others run elsewhere, for example in containers', metavar='NODE')
+    keep_alive: bool = option(
+        False, 'restart a node that runs and no longer hears the others, where the graph file '
+        'allows it (restarts), else end the graph and name it')
 
 
 def add_parser(subparsers: Any) -> None:
@@ -59,8 +64,11 @@ def up(arguments: UpArguments) -> Result:
              'description': a.description, 'choices': a.allowed}
             for a in graph.arguments]}, DONE
     values = graph.values(arguments.arguments)
-    end = (run_graph(graph.only(arguments.only), values, whole=graph) if arguments.only
-           else run_graph(graph.chosen(values), values))
+    wanted = graph.only(arguments.only) if arguments.only else graph.chosen(values)
+    with contextlib.ExitStack() as stack:
+        layer = stack.enter_context(KeepAlive(
+            graph if arguments.only else wanted)) if arguments.keep_alive else None
+        end = run_graph(wanted, values, layer=layer)
     return {'graph': graph.name, 'exit_code': end.code, 'ended_by': end.ended_by,
             'reason': end.reason, 'ros_domain_id': end.ros_domain_id}, end.code
 

@@ -69,10 +69,10 @@ class Hearing:
         now = self._clock()
         return {node: hears for node, (at, hears) in self._said.items() if now - at <= HEARD_S}
 
-    def silent(self, for_s: float) -> list[str]:
-        """Who has said something, but nothing for so long [s]."""
+    def stale_nodes(self, age_s: float) -> list[str]:
+        """Names of nodes whose last presence message is older than ``age_s`` seconds."""
         now = self._clock()
-        return sorted(node for node, (at, _) in self._said.items() if now - at > for_s)
+        return sorted(node for node, (at, _) in self._said.items() if now - at > age_s)
 
     def missing(self) -> list[Lost]:
         """Who does not hear whom now, sorted; it may still come."""

@@ -16,11 +16,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from sightplan.graphs import hearing
 from sightplan.graphs.hearing import Hearing, Lost, deaf, in_words
+from sightplan.graphs.up import Verdict
 
 PIPE_VARIABLE = 'SIGHTPLAN_KEEPER_FD'
 """Tells a node the pipe (a file descriptor) into which it writes whom it hears."""
@@ -31,21 +31,6 @@ SILENT_S = 30.0
 _LISTEN_AGAIN_S = 600.0
 """At least so often somebody listens beside a node that hears nobody [s]."""
 _LONGEST = 4096  # bytes of one message, which the kernel does not mix with others
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """A node that is deaf, and what to do about it.
-
-    Attributes:
-        node: its full name.
-        words: what is lost.
-        restart: whether it is to be restarted; else the graph has to end.
-    """
-
-    node: str
-    words: str
-    restart: bool
 
 
 class Keeper:
@@ -104,10 +89,10 @@ class Keeper:
             return all(node in table and self._pids.keys() <= table[node] | {node}
                        for node in self._pids)
 
-    def silent(self) -> list[str]:
+    def stale_nodes(self) -> list[str]:
         """Nodes that said whom they hear, and have said nothing for SILENT_S."""
         with self._lock:
-            return [node for node in self._hearing.silent(SILENT_S) if node in self._pids]
+            return [node for node in self._hearing.stale_nodes(SILENT_S) if node in self._pids]
 
     def alone(self) -> bool:
         """Whether somebody has to listen beside the only node that is kept here.

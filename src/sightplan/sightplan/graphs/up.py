@@ -2,19 +2,16 @@
 
 Each node is a process in a session of its own, so that a Ctrl-C in the terminal reaches ``up``
 alone, which then stops the nodes in a sensible order. When one node ends unasked the others are
-stopped too. No node outlives ``up``, however it ends: nodes ask the kernel to be told. A node that
-no longer hears others that are there is restarted, where the graph file allows it (``restarts``);
-else the graph ends, and says which node it was.
+stopped too. No node outlives ``up``, however it ends: nodes ask the kernel to be told. An optional
+layer above it, ``keep_alive``, restarts nodes that lose their peers.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import dataclasses
 import errno
 import json
-import math
 import os
 import random
 import re
@@ -32,7 +29,6 @@ from types import FrameType
 from typing import IO, Any
 
 from sightplan.graphs.graph import Graph, NodeSpec, Value, find_graph
-from sightplan.graphs.keeping import PIPE_VARIABLE, SILENT_S, Keeper, Pipe
 from sightplan.model import (
     BusyError,
     InfrastructureError,
@@ -63,8 +59,6 @@ _REFUSAL = re.compile(r'could not create data (writer|reader)|security files|inv
 _PR_SET_PDEATHSIG = 1
 _TURN_S = 4.0  # before the next node is asked to stop
 _PATIENCE = ((signal.SIGTERM, 6.0), (signal.SIGKILL, 5.0))  # after the polite signal
-_LISTENER = 'sightplan_nodes.health'
-_LISTEN_S = 60.0  # it takes some 6 s
 _COLOURS = (36, 32, 33, 35, 34, 31)
 
 
@@ -264,8 +258,55 @@ class GraphEnd:
     ros_domain_id: int
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A node that a layer found to be useless as it runs.
+
+    Attributes:
+        node: its full name.
+        words: what is wrong with it.
+        restart: whether it is to be restarted; else the graph has to end.
+    """
+
+    node: str
+    words: str
+    restart: bool
+
+
+class Layer:
+    """What may watch over the nodes of a graph while it runs; this one does nothing.
+
+    Attributes:
+        environment: variables that nodes are given.
+        inherited: file descriptors that nodes inherit.
+    """
+
+    environment: Mapping[str, str] = {}
+    inherited: tuple[int, ...] = ()
+
+    def begin(self, environment: Mapping[str, str], say: Callable[[str], None],
+              tell: Callable[[dict[str, Any]], None]) -> None:
+        """The graph begins.
+
+        Args:
+            environment: of its nodes.
+            say: prints a line for people.
+            tell: is given what happens, see ``run_graph``.
+        """
+
+    def started(self, node: str, pid: int) -> None:
+        """A node was started, perhaps again."""
+
+    def check(self) -> Verdict | None:
+        """What is to be done now; asked about twice a second."""
+        return None
+
+    def pause(self) -> None:
+        """End what runs beside the nodes: one is restarted, or the graph ends."""
+
+
 def run_graph(graph: Graph, values: Mapping[str, Value], revive: bool = False,
-              whole: Graph | None = None,
+              layer: Layer | None = None,
               tell: Callable[[dict[str, Any]], None] = lambda event: None) -> GraphEnd:
     """Start all nodes of a graph, wait for the first to end or a signal, and stop all.
 
@@ -273,10 +314,10 @@ def run_graph(graph: Graph, values: Mapping[str, Value], revive: bool = False,
         graph: with the nodes that are wanted.
         values: of its arguments.
         revive: whether a node that was killed (SIGKILL) is started again; else the graph ends.
-        whole: the graph of which these are a part, where others start the rest.
-        tell: is given what happens, for benches: ``started`` (node, pid), ``whole`` (all nodes
-            hear each other; again after each start), ``deaf`` (node, words, restart) and
-            ``ended`` (node, reason).
+        layer: watches over the nodes; None: nobody does.
+        tell: is given what happens, for benches: ``started`` (node, pid) and ``ended`` (node,
+            reason); with ``KeepAlive`` also ``whole`` (all nodes hear each other; again after each
+            start) and ``deaf`` (node, words, restart).
 
     Raises:
         InputError: an executable is not installed, or a variable of the environment is wrong.
@@ -287,11 +328,10 @@ def run_graph(graph: Graph, values: Mapping[str, Value], revive: bool = False,
         environment = graph_environment(os.environ, stack)
         stack.enter_context(own_names(int(environment[_DOMAIN]),
                                       (node.full_name for node in graph.nodes)))
-        keeper = Keeper({node.full_name: node.restarts for node in (whole or graph).nodes})
-        pipe = stack.enter_context(Pipe(keeper))
-        environment[PIPE_VARIABLE] = str(pipe.writing)
+        layer = layer or Layer()
+        environment.update(layer.environment)
         run = _Run(graph, [command(node, values) for node in graph.nodes], environment,
-                   keeper, pipe.writing, revive, tell)
+                   layer, revive, tell)
         code = run.until_end()
         tell({'event': 'ended', 'node': run.ended_by, 'reason': run.reason})
     return GraphEnd(code, run.ended_by, run.reason, int(environment[_DOMAIN]))
@@ -322,18 +362,14 @@ class _Run:
     """One run of a graph, from start to end."""
 
     def __init__(self, graph: Graph, commands: Sequence[Sequence[str]],
-                 environment: Mapping[str, str], keeper: Keeper, pipe: int, revive: bool,
+                 environment: Mapping[str, str], layer: Layer, revive: bool,
                  tell: Callable[[dict[str, Any]], None]) -> None:
         self._graph, self._commands, self._environment = graph, commands, environment
-        self._keeper, self._pipe, self._revive, self._tell = keeper, pipe, revive, tell
-        self._whole = False
-        self._silent: set[str] = set()
+        self._layer, self._revive, self._tell = layer, revive, tell
         self._processes: list[_Process] = []
         self._wake = threading.Event()
         self._stop_signal = 0
         self._print_lock = threading.Lock()
-        self._listener: subprocess.Popen[bytes] | None = None
-        self._listen_until_s, self._said_it_cannot = math.inf, False
         self._killed = False
         self.ended_by = ''
         self.reason = ''
@@ -344,6 +380,7 @@ class _Run:
                     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
         try:
             self._say(f'graph {self._graph.name!r}, {_DOMAIN}={self._environment[_DOMAIN]}')
+            self._layer.begin(self._environment, self._say, self._tell)
             self._start()
             code = self._watch()
             self._stop_all(polite=signal.SIGINT if self._stop_signal or code == DONE
@@ -353,7 +390,7 @@ class _Run:
             for process in self._processes:
                 process.signal(signal.SIGKILL)  # whatever is left of its group
                 process.popen.wait()
-            self._end_listening()
+            self._layer.pause()
             for process in self._processes:
                 for reader in process.readers:
                     reader.join(2.0)
@@ -379,12 +416,12 @@ class _Run:
             popen = subprocess.Popen(
                 self._commands[index], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=None if self._owns_terminal(spec) else subprocess.PIPE,
-                env=dict(self._environment), start_new_session=True, pass_fds=(self._pipe,))
+                env=dict(self._environment), start_new_session=True,
+                pass_fds=self._layer.inherited)
         except OSError as error:
             raise InfrastructureError(f'{spec.name} cannot be started: {error}') from error
         process = _Process(spec, popen)
-        self._keeper.started(process.name, popen.pid)
-        self._whole = False
+        self._layer.started(process.name, popen.pid)
         self._tell({'event': 'started', 'node': process.name, 'pid': popen.pid})
         for stream, target in ((popen.stdout, sys.stdout), (popen.stderr, sys.stderr)):
             if stream is not None:
@@ -395,7 +432,7 @@ class _Run:
     def _restart(self, index: int) -> None:
         """End a node, if it has not ended, and whatever it started; start it again."""
         process = self._processes[index]
-        self._end_listening()  # what was heard beside it is of no use to the next one
+        self._layer.pause()  # what was heard beside it is of no use to the next one
         for number, limit_s in ((signal.SIGTERM, _TURN_S), (signal.SIGKILL, _TURN_S)):
             if process.alive():
                 process.signal(number)
@@ -459,26 +496,16 @@ class _Run:
                 self._killed = self._killed or code == -signal.SIGKILL
                 self._say(f'{process.name} {self.reason}; stopping the other nodes')
                 return USAGE if code == USAGE else FAILED
-            if not self._keep():
+            if not self._heed():
                 return FAILED
             self._wake.wait(0.5)
             self._wake.clear()
 
-    def _keep(self) -> bool:
-        """Restart a node that is deaf; False: the graph has to end because of it."""
-        if not self._whole and self._keeper.whole():
-            self._whole = True
-            self._tell({'event': 'whole'})
-        silent = set(self._keeper.silent())
-        for name in sorted(silent - self._silent):
-            self._say(f'{name} has said nothing for {SILENT_S:.0f} s: it hangs, or this computer '
-                      'is too busy')
-        self._silent = silent
-        self._listen_beside()
-        verdict = self._keeper.verdict()
+    def _heed(self) -> bool:
+        """Do what the layer wants; False: the graph has to end."""
+        verdict = self._layer.check()
         if verdict is None:
             return True
-        self._tell({'event': 'deaf', **dataclasses.asdict(verdict)})
         if not verdict.restart:
             self.ended_by, self.reason = verdict.node, verdict.words
             self._say(f'{verdict.words}; stopping the nodes, the same command starts them again')
@@ -486,49 +513,6 @@ class _Run:
         self._say(verdict.words)
         self._restart([process.name for process in self._processes].index(verdict.node))
         return True
-
-    def _listen_beside(self) -> None:
-        """Hear, for a node that hears nobody, whether others are there."""
-        if self._listener is None:
-            if self._keeper.alone():
-                try:
-                    self._listener = subprocess.Popen(
-                        [sys.executable, '-m', _LISTENER, '--hears', '--json'],
-                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                        env=dict(self._environment), start_new_session=True)
-                except OSError as error:
-                    self._cannot_listen(str(error))
-                self._listen_until_s = time.monotonic() + _LISTEN_S
-        elif self._listener.poll() is not None:
-            said, wrong = self._listener.communicate()
-            self._listener = None
-            try:
-                self._keeper.heard_beside(json.loads(said.splitlines()[-1])['hears'])
-            except (ValueError, LookupError, TypeError, AttributeError):
-                self._cannot_listen(wrong.decode('utf-8', 'replace').strip()[-500:])
-        elif time.monotonic() > self._listen_until_s:
-            self._end_listening()
-            self._cannot_listen(f'it took longer than {_LISTEN_S:.0f} s')
-
-    def _cannot_listen(self, why: str) -> None:
-        """Say once that nobody hears, for a node that hears nobody, whether others are there."""
-        if not self._said_it_cannot:
-            self._say('a node hears nobody, and whether it is deaf cannot be found out (python -m '
-                      f'{_LISTENER} --hears): {why}')
-        self._said_it_cannot = True
-
-    def _end_listening(self) -> None:
-        if self._listener is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._listener.pid, signal.SIGTERM)
-            try:
-                self._listener.communicate(timeout=_TURN_S)
-            except subprocess.TimeoutExpired:
-                self._listener.kill()
-                self._listener.communicate()
-            # Killed in the middle of a message, it may leave shared memory as a killed node does.
-            self._killed = self._killed or self._listener.returncode < 0
-            self._listener = None
 
     def _stop_all(self, polite: int) -> None:
         """Ask the nodes to stop, last started first; insist where that does not help."""
@@ -548,7 +532,7 @@ class _Run:
 
 
 def run_beside(arguments: Sequence[str], choose: Callable[[Graph, Mapping[str, Value]], Graph],
-               revive: bool = False,
+               revive: bool = False, layer: Callable[[Graph], Layer] | None = None,
                tell: Callable[[dict[str, Any]], None] = lambda event: None) -> int:
     """Be ``sightplan up experiment`` as long as the process that started this one lives.
 
@@ -556,6 +540,7 @@ def run_beside(arguments: Sequence[str], choose: Callable[[Graph, Mapping[str, V
         arguments: the id of that process, then the graph's arguments.
         choose: the part of the graph that is run with these values.
         revive: see ``run_graph``.
+        layer: makes what watches over the graph; None: nothing does.
         tell: see ``run_graph``.
 
     Returns:
@@ -568,7 +553,9 @@ def run_beside(arguments: Sequence[str], choose: Callable[[Graph, Mapping[str, V
     try:
         graph = find_graph('experiment')
         values = graph.values(rest)
-        return run_graph(choose(graph, values), values, revive, tell=tell).code
+        chosen = choose(graph, values)
+        return run_graph(chosen, values, revive, None if layer is None else layer(chosen),
+                         tell).code
     except SightplanError as error:
         print(f'sightplan up: {error}', file=sys.stderr)
         return USAGE if isinstance(error, InputError) else 1

@@ -15,7 +15,6 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-import json
 import math
 import re
 import struct
@@ -76,7 +75,6 @@ from sightplan.model import (
     Usage,
     Verdict,
 )
-from sightplan.model.json_text import load_json
 from sightplan.records import topics
 from sightplan.records.bag import MessageTypes
 from sightplan.records.truth import TruthReply
@@ -386,11 +384,11 @@ def observation_from_msg(message: Any) -> Observation:
 
 # what else is known about an observation
 
-def with_view(observation: Observation, message: Any, facts: Iterable[Any] = ()) -> Observation:
-    """An observation with what else is known about it."""
+def with_knowledge(observation: Observation, message: Any) -> Observation:
+    """An observation with what a message of it says besides its picture: view, text and facts."""
     visible = tuple(message.visible_objects) if message.knows_visible else None
     return dataclasses.replace(observation, visible_objects=visible, text=message.text or None,
-                               privileged_facts=facts_from_msg(facts))
+                               privileged_facts=facts_from_msg(message.privileged_facts))
 
 
 def facts_from_msg(messages: Iterable[Any]) -> dict[Atom, bool]:
@@ -477,13 +475,13 @@ def ended_from_msg(message: Any) -> EpisodeEnded:
     """The end of an episode.
 
     Raises:
-        InputError: an unknown reason, or timings that are not JSON.
+        InputError: an unknown reason, or not one time for each stage.
     """
     try:
         reason = StopReason(message.stop_reason)
         timings = {str(stage): float(seconds) for stage, seconds
-                   in load_json(message.timings_json or '{}').items()}
-    except (ValueError, TypeError, AttributeError) as error:
+                   in zip(message.stages, message.stage_seconds, strict=True)}
+    except ValueError as error:
         raise InputError(f'end of episode {message.episode_id}: {error}') from error
     return EpisodeEnded(reason, message.message, int(message.steps), int(message.remaining),
                         time_from_msg(message.header.stamp), float(message.seconds), timings)
@@ -509,8 +507,7 @@ def event_from_msg(topic: str, message: Any) -> EpisodeEvent:
         case topics.AGENT_EPISODE:
             return ended_from_msg(message)
         case topics.AGENT_OBSERVATION:
-            return Observed(with_view(_elsewhere(message), message.view,
-                                      message.privileged_facts))
+            return Observed(with_knowledge(_elsewhere(message), message))
         case topics.AGENT_ANSWERS:
             return _asked_from_msg(message)
         case topics.AGENT_INSTANCES:
@@ -724,11 +721,18 @@ class Messages:
             k=k, r=[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
             p=[*k[:3], 0.0, *k[3:6], 0.0, *k[6:], 0.0])
 
-    def view_to_msg(self, observation: Observation) -> Any:
-        """What is known about an observation besides pictures and facts, as a message."""
+    def observation_to_msg(self, observation: Observation) -> Any:
+        """An observation as a message, without its picture and where that is."""
+        return self._own('Observation',
+                         header=self.header(observation.stamp_ns, observation.frame_id),
+                         image_id=observation.image_id, **self._knowledge(observation))
+
+    def _knowledge(self, observation: Observation) -> dict[str, Any]:
+        """What is known about an observation besides its picture, as fields of a message."""
         visible = observation.visible_objects
-        return self._own('View', knows_visible=visible is not None,
-                         visible_objects=list(visible or ()), text=text(observation.text or ''))
+        return {'knows_visible': visible is not None, 'visible_objects': list(visible or ()),
+                'text': text(observation.text or ''),
+                'privileged_facts': self.facts_to_msg(observation.privileged_facts)}
 
     def facts_to_msg(self, facts: Mapping[Atom, bool]) -> list[Any]:
         """Facts as messages, in their order (prompts keep it)."""
@@ -746,14 +750,15 @@ class Messages:
 
     def ended_to_msg(self, event: EpisodeEnded, spec: EpisodeSpec, sequence: int) -> Any:
         """The end of an episode as a message (without the problem's text)."""
-        message = fill_spec(self._own('EpisodeEvent'), spec, '')
+        message = fill_spec(self._own(
+            'EpisodeEvent', stages=list(event.timings_s),
+            stage_seconds=[float(seconds) for seconds in event.timings_s.values()]), spec, '')
         message.domain_pddl = ''
         message.header = self.header(event.stamp_ns)
         message.kind, message.sequence = ENDED, sequence
         message.stop_reason, message.message = event.reason.value, text(event.message)
         message.steps, message.remaining = event.steps, event.remaining
         message.seconds = event.seconds
-        message.timings_json = json.dumps(event.timings_s)
         return message
 
     def event_to_msg(self, event: EpisodeEvent, episode_id: str, sequence: int,
@@ -775,8 +780,8 @@ class Messages:
             stamp_ns, frame_id, fields['image_id'] = seen.stamp_ns, seen.frame_id, seen.image_id
         if isinstance(event, Observed):
             kind = 'Observation'
-            fields |= {'labelled': labelled, 'view': self.view_to_msg(seen),
-                       'privileged_facts': self.facts_to_msg(seen.privileged_facts)}
+            fields |= {'labelled': labelled, 'published': bool(seen.image_id),
+                       **self._knowledge(seen)}
         elif isinstance(event, Asked):
             kind, fields = 'AnswerArray', {**fields, **self._put(event)}
             if seen.altered is not None:
