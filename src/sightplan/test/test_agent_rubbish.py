@@ -116,5 +116,5 @@ def test_rubbish_about_rendered_pictures(tiny, domain, tmp_path, monkeypatch, me
     assert pixels.shape == (64, 96, 3) and len(np.unique(pixels.reshape(-1, 3), axis=0)) > 100
     replies = [json.loads(text) for text in
                (tmp_path / 'run' / 'replies.jsonl').read_text().splitlines()]
-    kinds = [reply['kind'] for reply in replies]
+    kinds = [reply.get('query') for reply in replies]
     assert (kinds.count('yes_no'), kinds.count('text')) == (questions, line['invalid'])

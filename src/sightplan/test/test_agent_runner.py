@@ -291,7 +291,7 @@ def test_a_run_whose_model_plans(go, tmp_path, stop_at_goal, stop, proposals):
 
 @pytest.mark.parametrize('method', ['plan', 'plan_cot', 'action', 'action_cot'])
 def test_a_backend_that_cannot_plan_is_refused_before_anything_starts(go, tmp_path, method):
-    with pytest.raises(InputError, match="'noisy_oracle' answers yes/no questions only.*scripted"):
+    with pytest.raises(InputError, match="'noisy_oracle' cannot plan.*scripted"):
         go(method=method)
     assert not (tmp_path / 'run').exists()
 

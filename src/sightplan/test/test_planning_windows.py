@@ -31,7 +31,7 @@ WINDOW = SLIDING.prompts.window('action')
 class Listening(ModelByKind):
     """A backend that notes what it is shown."""
 
-    model, usage = 'listening', None
+    name = 'listening'
 
     def __init__(self) -> None:
         self.requests: list[Generate] = []

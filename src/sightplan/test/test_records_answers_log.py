@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -59,7 +60,8 @@ def test_every_answer_and_action_has_a_line(go, folder):
 
 @pytest.mark.parametrize('reads_prompt', [True, False])
 def test_answers_name_the_prompt_that_they_depend_on(go, folder, monkeypatch, reads_prompt):
-    monkeypatch.setattr(noisy_oracle.Backend, 'reads_prompt', reads_prompt, raising=False)
+    monkeypatch.setattr(noisy_oracle.Backend, 'traits', dataclasses.replace(
+        noisy_oracle.Backend.traits, prompt=reads_prompt))
     go(method='ground_cot')
     prompt = MemoryWorld().domain.prompt_id('ground_cot') if reads_prompt else ''
     assert {line['prompt'] for line in read(folder) if 'atom' in line} == {prompt}

@@ -652,11 +652,11 @@ def capped(monkeypatch):
     """Answers of noisy_oracle until so many calls were made; then the cap is reached."""
     left, real = [0], noisy_oracle.Backend.answer
 
-    def answer(self, request):
+    def answer(self, queries, deadline):
         left[0] -= 1
         if left[0] < 0:
             raise SpendingCapError(CAP)
-        return real(self, request)
+        return real(self, queries, deadline)
     monkeypatch.setattr(noisy_oracle.Backend, 'answer', answer)
 
     def allow(calls):

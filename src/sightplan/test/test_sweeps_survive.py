@@ -190,10 +190,10 @@ def test_a_sweep_has_a_cap_over_all_its_runs(memory, tmp_path, monkeypatch):
     spent = [0]
     real = noisy_oracle.Backend.answer
 
-    def answer(self, request):
+    def answer(self, queries, deadline):
         spent[0] += 1
         time.sleep(0.05)
-        return real(self, request)
+        return real(self, queries, deadline)
     monkeypatch.setattr(noisy_oracle.Backend, 'answer', answer)
     monkeypatch.setattr(noisy_oracle.Backend, 'usage',
                         property(lambda self: Usage(spent[0], 100 * spent[0], 0, 0.5 * spent[0])))

@@ -91,7 +91,9 @@ def install_scenes(monkeypatch, source=DrawnScenes, name='tabletop'):
     real = plugins.entry_points
     monkeypatch.setattr(plugins, 'entry_points', lambda group: (
         {name: point} if group == scenes.GROUP else real(group)))
-    monkeypatch.setattr(scenes.plugins, 'load_object', lambda kind, name, group: source)
+    load = scenes.plugins.load_object
+    monkeypatch.setattr(scenes.plugins, 'load_object', lambda kind, name, group: (
+        source if group == scenes.GROUP else load(kind, name, group)))
     scenes._made.cache_clear()
     samples._drawn.cache_clear()
 

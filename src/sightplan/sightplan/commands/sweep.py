@@ -60,7 +60,8 @@ class SweepArguments:
         0, "stop when models have taken so many tokens, in and out, in all runs of the sweep "
         "together (default: the file's max_tokens, if any)", low=0)
     max_cost_usd: float = option(
-        0.0, 'likewise, when they have cost so much', low=0.0, high=1e9, metavar='USD')
+        0.0, "stop when models have cost so much in all runs of the sweep together (default: "
+        "the file's max_cost_usd, if any)", low=0.0, high=1e9, metavar='USD')
     engine: str = option(
         'local', 'workers are processes of this machine, or Ray actors ("make extras"); all '
         'machines need DIR under the same path', choices=('local', 'ray'))
