@@ -167,7 +167,7 @@ def rows(counts: Counts) -> dict[str, Any]:
 
 def published() -> dict[str, dict[str, float]]:
     """ViPlan's table 18: model to predicate to accuracy, the mean over the splits."""
-    text = (importlib.resources.files('sightplan') / 'suites/viplan/published.json').read_text()
+    text = (importlib.resources.files('sightplan_suites') / 'viplan/published.json').read_text()
     found: dict[str, dict[str, list[float]]] = {}
     for row in json.loads(text)['rows']:
         predicate = row['measure'].removeprefix('predicate_accuracy.')

@@ -16,7 +16,7 @@ from sightplan.metrics.intervals import fraction_interval
 from sightplan.model import Form, InputError, Target
 from sightplan.model.query import Deadline, ModelByKind, answers, ask_one
 from sightplan.model.scene import Piece, PointingScene, PointingTask
-from sightplan.queries.locate import Locate
+from sightplan.queries.locate import Locate, LocateReply
 
 TRAINING = Path(__file__).resolve().parents[3] / 'training'
 if not TRAINING.is_dir():
@@ -435,6 +435,8 @@ def test_the_fit_finds_the_odds() -> None:
 class _Knows(ModelByKind):
     """A backend that points at the middle of the mask of the first task with such a text."""
 
+    name = 'knows'
+
     def __init__(self, scene: PointingScene) -> None:
         self._scene = scene
 
@@ -445,7 +447,7 @@ class _Knows(ModelByKind):
         points = ((x, y),) if request.target.form is Form.POINT else ((0.0, 0.0), (1.0, 1.0))
         reply = evaluate.Region(request.target.form, points, probability=0.9)
         grey = not np.ptp(request.image)
-        return type('Reply', (), {'regions': (reply,), 'probability': 0.1 if grey else 0.9})
+        return LocateReply((reply,), probability=0.1 if grey else 0.9)
 
 
 def test_each_task_is_asked_in_each_view() -> None:

@@ -20,7 +20,7 @@ from sightplan.model import (
     Observation,
     Question,
 )
-from sightplan.model.query import ask_all
+from sightplan.model.query import Deadline, ask_all
 from sightplan.queries import YesNo, YesNoReply, yes_no_queries
 from sightplan.runs import RunSettings, resolved_backend_options
 from sightplan.vlm.api import make_backend, resolved_options
@@ -353,4 +353,4 @@ def test_image_tokens_in_a_question_are_plain_text() -> None:
 def test_an_impossible_deadline_is_reported() -> None:
     late = yes_no_queries(Observation(image=picture()), (Question(Atom('p'), 'Red?'),))
     with pytest.raises(DeadlineError, match='limit'):
-        ask_all(backend(), late)
+        ask_all(backend(), late, Deadline(1e-9))

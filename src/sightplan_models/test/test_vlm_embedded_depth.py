@@ -69,12 +69,12 @@ def test_bags_hold_no_depth_and_the_name_says_so(folder: Path, backend: Backend)
     episode = SimpleNamespace(domain=load_domain('blocksworld'), truth=None)
     sources: Any = SimpleNamespace(read=lambda: [SimpleNamespace(episode=episode)], warnings={})
     again = AnotherModel(AskSettings('embedded', {'model_dir': str(folder)}), sources)
-    assert again.name == f'{backend.name} depth=false'
+    assert again.model == f'{backend.name} depth=false'
 
 
 def test_shared_prompts_see_the_same_depth(backend: Backend) -> None:
     packed, plain = ask_all(backend, request(NEAR)), one_by_one(backend, request(NEAR))
-    assert backend.mechanism == 'packed'
+    assert backend.main.mechanism == 'packed'
     for fast, slow in zip(packed, plain, strict=True):
         assert fast.p_yes == pytest.approx(slow.p_yes, abs=1e-5)
 
