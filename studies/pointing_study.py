@@ -212,7 +212,7 @@ def knowledge_of(noise: Noise, knowledge: str) -> Reliability:
 
 def labelled(noise: Noise) -> list[tuple[Answers, int]]:
     """Answers to nine askings about each of some other targets, and what was right."""
-    pointer = Pointer(SimulatedModel(noise), SimulatedModel(noise).check,
+    pointer = Pointer(SimulatedModel(noise),
                       PointerSettings(max_askings=ASKINGS, accept=1.0))
     return [(pointer.locate(_request(number), pieces=PIECES).belief.answers, truth_of(str(number)))
             for number in range(_SEED_OF_LABELLED, _SEED_OF_LABELLED + LABELLED)]
@@ -221,7 +221,7 @@ def labelled(noise: Noise) -> list[tuple[Answers, int]]:
 def measure(noise: Noise, knowledge: str, way: str, n: int) -> Row:
     """Ask a model about n targets."""
     model = SimulatedModel(noise)
-    pointer = Pointer(model, model.check, WAYS[way], knowledge_of(noise, knowledge))
+    pointer = Pointer(model, WAYS[way], knowledge_of(noise, knowledge))
     right, chances, sure, points, checks, first = [], [], [], [], [], []
     for number in range(n):
         found = pointer.locate(_request(number), pieces=PIECES)

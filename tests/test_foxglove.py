@@ -121,5 +121,7 @@ def test_all_that_the_agent_publishes_is_shown() -> None:
     text = json.dumps(LAYOUT)
     topic_names = set(re.findall(r'"/([a-z_]+/[a-z_]+)', text))
     assert {*topics.EVENTS, topics.CAMERA_IMAGE, topics.CAMERA_LABELLED} - topic_names <= {
-        topics.AGENT_OBSERVATION}, 'a look says of a picture only that it was looked at'
+        topics.AGENT_OBSERVATION, topics.AGENT_ADOPTED}, (
+            'the first only says that a picture was looked at; the second is of methods that '
+            'read their goal')
     assert topics.TRUTH not in text, 'nobody publishes the truth'

@@ -261,7 +261,7 @@ def test_calibrations_that_come_with_a_domain_are_about_its_questions(domain: Do
 
 
 def test_embedded_has_a_calibration_for_the_weights_that_are_shipped() -> None:
-    shipped = Embedded(Settings(domain='household')).model
+    shipped = Embedded(Settings(domain='household')).name
     assert known_rates(load_domain('household'), shipped), (
         f'answers of {shipped} are believed as those of any model: make '
         f'domains/household/calibrations/embedded.json anew with "sightplan calibrate"')

@@ -32,6 +32,7 @@ from sightplan.model import Action, Form, Observation, Region, Usage
 from sightplan.model.query import Deadline, ModelByKind, answers
 from sightplan.model.sample import Picture, Sample, SampleReply
 from sightplan.queries import Generate, TextReply, YesNo, YesNoReply
+from sightplan.queries.choose import ChoiceReply, Choose, read_choice
 from sightplan.queries.detect import Detect, Detection, DetectReply
 from sightplan.queries.locate import Locate, LocateReply
 from sightplan.records import RunStore
@@ -101,6 +102,10 @@ class Model(ModelByKind):
                         for part in request.parts)
         return TextReply(self._reply(seen) or self.free(seen) or self._yes_no(seen).text)
 
+    @answers(Choose)
+    def choose(self, request: Choose, deadline: Deadline) -> ChoiceReply:
+        return read_choice(self.generate(Generate(request.system, request.parts), deadline).text,
+                           request.options)
 
     @answers(Locate)
     def locate(self, request: Locate, deadline: Deadline) -> LocateReply:

@@ -97,5 +97,9 @@ def test_without_json_people_get_indented_figures(monkeypatch, capsys):
 @pytest.mark.parametrize('arguments', [
     ['--episodes', '0'], ['--repeats', '-1'], ['--domain', 'nowhere']])
 def test_bad_sizes_are_refused(capsys, arguments):
-    assert cli.main(['bench', *arguments]) == 2
+    try:
+        code = cli.main(['bench', *arguments])
+    except SystemExit as stop:
+        code = stop.code
+    assert code == 2
     assert capsys.readouterr().err.startswith('sightplan bench: ')
