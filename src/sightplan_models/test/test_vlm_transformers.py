@@ -337,7 +337,7 @@ def test_harmless_texts_stay_as_they_are(llava: LocalModel) -> None:
 
 def test_a_memory_may_hold_the_mark_of_the_question(llava: LocalModel) -> None:
     asked = request(prompt=replace(PROMPT, after_image='It said QUESTION-GOES-HERE.'))
-    head, _ = llava._frame(asked.prompt)
+    head, _ = llava._frame(asked[0].prompt)
     assert head.endswith('QUESTION-GOES-HERE.\n')
     same(ask_all(llava, asked), one_by_one(llava, asked))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -202,13 +203,14 @@ def test_what_the_run_has_spent_counts_against_the_limit(made: Callable) -> None
     with made() as client:
         carried: list[Usage] = []
         client.backend.carry_over = carried.append
+        client.backend.traits = replace(ScriptedBackend.traits, capped=True)
         call = ServiceCaller(client.node, StartRun, 'grounder/start_run', names.GROUNDER)
         client.ground('r', 'g')
         for spent in (None, Usage(5, 150, 20, 2.0)):
             assert call(StartRun.Request(spent=MESSAGES.usage_to_msg(spent)),
                         LIMIT_S).error_code == 0
         totals = [earlier + client.backend.usage for earlier in carried]
-        del client.backend.carry_over
+        client.backend.traits = ScriptedBackend.traits
         assert call(StartRun.Request(), LIMIT_S).error_code == 0, 'one without limits'
     assert [(u.prompt_tokens, u.cost_usd) for u in totals] == [(0, 0.0), (150, 2.0)]
 
@@ -271,7 +273,7 @@ def test_odd_text_of_a_server_ends_no_node(made: Callable) -> None:
         reply = client.ground('r')
         assert (reply.error_code, reply.error_msg) == (
             BackendError.code, 'bad prompt near \\ud83d and \\x00')
-        client.backend.fail, client.backend.model = None, f'one {ODD}'
+        client.backend.fail, client.backend.name = None, f'one {ODD}'
         assert client.ground('r').model == 'one bad prompt near \ufffd and \ufffd'
 
 
@@ -370,7 +372,7 @@ def test_a_picture_comes_from_the_camera_by_its_stamp(made: Callable) -> None:
         camera[names.CAMERA_IMAGE].publish(MESSAGES.image_to_msg(other + 1, 2 * 10**9, 'optical'))
         wrong = client.ground_service(asked(2 * 10**9, IMAGE + 3), LIMIT_S)
         late = client.ground_service(asked(3 * 10**9 // 2, IMAGE + 3), LIMIT_S)
-    first, second = (request.observation for request in client.backend.requests[-2:])
+    first, second = (queries[0].observation for queries in client.backend.requests[-2:])
     assert (first.stamp_ns, first.image_id) == (7, Observation(IMAGE).image_id)
     np.testing.assert_array_equal(second.image, other)
     assert {reply.error_code for reply in (unseen, wrong, late)} == {UnknownImageError.code}
@@ -461,7 +463,7 @@ def test_shows_the_domain_that_the_model_was_made_for(made: Callable, tmp_path: 
     """Also when the node is configured once more, with another model."""
     with made(autostart=False, record=str(tmp_path)) as client:
         for domain in ('chess', 'pantry'):
-            client.backend.domain = domain
+            client.backend.traits = replace(ScriptedBackend.traits, domain=domain)
             assert client.change(Transition.TRANSITION_CONFIGURE)
             assert client.parameter('model_domain') == domain
             assert client.change(Transition.TRANSITION_CLEANUP)
