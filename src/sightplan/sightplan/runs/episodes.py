@@ -171,7 +171,8 @@ def episode_scorer(truth: TruthSource | None, suite: Suite | None) -> EpisodeSco
     """The scorer of a suite's episodes, None: of no suite."""
     if suite is None:
         return EpisodeScorer(truth)
-    return EpisodeScorer(truth, suite.name, suite.episode_measures, suite.episode_details)
+    return EpisodeScorer(truth, suite.name, suite.episode_measures,
+                         suite.episode_details if suite.keeps_details else None)
 
 
 class EpisodeRunner:

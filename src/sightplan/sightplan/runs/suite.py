@@ -224,6 +224,11 @@ class Suite(Protocol):
         """
         return episode_measures(line, solved)
 
+    @property
+    def keeps_details(self) -> bool:
+        """Whether ``episode_details`` keeps anything; else no true states are asked for it."""
+        return type(self).episode_details is not Suite.episode_details
+
     def episode_details(self, problem: Problem, states: Sequence[State],
                         line: Mapping[str, Any]) -> Mapping[str, Any]:
         """What is kept of an episode's way, as plain JSON data; see ``EpisodeScorer``."""

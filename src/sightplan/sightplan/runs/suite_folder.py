@@ -155,6 +155,11 @@ class FolderSuite(Suite):
         return cast('Mapping[str, float | None]', self._own(
             'scoring', 'measures', super().episode_measures)(line, solved))
 
+    @property
+    def keeps_details(self) -> bool:
+        """Whether ``scoring.py`` has ``details``; contract in ``Suite``."""
+        return self._own('scoring', 'details', None) is not None
+
     def episode_details(self, problem: Problem, states: Sequence[State],
                         line: Mapping[str, Any]) -> Mapping[str, Any]:
         """``details`` of ``scoring.py``; contract in ``Suite``."""
