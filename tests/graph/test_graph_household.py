@@ -27,8 +27,7 @@ def lines_of(file: Path) -> list[dict]:
 
 def shown(file: Path) -> list[tuple[str, str]]:
     """What a model was shown, request by request: hashes over all words and pictures."""
-    return [(line['kind'], line['key']) for line in lines_of(file)
-            if line['kind'] in ('yes_no', 'text')]
+    return [(line['query'], line['key']) for line in lines_of(file) if line['kind'] == 'reply']
 
 
 def images(bag: Path) -> dict[str, set[bytes]]:
