@@ -95,7 +95,7 @@ the focal length with any.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckArguments:
-    """What ``sightplan arm check`` is given."""
+    """Arguments of ``sightplan arm check``."""
 
     robot: str = argument('a name in config/robots, or a file', default='panda')
     camera_info: Path | None = option(None, _CAMERA_INFO, metavar='FILE')
@@ -117,7 +117,7 @@ class _BoardArguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardArguments(_BoardArguments):
-    """What ``sightplan arm board`` is given."""
+    """Arguments of ``sightplan arm board``."""
 
     out: Path = option(Path('board.png'), 'where', metavar='FILE')
     dpi: int = option(300, 'dots per inch')
@@ -125,7 +125,7 @@ class BoardArguments(_BoardArguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrateArguments(_BoardArguments):
-    """What ``sightplan arm calibrate`` is given."""
+    """Arguments of ``sightplan arm calibrate``."""
 
     robot: str = option('panda', _ROBOT, metavar='ROBOT')
     camera_info: Path = option(REQUIRED, _CAMERA_INFO, metavar='FILE')
@@ -147,7 +147,7 @@ class CalibrateArguments(_BoardArguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectArguments:
-    """What ``sightplan arm detect`` is given."""
+    """Arguments of ``sightplan arm detect``."""
 
     image: Path = argument('colour picture', metavar='image')
     depth: Path = argument(
@@ -164,7 +164,7 @@ class DetectArguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraspArguments:
-    """What ``sightplan arm grasp`` is given."""
+    """Arguments of ``sightplan arm grasp``."""
 
     target: str = argument('what to take, in words', default='')
     at: str | None = option(

@@ -63,7 +63,7 @@ examples:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """What ``sightplan bench arm`` is given."""
+    """Arguments of ``sightplan bench arm``."""
 
     domain: str = option('blocksworld', 'domain of the problems')
     split: tuple[str, ...] = option(

@@ -409,7 +409,7 @@ ROS_PARTS = {'ros-ground': bench_ros_ground, 'ros-episodes': bench_ros_episodes}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """What ``sightplan bench`` is given without a sub-command."""
+    """Arguments of ``sightplan bench`` without a sub-command."""
 
     domain: str = domain_flag()
     episodes: int = option(5, 'episodes per end-to-end figure', low=1)

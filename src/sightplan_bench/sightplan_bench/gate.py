@@ -55,7 +55,7 @@ MOMENTS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """What ``sightplan bench gate`` is given."""
+    """Arguments of ``sightplan bench gate``."""
 
     robot: str = option('panda', 'name or file')
     trajectories: int = option(10_000, 'how many', low=0)

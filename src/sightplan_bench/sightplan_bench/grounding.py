@@ -115,7 +115,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Arguments(Options):
-    """What ``sightplan bench grounding`` is given."""
+    """Arguments of ``sightplan bench grounding``."""
 
     out: str | None = option(
         None, 'write the JSON object to this file as well', metavar='FILE', group='results')

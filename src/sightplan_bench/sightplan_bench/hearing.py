@@ -34,7 +34,7 @@ and named the node; none of that."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """What ``sightplan bench hearing`` is given."""
+    """Arguments of ``sightplan bench hearing``."""
 
     kills: int = option(1000, 'in all', low=0)
     limit: float = option(

@@ -420,7 +420,7 @@ _USUAL = Plan()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """What ``sightplan bench pointing`` is given."""
+    """Arguments of ``sightplan bench pointing``."""
 
     scenes: int = option(300, 'scenes with something to grasp', low=1)
     first: int = option(

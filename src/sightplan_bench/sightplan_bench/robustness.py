@@ -43,7 +43,7 @@ _MOST_SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """What ``sightplan bench robustness`` is given."""
+    """Arguments of ``sightplan bench robustness``."""
 
     count: int = option(COUNT, 'spoilt inputs; kinds and their readers take turns')
     seed: int = option(0, 'one seed always gives the same inputs', metavar='S')

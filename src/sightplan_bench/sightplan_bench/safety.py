@@ -67,7 +67,7 @@ the arm.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """What ``sightplan bench safety`` is given."""
+    """Arguments of ``sightplan bench safety``."""
 
     kill: str = option(
         'all', 'what is killed: all, in equal parts (but not hang, in which arm_bridge stands '

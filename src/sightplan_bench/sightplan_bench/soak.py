@@ -48,7 +48,7 @@ RUN, SAMPLES, LOGS, RESULT = 'run', 'samples.jsonl', 'log', 'soak.json'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """What ``sightplan bench soak`` is given."""
+    """Arguments of ``sightplan bench soak``."""
 
     episodes: int = option(10_000, 'in all')
     domains: tuple[str, ...] = option(

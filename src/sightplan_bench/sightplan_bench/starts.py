@@ -32,7 +32,7 @@ _LOSS = 'failed to send response'  # what the middleware says of a reply that it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """What ``sightplan bench starts`` is given."""
+    """Arguments of ``sightplan bench starts``."""
 
     count: int = option(20, 'starts of each domain')
     domain: tuple[str, ...] = option(

@@ -37,7 +37,7 @@ _WORK = 'for number in range(30_000_000): pass'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """What ``sightplan bench sweep`` is given."""
+    """Arguments of ``sightplan bench sweep``."""
 
     episodes: int = option(1000, 'of the sweep that is killed')
     kills: int = option(20, 'how many')

@@ -188,7 +188,7 @@ class Backend(Router):
 
 
 class _NoQuestions(ModelByKind):
-    """What stands for the question model of a domain that has only a detector."""
+    """Stands in for the question model of a domain that has only a detector."""
 
     def __init__(self, domain: str, detector: Lazy | Model) -> None:
         self._domain = domain

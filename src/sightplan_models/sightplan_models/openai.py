@@ -41,9 +41,9 @@ from sightplan.model import (
     param,
     settings_fields,
 )
+from sightplan.model.dataclass_json import picture_id
 from sightplan.model.json_text import load_json
 from sightplan.model.query import Deadline, ModelByKind, Part, Query, Rgb, Traits, answers
-from sightplan.model.query_json import picture_id
 from sightplan.model.redaction import SHORTEST_SECRET, environment_secrets
 from sightplan.model.reply_text import after_thoughts
 from sightplan.queries.chat import ChatStyle

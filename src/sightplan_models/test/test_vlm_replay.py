@@ -38,6 +38,7 @@ from sightplan.model import (
     Usage,
     param,
 )
+from sightplan.model.dataclass_json import picture_id
 from sightplan.model.query import (
     Deadline,
     ModelByKind,
@@ -49,7 +50,6 @@ from sightplan.model.query import (
     part_name,
     traits_of,
 )
-from sightplan.model.query_json import picture_id
 from sightplan.queries import Check, ChoiceReply, TextReply, YesNo, YesNoReply, yes_no_queries
 from sightplan.queries.choose import Choose
 from sightplan.queries.detect import Detect, Detection, DetectReply

@@ -35,7 +35,7 @@ examples:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyArguments:
-    """What ``sightplan security policy`` is given."""
+    """Arguments of ``sightplan security policy``."""
 
     graph: str = argument(
         'name of a graph, or path of a graph file (installed: '

@@ -34,6 +34,7 @@ from sightplan.model import (
     param,
     settings_fields,
 )
+from sightplan.model.query import close
 from sightplan.records import messages
 from sightplan.runs import make_world
 from sightplan_arm.gate import GateSettings
@@ -301,9 +302,7 @@ class SimBridge(WorldNode):
         if self._hardware is not None:
             self._hardware.close()
         for world in self._worlds.values():
-            close = getattr(world, 'close', None)
-            if close is not None:
-                self.worker.submit(close)
+            self.worker.submit(partial(close, world))
         self.worker.close()
 
     def diagnose(self, diagnosis: Diagnosis) -> None:
@@ -437,7 +436,7 @@ class SimBridge(WorldNode):
                     self._attach(domain, world)
                 except Exception:
                     del self._worlds[domain]
-                    getattr(world, 'close', lambda: None)()
+                    close(world)
                     raise
         return self._worlds[domain]
 

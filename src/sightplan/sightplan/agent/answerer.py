@@ -218,7 +218,7 @@ class Answerer(Protocol):
 
 
 class Unasking:
-    """What answerers have in common that ask no model."""
+    """Base of answerers that ask no model."""
 
     needs_truth = needs_model = sees_pictures = False
     prompt = suite_prompt = ''

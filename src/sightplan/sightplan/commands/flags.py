@@ -206,7 +206,7 @@ def _add(where: Any, field: dataclasses.Field[Any], flag: Flag, read: _Read) -> 
 
 
 _METAVARS: dict[type, str] = {int: 'N', float: 'X', Path: 'PATH'}
-"""What stands for a number or a path in the help text."""
+"""Placeholders of the help text, such as N for a number, by type."""
 
 
 def _text(choice: Any) -> str:

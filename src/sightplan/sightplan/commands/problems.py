@@ -63,7 +63,7 @@ examples:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FolderArguments:
-    """What the sub-commands that read a folder of problems share."""
+    """Arguments of every sub-command that reads a folder of problems."""
 
     domain: str = domain_flag()
     problems: Path | None = option(
@@ -74,14 +74,14 @@ class _FolderArguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListArguments(_FolderArguments):
-    """What ``sightplan problems list`` is given."""
+    """Arguments of ``sightplan problems list``."""
 
     split: str | None = option(None, 'only this split')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateArguments:
-    """What ``sightplan problems generate`` is given, without the settings of generators."""
+    """Arguments of ``sightplan problems generate``, without the settings of generators."""
 
     domain: str = domain_flag()
     split: str | None = option(
@@ -94,7 +94,7 @@ class GenerateArguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowArguments:
-    """What ``sightplan problems show`` is given."""
+    """Arguments of ``sightplan problems show``."""
 
     problem: str = argument('SPLIT/NAME, such as simple/problem_03, or a file')
     domain: str = domain_flag()
@@ -110,7 +110,7 @@ class ShowArguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PicturesArguments(_FolderArguments):
-    """What ``sightplan problems pictures`` is given."""
+    """Arguments of ``sightplan problems pictures``."""
 
     split: str | None = option(None, 'a split, or all of them: "all" (the default)')
     count: int = option(
@@ -323,6 +323,7 @@ def picture_problems(arguments: PicturesArguments) -> Result:
     A problem that the world cannot show gets an empty cell, and the exit code is 1.
     """
     from sightplan.runs import ALL_SPLITS, RunSettings, make_world, select_problems
+    from sightplan.runs.work import closing
     drawing = plugins.part('picture', 'sightplan_report')
     sheet = plugins.part('contact_sheet', 'sightplan_report')
     out = _check_sheet(arguments)
@@ -339,10 +340,7 @@ def picture_problems(arguments: PicturesArguments) -> Result:
     chosen = [pairs[(2 * i + 1) * len(pairs) // (2 * count)] for i in range(count)]
     cells, failed = [], [str(error) for error in errors]
     with contextlib.ExitStack() as stack:
-        world = make_world(domain.reference, options)
-        close = getattr(world, 'close', None)
-        if callable(close):
-            stack.callback(close)
+        world = closing(stack, make_world(domain.reference, options))
         look = _looker(world, domain, arguments)
         for number, (split, problem) in enumerate(chosen, 1):
             name = f'{split}/{problem.name}' if split else problem.name
@@ -367,7 +365,7 @@ def picture_problems(arguments: PicturesArguments) -> Result:
 
 
 def _check_sheet(arguments: PicturesArguments) -> Path:
-    """What ``pictures`` was given, before any work is done; returns the sheet's path."""
+    """Check the arguments of ``pictures`` before any work is done; returns the sheet's path."""
     if arguments.problems is not None and arguments.split is not None:
         raise InputError('--split and --problems exclude each other (leave one out)')
     if arguments.domain_file is not None and arguments.problems is None:

@@ -34,7 +34,7 @@ def _methods() -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptsArguments:
-    """What ``sightplan prompts`` is given."""
+    """Arguments of ``sightplan prompts``."""
 
     domain: str = domain_flag(positional=True)
     method: str = option('plan', 'method whose prompt is shown', choices=_methods)

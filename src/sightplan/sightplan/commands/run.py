@@ -58,7 +58,7 @@ def _methods() -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunArguments:
-    """What ``sightplan run`` is given."""
+    """Arguments of ``sightplan run``."""
 
     suite: str = option_like(RunSettings, 'suite', metavar='NAME|FOLDER', group=_WHAT)
     domain: str | None = domain_flag(optional=True, group=_WHAT)

@@ -33,7 +33,7 @@ docs/sweeps.md tells more.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepArguments:
-    """What ``sightplan sweep`` is given."""
+    """Arguments of ``sightplan sweep``."""
 
     file: Path = argument(
         'path of a sweep file, or name of an installed one '

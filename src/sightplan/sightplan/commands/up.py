@@ -27,7 +27,7 @@ choose).
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpArguments:
-    """What ``sightplan up`` is given."""
+    """Arguments of ``sightplan up``."""
 
     graph: str = argument(
         'name of a graph, or path of a graph file (installed: '

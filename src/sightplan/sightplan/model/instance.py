@@ -8,8 +8,26 @@ from dataclasses import dataclass
 from sightplan.model.region import Form, Region
 
 
+class Classified:
+    """What has probabilities of its categories and its colours."""
+
+    __slots__ = ()
+    categories: Mapping[str, float]
+    colours: Mapping[str, float]
+
+    @property
+    def category(self) -> str:
+        """The likeliest category; '' without any."""
+        return max(self.categories, key=self.categories.__getitem__, default='')
+
+    @property
+    def colour(self) -> str:
+        """The likeliest colour; '' without any."""
+        return max(self.colours, key=self.colours.__getitem__, default='')
+
+
 @dataclass(frozen=True, eq=False)
-class Instance:
+class Instance(Classified):
     """A thing that is seen, told apart from all others.
 
     Attributes:
@@ -35,16 +53,6 @@ class Instance:
         if self.region.form is not Form.BOX:
             raise ValueError(f'{self.name}: a thing is seen in a box, not in a '
                              f'{self.region.form}')
-
-    @property
-    def category(self) -> str:
-        """The likeliest category; '' without any."""
-        return max(self.categories, key=self.categories.__getitem__, default='')
-
-    @property
-    def colour(self) -> str:
-        """The likeliest colour; '' without any."""
-        return max(self.colours, key=self.colours.__getitem__, default='')
 
 
 @dataclass(frozen=True, eq=False)

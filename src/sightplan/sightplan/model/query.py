@@ -35,7 +35,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast, runtim
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.model import query_json
+from sightplan.model import dataclass_json
 from sightplan.model.errors import BackendError, DeadlineError, InputError, SightplanError
 from sightplan.model.usage import Usage
 
@@ -62,11 +62,11 @@ class Reply:
 
     def summary(self) -> str:
         """What a person sees of it: one short text."""
-        return _short(query_json.encode(self).items())
+        return _short(dataclass_json.encode(self).items())
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON data, without fields that have their defaults."""
-        data: dict[str, Any] = query_json.encode(self, brief=True)
+        data: dict[str, Any] = dataclass_json.encode(self, brief=True)
         return data
 
     @classmethod
@@ -76,7 +76,7 @@ class Reply:
         Raises:
             InputError: it is something else; names the field.
         """
-        return query_json.decode(cls, data)
+        return dataclass_json.decode(cls, data)
 
 
 R = TypeVar('R', bound=Reply)
@@ -135,7 +135,7 @@ class Query(Generic[R]):
 
         Without what ``shared`` has. The default: all fields that are shown (``NOT_SHOWN``).
         """
-        return {one.name: query_json.encode(getattr(self, one.name))
+        return {one.name: dataclass_json.encode(getattr(self, one.name))
                 for one in dataclasses.fields(cast(Any, self))
                 if one.metadata.get('shown', True)}
 
@@ -152,7 +152,7 @@ class Query(Generic[R]):
     @property
     def picture_ids(self) -> tuple[str, ...]:
         """Ids of the pictures, as ``Observation.image_id``."""
-        return tuple(map(query_json.picture_id, self.pictures))
+        return tuple(map(dataclass_json.picture_id, self.pictures))
 
     @property
     def together(self) -> object:
@@ -165,7 +165,7 @@ class Query(Generic[R]):
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON data, with pictures by their ids, which are kept beside it."""
-        return {'kind': self.kind, **query_json.encode(self, brief=True)}
+        return {'kind': self.kind, **dataclass_json.encode(self, brief=True)}
 
     @staticmethod
     def from_json(data: Mapping[str, Any], picture: Callable[[str], NDArray[Any]]) -> Query[Any]:
@@ -184,7 +184,7 @@ class Query(Generic[R]):
             raise InputError(f'no kind of query is called {name!r} (known: '
                              f'{", ".join(sorted(known_kinds()))}); import the module that '
                              'defines it')
-        return query_json.decode(known_kinds()[name], rest, picture)
+        return dataclass_json.decode(known_kinds()[name], rest, picture)
 
     def as_chat(self, style: Any) -> Chat[R]:
         """How a model that only chats is asked it.
@@ -572,7 +572,7 @@ def batches(queries: Iterable[Query[Any]]) -> Iterator[list[Query[Any]]]:
 def _pictures(value: Any) -> Iterator[Rgb]:
     """The pictures in a value; depth and masks are none."""
     if isinstance(value, np.ndarray):
-        if query_json.is_picture(value):
+        if dataclass_json.is_picture(value):
             yield value
     elif isinstance(value, (tuple, list)):
         for one in value:

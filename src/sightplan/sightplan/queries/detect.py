@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model.errors import InputError
+from sightplan.model.instance import Classified
 from sightplan.model.query import Chat, Query, Reply, Rgb
 from sightplan.model.region import Form, Region, box_iou
 
@@ -36,7 +37,7 @@ COLOURS = ('red', 'orange', 'yellow', 'green', 'blue', 'purple', 'pink', 'brown'
 
 
 @dataclass(frozen=True, slots=True)
-class Detection:
+class Detection(Classified):
     """A thing in a picture, or a drawer.
 
     Attributes:
@@ -72,16 +73,6 @@ class Detection:
         for name, chance in (('probability', self.probability), ('opened', self.opened or 0.0)):
             if not 0.0 <= chance <= 1.0:
                 raise InputError(f'{name} of a detection is {chance}; it must be from 0 to 1')
-
-    @property
-    def category(self) -> str:
-        """The likeliest category; '' without any."""
-        return max(self.categories, key=self.categories.__getitem__, default='')
-
-    @property
-    def colour(self) -> str:
-        """The likeliest colour; '' without any."""
-        return max(self.colours, key=self.colours.__getitem__, default='')
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,19 @@
 """Episodes as JSON lines with pictures: the codec of events beside that of bags.
 
 A folder holds ``events.jsonl`` (a header, then one line for each event and each reply about the
-truth, in their order) and ``pictures/<id>.png``. Dataclasses are written and read field by field,
-by their types, so a new kind of event needs no code here. ``recorded.read_episodes`` reads such
-a folder like a bag.
+truth, in their order) and ``pictures/<id>.png``. Dataclasses are written and read by
+``model.dataclass_json``, so a new kind of event needs no code here. ``recorded.read_episodes``
+reads such a folder like a bag.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import enum
 import functools
-import types
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +31,7 @@ from sightplan.model import (
     InputError,
     Observation,
     TruthSource,
+    dataclass_json,
 )
 from sightplan.model.journal import Journal, cannot_write, read_lines
 from sightplan.model.picture_files import read_image
@@ -52,22 +51,7 @@ _GOAL_PICTURE = 'goal'
 
 def to_json(value: Any) -> Any:
     """A value of an event as plain JSON data."""
-    if isinstance(value, Atom):
-        return str(value)
-    if isinstance(value, Observation):
-        return {'image_id': value.image_id, **{
-            field.name: to_json(getattr(value, field.name))
-            for field in dataclasses.fields(value) if field.name not in _NOT_WRITTEN}}
-    if dataclasses.is_dataclass(value):
-        return {field.name: to_json(getattr(value, field.name))
-                for field in dataclasses.fields(value)}
-    if isinstance(value, enum.Enum):
-        return value.value
-    if isinstance(value, Mapping):
-        return {str(key): to_json(item) for key, item in value.items()}
-    if isinstance(value, frozenset):
-        return [to_json(item) for item in sorted(value)]
-    return [to_json(item) for item in value] if isinstance(value, tuple) else value
+    return dataclass_json.encode(value, hooks=_WRITERS)
 
 
 def from_json(kind: Any, data: Any) -> Any:
@@ -76,60 +60,30 @@ def from_json(kind: Any, data: Any) -> Any:
     Raises:
         InputError: it is of another shape; names the field.
     """
-    try:
-        return _reader(kind)(data)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f'{getattr(kind, "__name__", kind)}: {error!r}') from error
+    return dataclass_json.decode(kind, data, hooks=_READERS, complete=True)
 
 
 @functools.cache
-def _reader(kind: Any) -> Callable[[Any], Any]:
-    """What reads values of a type."""
-    origin, inner = get_origin(kind), get_args(kind)
-    if kind is Atom:
-        return Atom.parse
-    if kind is Observation:
-        return _observation
-    if dataclasses.is_dataclass(kind):
-        return functools.partial(_dataclass, kind)
-    if origin in (Union, types.UnionType):
-        read = _reader(next(one for one in inner if one is not type(None)))
-        return lambda data: None if data is None else read(data)
-    if origin is tuple and inner[-1] is not Ellipsis:
-        readers = [_reader(one) for one in inner]
-        return lambda data: tuple(one(item) for one, item in zip(readers, data, strict=True))
-    if origin in (tuple, frozenset):
-        each = _reader(inner[0])
-        return lambda data: origin(map(each, data))
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        key, value = map(_reader, inner)
-        return lambda data: {key(name): value(item) for name, item in data.items()}
-    return kind if isinstance(kind, type) and issubclass(kind, enum.Enum) else _checked(kind)
-
-
-def _checked(kind: Any) -> Callable[[Any], Any]:
-    """What reads a plain value, and refuses one of another type."""
-    def read(data: Any) -> Any:
-        if type(data) is not kind and not (kind is float and type(data) is int):
-            raise TypeError(f'{data!r} is no {kind.__name__}')
-        return kind(data)
-    return read
-
-
-@functools.cache
-def _fields(kind: Any) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+def _hints(kind: Any) -> dict[str, Any]:
+    """The types of the fields that are written, by name."""
     hints = get_type_hints(kind)
-    return tuple((field.name, _reader(hints[field.name])) for field in dataclasses.fields(kind)
-                 if kind is not Observation or field.name not in _NOT_WRITTEN)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)
+            if kind is not Observation or field.name not in _NOT_WRITTEN}
 
 
-def _dataclass(kind: Any, data: Mapping[str, Any]) -> Any:
-    return kind(**{name: read(data[name]) for name, read in _fields(kind)})
+def _observation_to_json(value: Observation) -> dict[str, Any]:
+    return {'image_id': value.image_id,
+            **{name: to_json(getattr(value, name)) for name in _hints(Observation)}}
 
 
 def _observation(data: Mapping[str, Any]) -> Observation:
-    return Observation(**{name: read(data[name]) for name, read in _fields(Observation)},
+    return Observation(**{name: from_json(hint, data[name])
+                          for name, hint in _hints(Observation).items()},
                        _digest=[data['image_id']] if data['image_id'] else [])
+
+
+_WRITERS: dict[Any, dataclass_json.Hook] = {Atom: str, Observation: _observation_to_json}
+_READERS: dict[Any, dataclass_json.Hook] = {Atom: Atom.parse, Observation: _observation}
 
 
 # ------------------------------------------------------------------------------ events
@@ -159,13 +113,15 @@ def event_from_json(line: Mapping[str, Any]) -> EpisodeEvent:
     if kind is None:
         raise InputError(f'{line.get("event")!r} is no kind of event')
     if kind is not EpisodeStarted:
-        event: EpisodeEvent = from_json(kind, line)
+        event: EpisodeEvent = from_json(kind, {name: value for name, value in line.items()
+                                               if name != 'event'})
         return event
     try:
         _, problem = read_problem(SimpleNamespace(**line))
         spec: Mapping[str, Any] = line['spec']
         return EpisodeStarted(EpisodeSpec(problem=problem, **{
-            name: read(spec[name]) for name, read in _fields(EpisodeSpec) if name != 'problem'}))
+            name: from_json(hint, spec[name]) for name, hint in _hints(EpisodeSpec).items()
+            if name != 'problem'}))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f'EpisodeStarted: {error!r}') from error
 

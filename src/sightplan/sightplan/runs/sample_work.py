@@ -290,7 +290,7 @@ class _CurrentTruth:
 
 
 class _Desk:
-    """What answerers work with; contract in ``agent.answerer.Desk``.
+    """The tools of answerers; contract in ``agent.answerer.Desk``.
 
     Its public methods take samples as they were handed out (``handing``).
     """

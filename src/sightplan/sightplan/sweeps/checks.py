@@ -25,7 +25,7 @@ from sightplan.runs.method_check import (
 from sightplan.sweeps.calibrations import check_recipe
 from sightplan.sweeps.cells import Cell, Sweep, cell_place
 from sightplan.sweeps.graphs import check_graph, check_installed
-from sightplan.vlm.api import BACKENDS, backend_settings
+from sightplan.vlm.api import read_backend_content
 
 
 def check_sweep(sweep: Sweep, graph: bool = False) -> None:
@@ -89,11 +89,8 @@ def _check_backend(name: str, options: dict[str, Any]) -> None:
     Raises:
         InputError: it is not, or is malformed.
     """
-    content = getattr(BACKENDS.module(name), 'content', None)
-    if content is None:
-        return
     try:
-        content(backend_settings(name, options))
+        read_backend_content(name, options)
     except OSError as error:
         raise InputError(f'backend {name}: {error.filename or "a file"}: cannot be read '
                          f'({error.strerror or error}); correct backend_options') from error

@@ -190,9 +190,22 @@ def backend_content(name: str, values: Mapping[str, Any],
     Raises:
         InputError: an unknown backend or field, or a bad value.
     """
-    content = vars(BACKENDS.module(name)).get('content')
-    settings = backend_settings(name, values)
+    backend_settings(name, values)
     try:
-        return str(content(settings, kind)) if content is not None else ''
+        return read_backend_content(name, values, kind)
     except (SightplanError, OSError):
         return ''
+
+
+def read_backend_content(name: str, values: Mapping[str, Any],
+                         kind: type[Query[Any]] = YesNo) -> str:
+    """Hash of what a backend's options refer to, as ``backend_content``; '' if it cannot tell.
+
+    Raises:
+        InputError: an unknown backend or field, or a bad value; or what the options refer to is
+            malformed.
+        OSError: it cannot be read.
+    """
+    content = vars(BACKENDS.module(name)).get('content')
+    settings = backend_settings(name, values)
+    return str(content(settings, kind)) if content is not None else ''

@@ -36,7 +36,7 @@ most probable state. Of a problem only the objects count.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskArguments:
-    """What ``sightplan ask`` is given."""
+    """Arguments of ``sightplan ask``."""
 
     picture: str = argument('PNG or JPEG file', metavar='PICTURE')
     domain: str | None = domain_flag(

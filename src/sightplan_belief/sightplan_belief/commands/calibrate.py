@@ -61,7 +61,7 @@ P(atom true | answer), held out likewise, with the default and with the learned 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrateArguments:
-    """What ``sightplan calibrate`` is given."""
+    """Arguments of ``sightplan calibrate``."""
 
     answers: tuple[str, ...] = option(
         (), 'JSON lines, such as the answers.jsonl of "sightplan run --answers-log"',

@@ -55,7 +55,7 @@ and those that actions can reach there.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RolloutArguments:
-    """What the sub-commands of ``sightplan constraints`` share."""
+    """Arguments of every sub-command of ``sightplan constraints``."""
 
     domain: str = domain_flag()
     split: tuple[str, ...] = option(
@@ -68,7 +68,7 @@ class _RolloutArguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnArguments(_RolloutArguments):
-    """What ``sightplan constraints learn`` is given."""
+    """Arguments of ``sightplan constraints learn``."""
 
     min_support: int = option_like(RolloutSettings, 'min_support')
     out: Path | None = option(
@@ -77,7 +77,7 @@ class LearnArguments(_RolloutArguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckArguments(_RolloutArguments):
-    """What ``sightplan constraints check`` is given."""
+    """Arguments of ``sightplan constraints check``."""
 
     constraints: Path | None = option(
         None, "check these rules (default: the domain's constraints.yaml)", metavar='FILE')

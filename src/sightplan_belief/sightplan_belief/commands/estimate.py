@@ -58,7 +58,7 @@ constraints.yaml beside it.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimateArguments:
-    """What ``sightplan estimate`` is given."""
+    """Arguments of ``sightplan estimate``."""
 
     problem: str | None = option(
         None, 'problem file: says which objects there are', metavar='FILE')

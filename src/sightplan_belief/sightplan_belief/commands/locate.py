@@ -48,7 +48,7 @@ note says what is missing.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocateArguments:
-    """What ``sightplan locate`` is given."""
+    """Arguments of ``sightplan locate``."""
 
     picture: str = argument('PNG or JPEG file', metavar='PICTURE')
     targets: tuple[str, ...] = argument('what to find, in words', metavar='TARGET')

@@ -40,7 +40,7 @@ the result as priors.yaml.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnArguments:
-    """What ``sightplan priors learn`` is given."""
+    """Arguments of ``sightplan priors learn``."""
 
     domain: str = domain_flag()
     split: tuple[str, ...] = option(

@@ -51,7 +51,7 @@ only actions and plans are shown. A bag with a status log of a behaviour tree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainArguments:
-    """What ``sightplan explain`` is given."""
+    """Arguments of ``sightplan explain``."""
 
     record: str = argument('run directory, bag, or a folder that holds some', metavar='BAG|RUN')
     episode: str = argument(

@@ -30,7 +30,7 @@ for runs on ROS, from the bags.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailuresArguments:
-    """What ``sightplan failures`` is given."""
+    """Arguments of ``sightplan failures``."""
 
     runs: tuple[str, ...] = argument(
         'run directory, or a directory that holds some', metavar='RUN', default=())

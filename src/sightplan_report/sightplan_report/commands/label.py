@@ -46,7 +46,7 @@ you (--show-answers), and ground truth is never read. The page is served to this
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelArguments:
-    """What ``sightplan label`` is given."""
+    """Arguments of ``sightplan label``."""
 
     bags: tuple[str, ...] = argument(
         'bag, run, sweep, or a folder of these', metavar='BAG_OR_FOLDER', default=())

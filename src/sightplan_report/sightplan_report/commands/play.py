@@ -54,7 +54,7 @@ _WHAT, _WHERE = 'what to play', 'results'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayArguments:
-    """What ``sightplan play`` is given."""
+    """Arguments of ``sightplan play``."""
 
     player: str = option(
         '', 'who plays, for the records (default: your login name); each person has a run of '

@@ -74,7 +74,7 @@ models are compared by their agreement.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayArguments:
-    """What ``sightplan replay`` is given."""
+    """Arguments of ``sightplan replay``."""
 
     paths: tuple[Path, ...] = argument(
         'bag, run directory, directory of a sweep, or any folder of bags', metavar='BAG_OR_FOLDER')

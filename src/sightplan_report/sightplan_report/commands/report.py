@@ -37,7 +37,7 @@ recorded (sightplan run --bags failed); without bags it has what the results hol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportArguments:
-    """What ``sightplan report`` is given."""
+    """Arguments of ``sightplan report``."""
 
     runs: tuple[str, ...] = argument(
         'run directory, sweep directory, or a directory that holds some', metavar='RUN_OR_SWEEP')

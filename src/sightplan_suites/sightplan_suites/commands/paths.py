@@ -48,7 +48,7 @@ checks whether a path crosses an obstacle.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareArguments:
-    """What ``sightplan paths compare`` is given."""
+    """Arguments of ``sightplan paths compare``."""
 
     map: str | None = argument(
         'polygons of PathEval (.txt), a grid of ROS (.yaml beside its picture), or of numpy '

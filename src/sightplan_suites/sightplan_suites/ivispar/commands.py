@@ -23,7 +23,7 @@ SUITE = 'ivispar'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseArguments:
-    """What ``sightplan suite ivispar parse`` is given."""
+    """Arguments of ``sightplan suite ivispar parse``."""
 
     replies: Path = option(
         REQUIRED, 'JSON lines {"id", "reply", "modality"} (3d, the default, 2d or text; in 2d '

@@ -29,7 +29,7 @@ _COUNT = 25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateArguments:
-    """What ``sightplan suite patheval generate`` is given."""
+    """Arguments of ``sightplan suite patheval generate``."""
 
     out: Path = option(REQUIRED, 'folder for the files; it is made', metavar='DIR')
     count: int | None = option(
@@ -57,7 +57,7 @@ class _EnvironmentArguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureArguments(_EnvironmentArguments):
-    """What ``sightplan suite patheval measure`` is given."""
+    """Arguments of ``sightplan suite patheval measure``."""
 
     path: Path = option(
         REQUIRED, 'runs of a planner (see the verb plan), or lines "x y" of one path',
@@ -70,7 +70,7 @@ class MeasureArguments(_EnvironmentArguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelArguments:
-    """What ``sightplan suite patheval label`` is given."""
+    """Arguments of ``sightplan suite patheval label``."""
 
     scenario: int = option(REQUIRED, '1 to 15')
     first: Path = option(
@@ -85,7 +85,7 @@ class LabelArguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanArguments(_EnvironmentArguments):
-    """What ``sightplan suite patheval plan`` is given."""
+    """Arguments of ``sightplan suite patheval plan``."""
 
     runs: int = option(30, 'each with a robot of its own')
     seed: int = option(0, 'one seed always gives the same paths', metavar='S')
@@ -95,7 +95,7 @@ class PlanArguments(_EnvironmentArguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportArguments:
-    """What ``sightplan suite patheval export`` is given."""
+    """Arguments of ``sightplan suite patheval export``."""
 
     out: Path = option(REQUIRED, 'folder for the files; it is made', metavar='DIR')
     view: Literal['2d', '3d'] = option('2d', 'what pictures show')
@@ -103,7 +103,7 @@ class ExportArguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildArguments:
-    """What ``sightplan suite patheval build`` is given."""
+    """Arguments of ``sightplan suite patheval build``."""
 
     out: Path = option(REQUIRED, 'the file to write', metavar='FILE.json.gz')
     count: int = option(TEST_COUNT, 'items of each scenario')

@@ -1,4 +1,4 @@
-"""What answerers with something of their own for instructions about a picture have in common."""
+"""Base of answerers that treat instructions about a picture in a way of their own."""
 
 from __future__ import annotations
 

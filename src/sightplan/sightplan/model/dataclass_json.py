@@ -1,7 +1,7 @@
-"""Queries and replies as plain JSON data, and back; pictures and other arrays by their ids.
+"""Dataclasses as plain JSON data, and back; pictures and other arrays by their ids.
 
-One codec for all dataclasses: texts, numbers, truth values, enumerations, tuples, mappings with
-texts as keys, other dataclasses, and arrays.
+One codec for queries, replies and events: texts, numbers, truth values, enumerations, tuples,
+mappings, other dataclasses, and arrays.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ from sightplan.model.perception import Observation
 from sightplan.model.type_words import type_in_words
 
 T = TypeVar('T')
+
+Hook = Callable[[Any], Any]
+"""Writes or reads the values of one class in a way of its own."""
+_NO_HOOKS: Mapping[Any, Hook] = {}
 
 PICTURE, ARRAY = 'image', 'array'
 """Keys under which a picture and another array have their ids."""
@@ -44,13 +48,16 @@ def array_id(array: NDArray[Any]) -> str:
     return digest.hexdigest()[:16]
 
 
-def encode(value: Any, *, brief: bool = False) -> Any:
+def encode(value: Any, *, brief: bool = False, hooks: Mapping[Any, Hook] = _NO_HOOKS) -> Any:
     """A value as plain JSON data.
 
     Args:
         value: see the module.
         brief: whether fields of dataclasses that have their defaults are left out.
+        hooks: what writes the values of some classes, by class.
     """
+    if type(value) in hooks:
+        return hooks[type(value)](value)
     if value is None or isinstance(value, (str, bool)):
         return value.value if isinstance(value, enum.Enum) else value
     if isinstance(value, enum.Enum):
@@ -62,12 +69,14 @@ def encode(value: Any, *, brief: bool = False) -> Any:
     if isinstance(value, np.ndarray):
         return ({PICTURE: picture_id(value)} if is_picture(value) else {ARRAY: array_id(value)})
     if isinstance(value, Mapping):
-        return {str(name): encode(one, brief=brief) for name, one in value.items()}
+        return {str(name): encode(one, brief=brief, hooks=hooks) for name, one in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {one.name: encode(given, brief=brief) for one in _own_fields(type(value))
+        return {one.name: encode(given, brief=brief, hooks=hooks)
+                for one in _own_fields(type(value))
                 if not (_is_default(given := getattr(value, one.name), one) and brief)}
     if isinstance(value, (Sequence, frozenset, set)):
-        return [encode(one, brief=brief) for one in value]
+        items = value if isinstance(value, Sequence) else sorted(value)
+        return [encode(one, brief=brief, hooks=hooks) for one in items]
     raise TypeError(f'{type(value).__name__} cannot be written as JSON')
 
 
@@ -97,19 +106,22 @@ def no_picture(name: str) -> NDArray[Any]:
     raise InputError(f'picture {name} is not at hand')
 
 
-def decode(kind: type[T], data: Any,
-           picture: Callable[[str], NDArray[Any]] = no_picture) -> T:
+def decode(kind: type[T], data: Any, picture: Callable[[str], NDArray[Any]] = no_picture, *,
+           hooks: Mapping[Any, Hook] = _NO_HOOKS, complete: bool = False) -> T:
     """A value of a type from plain JSON data.
 
     Args:
-        kind: its class.
+        kind: its class, or another type such as ``int | None``.
         data: what ``encode`` gives.
         picture: finds a picture, or another array, by its id.
+        hooks: what reads the values of some classes, by class.
+        complete: whether fields of dataclasses that have defaults must be there, too.
 
     Raises:
         InputError: the data is of another form; names the field.
     """
-    return cast(T, _Decoder(picture).read(kind, data, kind.__name__))
+    where = getattr(kind, '__name__', str(kind))
+    return cast(T, _Decoder(picture, hooks, complete).read(kind, data, where))
 
 
 @functools.cache
@@ -121,13 +133,16 @@ def _fields(kind: type) -> tuple[tuple[dataclasses.Field[Any], Any], ...]:
 class _Decoder:
     """Reads values by their types; arguments as of ``decode``."""
 
-    def __init__(self, picture: Callable[[str], NDArray[Any]]) -> None:
-        self._picture = picture
+    def __init__(self, picture: Callable[[str], NDArray[Any]], hooks: Mapping[Any, Hook],
+                 complete: bool) -> None:
+        self._picture, self._hooks, self._complete = picture, hooks, complete
 
     def read(self, kind: Any, data: Any, where: str) -> Any:
         origin, parts = get_origin(kind), get_args(kind)
         if kind is Any:
             return data
+        if kind in self._hooks:
+            return self._by_hook(kind, data, where)
         if origin in (Union, types.UnionType):
             return self._one_of(parts, data, where)
         if origin is np.ndarray or kind is np.ndarray:
@@ -145,11 +160,17 @@ class _Decoder:
         if origin in (dict, Mapping):
             if not isinstance(data, Mapping):
                 raise _wrong(where, 'a mapping', data)
-            return {str(name): self.read(parts[1], one, f'{where}.{name}')
+            return {self.read(parts[0], name, where): self.read(parts[1], one, f'{where}.{name}')
                     for name, one in data.items()}
         if dataclasses.is_dataclass(kind):
             return self._dataclass(cast(type, kind), data, where)
         return _plain(kind, data, where)
+
+    def _by_hook(self, kind: Any, data: Any, where: str) -> Any:
+        try:
+            return self._hooks[kind](data)
+        except (KeyError, TypeError, ValueError, AttributeError, SightplanError) as error:
+            raise InputError(f'{where}: {error!r}') from error
 
     def _one_of(self, parts: Sequence[Any], data: Any, where: str) -> Any:
         if data is None and type(None) in parts:
@@ -191,6 +212,8 @@ class _Decoder:
         names = [one.name for one, _ in known]
         if unknown := sorted(set(data) - set(names)):
             raise InputError(f'{where}: has no field {unknown[0]!r} (known: {", ".join(names)})')
+        if self._complete and (missing := [name for name in names if name not in data]):
+            raise InputError(f'{where}: the field {missing[0]!r} is missing')
         values = {one.name: self.read(hint, data[one.name], f'{where}.{one.name}')
                   for one, hint in known if one.name in data}
         try:
