@@ -72,8 +72,6 @@ _ALIKE = ({'red', 'pink', 'orange'}, {'red', 'brown', 'orange'}, {'orange', 'yel
 
 PUT, SORT, STOW, LEAVE, SHUT, FILL, OPEN, CLOSE = (
     'put', 'sort', 'stow', 'leave', 'shut', 'fill', 'open', 'close')
-_OPENS = frozenset({STOW, LEAVE, OPEN})
-"""Clauses that find their drawer closed, and open it."""
 _FINDS_OPEN = frozenset({SHUT, FILL, CLOSE})
 _LEAVES_OPEN = frozenset({LEAVE, FILL, OPEN})
 _OWN_STEPS = {PUT: 0, SORT: 0, STOW: 2, LEAVE: 1, SHUT: 1, FILL: 0, OPEN: 1, CLOSE: 1}

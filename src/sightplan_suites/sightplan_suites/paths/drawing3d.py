@@ -64,7 +64,6 @@ _TEXTURE_PX = 16.0
 """Pixels of the texture for a unit of the scene."""
 
 _Ints = npt.NDArray[np.int64]
-_Floats = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True)
