@@ -28,6 +28,7 @@ from sightplan.model import (
     UnknownImageError,
     Usage,
 )
+from sightplan.model.journal import read_lines
 from sightplan.model.query import Deadline, ModelByKind, Traits, answers
 from sightplan.queries import YesNo, YesNoReply
 from sightplan.records import messages
@@ -224,6 +225,7 @@ def test_what_a_run_spends_is_told_whatever_becomes_of_its_requests(made: Callab
                 (m.run, messages.usage_from_msg(m))), qos.EVENTS)
         call = ServiceCaller(client.node, StartRun, 'grounder/start_run', names.GROUNDER)
         client.backend.carry_over = lambda spent: None
+        client.backend.traits = replace(ScriptedBackend.traits, capped=True)
         client.ground('r')
         assert call(StartRun.Request(out='/a/run'), LIMIT_S).error_code == 0
         eventually(lambda: told == [('/a/run', Usage(cost_usd=0.0))], 'nothing of before')
@@ -250,7 +252,10 @@ def test_requests_and_replies_are_recorded(made: Callable, tmp_path: Path) -> No
     recording = read_recording(folder / 'replies-grounder.jsonl')
     assert recording.model == 'scripted-1'
     (entry,) = recording.episodes['one']
-    assert (entry.question, entry.reply) == ('Is r clear?', YesNoReply('Yes', 0.75, 0.25))
+    assert entry.reply == YesNoReply('Yes', 0.75, 0.25)
+    (line,) = (line.data for line in read_lines(recording.path).lines
+               if line.data['kind'] == 'reply')
+    assert line['content']['question'] == 'Is r clear?'
     assert [path.name for path in folder.iterdir()] == ['replies-grounder.jsonl']
 
 
