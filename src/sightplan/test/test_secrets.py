@@ -166,7 +166,7 @@ def breaks(self, *arguments, **named):
     raise RuntimeError('refused: token=' + os.environ['PLUGIN_TOKEN'] + ', proxy '
                        + os.environ['HTTPS_PROXY'])
 
-scripted.Backend.generate = breaks
+scripted.Backend.ask = breaks
 worlds.make_world = lambda name, options: MemoryWorld()
 sys.exit(cli.main(sys.argv[1:]))
 '''

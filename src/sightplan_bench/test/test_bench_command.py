@@ -40,7 +40,7 @@ FIGURES = {
     'episodes': {'episodes_per_minute_in_process'},
     'replay': {'episodes_per_minute_recorded', 'episodes_per_minute_replayed',
                'episodes_per_minute_scored_again'},
-    'ros-ground': {f'ground_{new}{figure}' for new in ('', 'new_') for figure in (
+    'ros-ground': {f'ground_{new}{figure}' for new in ('', 'new_', 'sent_') for figure in (
         'in_process_ms', 'ros_ms', 'ros_over_in_process')},
     'ros-episodes': {'episodes_per_minute_ros', 'episodes_per_minute_ros_with_start'},
 }

@@ -1125,6 +1125,7 @@ def test_an_interrupted_call_is_cancelled() -> None:
 def test_the_process_ends_at_once(end: str) -> None:
     code = textwrap.dedent('''
         import signal, sys
+        from sightplan.model.query import ask_all
         from test_vlm_openai import make_backend, questions
         signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever was inherited
         backend = make_backend('openai', {'model': 'm', 'base_url': sys.argv[1],
