@@ -20,7 +20,7 @@ from sightplan.model import WorldError
 Floats = NDArray[np.float64]
 
 _LOCK = threading.Lock()
-_threads: list[int] = []  # how many OpenCV had, for each who is in `one_thread`; the first counts
+_threads: list[int] = []  # OpenCV's thread count before each nested `one_thread`
 
 
 def import_bullet() -> Any:
@@ -65,7 +65,7 @@ class Bullet:
         found = getattr(self._module, name)
         if callable(found):
             found = functools.partial(found, physicsClientId=self._client)
-        setattr(self, name, found)  # at hand the next time
+        setattr(self, name, found)  # looked up only once
         return found
 
 

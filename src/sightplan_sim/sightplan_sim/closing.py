@@ -1,4 +1,4 @@
-"""What is closed at the end of a ``with`` statement."""
+"""Base class of what a ``with`` statement closes."""
 
 from __future__ import annotations
 

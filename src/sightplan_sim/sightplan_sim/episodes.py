@@ -1,4 +1,4 @@
-"""What simulated worlds have in common besides their bookkeeping: poses, chance, settings."""
+"""Helpers that simulated worlds share: poses, random generators, checks of settings."""
 
 from __future__ import annotations
 

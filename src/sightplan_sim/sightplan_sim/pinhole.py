@@ -57,7 +57,7 @@ class Pinhole:
                          [0.0, 0.0, 1.0]])
 
     def info(self, frame_id: str) -> CameraInfo:
-        """Its calibration, for an optical frame of this name."""
+        """Calibration of the camera, for an optical frame of this name."""
         return CameraInfo(self.width, self.height, self.matrix(), np.zeros(5), frame_id)
 
     def pixels(self, local_m: Floats) -> Floats:
@@ -77,7 +77,7 @@ P = TypeVar('P', bound=Pinhole, covariant=True)
 
 @dataclass(frozen=True, eq=False)
 class View(Generic[P]):
-    """A camera somewhere.
+    """A camera at a pose.
 
     Attributes:
         optics: its optics.
@@ -90,7 +90,7 @@ class View(Generic[P]):
     axes: Floats
 
     def sized(self, width: int, height: int) -> Self:
-        """The same view in another number of pixels."""
+        """Copy of this view with another number of pixels."""
         return replace(self, optics=replace(self.optics, width=width, height=height))
 
     def to_optical(self, points_m: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What makers of scenes in which nothing moves have in common."""
+"""Base class of scene sources whose scenes have no motion."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sightplan_sim.closing import Closing
 
 
 class StillScenes(Closing):
-    """Their scenes have no motions to draw."""
+    """Source of scenes without motion tasks."""
 
     def follow(self, scene_id: str, task: TraceTask, trace: tuple[Point, ...]) -> dict[str, Any]:
-        """See ``sightplan.model.scene.SceneSource``.
+        """Refuse: scenes of this source have no motions. See ``model.scene.SceneSource``.
 
         Raises:
             InputError: always.

@@ -32,7 +32,7 @@ _PF_EXITING = 4
 
 
 class Drawer(Protocol):
-    """What a camera process runs: made in the child by a function that can be pickled."""
+    """Renderer of a camera process; a function that can be pickled makes it in the child."""
 
     def draw(self, poses: Poses, decor: Any) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
         """Colours (H, W, 3) and depth (H, W) [m] of a scene."""
@@ -81,11 +81,11 @@ class CameraProcess(Closing):
             target=_serve, args=(make, theirs, self._rgb, self._depth, self._shape),
             name='simulated camera', daemon=True)
         self._process.start()
-        theirs.close()  # so that the child's end alone keeps the pipe open
+        theirs.close()  # so that only the child holds that end of the pipe open
 
     @property
     def pid(self) -> int:
-        """Of the child."""
+        """Process id of the child; 0 before it has started."""
         return int(self._process.pid or 0)
 
     @property
@@ -94,7 +94,7 @@ class CameraProcess(Closing):
         return self._process.is_alive() and not _is_ending(self._process.pid)
 
     def request(self, poses: Poses, decor: Any) -> bool:
-        """Have a picture drawn.
+        """Order a picture of the scene from the child.
 
         Returns:
             Whether the child took the order: not while it is busy, not if it is dead.
@@ -118,7 +118,7 @@ class CameraProcess(Closing):
         return self.wait(0.0)
 
     def wait(self, timeout_s: float) -> LivePicture | None:
-        """As ``take``, but wait for it.
+        """Wait up to ``timeout_s`` for the ordered picture; None if it does not come.
 
         Raises:
             WorldError: the child could not draw it; says why.
@@ -140,7 +140,7 @@ class CameraProcess(Closing):
             return LivePicture(float(reply), rgb, depth)
 
     def close(self) -> None:
-        """End the child."""
+        """End the child process, by force if it does not end within two seconds."""
         with self._lock:
             self._pipe.close()
             self._busy = True
@@ -164,7 +164,7 @@ def _is_ending(pid: int | None) -> bool:
 
 def _serve(make: Callable[[], Drawer], pipe: Connection, rgb: Any, depth: Any,
            shape: tuple[int, int]) -> None:
-    """What the child does until its parent closes the pipe or ends."""
+    """Draw the pictures that are ordered, until the parent closes the pipe or ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to end
     colours = as_array(rgb).reshape(*shape, 3)
     metres = as_array(depth).reshape(shape)

@@ -1,4 +1,4 @@
-"""What runs between a command and the motors: a joint trajectory and a gripper controller."""
+"""Simulated joint trajectory and gripper controllers: they turn commands into set points."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class TrajectoryController:
         return now_s < self._end_s
 
     def desired(self, now_s: float) -> tuple[Vector, Vector]:
-        """Where the joints should be now, and how fast they should move.
+        """Set point of the trajectory at a time.
 
         Args:
             now_s: not before the start [s].
@@ -77,7 +77,7 @@ class TrajectoryController:
         return self._spline.at(piece, t - self._times[piece])[:2]
 
 
-_PARTS = 4  # of a step, so that the low pass is smooth with any step of the physics
+_PARTS = 4  # parts of a physics step, so that the low pass is smooth with any step length
 
 
 class SetPointController:

@@ -1,4 +1,4 @@
-"""What is seen of an arm: a Panda's visual meshes with a twentieth of the triangles.
+"""Visual meshes of arms: the Panda's, reduced to a twentieth of their triangles.
 
 ``studies/panda_meshes.py`` made ``panda_meshes.npz`` from the meshes of pybullet_data;
 ``panda_meshes.md`` says whose they are and what was changed. Other arms are shown by the
@@ -23,7 +23,7 @@ from sightplan_sim.meshes import Mesh, Profile, box, fitted, shaded, turned
 FILE = Path(__file__).with_name('panda_meshes.npz')
 SHADES = {'white': (0.92, 0.93, 0.94), 'dark': (0.24, 0.24, 0.27)}
 """Colours of the parts, sRGB in [0, 1]."""
-_SIDES = 32  # of what is round
+_SIDES = 32  # sides of the prism that stands for a cylinder or a sphere
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ def panda_meshes() -> tuple[LinkMesh, ...]:
 
 
 def meshes_of(robot: RobotConfig) -> tuple[LinkMesh, ...]:
-    """What is seen of a robot: a Panda's meshes, or the primitives of another one's URDF."""
+    """Visual meshes of a robot: the Panda's, or for other robots the primitives of their URDF."""
     return panda_meshes() if is_panda(robot) else _primitives(robot.urdf)
 
 
@@ -145,7 +145,7 @@ def _unit_round(profile: Profile) -> Mesh:
 
 
 def panda_folder() -> Path:
-    """Where pybullet_data keeps the Panda."""
+    """Folder in which pybullet_data keeps the Panda."""
     import pybullet_data
     return Path(pybullet_data.getDataPath()) / 'franka_panda'
 

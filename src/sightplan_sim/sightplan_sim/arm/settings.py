@@ -10,7 +10,7 @@ from sightplan.model import InputError, param, settings_fields
 
 @dataclass(frozen=True, slots=True)
 class HardwareSettings:
-    """How the simulated arm and its camera behave; worlds add them to their own settings."""
+    """Settings of the simulated arm and its camera; worlds add them to their own settings."""
 
     robot: str = param('panda', 'robot, with execution=arm: a name in config/robots/, or a file')
     physics_hz: float = param(

@@ -54,7 +54,7 @@ _SLICE_STEPS = 4
 
 @dataclass(frozen=True)
 class Poses:
-    """Where everything is at one moment: what a picture needs, and small enough for a pipe.
+    """Poses of all bodies at one moment: enough for a picture, small enough for a pipe.
 
     Attributes:
         stamp_s: the arm's clock.
@@ -188,19 +188,19 @@ class SimulatedArm(Closing):
 
     @property
     def opening_goal_m(self) -> float:
-        """How far apart the fingers are to be."""
+        """Opening between the fingers that the gripper is commanded to reach [m]."""
         with self._lock:
             return self._gripper.goal_m
 
     def run(self) -> None:
-        """Let time pass by itself from now on, ``realtime_factor`` times as fast as the wall's."""
+        """Start a thread in which time passes, ``realtime_factor`` times as fast as wall clock."""
         if self._thread is None:
             self._thread = threading.Thread(
                 target=self._run, name='simulated arm', daemon=True)
             self._thread.start()
 
     def reset(self, blocks: Mapping[str, Pose7], seed: int = 0) -> None:
-        """Begin anew: arm parked and open, blocks where they are told to be, all at rest.
+        """Start anew: arm parked and gripper open, blocks at the given poses, all at rest.
 
         Args:
             blocks: colour letter to the pose of the block's centre.
@@ -218,7 +218,7 @@ class SimulatedArm(Closing):
             self._passed.notify_all()
 
     def poses(self) -> Poses:
-        """Where everything is now."""
+        """Present poses of the arm's links and of all blocks."""
         bullet = self._bullet
         with self._lock:
             positions, velocities, fingers = self._read()
@@ -268,7 +268,7 @@ class SimulatedArm(Closing):
     # --- inside -------------------------------------------------------------------------------
 
     def _allowed(self, steps: int) -> int:
-        """How many of some steps may be made now, at least one; waits until they may."""
+        """Number of ``steps`` that may be made now, at least one; waits until one may be made."""
         while (until_s := self.until_s) is not None and not self._closing.is_set():
             room = (until_s() - self.now_s()) / self._step_s + 1e-6
             if room >= 1.0:
@@ -313,7 +313,7 @@ class SimulatedArm(Closing):
             act()
 
     def _forget_contacts(self) -> None:
-        """Have all contacts of the fingers found anew.
+        """Make Bullet find all contacts of the fingers anew.
 
         A Panda's fingers are soft (``friction_anchor`` in its URDF), without which much slips out:
         Bullet keeps their contacts with the directions that they began with, and fingers that

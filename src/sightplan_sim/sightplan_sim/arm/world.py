@@ -46,15 +46,15 @@ SETTLE_S = 0.5
 
 
 class ClosingCamera(Camera, Protocol):
-    """A simulated camera."""
+    """A simulated camera that holds a renderer until it is closed."""
 
     def close(self) -> None:
-        """Give the renderer back."""
+        """Release the renderer."""
 
 
 @dataclass(kw_only=True)
 class ArmEpisode(Episode):
-    """What is kept of an episode besides.
+    """State of an episode in which an arm carries out the actions.
 
     Attributes:
         observed_s: the arm's time at which the last picture was taken.
@@ -132,7 +132,7 @@ class ArmedWorld(EpisodicWorld[E]):
 
     @abstractmethod
     def _misfit(self, spec: EpisodeSpec) -> str:
-        """Why this world cannot show an episode, with the remedy; '' if it may."""
+        """Explain why this world cannot show an episode, with the remedy; '' if it can."""
 
     @abstractmethod
     def _make_episode(self, spec: EpisodeSpec) -> E:
@@ -156,11 +156,11 @@ class ArmedWorld(EpisodicWorld[E]):
 
     @abstractmethod
     def _for_skills(self, problem: Problem) -> Problem:
-        """A problem without what the robot has to see for itself."""
+        """Return the problem without the facts that the robot has to perceive for itself."""
 
     @abstractmethod
     def _outcome(self, episode: E, action: Action, status: FeedbackStatus, before: State) -> str:
-        """What became of an action, of which the last state of the episode is the end."""
+        """Outcome of an action; the state at its end is the episode's last one."""
 
     # --- port World ---------------------------------------------------------------------------
 
@@ -237,12 +237,12 @@ class ArmedWorld(EpisodicWorld[E]):
 
     @property
     def skill_reports(self) -> list[SkillReport]:
-        """How the actions of this episode went, as far as the robot can tell."""
+        """Reports of this episode's actions, by what the robot could perceive."""
         return self.skills.reports
 
 
 def _injected(spec: EpisodeSpec) -> str:
-    """Why an episode's failures make no sense with an arm, with the remedy; '' if it has none."""
+    """Explain why the episode's failures make no sense with an arm; '' if none are wanted."""
     if spec.failure_probability <= 0:
         return ''
     return (f'episode {spec.id}: failure_probability is {spec.failure_probability:g}, but with '
@@ -267,7 +267,7 @@ def refuse_fixed(settings: Any, fixed: Mapping[str, str]) -> None:
 
 
 def robot_identity(options: Mapping[str, Any], robot: str) -> dict[str, Any]:
-    """What changes results besides the settings themselves: the content of the robot's files.
+    """Hash of the robot's files, which change results as settings do.
 
     Args:
         options: settings of the world; a node that is the world adds the hash itself, for its

@@ -56,7 +56,7 @@ ARM_ID = len(COLOURS) + 1
 
 @dataclass(frozen=True)
 class Decor:
-    """What the pictures of an episode have in common.
+    """Appearance that all pictures of an episode share.
 
     Attributes:
         column_names: text of the name plates, left to right; none: a bare table.
@@ -218,12 +218,12 @@ class SimulatedCamera:
 
     @property
     def decor(self) -> Decor:
-        """What the pictures of this episode have in common."""
+        """Appearance that all pictures of this episode share."""
         with self._lock:
             return self._decor
 
     def show(self, decor: Decor) -> None:
-        """Begin an episode."""
+        """Start an episode with its appearance."""
         with self._lock:
             self._decor = decor
 
@@ -263,7 +263,7 @@ class SimulatedCamera:
 
 def sense_depth(depth_m: NDArray[np.float32], settings: HardwareSettings,
                 key: tuple[int, str]) -> NDArray[np.float32]:
-    """What a depth camera makes of the true depth.
+    """Simulate a depth camera: add its noise, gaps and steps to the true depth.
 
     Args:
         depth_m: (H, W).

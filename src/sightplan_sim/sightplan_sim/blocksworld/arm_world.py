@@ -50,8 +50,8 @@ from sightplan_sim.episodes import (
 from sightplan_sim.pinhole import CameraInfo
 
 TABLE_END_M = 0.8
-"""y to which the table reaches: farther back than the wall in the pictures, which is a curtain."""
-_GAP_M = 2e-4  # between blocks that are put on one another by a reset
+"""y of the table's far edge [m]: behind the wall in the pictures, which is a curtain."""
+_GAP_M = 2e-4  # gap that a reset leaves between stacked blocks
 _FIXED = {
     **dict.fromkeys(('fov_deg', 'elevation_deg', 'distance_m', 'margin'),
                     "the camera hangs where the robot's file has it"),
@@ -180,7 +180,7 @@ class ArmWorld(ArmedWorld['_Episode']):
 
 @dataclass(kw_only=True)
 class _Episode(ArmEpisode):
-    """What is kept of an episode besides.
+    """State of one episode.
 
     Attributes:
         scenario: what the problem puts on the table.

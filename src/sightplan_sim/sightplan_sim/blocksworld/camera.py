@@ -37,7 +37,7 @@ _INSIDE = 0.97  # part of the half picture that everything stays in, in every lo
 
 @dataclass(frozen=True)
 class Optics(Pinhole):
-    """What does not change while the camera is mounted.
+    """Camera settings that stay fixed while the camera is mounted.
 
     Attributes:
         elevation_deg: how far the camera looks down.
@@ -54,7 +54,7 @@ class Optics(Pinhole):
 
 
 class Camera(View[Optics]):
-    """A placed camera."""
+    """A camera at its place."""
 
     def sees_all(self, n_columns: int, n_blocks: int) -> bool:
         """Whether everything a problem of this size can show is in the picture."""
@@ -66,7 +66,7 @@ class Camera(View[Optics]):
 
 @dataclass(frozen=True)
 class Layout:
-    """Where columns stand and the nominal camera hangs, for one size of problem.
+    """Positions of columns and nominal camera, for one size of problem.
 
     Attributes:
         pitch_m: distance of neighbouring columns.

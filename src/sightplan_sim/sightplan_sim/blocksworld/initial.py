@@ -1,4 +1,4 @@
-"""From the facts of a problem to stacks of coloured blocks in ordered columns."""
+"""Initial scenes: facts of a problem become stacks of coloured blocks in ordered columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sightplan_sim.blocksworld.camera import MAX_COLUMNS
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What a problem puts on the table.
+    """Columns, blocks and stacks of a problem.
 
     Attributes:
         columns: names of the columns, left to right.

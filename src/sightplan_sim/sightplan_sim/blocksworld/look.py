@@ -27,7 +27,7 @@ NOMINAL_RGB: dict[str, Rgb] = {
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """How a block stands on its place: offsets in block sides, yaw in degrees."""
+    """Offset of a block from its nominal place, in block sides, and its yaw [deg]."""
 
     dx: float = 0.0
     dy: float = 0.0
@@ -93,7 +93,7 @@ class Look:
     blur_px: float = 0.0
 
     def with_placement(self, colour: str, placement: Placement) -> Look:
-        """The same look with one block standing differently."""
+        """Copy of this look in which one block has another placement."""
         places = list(self.placements)
         places[COLOURS.index(colour)] = placement
         return dataclasses.replace(self, placements=tuple(places))
@@ -108,7 +108,7 @@ def sample_placement(rng: np.random.Generator, strength: float) -> Placement:
 
 
 def sample_look(rng: np.random.Generator, strength: float = 1.0) -> Look:
-    """Draw a look.
+    """Draw the random appearance of a scene.
 
     Strength 0 is the nominal look exactly, 1 what an episode uses, 2 the training range. The same
     state of the generator gives the same look.

@@ -14,7 +14,7 @@ from sightplan_sim.blocksworld.scene import COLOURS, BlocksScene, sample_look
 from sightplan_sim.still_scenes import StillScenes
 
 LEAST_PIXELS = 100
-"""A block that shows less of itself is not asked about."""
+"""Blocks with fewer visible pixels are not asked about."""
 MOST_COLUMNS = 6
 MOST_OF_A_KIND = 4
 WORDS = {'r': 'red', 'g': 'green', 'b': 'blue', 'y': 'yellow', 'p': 'purple', 'o': 'orange'}

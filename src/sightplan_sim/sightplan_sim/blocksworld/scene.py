@@ -59,7 +59,7 @@ PARKED_M = (0.0, 0.0, -50.0)
 
 @dataclass(frozen=True, eq=False)
 class Frame(Picture):
-    """A rendered picture.
+    """A rendered picture with its depth, segmentation and camera.
 
     Attributes:
         depth_m: (H, W) float32, metres along the optical axis.

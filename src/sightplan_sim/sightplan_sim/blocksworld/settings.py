@@ -10,7 +10,7 @@ from sightplan_sim.arm.settings import HardwareSettings
 
 @dataclass(frozen=True, slots=True)
 class Settings(HardwareSettings):
-    """How the world looks at itself; the same fields serve command line, YAML and ROS."""
+    """Settings of the blocksworld; the same fields serve command line, YAML and ROS."""
 
     execution: str = param(
         'symbolic', 'what carries out the actions; "symbolic": they just happen, or fail with the '

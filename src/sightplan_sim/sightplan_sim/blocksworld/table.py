@@ -1,4 +1,4 @@
-"""Where blocks stand and from where they are seen, without drawing them."""
+"""Geometry of the table: positions of blocks and cameras, without drawing anything."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sightplan_sim.closing import Closing
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """What a camera gave.
+    """Colour picture and, from a camera that measures it, depth.
 
     Attributes:
         rgb: (H, W, 3) uint8.
@@ -49,7 +49,7 @@ class Table(Closing):
 
     @property
     def renderer(self) -> str:
-        """What draws the pictures, with its version, for the records of a run."""
+        """Name and version of the renderer, for the records of a run; ``none`` without one."""
         return 'none'
 
     def close(self) -> None:
@@ -84,7 +84,9 @@ class Table(Closing):
 
     def render(self, stacks: Sequence[Sequence[str]], column_names: Sequence[str],
                look: Look) -> Picture:
-        """Take a picture.
+        """Make a picture of stacks of blocks.
+
+        Without a renderer it has a few pixels that depend on the stacks.
 
         Args:
             stacks: per column, left to right, the colour letters from bottom to top.

@@ -1,4 +1,4 @@
-"""What holds for blocks wherever they are, and what became of an action."""
+"""True atoms of the blocksworld from poses of blocks, and outcomes of actions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ACTION = 'moveblock'
 
 
 def true_atoms(blocks: Mapping[str, Pose7], columns: Mapping[str, float], pitch_m: float) -> State:
-    """What holds for blocks at their poses; tilted or misplaced ones have the fewest atoms.
+    """True atoms for blocks at their poses; tilted or misplaced blocks have fewer.
 
     - ``leftof``, ``rightof``: by the places of the columns.
     - ``incolumn(b, c)``: b's centre is less than half a pitch beside c and at most half a side
@@ -58,7 +58,7 @@ def true_atoms(blocks: Mapping[str, Pose7], columns: Mapping[str, float], pitch_
 
 _UPRIGHT = math.cos(math.radians(15.0))
 _REST_M = 0.2 * BLOCK_M
-"""So much may the height of what rests on something differ from what it should be."""
+"""Largest deviation in height of a block that counts as resting on something [m]."""
 
 
 def _stands(pose: Pose7, column_x_m: float, pitch_m: float) -> bool:
@@ -89,7 +89,7 @@ def _level_offset(axes: NDArray[np.float64], aside: NDArray[np.float64]) -> floa
 
 def outcome_of(action: Action, status: FeedbackStatus, before: State, after: State,
                columns: Sequence[str]) -> str:
-    """What became of ``moveblock(b, c)``, from what was true before and after it.
+    """Outcome of ``moveblock(b, c)``, by what was true before and after it.
 
     Returns:
         ``success``: b is on top in c, all else is as it was. ``illegal``: rejected, and it could

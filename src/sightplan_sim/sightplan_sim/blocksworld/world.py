@@ -170,7 +170,7 @@ class BlocksworldWorld(EpisodicWorld['_Episode']):
                            depth_m=frame.depth_m)
 
     def _read_stacks(self, episode: _Episode) -> Stacks:
-        """Which blocks stand where, bottom to top, from their positions."""
+        """Colours of the blocks in each column, bottom to top, by the blocks' positions."""
         xs = np.array(episode.layout.column_x_m)
         piles: list[list[tuple[float, str]]] = [[] for _ in xs]
         for colour, (x, _, z) in self._scene.positions_m().items():
@@ -197,7 +197,7 @@ class BlocksworldWorld(EpisodicWorld['_Episode']):
 
 @dataclass(kw_only=True)
 class _Episode(Episode):
-    """What is kept of an episode besides."""
+    """State of one episode."""
 
     scenario: Scenario
     layout: Layout
@@ -218,7 +218,7 @@ def _make_table(s: Settings) -> Table:
 
 
 def _unknown(action: Action, scenario: Scenario) -> str:
-    """Why an action means nothing here, '' if it does mean something."""
+    """Explain why an action does not exist in this problem; '' if it does."""
     if action.name != ACTION:
         return f'unknown action {action.name}'
     if len(action.args) != 2:
@@ -267,7 +267,7 @@ def make_world(clock_ns: Callable[[], int] | None = None,
 
 
 def world_identity(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What changes results besides the settings themselves: the content of files they name.
+    """Hashes of the files that settings name, which change results as settings do.
 
     Args:
         options: settings of the world, as for ``make_world``; a node that is the world adds the

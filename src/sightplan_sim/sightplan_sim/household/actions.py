@@ -1,4 +1,4 @@
-"""What the seven actions do: end states are sampled without collisions, and physics settles them.
+"""The seven household actions: sampled end states free of collisions, which physics settles.
 
 An action tries end states until one is found in which all that its PDDL promises is true; if
 none is, the best of them is what became of it, and the action has failed if its main effect is
@@ -32,11 +32,11 @@ from sightplan_sim.household.stations import ANKLE_M, Stations
 from sightplan_sim.household.turns import Floats
 
 RELEASES = 5
-"""How many spots are tried physically before a placement is given up."""
+"""Number of spots that are tried physically before a placement fails."""
 VIEWS = 8
-"""How many stations are tried with a picture before a navigation is given up."""
+"""Number of stations from which a picture is tried before a navigation fails."""
 STEP_ASIDE_M = 0.7
-"""How far the robot steps aside to open, to close, or to see what it opened [m]."""
+"""Distance that the robot steps aside to open, to close, or to see what it opened [m]."""
 SWEEP = 24
 """Steps in which a leaf's way is tested."""
 SWEEP_DEPTH_M = 0.01
@@ -46,7 +46,8 @@ WIDE = (0.80, 1.0)
 AJAR = OPEN_ENOUGH + 0.05
 """Fraction of its range to which an open joint is opened, or left open, at least."""
 FLOOR_M = ((0.45, 1.0), (0.3, 2.5))
-"""How far from the robot a thing falls, and how far if there is no free place [m]."""
+"""Distances from the robot at which a thing falls; the second pair if the first has no room
+[m]."""
 RELEASE_M_S = 0.03
 """Spread of a thing's speed when it is let go [m/s]."""
 
@@ -55,7 +56,7 @@ Sees = Callable[[Robot], frozenset[str]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an action.
+    """Result of an action.
 
     Attributes:
         robot: its state afterwards; the scene is changed in place.
@@ -303,12 +304,12 @@ class Actions:
         return frozenset(zone)
 
     def _overhead(self, robot: Robot, target: str) -> list[str]:
-        """What bears a target that lies too high to be seen: it is faced instead."""
+        """Supports of a target that lies too high to be seen; the robot faces these instead."""
         high = self._scene.aabb(target)[0][2] > robot.eye[2]
         return supports(self._scene, target) if high and not self._reference else []
 
     def _leaning(self, thing: str) -> list[str]:
-        """Things that may move when a thing is taken away: what touches it, and so on."""
+        """Things that touch a thing, directly or through others; they may move when it goes."""
         found: list[str] = []
         rest = [thing]
         while rest:
@@ -359,7 +360,7 @@ class Actions:
             yield after
 
     def _within_grasp(self, robot: Robot, action: Action, rng: np.random.Generator) -> Robot:
-        """After a placement that failed: what rolled out of every reach is taken to lie nearby."""
+        """After a failed placement: move a thing that rolled out of reach to the floor nearby."""
         thing = action.args[0]
         probe = replace(robot, zone=frozenset({thing}))
         stations = (view.station for view in self._stations.facing(robot, thing, rng))
@@ -383,7 +384,7 @@ class Actions:
         return leaves + full
 
     def _carried(self, container: str, link: int, held: Iterable[str]) -> list[str]:
-        """Which of a container's contents move with one of its links."""
+        """Those of a container's contents that move with one of its links."""
         scene = self._scene
         rooms = [room for room in scene.cavities(container) if room.link == link != 0]
         return [name for name in held
@@ -446,7 +447,7 @@ class Actions:
             free = scene.snapshot()
 
     def _stopped(self, container: str, carried: Mapping[int, list[str]]) -> list[str]:
-        """What some links of a container are in, without what they carry."""
+        """Bodies that some links of a container overlap, other than the things they carry."""
         return self._scene.overlaps(container, list(carried), SWEEP_DEPTH_M,
                                     [name for own in carried.values() for name in own])
 

@@ -10,7 +10,7 @@ from sightplan_sim.pinhole import Pinhole
 
 @dataclass(frozen=True)
 class Camera(Pinhole):
-    """What does not change while the robot moves."""
+    """Camera settings that stay fixed while the robot moves."""
 
     width: int = 480
     height: int = 480

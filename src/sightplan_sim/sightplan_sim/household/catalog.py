@@ -1,4 +1,4 @@
-"""Which model shows which object: by the category in its name, else by its PDDL type."""
+"""Models of objects, chosen by the category in an object's name, else by its PDDL type."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONTAINERS: Mapping[str, ModelFactory] = {
     'cabinet': furniture.cabinet, 'carton': furniture.carton, 'door': furniture.door,
     'fridge': furniture.fridge, 'window': furniture.window, 'drawers': furniture.drawers,
 }
-"""What opens."""
+"""Models of containers and other things that open, by category."""
 
 FURNITURE: Mapping[str, ModelFactory] = {
     'bed': furniture.bed, 'chair': furniture.chair, 'coffee_table': decor.coffee_table,
@@ -30,7 +30,7 @@ FURNITURE: Mapping[str, ModelFactory] = {
     'sink': furniture.sink, 'sofa': furniture.sofa, 'stove': furniture.stove,
     'table': furniture.table,
 }
-"""What stays where it is and does not open."""
+"""Models of furniture that does not open and stays where it is, by category."""
 
 MOVABLES: Mapping[str, ModelFactory] = {
     'apple': things.apple, 'ball': things.ball, 'banana': things.banana,
@@ -43,7 +43,7 @@ MOVABLES: Mapping[str, ModelFactory] = {
     'plate': things.plate, 'sandwich': things.sandwich, 'saucepan': things.saucepan,
     'snack_food': things.snack_food, 'sock': things.sock, 'spoon': things.spoon,
 }
-"""What is carried about; ``plaything`` besides, whose kind follows its number."""
+"""Models of movable things, by category; a ``plaything`` takes its category from its number."""
 
 DECOR: Mapping[str, ModelFactory] = {
     'bed': furniture.bed, 'bicycle': decor.bicycle, 'bookcase': decor.bookcase,
@@ -53,7 +53,7 @@ DECOR: Mapping[str, ModelFactory] = {
     'rug': decor.rug, 'side_table': decor.side_table, 'sofa': furniture.sofa,
     'stove': furniture.stove, 'wardrobe': decor.wardrobe,
 }
-"""What furnishes a room beside the problem's objects."""
+"""Models that furnish a room besides the problem's objects, by category."""
 
 _SUFFIX = re.compile(r'(?:[._][nvars][._]\d+)$')
 _NUMBER = re.compile(r'_(\d+)$')

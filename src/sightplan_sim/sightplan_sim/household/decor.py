@@ -1,4 +1,4 @@
-"""What makes rooms a home and is no object of a problem; and floors and walls."""
+"""Models of decor, which furnishes rooms and is no object of a problem; floors and walls."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def plant(category: str, rng: np.random.Generator) -> Model:
 
 
 def lamp(category: str, rng: np.random.Generator) -> Model:
-    """A floor lamp."""
+    """A floor lamp with a cloth shade."""
     h = span(rng, 1.4, 1.6)
     cloth = pick(rng, ((0.97, 0.90, 0.72), (0.90, 0.60, 0.40), (0.75, 0.80, 0.82)))
     parts = [mesh('cylinder', (0.28, 0.28, 0.03), (0, 0, 0.015), DARK, solid=True),

@@ -47,17 +47,18 @@ STEP_M = 0.05
 """Poses along a path are at most this far apart."""
 
 _FATTER = (0.35, 0.7, 0.97)
-"""How much fatter robots are that the paths of OMPL are planned for: parts of what fits."""
+"""OMPL also plans for wider robots, to get other paths; each is a fraction of the width that the
+narrower of start and end leaves room for."""
 _PLANNER = PlannerSettings(planner='rrt_connect', runs=1, samples=5000, step=3.0)
 _WAYS = AlternativeSettings(count=4, tries=8, apart=0.5, spacing=0.5, reach=3.0, min_radius=1.0,
                             max_radius=1.5)
-"""In units of the robot's radius."""
+"""Settings for alternative paths, in units of the robot's radius."""
 _DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """How the robot got from one station to another.
+    """A drive of the robot from one station to another.
 
     Attributes:
         step: of how many legal actions of the episode it came after.
@@ -77,11 +78,11 @@ class Drive:
 
     @property
     def taken(self) -> Descriptors | None:
-        """Of the path that it took; None without one."""
+        """Descriptors of the path that was driven; None without a path."""
         return self.descriptors[self.chosen] if self.descriptors else None
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data, without the poses."""
+        """The drive as JSON data, without the poses."""
         return {'step': self.step, 'target': self.target, 'reason': self.reason,
                 'chosen': self.chosen, 'paths': [
                     {name: round(value, _DIGITS) for name, value in zip(
@@ -89,7 +90,7 @@ class Drive:
 
 
 def summarise(drives: Sequence[Drive]) -> dict[str, Any]:
-    """What an episode's drives come to, as plain data.
+    """Summarise an episode's drives as JSON data.
 
     Returns:
         ``least_clearance_m`` (None without a drive), ``length_m``, ``without_path`` (how many
@@ -104,7 +105,7 @@ def summarise(drives: Sequence[Drive]) -> dict[str, Any]:
 
 
 def floor_map(scene: Scene, rooms: Sequence[Room], body: RobotBody) -> ObstacleMap:
-    """What a robot must keep off, now, in metres of the home."""
+    """Present obstacles for the robot's base, in metres of the home."""
     rectangles = [*(own for _, own in scene.footprints(ANKLE_M, body.height)), *_outside(rooms)]
     kept = _uncovered(np.array(rectangles))
     low, high = _extent(rooms)
@@ -142,7 +143,7 @@ def drive(item: ObstacleMap, start: Station, end: Station, radius_m: float,
 
 def _planned(item: ObstacleMap, start: Station, end: Station, radius_m: float, seed: int,
              ) -> tuple[list[Floats], str]:
-    """Different paths (N, 2) [m], or why there is none."""
+    """Alternative paths (N, 2) [m], or the reason why there is none."""
     scaled = _scaled(item, 1 / radius_m)
     first, last = ((at.x / radius_m, at.y / radius_m) for at in (start, end))
     room = float(scaled.clearances([first, last]).min())
@@ -188,7 +189,7 @@ def _extent(rooms: Sequence[Room]) -> tuple[tuple[float, float], tuple[float, fl
 
 
 def _outside(rooms: Sequence[Room]) -> list[Floats]:
-    """What of that rectangle is in no room: north and south of rooms that stand in a row."""
+    """Rectangles north and south of rooms in a row: inside the home's extent, but in no room."""
     (_, south), (_, north) = _extent(rooms)
     found = []
     for room in rooms:
@@ -200,7 +201,10 @@ def _outside(rooms: Sequence[Room]) -> list[Floats]:
 
 
 def _uncovered(rectangles: Floats) -> list[bool]:
-    """Which rectangles (N, 4, 2) are not inside of another; of equal ones the first."""
+    """For each rectangle (N, 4, 2), whether it lies in no other one.
+
+    The first of several equal rectangles counts as lying in no other one.
+    """
     kept: list[bool] = []
     origins = rectangles[:, 0]
     sides = np.stack([rectangles[:, 1] - origins, rectangles[:, 3] - origins], axis=1)

@@ -58,7 +58,7 @@ def make_home(problem: Problem, variant: int = 0) -> Home:
 
 
 class _Builder:
-    """One attempt at a home."""
+    """Builder of a home for one attempt: it draws models, rooms, places and decor."""
 
     def __init__(self, problem: Problem, wanted: Wanted, seed: int, attempt: int) -> None:
         self._problem = problem

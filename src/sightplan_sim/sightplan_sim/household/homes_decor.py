@@ -1,4 +1,4 @@
-"""What makes rooms a home besides the problem's objects."""
+"""Decor of a home: what its rooms hold besides the problem's objects."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _add(plan: Plan, rng: Random, generator: np.random.Generator, name: str, kin
 
 
 def yards(plan: Plan, generators: Generators) -> list[Placed]:
-    """What is seen through outer doors: grass and sky."""
+    """Grass and sky that are seen through outer doors."""
     found: list[Placed] = []
     for body in plan.bodies:
         inner = plan.neighbour(body.room, body.side) is not None

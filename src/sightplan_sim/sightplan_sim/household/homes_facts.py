@@ -1,4 +1,4 @@
-"""What a problem says about its home: where each object is at the start, checked."""
+"""Initial facts of a household problem, checked: where each object is at the start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_OBJECTS = 60
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What must hold at the start.
+    """Initial facts that a home must satisfy.
 
     Attributes:
         kinds: PDDL type of each object, in the order of the file.
@@ -36,7 +36,7 @@ class Wanted:
     holds: Mapping[str, int]
 
     def place(self, name: str) -> str:
-        """What an object is in or on; '' for none."""
+        """Name of the object that holds or supports an object; '' for none."""
         return self.inside.get(name, '') or self.ontop.get(name, '')
 
     def moves(self, name: str) -> bool:

@@ -33,23 +33,23 @@ class Box:
 
     @property
     def rect(self) -> Rect:
-        """Its footprint."""
+        """Footprint of the box."""
         return (self.low[0], self.low[1], self.high[0], self.high[1])
 
     @property
     def centre(self) -> Vec3:
-        """Its middle."""
+        """Centre of the box [m]."""
         (a, b, c), (d, e, f) = self.low, self.high
         return ((a + d) / 2, (b + e) / 2, (c + f) / 2)
 
     @property
     def extents(self) -> Vec3:
-        """Its extents."""
+        """Lengths of the box along x, y, z [m]."""
         (a, b, c), (d, e, f) = self.low, self.high
         return (d - a, e - b, f - c)
 
     def corners(self) -> list[Vec3]:
-        """Its eight corners."""
+        """The eight corners of the box [m]."""
         return [(x, y, z) for x in (self.low[0], self.high[0])
                 for y in (self.low[1], self.high[1]) for z in (self.low[2], self.high[2])]
 
@@ -130,7 +130,7 @@ def _times(turn: _Turn, v: Vec3) -> Vec3:
 
 
 def _about(axis: Vec3, angle: float) -> _Turn:
-    """Rodrigues' formula."""
+    """Matrix of a rotation about a unit axis by an angle [rad] (Rodrigues' formula)."""
     (x, y, z), s, c = axis, math.sin(angle), math.cos(angle)
     v = 1 - c
     return ((c + x * x * v, x * y * v - z * s, x * z * v + y * s),
@@ -165,7 +165,7 @@ def _part_box(part: Part) -> Box:
 
 
 def _kept(model: Model, name: str, measure: Callable[[], T]) -> T:
-    """What was measured of a model under this name, or is now."""
+    """Cached measurement of a model under a name; it is measured at the first call."""
     if name not in model.measured:
         model.measured[name] = measure()
     found: T = model.measured[name]

@@ -34,9 +34,9 @@ SIDES = 'nesw'
 FREE_FRONT = 1.25
 """Depth of the zone in front of a body; more where doors and drawers come far out."""
 BEYOND = 0.70
-"""How far it reaches beyond what comes out."""
+"""Free floor required beyond the reach of opened doors and drawers [m]."""
 _SPACING = 0.03
-"""What bodies stay apart beyond the distance at which they count as next to each other."""
+"""Gap between bodies, beyond the distance at which they count as next to each other [m]."""
 _TRIES = 70
 
 YAW = {'n': 0.0, 'e': -math.pi / 2, 's': math.pi, 'w': math.pi / 2}

@@ -1,4 +1,4 @@
-"""Where a robot can stand in a home: before each object, and at the start."""
+"""Stations of the robot in a home: in front of each object, and at the start."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ BODY = RobotBody()
 """The default robot; for others see ``check_view``."""
 RADIUS, ARM = BODY.radius, BODY.reach
 HALF_VIEW = math.radians(40)
-"""What is seen well: a little less than half the usual field of view."""
+"""Half angle of what is seen well, a little less than half the usual field of view [rad]."""
 _CLEARANCE = 0.03
 _DISTANCES = (0.7, 0.85, 0.6, 1.0)
 _ANGLES = tuple(math.radians(a) for a in (0, 20, -20, 40, -40))
 
 
 class Floor:
-    """What is in the way on a home's floor."""
+    """Obstacles on a home's floor, and whether places are free and in sight."""
 
     def __init__(self, rooms: Sequence[Room], placed: Sequence[Placed]) -> None:
         self._rooms = rooms
@@ -63,7 +63,7 @@ class Floor:
 
 
 def holders(bodies: dict[str, Placed], name: str) -> list[str]:
-    """What a thing is in or on, what that is in or on, and so on."""
+    """Chain of objects that hold a thing: what it is in or on, then what that is in or on, ..."""
     found = []
     while bodies.get(name) is not None:
         name = bodies[name].inside or bodies[name].ontop
@@ -121,7 +121,7 @@ def approaches(bodies: dict[str, Placed], floor: Floor, name: str) -> Iterator[S
 
 def find_start(rng: Random, bodies: dict[str, Placed], floor: Floor, rooms: Sequence[Room],
                names: Sequence[str]) -> Station | None:
-    """Where the robot begins: nothing is in reach, and several objects are in view.
+    """Find a start for the robot: nothing is in reach, and several objects are in view.
 
     Returns:
         The best of a number of places; None if nothing in view is out of reach anywhere.
@@ -166,14 +166,14 @@ def find_start(rng: Random, bodies: dict[str, Placed], floor: Floor, rooms: Sequ
 
 
 def _blocked(floor: Floor, x: float, y: float, yaw: float) -> int:
-    """How much of what lies ahead is hidden by something near: 0 to 3."""
+    """Number (0 to 3) of points ahead that something near hides."""
     ahead = [(x + 1.7 * math.cos(yaw + turn), y + 1.7 * math.sin(yaw + turn), 0.35)
              for turn in (-0.5, 0.0, 0.5)]
     return sum(not floor.sees((x, y, BODY.camera_height), point, ()) for point in ahead)
 
 
 def reach_distance(x: float, y: float, box: Box) -> float:
-    """From the shoulder of a robot to the nearest face centre of a box [m]."""
+    """Distance from the robot's shoulder to the nearest face centre of a box [m]."""
     (cx, cy, cz), (w, d, h) = box.centre, box.extents
     return min(math.dist((x, y, BODY.shoulder_height), face) for face in (
         (cx - w / 2, cy, cz), (cx + w / 2, cy, cz), (cx, cy - d / 2, cz), (cx, cy + d / 2, cz),

@@ -27,9 +27,9 @@ from sightplan_sim.household.shapes import Model, Placed, Region, Vec3
 _SPACING = 0.012
 _TRIES = 60
 _OVERHANG = 0.12
-"""How far a long thing may jut out over a surface's usable part [m]."""
+"""Length by which a long thing may jut out over a surface's usable part [m]."""
 _ARM = 0.46
-"""Nothing is put with its middle further from the front of what it is put on [m]."""
+"""Largest distance from the front edge at which the middle of a thing is put [m]."""
 
 
 class Shelving:
@@ -43,7 +43,7 @@ class Shelving:
 
     @property
     def things(self) -> tuple[Placed, ...]:
-        """What was put somewhere so far, in that order."""
+        """All things placed so far, in order of placing."""
         return tuple(placed for placed, _ in self._things)
 
     def stand(self, placed: Placed) -> None:
@@ -147,7 +147,7 @@ class Shelving:
         return self._rng.choice(regions)
 
     def _yaw(self, name: str, attempt: int, holder: Placed) -> float:
-        """Any at first; later along the holder's sides, where more fits.
+        """Draw a yaw: any at first, in later attempts along the holder's sides, where more fits.
 
         What must be next to something stands along the home's axes, as boxes are.
         """
@@ -160,7 +160,7 @@ class Shelving:
 
     def _by_partner(self, name: str, model: Model, holder: Placed, region: Region, yaw: float,
                     ) -> Vec3 | None:
-        """Beside what it must be next to, in the region's own frame."""
+        """Position beside the partner that a thing must be next to, in the region's frame."""
         for partner, _ in self._things:
             if frozenset((name, partner.name)) in self._beside:
                 around = to_home(base_box(partner.model), partner)
@@ -176,7 +176,7 @@ class Shelving:
         return None
 
     def _spot(self, box: Box, region: Region, holder: Placed, *, inside: bool) -> Vec3 | None:
-        """Where the thing's frame goes, in the region's own frame."""
+        """Draw a place for a thing's origin in the region's frame; None if it does not fit."""
         low_x, high_x = -region.half[0] - box.low[0], region.half[0] - box.high[0]
         low_y, high_y = -region.half[1] - box.low[1], region.half[1] - box.high[1]
         if holder.model.mass:  # a thing on a thing: in its middle
@@ -215,6 +215,6 @@ class Shelving:
 
 
 def model_front(model: Model, region: Region) -> float:
-    """How far a fixed region's front edge lies behind the body's [m]."""
+    """Distance of a fixed region's front edge behind the body's front [m]."""
     low = model_box(model).low[1]
     return region.centre[1] - region.half[1] - low

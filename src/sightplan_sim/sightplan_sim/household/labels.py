@@ -20,13 +20,13 @@ INKS: tuple[tuple[int, int, int], ...] = (
 
 _SHIFT = 4
 _FINE = 4
-_HEIGHT = 1 / 25  # of a name plate, of the picture's height
+_HEIGHT = 1 / 25  # height of a name plate, as a fraction of the picture's height
 _STEP = 6  # px between places that are tried for a plate
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledBox:
-    """What to name, and where it is.
+    """An object's name and its outline in the picture.
 
     Attributes:
         name: written on its plate.
@@ -91,7 +91,7 @@ def _turn(name: str) -> int:
 
 
 def _bounds(outline: Floats, width: int, height: int) -> tuple[float, float, float, float]:
-    """x0, y0, x1, y1 of the part of an outline that is in the picture."""
+    """Corners x0, y0, x1, y1 [px] of the part of an outline that lies in the picture."""
     (x0, y0), (x1, y1) = outline.min(axis=0), outline.max(axis=0)
     return (float(np.clip(x0, 0, width - 1)), float(np.clip(y0, 0, height - 1)),
             float(np.clip(x1, 0, width - 1)), float(np.clip(y1, 0, height - 1)))
@@ -131,7 +131,7 @@ def _overlap(x: NDArray[np.int64], y: NDArray[np.int64], wide: int, tall: int,
 
 def _leader(area: tuple[float, float, float, float], plate: tuple[float, float, float, float],
             ) -> list[tuple[float, float]]:
-    """From the point of a plate that is nearest to an object, to the object's nearest point."""
+    """Line from a plate to its object, between the points where they are nearest."""
     ends = []
     for low, high, first, last in ((area[0], area[2], plate[0], plate[2]),
                                    (area[1], area[3], plate[1], plate[3])):

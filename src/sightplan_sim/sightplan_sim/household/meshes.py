@@ -73,7 +73,7 @@ def unit_mesh(kind: str, coarse: bool = False) -> Mesh:
 
 
 def _tiles(length: float, width: float) -> int:
-    """Into how many pieces a face is cut along its length.
+    """Number of pieces into which a face is cut along its length.
 
     TinyRenderer visits every pixel of the upright rectangle around a triangle: a long narrow one
     that runs across the picture would cost as much as a wall.
@@ -236,4 +236,4 @@ KINDS: Mapping[str, MeshFactory] = {
     'hoop': _torus(0.96, 0.04),
     **{kind: _lathe(**profile) for kind, profile in _PROFILES.items()},
 }
-"""How each kind is made, by level of detail (1 or, for small parts, 0.5)."""
+"""Factory of each kind of mesh; it takes the level of detail (1, or 0.5 for small parts)."""

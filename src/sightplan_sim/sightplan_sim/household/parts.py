@@ -50,7 +50,7 @@ def vary(rng: np.random.Generator, rgb: Rgb, strength: float = 0.05) -> Rgb:
 
 
 def pick(rng: np.random.Generator, colours: Sequence[Rgb], strength: float = 0.05) -> Rgb:
-    """One of some colours, varied a little."""
+    """Draw one of some colours, and vary it a little."""
     return vary(rng, colours[int(rng.integers(len(colours)))], strength)
 
 

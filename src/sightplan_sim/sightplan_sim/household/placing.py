@@ -1,4 +1,4 @@
-"""Where a thing can be put: samples of poses on, in and beside other things, and on the floor."""
+"""Samples of poses for a thing: on, in and beside other things, and on the floor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ SAMPLES = 60
 DROP_M = 0.004
 """A thing is let go this far over where it is put."""
 LOW_M = 0.1
-"""On what is less than this under the camera, or over it, things are put near the edge, too."""
+"""On surfaces less than this far below the camera, or above it, things may be put near the
+edge."""
 OPEN_ENOUGH = 0.25
 """Fraction by which a drawer must be out for something to be put into it."""
 BESIDE_M = (0.012, 0.75)
@@ -107,14 +108,15 @@ class Placing:
                               robot.station.y + radius * math.sin(angle), 0.0])
             spots.append((point - (offset[0], offset[1], 0.0), rotation, point, half))
         points = np.array([spot[2][:2] for spot in spots])
-        free = self._stations.free(robot, points)  # where the robot could stand, it can reach
+        # A place where the robot could stand is in its reach.
+        free = self._stations.free(robot, points)
         yield from self._sorted(robot, thing, [s for s, ok in zip(spots, free, strict=True) if ok],
                                 FLOOR, rng)
 
     # --- inside -------------------------------------------------------------------------------
 
     def _extent(self, thing: str, rotation: Floats) -> tuple[Floats, Floats]:
-        """Of a thing with upright axes: middle from its origin, and half its bounding box [m]."""
+        """Bounding box of a rotated thing: offset of its centre, and half its side lengths [m]."""
         scene = self._scene
         box = scene.box(thing)
         local = (box.centre - scene.position(thing)) @ box.rotation
@@ -132,7 +134,7 @@ class Placing:
         high = surface.centre[2] > robot.eye[2] - LOW_M
         for k in range(SAMPLES):
             yaw = rng.uniform(-math.pi, math.pi)
-            if k % 2 or height < math.inf:  # in line with the edges it takes the least room
+            if k % 2 or height < math.inf:  # a thing in line with the edges takes the least room
                 yaw = round(yaw / (math.pi / 2)) * math.pi / 2 + rng.normal(0.0, 0.04)
             own = turn(yaw)
             rotation = surface.rotation @ own
@@ -218,7 +220,7 @@ class Placing:
                 yield Spot(origin, rotation, where)
 
     def _ground(self, other: str) -> Box:
-        """What a body stands on, as a box without height: floor, surface, cavity's floor."""
+        """The floor, surface or cavity floor on which a body stands, as a box without height."""
         scene = self._scene
         low, high = scene.aabb(other)
         centre = (low + high) / 2

@@ -20,7 +20,7 @@ from sightplan_sim.household.world import HouseholdWorld
 from sightplan_sim.still_scenes import StillScenes
 
 LEAST_PIXELS = 60
-"""What shows less of itself is not asked about."""
+"""Objects with fewer visible pixels are not asked about."""
 MOST_STEPS = 5
 MOST_OF_A_KIND = 4
 _TRIES = 20
@@ -93,7 +93,7 @@ def make_source() -> HouseholdSource:
 
 
 def words_of(name: str) -> str:
-    """What an object is called: ``hardback_2`` is a ``hardback``."""
+    """Words for an object by its category: ``hardback_2`` is a ``hardback``."""
     return category_of(name).replace('_', ' ')
 
 

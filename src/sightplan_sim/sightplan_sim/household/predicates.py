@@ -1,4 +1,4 @@
-"""What holds in a home, from geometry: one function for each predicate.
+"""True atoms of a home from its geometry: one function for each predicate.
 
 Definitions follow ViPlan's (its code on iGibson; here "the reference"), where not said otherwise.
 The arm's work zone is explained at ``reachable``.
@@ -25,13 +25,13 @@ from sightplan_sim.pinhole import View
 OPEN_FRACTION = 0.05
 """Past this fraction of its range a joint is open (the reference's)."""
 NEXT_TO_M = 1.0
-"""How far they are looked for horizontally [m]."""
+"""Largest horizontal distance at which neighbours are searched for [m]."""
 BEARS = math.sin(math.radians(5.0))
 """A contact bears a thing if its normal points upward by more than this."""
 WEDGES = -0.5
 """Two contacts wedge a thing if the product of their normals' level parts is less than this."""
 HIGHER_M = 0.001
-"""What is on top of something reaches less far down than that by at least this [m]."""
+"""A thing on top of a body is higher at its bottom than that body's by at least this [m]."""
 
 _AROUND = np.array([(math.cos(a), math.sin(a), 0.0)
                     for a in np.linspace(0.0, 2 * math.pi, 16, endpoint=False)])
@@ -137,7 +137,7 @@ def within_reach(scene: Scene, robot: Robot, name: str) -> bool:
 
 
 def face_distance(scene: Scene, name: str, point: Floats) -> float:
-    """From a point to the nearest of the six face centres of a bounding box [m]."""
+    """Distance from a point to the nearest of the six face centres of a bounding box [m]."""
     return float(np.linalg.norm(_face_centres(scene, name) - point, axis=1).min())
 
 
@@ -184,7 +184,7 @@ def free_line(scene: Scene, robot: Robot, name: str) -> bool:
 
 
 def supports(scene: Scene, name: str) -> list[str]:
-    """What a thing stands on and what contains it; nothing for what does not move."""
+    """Bodies that a thing stands on or is in; empty for a body that does not move."""
     if name not in scene.things:
         return []
     low, _ = scene.aabb(name)
@@ -197,7 +197,7 @@ def supports(scene: Scene, name: str) -> list[str]:
 
 def true_atoms(scene: Scene, robot: Robot, problem: Problem,
                visible: frozenset[str] | None = None) -> State:
-    """Everything that holds, closed world; atoms of an object with itself never do.
+    """All true atoms (closed world); no atom relates an object to itself.
 
     Relations have a movable thing first, as in the reference (but what the problem's init has on
     top of something, such as a carton on a table, is there); ``nextto`` holds both ways where both
@@ -238,7 +238,7 @@ def true_atoms(scene: Scene, robot: Robot, problem: Problem,
 
 def visible(pixels: Mapping[str, int], hulls: Mapping[str, float], fraction: float,
             ) -> frozenset[str]:
-    """What is in view: enough of the hull of its projected box shows it.
+    """Names in view: an object shows at least a fraction of its projected box's hull.
 
     Reference: pixels of a segmentation, with the robot hidden, over the area of the convex hull
     of the projected three-dimensional box, cut at the picture's edges [px]; at least .08.
@@ -305,5 +305,5 @@ def _meets(scene: Scene, one: str, other: str) -> bool:
 
 
 def contents(scene: Scene, container: str, names: Iterable[str]) -> list[str]:
-    """Which of some things are inside a container."""
+    """Those of some things that are inside a container."""
     return [name for name in names if name != container and inside(scene, name, container)]

@@ -47,7 +47,7 @@ _STAIR = 18
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A picture.
+    """A rendered picture with depth and segmentation.
 
     Attributes:
         rgb: (H, W, 3) uint8.
@@ -78,7 +78,7 @@ class Painter(Closing):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Whose pixels ``Frame.ids`` count; the first, '', is structure and decor."""
+        """Names that ``Frame.ids`` index; the first, '', stands for structure and decor."""
         return self._names
 
     def build(self, home: Home, extra: Sequence[Placed] = ()) -> None:
@@ -209,7 +209,7 @@ class Painter(Closing):
 
 
 def poses_of(placed: Placed) -> list[Pose]:
-    """Where the links of a placed model are at the start."""
+    """Initial poses of the links of a placed model."""
     axes = turn(placed.yaw)
     origin = np.array(placed.position, dtype=np.float64)
     poses = []
@@ -220,7 +220,7 @@ def poses_of(placed: Placed) -> list[Pose]:
 
 
 def triangles(model: Model) -> int:
-    """How many triangles a model shows."""
+    """Number of triangles that are drawn for a model."""
     return sum(len(mesh_of(part).triangles) for link in model.links for part in link.parts
                if part.seen)
 

@@ -24,7 +24,7 @@ _PAD: Rgb = (0.93, 0.50, 0.10)
 
 @dataclass(frozen=True, slots=True)
 class RobotBody:
-    """Its measures.
+    """Dimensions of the robot.
 
     Attributes:
         radius: of the upright cylinder that its base and trunk fill [m].
@@ -47,7 +47,7 @@ class RobotBody:
 
 @dataclass(frozen=True, slots=True)
 class Robot:
-    """Its state.
+    """State of the robot.
 
     Attributes:
         body: its measures.
@@ -94,7 +94,7 @@ def held_name(thing: str) -> str:
 
 
 def gripper_bodies(things: Sequence[Placed]) -> tuple[Placed, ...]:
-    """What has to be drawn besides the home: the gripper, and each thing as it is when held."""
+    """Bodies that are drawn besides the home: the gripper, and each thing as it is held."""
     def part(size: Vec3, at: Vec3, rgb: Rgb) -> Part:
         return Part('box', size, at, rgb, solid=False)
     rail = (part((0.36, 0.030, 0.040), (0.0, 0.425, 0.45), _GREY),
@@ -111,7 +111,7 @@ def gripper_bodies(things: Sequence[Placed]) -> tuple[Placed, ...]:
 
 
 def gripper_poses(robot: Robot, model: Model | None) -> dict[str, tuple[Floats, Floats]]:
-    """Where these bodies are now: origin [m] and axes of each that is seen."""
+    """Present poses of the visible gripper bodies, by name: origin [m] and axes."""
     eye, axes = robot.eye, robot.optical_axes
     gap = _EMPTY_M
     found = {}

@@ -1,4 +1,4 @@
-"""What rooms are like, and what belongs where: ``rooms.yaml``, which explains it."""
+"""Kinds of rooms, and where objects belong; ``rooms.yaml`` holds and explains the data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sightplan_sim.household.shapes import Rgb
 
 
 class RoomKind(Record):
-    """One kind of room."""
+    """Sizes, floors, decor and seats of one kind of room."""
 
     width: tuple[float, float]
     depth: tuple[float, float]
@@ -22,7 +22,7 @@ class RoomKind(Record):
 
 
 class Rooms(Record):
-    """What ``rooms.yaml`` holds."""
+    """Content of ``rooms.yaml``."""
 
     kinds: Mapping[str, RoomKind]
     usual: tuple[str, ...]

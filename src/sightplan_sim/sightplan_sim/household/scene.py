@@ -63,7 +63,7 @@ class Box:
         return np.asarray(local @ self.rotation.T + self.centre)
 
     def floor(self) -> Box:
-        """Its bottom, as a box without height."""
+        """Bottom of the box, as a box without height."""
         return Box(self.point(np.array([0.0, 0.0, -self.half[2]])), self.rotation,
                    np.array([self.half[0], self.half[1], 0.0]), self.link)
 
@@ -74,7 +74,7 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """Where everything was: what ``Scene.restore`` takes."""
+    """Poses and openings at one moment, for ``Scene.restore``."""
 
     poses: Mapping[str, tuple[Floats, Floats]]
     openings: Mapping[str, tuple[float, ...]]
@@ -89,7 +89,7 @@ class _Body:
         self.model: Model = placed.model
         self.thing = thing
         self.links = [[part for part in link.parts if part.solid] for link in placed.model.links]
-        self.ids: list[int] = []  # of each link's body in Bullet; -1 for a link without solids
+        self.ids: list[int] = []  # id in Bullet of each link's body; -1 for a link without solids
         self.centres = [_centre(parts) for parts in self.links]
         self.position = np.array(placed.position, dtype=np.float64)
         self.rotation = turn(placed.yaw)
@@ -189,7 +189,7 @@ class Scene(Closing):
 
     @property
     def things(self) -> tuple[str, ...]:
-        """Those that can be moved."""
+        """Names of the bodies that can be moved."""
         return tuple(name for name, body in self._bodies.items() if body.thing)
 
     @property
@@ -204,12 +204,12 @@ class Scene(Closing):
 
     @property
     def containers(self) -> tuple[str, ...]:
-        """Those that open and have room inside."""
+        """Names of the bodies that open and have room inside."""
         return tuple(name for name, body in self._bodies.items()
                      if body.model.cavities and body.model.openable)
 
     def model(self, name: str) -> Model:
-        """What a body is."""
+        """Model of a body."""
         return self._bodies[name].model
 
     def position(self, name: str) -> Floats:
@@ -243,7 +243,7 @@ class Scene(Closing):
         return np.asarray((body.low + body.high) / 2)
 
     def surfaces(self, name: str) -> list[Box]:
-        """Where something can be put upon a body; preferred ones first."""
+        """Regions of a body onto which things can be put; preferred ones first."""
         return self._regions(name, self._bodies[name].model.surfaces)
 
     def cavities(self, name: str) -> list[Box]:
@@ -307,7 +307,7 @@ class Scene(Closing):
                       turned @ moved.rotation)
 
     def snapshot(self) -> Snapshot:
-        """Where everything is that can move."""
+        """Present poses of all movable things and openings of all containers."""
         return Snapshot(
             {name: (body.position, body.rotation) for name, body in self._bodies.items()
              if body.thing},
@@ -316,7 +316,7 @@ class Scene(Closing):
             frozenset(name for name, body in self._bodies.items() if body.parked))
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Put everything back."""
+        """Move everything back to where it was at a snapshot."""
         for name, openings in snapshot.openings.items():
             body = self._bodies[name]
             if tuple(body.openings) != openings:
@@ -386,7 +386,7 @@ class Scene(Closing):
                          for point in self._contacts(i, b, CONTACT_M)]).reshape(-1, 3)
 
     def near(self, name: str, within: float) -> list[str]:
-        """Things whose extents come closer to a body's than ``within`` [m], without itself."""
+        """Things whose bounding boxes are nearer than ``within`` [m] to a body's."""
         low, high = self.aabb(name)
         return [other.name for other in self._bodies.values()
                 if other.thing and not other.parked and other.name != name
@@ -395,7 +395,10 @@ class Scene(Closing):
 
     def overlaps(self, name: str, links: Sequence[int] | None = None, depth: float = OVERLAP_M,
                  ignore: Iterable[str] = ()) -> list[str]:
-        """Which bodies, and the ground, some links of a body (None: all) are in by a depth [m]."""
+        """Bodies (and the ground) that some links of a body overlap by a depth [m].
+
+        Without ``links``, all links of the body are checked.
+        """
         body = self._bodies[name]
         own = [body.ids[i] for i in (range(len(body.ids)) if links is None else links)
                if body.ids[i] >= 0]
@@ -500,7 +503,7 @@ class Scene(Closing):
         return free
 
     def footprints(self, low: float, high: float) -> list[tuple[str, Floats]]:
-        """Where upright cylinders cannot stand: what ``free_disc`` keeps them off.
+        """Rectangles on the floor where upright cylinders cannot stand, as in ``free_disc``.
 
         Args:
             low: height of their bottoms [m].
@@ -583,7 +586,7 @@ class Scene(Closing):
 
 
 def _solid(part: Part) -> str:
-    """What a part is to physics: round meshes (bowls, plates) are cylinders, others boxes."""
+    """Collision shape of a part: round meshes (bowls, plates) are cylinders, others boxes."""
     x, y, z = part.size
     if part.kind == 'box' or abs(x - y) > 0.02 * x:
         return 'box'

@@ -1,4 +1,4 @@
-"""What things in a home are made of, as data: no simulator is imported here.
+"""Shapes of things in a home, as data: no simulator is imported here.
 
 Frames: a body's frame has its origin in the middle of its footprint, on the floor (or on what it
 stands on): x right, y backward, z up, seen by somebody in front of it. So the front, with doors
@@ -44,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """How a link moves against the base; 0 is closed.
+    """Motion of a link against the base; a joint at 0 is closed.
 
     Attributes:
         kind: ``hinge`` or ``slide``.
@@ -84,7 +84,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One piece of furniture, fixture or small thing, with its looks.
+    """A piece of furniture, a fixture or a small thing, with its appearance.
 
     Attributes:
         category: for example ``cabinet`` or ``bowl``.
@@ -151,7 +151,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """Where the robot stands: middle of its base [m], heading about z [rad], 0 is along +x."""
+    """Pose of the robot: middle of its base [m], heading about z [rad], 0 is along +x."""
 
     x: float
     y: float

@@ -1,4 +1,4 @@
-"""Where the robot can stand to see and reach something."""
+"""Sampling of stations where the robot can stand to see and reach something."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STAGES = ((0.60, 0.90, 45.0), (0.50, 1.10, 60.0), (0.45, 1.25, 90.0), (0.40, 1.3
 the reference, but distances are from the target's edge, and not from its middle."""
 ROUNDS = 3
 SAMPLES = 40
-"""Of each stage (the reference's)."""
+"""Number of samples in each stage, as in the reference."""
 WELL_SEEN_RAD = math.radians(24.0)
 """Targets at most this far over or under the middle of the picture are well placed."""
 ANKLE_M = 0.025
@@ -34,7 +34,7 @@ _GRID = np.array([(x, y, z) for x in (-0.6, 0.6) for y in (-0.6, 0.6) for z in (
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a station promises, before a picture is taken.
+    """Expected view from a station, before a picture is taken.
 
     Attributes:
         station: where the robot would stand.
@@ -109,7 +109,7 @@ class Stations:
         yield from (views[i] for i in order if views[i].shown > 0.0)
 
     def anywhere(self, robot: Robot, rng: np.random.Generator) -> Station | None:
-        """A free place at least a metre from where the robot stands; None if there is none."""
+        """Draw a free station at least a metre away from the robot; None if there is none."""
         areas = np.prod(self._high - self._low, axis=1)
         rooms = rng.choice(len(areas), size=80, p=areas / areas.sum())
         points = rng.uniform(self._low[rooms], self._high[rooms])
@@ -152,7 +152,7 @@ class Stations:
         return None
 
     def _views(self, robot: Robot, target: str, points: Floats, yaws: Floats) -> list[View]:
-        """What is in sight from places, by rays from where the camera would be."""
+        """Expected views from places, by rays from where the camera would be."""
         scene = self._scene
         others = [name for name in contents(scene, target, scene.things)
                   if name != robot.held] if is_open(scene, target) else []

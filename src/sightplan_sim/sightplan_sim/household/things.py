@@ -218,7 +218,7 @@ def pen(category: str, rng: np.random.Generator) -> Model:
 
 
 def _upright_ball(d: float, at: Vec3 | None = None) -> list[Part]:
-    """What a ball collides with: a sphere that rests on a small flat, so that it comes to rest."""
+    """Collision parts of a ball: a sphere on a small flat, so that it comes to rest."""
     x, y, z = at or (0.0, 0.0, d / 2)
     return [Part('sphere', (d, d, d), (x, y, z), WHITE, seen=False),
             _post((0.44 * d, 0.44 * d, 0.06 * d), (x, y, z - 0.47 * d))]
@@ -454,7 +454,7 @@ def apple(category: str, rng: np.random.Generator) -> Model:
 
 
 def orange(category: str, rng: np.random.Generator) -> Model:
-    """An orange."""
+    """An orange with a green stalk."""
     d = span(rng, 0.090, 0.10)
     rgb = vary(rng, (0.98, 0.54, 0.05), 0.04)
     top = [mesh('cylinder', (0.018, 0.018, 0.006), (0, 0, d - 0.001), (0.30, 0.42, 0.14))]
@@ -665,7 +665,7 @@ def basket(category: str, rng: np.random.Generator) -> Model:
 
 
 def plain(category: str, rng: np.random.Generator) -> Model:
-    """For a category nobody has modelled: a two-coloured block with a lid."""
+    """A two-coloured block with a lid, for categories without a model."""
     w, d, h = span(rng, 0.10, 0.14), span(rng, 0.08, 0.11), span(rng, 0.07, 0.11)
     rgb = pick(rng, VIVID)
     parts = [box((w, d, 0.8 * h), (0, 0, 0.4 * h), rgb),

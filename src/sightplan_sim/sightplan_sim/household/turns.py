@@ -46,7 +46,7 @@ def euler(rpy: Vec3) -> Floats:
 
 
 def quaternion(rotation: Floats) -> list[float]:
-    """x, y, z, w of a rotation matrix (Shepperd's method)."""
+    """Quaternion (x, y, z, w) of a rotation matrix (Shepperd's method)."""
     m = rotation
     trace = m[0, 0] + m[1, 1] + m[2, 2]
     squares = np.array([m[0, 0], m[1, 1], m[2, 2], trace])

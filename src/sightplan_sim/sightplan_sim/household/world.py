@@ -192,7 +192,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
     # --- beyond the ports ---------------------------------------------------------------------
 
     def episode_details(self) -> dict[str, Any]:
-        """What else there is to say of the episode so far, plain data; for metrics only.
+        """Further facts about the episode so far, as JSON data; for metrics only.
 
         Returns:
             ``paths``: see ``driving.summarise``; nothing with ``paths=none``.
@@ -210,7 +210,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
             return tuple(self._current().drives)
 
     def floor_map(self) -> ObstacleMap:
-        """What the robot must keep off on its way over the floor, now [m]."""
+        """Present obstacles for the robot's base on the floor [m]."""
         from sightplan_sim.household import driving
         with self._lock:
             return driving.floor_map(self._scene, self._current().home.rooms, self._body)
@@ -313,7 +313,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
             self._painter.move(name, [pose])
 
     def _visible(self, robot: Robot) -> frozenset[str]:
-        """What is in view, of furniture and things."""
+        """Names of the furniture and things in view."""
         key = (self._scene.version, robot.station, robot.held)
         if self._seen[0] != key:
             self._seen = (key, self._segmented(robot))
@@ -335,7 +335,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
 
     def _covered(self, view: View[Camera], ids: NDArray[np.int32], found: frozenset[str],
                  ) -> frozenset[str]:
-        """What of some things shows no pixel behind the gripper and what it holds.
+        """Those of some things that are entirely hidden behind the gripper and the held thing.
 
         Args:
             view: of the segmentation.
@@ -398,7 +398,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
 
 @dataclass(kw_only=True)
 class _Episode(Episode):
-    """What is kept of an episode besides."""
+    """State of one episode."""
 
     home: Home
     model: InstantiatedModel
@@ -429,7 +429,7 @@ def _checked(problem: Problem) -> Problem:
 
 
 def _vector(settings: Settings) -> Vector | None:
-    """What is wanted of paths; None: nothing.
+    """Wish for paths, as a vector; None without one.
 
     Raises:
         InputError: it is no vector, or there are no paths.
@@ -449,7 +449,7 @@ def _hand(robot: Robot) -> tuple[str, ...]:
 
 
 def _unlike(problem: Problem, state: State) -> str:
-    """How a state differs from a problem's init, in words; '' if it does not.
+    """Explain in words how a state differs from a problem's init; '' if it does not.
 
     An init may say of two movable things one way only that they are next to each other.
     """
@@ -464,7 +464,7 @@ def _unlike(problem: Problem, state: State) -> str:
 
 
 def _bird(home: Home, size: int) -> View[Camera]:
-    """From above and a little from the front, so that all rooms fit."""
+    """View of the whole home from above and a little from the front."""
     low = np.array([room.low for room in home.rooms]).min(axis=0)
     high = np.array([room.high for room in home.rooms]).max(axis=0)
     middle, half = (low + high) / 2, float((high - low).max()) / 2 + 0.3

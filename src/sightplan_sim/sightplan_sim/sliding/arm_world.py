@@ -51,9 +51,9 @@ from sightplan_sim.tabletop.arm_scene import TableArm, TableCamera, TableScene
 from sightplan_sim.tabletop.shapes import Placed, Pose
 
 OPTICS = Pinhole(640, 480, 45.0)
-"""Of the robot's camera."""
+"""Optics of the robot's camera."""
 _LEAST_DOWN = 0.5  # sine of how far it must look down at least
-_SHIFT_M, _TURN_RAD = 0.002, math.radians(2.0)  # how far off a piece is put down, times the look
+_SHIFT_M, _TURN_RAD = 0.002, math.radians(2.0)  # error of putting a piece down, times the look
 
 
 class ArmSlidingWorld(BoardWorld['_Episode'], ArmedWorld['_Episode']):
@@ -144,7 +144,7 @@ class ArmSlidingWorld(BoardWorld['_Episode'], ArmedWorld['_Episode']):
 
 @dataclass(kw_only=True)
 class _Episode(ArmEpisode, BoardEpisode):
-    """What is kept of an episode besides."""
+    """State of one episode."""
 
     start: Arrangement
     plinths: tuple[PlinthPiece, ...]

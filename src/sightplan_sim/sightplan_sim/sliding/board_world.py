@@ -1,4 +1,4 @@
-"""What both sliding worlds have in common: what their boards look like, now and at the goal."""
+"""What the two sliding worlds share: pictures of the board, of now and of the goal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sightplan_sim.sliding.showing import Showing, Shown
 
 @dataclass(kw_only=True)
 class BoardEpisode(Episode):
-    """What is kept of an episode on a board."""
+    """State of an episode on a board."""
 
     board: Board
     shown: Shown
@@ -35,7 +35,7 @@ class BoardWorld(EpisodicWorld[B]):
 
     @property
     def view(self) -> str:
-        """What an observation shows: ``3d``, ``2d`` or ``text``."""
+        """Kind of observation: ``3d``, ``2d`` or ``text``."""
         return self.settings.view
 
     @property

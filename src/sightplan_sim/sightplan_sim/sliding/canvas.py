@@ -38,12 +38,12 @@ class Window:
 
     @property
     def slices(self) -> tuple[slice, slice]:
-        """The same rectangle of an array (H, W, ...)."""
+        """The window as slices of an array (H, W, ...)."""
         return slice(self.upper, self.lower), slice(self.left, self.right)
 
 
 class Layer:
-    """What is drawn over a picture, within a window.
+    """A layer that is drawn over a picture, within a window.
 
     Args:
         window: of the picture.

@@ -1,4 +1,4 @@
-"""Which scene draws which view."""
+"""Choice of the scene class that draws a view."""
 
 from __future__ import annotations
 

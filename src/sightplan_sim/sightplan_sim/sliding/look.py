@@ -9,7 +9,7 @@ import numpy as np
 from sightplan_sim.blocksworld.look import Look as Film
 
 Rgb = tuple[float, float, float]
-"""sRGB in [0, 255]."""
+"""sRGB colour, each channel in [0, 255]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Look:
 
 
 def sample_look(rng: np.random.Generator, strength: float, pieces: int) -> Look:
-    """Draw a look.
+    """Draw the random appearance of a board.
 
     Strength 0 is the nominal look exactly, 1 what an episode uses, 2 the training range, in which
     the camera moves, too. The same state of the generator gives the same look.

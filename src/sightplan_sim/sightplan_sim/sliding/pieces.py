@@ -1,4 +1,4 @@
-"""What the pieces of a board are, as far as they can be seen or named."""
+"""Pieces of a board: their shapes, colours, numbers and names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COMMON = ('red', 'green', 'blue', 'yellow', 'orange', 'purple', 'pink', 'cyan',
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece.
+    """A piece of a board, as it looks and is named.
 
     Attributes:
         kind: its PDDL type: a shape, or ``tile``.

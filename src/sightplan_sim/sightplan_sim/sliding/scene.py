@@ -27,12 +27,12 @@ from sightplan_sim.sliding.look import Look, Rgb
 from sightplan_sim.sliding.pieces import Byte3, Piece
 
 BACKGROUND: Byte3 = (82, 138, 174)
-"""sRGB of all pixels that show neither board nor piece, and of no others."""
+"""sRGB colour of all pixels that show neither board nor piece, and of no others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a picture is taken.
+    """Options of a picture.
 
     Attributes:
         width, height: of the picture [px].
@@ -63,7 +63,7 @@ class Name:
 
 @dataclass(frozen=True, eq=False)
 class Still:
-    """What does not move.
+    """The parts of a picture that do not move.
 
     Attributes:
         rgb: (H, W, 3) uint8, the board without names of cells, over ``BACKGROUND``.
@@ -119,7 +119,7 @@ class Scene(ABC):
 
     @abstractmethod
     def layer(self, arrangement: Arrangement) -> Layer:
-        """The pieces."""
+        """Layer that shows the pieces."""
 
     @classmethod
     @abstractmethod

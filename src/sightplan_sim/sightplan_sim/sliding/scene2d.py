@@ -18,20 +18,20 @@ from sightplan_sim.sliding.scene import Options, Scene, cell_name
 _BOARD = 0.80
 """Side of the cells together, in sides of the picture."""
 _MARGIN_PX = 2.5
-"""What is left of the background at the least."""
+"""Smallest width of the background around the board [px]."""
 _NAME_HEIGHT, _NUMBER_HEIGHT, _EDGE_HEIGHT = 0.36, 0.42, 0.048
-"""Of letters: in cells, in cells, and in sides of the picture."""
+"""Heights of letters: names and numbers in cells, edge labels in sides of the picture."""
 _WHITE: Rgb = (244.0, 244.0, 244.0)
 _DARK: Rgb = (24.0, 24.0, 28.0)
 _LINE = 0.012
 """Width of the grid's lines and of the figures' outlines, in cells over board sizes of one."""
 _DIM = 0.62
-"""How much darker cells are than in 3D, so that white is read on them."""
+"""Brightness of cells relative to 3D, so that white letters are legible on them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """Where cells are in a picture.
+    """Positions of cells in a picture.
 
     Attributes:
         size: of the board [cells a side].
@@ -96,7 +96,7 @@ class Scene2D(Scene):
         return found.astype(np.int32)
 
     def layer(self, arrangement: Arrangement) -> Layer:
-        """The pieces."""
+        """Layer that shows the pieces."""
         options = self.options
         grid = _grid(self.size, options)
         board = np.array([(0.0, 0.0), (self.size, self.size)])
@@ -115,7 +115,7 @@ class Scene2D(Scene):
         return layer
 
     def shade(self, rgb: Bytes, cover: Bytes, arrangement: Arrangement) -> None:
-        """There are no shadows."""
+        """Do nothing: flat pieces cast no shadows."""
 
     @classmethod
     def draw_board(cls, layer: Layer, size: int, look: Look, options: Options) -> None:

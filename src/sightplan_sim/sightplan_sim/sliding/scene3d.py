@@ -23,7 +23,8 @@ from sightplan_sim.sliding.look import Look, Rgb
 from sightplan_sim.sliding.scene import Options, Scene, cell_name
 
 EYE, TARGET = (1.8, -1.88, 4.57), (1.8, 1.8, -1.0)
-"""Where iVISPAR's camera is, and what it looks at, for a board of ``CAMERA_SIZE`` cells a side."""
+"""Position of iVISPAR's camera, and the point it looks at, for a board of ``CAMERA_SIZE`` cells a
+side."""
 CAMERA_SIZE = 4
 FOV_DEG = 60.0
 """Vertical field of view."""
@@ -33,7 +34,7 @@ _HALF_WIDTH = 0.70
 _RIM, _BARE_RIM, _THICKNESS = 0.14, 0.04, 0.05
 """Width of the rim, with and without labels, and thickness of the board, in its sides."""
 _NAME_HEIGHT, _NUMBER_HEIGHT = 0.40, 0.44
-"""Of letters, in cells."""
+"""Heights of letters, in sides of a cell."""
 _INK_LIGHT: Rgb = (240.0, 240.0, 240.0)
 _INK_DARK: Rgb = (62.0, 64.0, 72.0)
 _SHADOW_PX = 2.6
@@ -74,7 +75,7 @@ class Scene3D(Scene):
 
     @property
     def view(self) -> View[Pinhole]:
-        """The camera."""
+        """The camera at its pose."""
         return _view(self.size, self.look, self.options)
 
     def segmentation(self, arrangement: Arrangement) -> NDArray[np.int32]:
@@ -86,7 +87,7 @@ class Scene3D(Scene):
         return found.astype(np.int32)
 
     def layer(self, arrangement: Arrangement) -> Layer:
-        """The pieces."""
+        """Layer that shows the pieces."""
         layer = Layer(self._window, self.options.samples)
         for index, origin in self._far_to_near(arrangement):
             if self.pieces[index].kind == 'sphere':
@@ -97,7 +98,7 @@ class Scene3D(Scene):
 
     @functools.cached_property
     def _window(self) -> Window:
-        """Where pieces can be seen."""
+        """Smallest window of the picture that contains all pieces, wherever they stand."""
         corners = np.array([(x, y, z) for x in (0, self.size) for y in (0, self.size)
                             for z in (0.0, 1.0)], np.float64)
         return Window.around(self.view.project(corners), self.options.width, self.options.height)

@@ -10,7 +10,7 @@ from sightplan_sim.arm.settings import HardwareSettings
 
 @dataclass(frozen=True, slots=True)
 class Settings(HardwareSettings):
-    """What an observation of a board is; the same fields serve command line, YAML and ROS."""
+    """Settings of a sliding world; the same fields serve command line, YAML and ROS."""
 
     robot: str = param('panda_tabletop', 'robot, with execution=arm: a name in config/robots/, or '
                        'a file; its camera looks down on the board')

@@ -1,4 +1,4 @@
-"""What is observed of boards: pictures of pieces in an arrangement, or texts."""
+"""Observations of boards: pictures or texts of an arrangement of pieces."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Showing:
                              f'supersampling {s.supersampling}')
 
     def begin(self, board: Board, pieces: tuple[Piece, ...], look: Look) -> Shown:
-        """Begin an episode."""
+        """Prepare the observations of an episode."""
         scene = None
         if self.pictures:
             from sightplan_sim.sliding.drawing import make_scene  # needs OpenCV
@@ -95,7 +95,7 @@ class Showing:
         return self.observe(shown, goal, GOAL_NS)
 
     def _only(self, shown: Shown, kept: Sequence[int]) -> Shown:
-        """The same board with some of its pieces."""
+        """Observations of the same board with only some of its pieces."""
         board, look = shown.board, shown.look
         if look.tints:
             look = dataclasses.replace(look, tints=tuple(look.tints[i] for i in kept))

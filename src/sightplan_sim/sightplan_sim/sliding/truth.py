@@ -1,4 +1,4 @@
-"""What is true of pieces wherever physics has put them, and what became of an action."""
+"""True atoms of a board from poses of pieces, and outcomes of actions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Frames = Mapping[str, tuple[Floats, Floats]]
 
 _UPRIGHT = math.cos(math.radians(15.0))
 _RISEN_M = 0.2 * HEIGHT_M
-"""What is higher than this does not stand on the board."""
+"""A piece whose foot is higher than this does not stand on the board [m]."""
 
 
 def standing(frames: Frames, board: Board, spacing_m: float) -> tuple[int | None, ...]:
@@ -36,7 +36,7 @@ def standing(frames: Frames, board: Board, spacing_m: float) -> tuple[int | None
 
 
 def true_atoms(frames: Frames, board: Board, spacing_m: float) -> State:
-    """What holds for pieces at their places.
+    """True atoms for pieces at their places.
 
     - ``at(p, c)``: p stands in c, see ``standing``. What is held, leans or lies is nowhere.
     - ``empty(c)``: no piece's foot is in c, nor over it, whether it stands or not.
@@ -52,7 +52,7 @@ def true_atoms(frames: Frames, board: Board, spacing_m: float) -> State:
 
 def outcome_of(action: Action, status: FeedbackStatus, before: State, after: State,
                board: Board) -> str:
-    """What became of ``move(p, d)``, from what was true before and after it.
+    """Outcome of ``move(p, d)``, by what was true before and after it.
 
     Returns:
         ``success``: p is in the next cell, all else is as it was. ``illegal``: rejected, and it

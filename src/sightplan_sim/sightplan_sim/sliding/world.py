@@ -43,7 +43,7 @@ MOVE_S = 1.0
 
 ACTION = 'move'
 OCCUPIED, OUT_OF_BOUNDS = 'destination occupied', 'destination out of bounds'
-"""Why moves are rejected."""
+"""Reasons for which moves are rejected."""
 
 
 class SlidingWorld(BoardWorld['_Episode']):
@@ -73,7 +73,7 @@ class SlidingWorld(BoardWorld['_Episode']):
         self.pictures, self.renderer = self._showing.pictures, self._showing.renderer
 
     def close(self) -> None:
-        """Forget the episode."""
+        """End the episode."""
         with self._lock:
             self._episode = None
 
@@ -143,7 +143,7 @@ class SlidingWorld(BoardWorld['_Episode']):
 
 @dataclass(kw_only=True)
 class _Episode(BoardEpisode):
-    """What is kept of an episode besides."""
+    """State of one episode."""
 
     arrangement: Arrangement
     failures: np.random.Generator
@@ -172,7 +172,7 @@ def read_problem(problem: Problem) -> tuple[Board, tuple[Piece, ...], Arrangemen
 
 
 def _unknown(action: Action, board: Board) -> str:
-    """Why an action means nothing here, '' if it does mean something."""
+    """Explain why an action does not exist on this board; '' if it does."""
     if action.name != ACTION:
         return f'unknown action {action.name}'
     if len(action.args) != 2:
@@ -204,7 +204,7 @@ def make_world(clock_ns: Callable[[], int] | None = None,
 
 
 def world_identity(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What changes results besides the settings themselves: see ``robot_identity``.
+    """Hashes of files that change results as settings do; see ``robot_identity``.
 
     Raises:
         InputError: a file cannot be read.

@@ -47,7 +47,7 @@ _BODY_BITS = (1 << 24) - 1
 
 @dataclass(frozen=True)
 class TablePoses(Poses):
-    """Where everything is at one moment; ``blocks`` are the things' base bodies, by name.
+    """Poses of all bodies at one moment; ``blocks`` are the things' base bodies, by name.
 
     Attributes:
         slides: positions of the joints of those things that have some, by name [m].
@@ -78,7 +78,7 @@ class TableArm(SimulatedArm):
             self.reset({}, seed)
 
     def poses(self) -> TablePoses:
-        """Where everything is now."""
+        """Present poses of the arm's links, of all things, and of their sliding parts."""
         with self._lock:
             plain = super().poses()
             slides = {name: tuple(float(self._bullet.getJointState(body.id, link)[0])
@@ -160,7 +160,7 @@ class TableScene(Painter):
         self._start_s = 0.0
 
     def show(self, table: Table, calibration_seed: int, start_s: float = 0.0) -> None:
-        """Begin an episode.
+        """Start an episode: show its table to the camera.
 
         Args:
             table: the things, and their look.
@@ -179,7 +179,7 @@ class TableScene(Painter):
         self._owner[[body.id for body in self._shown.values()]] = np.arange(len(table.things))
 
     def shoot(self, poses: TablePoses) -> Frame:
-        """Take a picture.
+        """Take a picture of the table with things and arm at given poses.
 
         Raises:
             WorldError: no table is shown.

@@ -31,14 +31,14 @@ from sightplan_sim.tabletop.table import Table
 SETTLE_S = 0.75
 """Simulated time in which things that were put down by a reset come to rest."""
 LIFTED_M = 0.05
-"""What is held is lifted if its lowest point is at least so high above the table."""
+"""A held thing is lifted if its lowest point is at least this high above the table [m]."""
 DISPLACED_M = 0.02
-"""What was moved by more than this was displaced."""
+"""A thing that was moved farther than this was displaced [m]."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings(HardwareSettings):
-    """How the world behaves and looks at itself."""
+    """Settings of a table with a simulated arm and its camera."""
 
     robot: str = param('panda_tabletop', 'robot: a name in config/robots/, or a file')
     friction: float = param(0.7, 'friction coefficient of the things', low=0.0, high=2.0)
@@ -49,7 +49,7 @@ class Settings(HardwareSettings):
 
 @dataclass(frozen=True)
 class Truth:
-    """What has become of the things since the reset.
+    """Changes of the things since the reset.
 
     Attributes:
         lifted: names of those that are held with their lowest point at least ``LIFTED_M`` high.
@@ -139,16 +139,16 @@ class TabletopArmWorld(Closing):
 
     @property
     def table(self) -> Table | None:
-        """What was laid by the last reset."""
+        """The table that the last reset laid; None before the first one."""
         return self._table
 
     @property
     def nominal_view(self) -> View[Pinhole]:
-        """Where the robot's file has the camera."""
+        """Camera at the pose that the robot's file states."""
         return self._scene.nominal
 
     def truth(self) -> Truth:
-        """What has become of the things."""
+        """True changes of the things since the reset."""
         low, held = self.arm.lowest_m(), self.arm.held()
         lifted = tuple(name for name in held if low[name] >= LIFTED_M)
         dropped = tuple(name for name, height in self.arm.highest_m().items()
@@ -175,7 +175,7 @@ class TabletopArmWorld(Closing):
 
 
 class TabletopTaskWorld(TabletopArmWorld):
-    """The same, with skills that also put things down, and open and close drawers."""
+    """A table whose arm can also put things down, and open and close drawers."""
 
     skills: tabletop.TabletopSkills
     _make_skills = staticmethod(tabletop.make_skills)

@@ -36,17 +36,17 @@ from sightplan_sim.tabletop.table import (
 HORIZONS = {'short': (1, 4), 'medium': (5, 8), 'long': (9, 26)}
 """Fewest and most primitives of a plan."""
 FEWEST, MOST = 6, 14
-"""How many things a table has."""
+"""Smallest and largest number of things on a table."""
 AREA_HALF_M = (0.40, 0.27)
 """Half the area of the table that things stand on (x, y)."""
 BASE_M = (0.0, 0.5)
-"""Where the arm stands (x, y)."""
+"""Position (x, y) of the arm's base [m]."""
 REACH_M = (0.32, 0.74)
-"""How near and how far from there the middle of what it takes or fills may be."""
+"""Smallest and largest distance from the base to a thing's or destination's middle [m]."""
 GAP_M = 0.025
 """Things are at least this far apart."""
 LAYOUTS = 12
-"""How often the same things are laid out before others are drawn."""
+"""Number of layouts tried with the same things before other things are drawn."""
 _TRIES = 60
 _MOST_MOVED = 9
 
@@ -59,14 +59,14 @@ _GOES_INTO = {
     'plate': ('mug', 'cup', 'can', 'apple', 'napkin'),
     'drawer': ('apple', 'ball', 'banana', 'napkin', 'spoon', 'fork', 'screwdriver'),
 }
-"""Which categories go where."""
+"""Categories of things that each kind of destination takes."""
 _MOST_IN = {'tray': 6, 'crate': 6, 'bowl': 3, 'plate': 2, 'drawer': 4}
 MOVED = tuple(dict.fromkeys(itertools.chain.from_iterable(_GOES_INTO.values())))
 """Categories of things that are moved."""
 _ALIKE = ({'red', 'pink', 'orange'}, {'red', 'brown', 'orange'}, {'orange', 'yellow'},
           {'blue', 'purple'}, {'purple', 'pink'}, {'white', 'grey'}, {'black', 'grey'},
           {'black', 'brown'}, {'white', 'yellow'})
-"""Colours that somebody may take for one another: things of one kind never have two of these."""
+"""Sets of colours that may be confused: things of one kind never have two of one set."""
 
 # --- what is to be done --------------------------------------------------------------------------
 
@@ -202,7 +202,7 @@ def _placed(rng: np.random.Generator, things: Mapping[str, Thing],
 
 
 def _look(rng: np.random.Generator, things: tuple[Placed, ...]) -> Look:
-    """One that shows all things, and the drawers when they are open."""
+    """Draw a look that shows all things, and all drawers when they are open."""
     points = [outline_points(things)]
     points += [_drawers_out(one) for one in things if one.thing.category == CABINET]
     return sample_look(rng, np.concatenate(points))
@@ -312,13 +312,13 @@ class _Drafting:
         return self._add(thing)
 
     def _free_colours(self, category: str) -> list[str]:
-        """Colours that nobody takes for those of others of the category on the table."""
+        """Colours of a category that cannot be confused with those of its things on the table."""
         taken = [one.colour for one in self._things.values() if one.category == category]
         return [colour for colour in colours_of(category, self._held_out)
                 if not any(confusable(colour, other) for other in taken)]
 
     def _free(self, categories: Iterable[str]) -> list[str]:
-        """Categories that can still come onto the table: nobody takes one for another."""
+        """Categories that can join the table without being confused with one that is there."""
         present = {one.category for one in self._things.values()}
         families = {category_of(one).family for one in present}
         return [one for one in categories
@@ -377,7 +377,7 @@ class _Drafting:
         return kept
 
     def _alike(self, category: str, count: int, colour: str = '') -> tuple[str, ...]:
-        """Identical ones."""
+        """Add identical things of a category."""
         if not colour:
             colours = self._free_colours(category)
             if not colours:
@@ -387,7 +387,7 @@ class _Drafting:
         return tuple(self._add(thing) for _ in range(count))
 
     def _coloured(self, category: str, count: int, colours: Sequence[str]) -> tuple[str, ...]:
-        """Of several colours, those of one colour identical."""
+        """Add things of a category in several colours; those of one colour are identical."""
         chosen = [colours[int(self._rng.integers(len(colours)))] for _ in range(count)]
         return tuple(name for colour in dict.fromkeys(chosen)
                      for name in self._alike(category, chosen.count(colour), colour))
@@ -531,7 +531,7 @@ class _Laying:
         return np.asarray(self._grid.low + (np.array([column, row]) + jitter) * CELL_M)
 
     def _for_cabinet(self, thing: Thing) -> tuple[Floats, float]:
-        """At the back to one side, its front towards the middle of the near edge."""
+        """Draw a pose at the back to one side, its front towards the middle of the near edge."""
         side = 1.0 if self._rng.random() < 0.5 else -1.0
         x = float(self._rng.uniform(0.17, 0.29))
         y = float(self._rng.uniform(0.13, 0.19))

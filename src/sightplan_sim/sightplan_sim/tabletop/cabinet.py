@@ -25,7 +25,7 @@ HANDLES = ('handle 1', 'handle 2')
 FRICTION_N = 2.0
 """Force that moves a drawer [N]."""
 TRAVEL = 0.75
-"""How far a drawer comes out, as a fraction of the cabinet's depth."""
+"""Length of a drawer's way, as a fraction of the cabinet's depth."""
 HAND_M = 0.11
 """Room that an arm needs in front of a drawer that is fully open."""
 
@@ -94,7 +94,7 @@ def _bow(side: float, front: float, middle: float, reach: float, half: float) ->
 
 @dataclass(frozen=True, slots=True)
 class DrawerRoom:
-    """Where a drawer holds things.
+    """Space of a drawer for things.
 
     Attributes:
         part: name of the drawer.

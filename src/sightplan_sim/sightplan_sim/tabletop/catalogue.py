@@ -63,14 +63,14 @@ CATEGORIES: Mapping[str, Category] = {
     'apple': Category(goods.apple, ('red', 'green', 'yellow'), 'round things', natural=True),
     'ball': Category(goods.ball, _BRIGHT, 'round things'),
 }
-"""By the word for it."""
+"""Categories of small things, by the word for them."""
 
 FURNITURE: Mapping[str, Category] = {
     'cabinet': Category(cabinet.cabinet, family='chests'),
     'crate': Category(containers.crate, family='crates'),
     'napkin': Category(containers.napkin, family='napkins'),
 }
-"""What stands on a table only where a scene wants it, by the word for it."""
+"""Categories that stand on a table only where a scene wants them, by the word for them."""
 
 HELD_OUT_COLOURS = 3
 """Colours of each category that no training scene shows."""

@@ -62,22 +62,22 @@ class Draw:
         self.drawn = {}
 
     def span(self, name: str, low: float, high: float) -> float:
-        """A number of a range."""
+        """Draw a number from the part of a range that training or held-out things may use."""
         stripes = _HELD_OUT if self.held_out else _TRAINING
         fraction = (int(self.rng.choice(stripes)) + self.rng.uniform(0.02, 0.98)) / STRIPES
         self.drawn[name] = fraction
         return float(low + fraction * (high - low))
 
     def pick(self, options: Sequence[T]) -> T:
-        """One of several, the same for both."""
+        """Draw one of several options, which training and held-out things share."""
         return options[int(self.rng.integers(len(options)))]
 
     def chance(self, probability: float) -> bool:
-        """Whether something happens, the same for both."""
+        """Draw whether something happens; training and held-out things have one probability."""
         return bool(self.rng.random() < probability)
 
     def shade(self, colour: str) -> Rgb:
-        """A shade of a colour."""
+        """Draw a shade of a colour: sRGB in [0, 1]."""
         hue, saturation, value = (self.span(f'{colour} {name}', *limits) for name, limits in zip(
             ('hue', 'saturation', 'value'), COLOURS[colour], strict=True))
         return colorsys.hsv_to_rgb(hue / 360.0 % 1.0, saturation, value)

@@ -22,11 +22,11 @@ from sightplan_sim.tabletop.traces import rays_of, to_table
 
 STEP_S = 1 / 240
 SPEED_M_S = 0.20
-"""How fast a thing is dragged."""
+"""Speed with which a thing is dragged [m/s]."""
 FORCE_N = 25.0
 """Most force with which it is dragged."""
 LIFT_M = 0.001
-"""It slides this high above where it stood, so that the table does not brake it."""
+"""Height above its place at which a thing slides, so that the table does not brake it [m]."""
 SETTLE_STEPS = 60
 GRIP_M = 0.03
 """A trace that begins on the table, not on the thing, begins at most this far from it."""

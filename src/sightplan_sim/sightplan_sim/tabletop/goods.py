@@ -1,4 +1,4 @@
-"""Tools, cutlery, fruit, boxes and the like: their sizes and proportions are drawn."""
+"""Tools, cutlery, fruit, boxes and other solid things, in random sizes and proportions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def knife(draw: Draw, colour: str) -> Thing:
 
 
 def fork(draw: Draw, colour: str) -> Thing:
-    """With four prongs."""
+    """A fork with four prongs."""
     rgb = draw.shade(colour)
     grip, long = draw.span('grip', 0.095, 0.115), draw.span('neck', 0.035, 0.050)
     wide, prong = draw.span('width', 0.024, 0.030), draw.span('prongs', 0.042, 0.052)
@@ -76,7 +76,7 @@ def fork(draw: Draw, colour: str) -> Thing:
 
 
 def spoon(draw: Draw, colour: str) -> Thing:
-    """With an oval head."""
+    """A spoon with an oval head."""
     rgb = draw.shade(colour)
     grip, long = draw.span('grip', 0.095, 0.120), draw.span('neck', 0.030, 0.050)
     half_x, half_y = draw.span('head', 0.026, 0.033), draw.span('head width', 0.018, 0.023)
@@ -94,7 +94,7 @@ def spoon(draw: Draw, colour: str) -> Thing:
 
 
 def spatula(draw: Draw, colour: str) -> Thing:
-    """To turn food in a pan."""
+    """A spatula for turning food in a pan."""
     rgb = draw.shade(colour)
     grip, long = draw.span('grip', 0.10, 0.12), draw.span('neck', 0.05, 0.075)
     x_head, y_head = draw.span('head', 0.070, 0.090), draw.span('head width', 0.050, 0.064)
@@ -114,7 +114,7 @@ def spatula(draw: Draw, colour: str) -> Thing:
 
 
 def screwdriver(draw: Draw, colour: str) -> Thing:
-    """With a thick handle and a flat tip."""
+    """A screwdriver with a thick handle and a flat tip."""
     rgb = draw.shade(colour)
     grip, long = draw.span('grip', 0.085, 0.105), draw.span('shaft', 0.080, 0.125)
     r, rod = draw.span('radius', 0.013, 0.0165), draw.span('rod', 0.0033, 0.0045)
@@ -140,7 +140,7 @@ def screwdriver(draw: Draw, colour: str) -> Thing:
 
 
 def hammer(draw: Draw, colour: str) -> Thing:
-    """With a steel head that lies crosswise."""
+    """A hammer whose steel head lies crosswise."""
     rgb = draw.shade(colour)
     long, face = draw.span('handle', 0.175, 0.220), draw.span('face', 0.012, 0.0155)
     wide = draw.span('head', 0.075, 0.100)
@@ -208,7 +208,7 @@ def scissors(draw: Draw, colour: str) -> Thing:
 
 
 def book(draw: Draw, colour: str) -> Thing:
-    """Closed, lying flat."""
+    """A closed book that lies flat."""
     rgb = draw.shade(colour)
     x, y = draw.span('width', 0.105, 0.140), draw.span('length', 0.150, 0.190)
     h, t = draw.span('height', 0.018, 0.040), 0.003
@@ -297,7 +297,7 @@ def banana(draw: Draw, colour: str) -> Thing:
 
 
 def apple(draw: Draw, colour: str) -> Thing:
-    """With a stem."""
+    """An apple with a stem."""
     rgb = draw.shade(colour)
     r, squash = draw.span('radius', 0.030, 0.038), draw.span('squash', 0.82, 0.95)
     h = 2 * r * squash
@@ -311,7 +311,7 @@ def apple(draw: Draw, colour: str) -> Thing:
 
 
 def ball(draw: Draw, colour: str) -> Thing:
-    """With a stripe around."""
+    """A ball with a stripe around it."""
     rgb = draw.shade(colour)
     r = draw.span('radius', 0.024, 0.034)
     tilt = draw.span('tilt', 0.2, 1.2)

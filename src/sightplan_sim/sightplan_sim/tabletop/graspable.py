@@ -16,7 +16,7 @@ MOST_OFF_M = 0.10
 LEAST_WALL_M = 0.035
 """Lowest vessel that can be taken by its wall."""
 LEAST_HEIGHT_M = 0.010
-"""What is lower lies too flat on the table."""
+"""Parts whose top is lower than this lie too flat on the table to be grasped [m]."""
 
 
 def is_graspable(thing: Thing) -> bool:

@@ -37,13 +37,13 @@ from sightplan_sim.tabletop.visible import Visible
 
 ATTEMPTS = 400
 MOST_ALIKE = 0.4
-"""No two boxes of things overlap by more than this (intersection over union)."""
+"""Largest intersection over union of the boxes of two things."""
 LEAST_SEEN = 0.5
-"""At least so much of every thing is seen."""
+"""Smallest visible fraction of a thing."""
 LEAST_FRONT = 0.6
-"""At least so much of a drawer's front is seen ..."""
+"""Smallest visible fraction of a drawer's front."""
 LEAST_FRONT_PX = 600
-"""... and so many pixels."""
+"""Smallest number of visible pixels of a drawer's front."""
 
 
 class GroundedTables(Closing):
@@ -66,7 +66,7 @@ class GroundedTables(Closing):
         self._painter.close()
 
     def scene(self, seed: int, horizon: str, *, held_out: bool = True) -> GroundedPlanScene:
-        """See ``sightplan.model.grounded_plan.GroundedPlanSource``."""
+        """Make a scene; see ``sightplan.model.grounded_plan.GroundedPlanSource``."""
         found, visible = self._found(seed, horizon, held_out)
         optics, f = visible.view.optics, visible.view.optics.focal_px
         name = scene_id(seed, horizon, held_out)
@@ -84,7 +84,7 @@ class GroundedTables(Closing):
         return self._found(seed, horizon, held_out)[0]
 
     def tidying_of(self, name: str) -> Tidying:
-        """Likewise, by the scene's id.
+        """Find a tidying problem by its scene's id.
 
         Raises:
             InputError: the id is not one of such a scene.
@@ -128,7 +128,7 @@ class GroundedTables(Closing):
 
 
 def scene_id(seed: int, horizon: str, held_out: bool) -> str:
-    """Such as ``tabletop/held_out/short/7``."""
+    """Id of a scene, such as ``tabletop/held_out/short/7``."""
     return f'tabletop/{"held_out" if held_out else "training"}/{horizon}/{seed}'
 
 
@@ -188,7 +188,7 @@ def pieces(found: Tidying, visible: Visible) -> Iterator[Piece]:
 
 
 def true_thing(piece: Piece, table: Table, opened: Container[str]) -> TrueThing:
-    """What a piece of a table's picture really is.
+    """True category, colour and state of a thing or drawer in a picture.
 
     Args:
         piece: a thing or a drawer.

@@ -1,4 +1,4 @@
-"""What things are in, on, or held by, and how far drawers are out: from where everything is."""
+"""Which thing or hand holds each thing, and how far drawers are open, from true poses."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ IN, ON = 'in', 'on'
 FLAT = ('plate', 'tray')
 """Categories that hold things on them rather than in them."""
 _SLACK_M = 0.012
-_NEAR_M = 0.02  # what stands on a thing is so near to its top
+_NEAR_M = 0.02  # largest gap between a thing and the top on which it stands
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """What a thing is in or on.
+    """Relation of a thing to the body that it is in or on.
 
     Attributes:
         relation: ``in`` or ``on``.
@@ -38,7 +38,7 @@ class Holder:
 
 def opened(things: Mapping[str, Thing], slides: Mapping[str, tuple[float, ...]],
            ) -> dict[tuple[str, str], float]:
-    """How far each part that slides is out, as a fraction.
+    """Opening of each sliding part, as a fraction of its way.
 
     Args:
         things: by name.
@@ -56,7 +56,7 @@ def opened(things: Mapping[str, Thing], slides: Mapping[str, tuple[float, ...]],
 def holders(things: Mapping[str, Thing], places: Mapping[str, tuple[Floats, Floats]],
             slides: Mapping[str, tuple[float, ...]], held: Collection[str] = (),
             ) -> dict[str, Holder]:
-    """What each thing is in or on.
+    """Holder of each thing.
 
     A thing is in or on another whose room its middle is over, seen from above, if it is low
     enough; else on what its middle is over and whose top it stands on, else on the table.
@@ -90,7 +90,10 @@ def _points(thing: Thing) -> Floats:
 
 def _holder(name: str, thing: Thing, place: tuple[Floats, Floats], positions: tuple[float, ...],
             middle: Floats, low: float) -> Holder | None:
-    """How a thing holds what has its middle and its lowest point somewhere; None: it does not."""
+    """Relation of a thing to one that has its middle and lowest point there.
+
+    None if that thing is neither in nor on this one.
+    """
     at, turn = place
     local = turn.T @ (middle - at)
     if thing.category == CABINET:

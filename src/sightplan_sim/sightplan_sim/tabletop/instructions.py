@@ -25,7 +25,7 @@ class Staging(Record):
     held_out: tuple[tuple[str, str, str], ...]
 
     def of(self, held_out: bool) -> tuple[tuple[str, str, str], ...]:
-        """Those of one kind."""
+        """Sequences of phrasings for held-out scenes, or those for training scenes."""
         return self.held_out if held_out else self.training
 
 
@@ -44,7 +44,7 @@ class Group(Record):
 
 
 class InstructionWords(Record):
-    """The file's content; see there."""
+    """Content of the file of instruction phrasings, which explains its fields."""
 
     nouns: dict[str, tuple[str, str]]
     parts: dict[str, str]
@@ -64,7 +64,7 @@ class InstructionWords(Record):
     alone: Phrasings
 
     def templates(self, held_out: bool) -> list[str]:
-        """All of one kind."""
+        """All phrasings for held-out scenes, or all for training scenes."""
         found = [text for name in ('drawers', 'this', 'these', 'one', 'things', 'destination',
                                    'explicit', 'implicit', 'any_order')
                  for one in getattr(self, name).values() for text in one.of(held_out)]
@@ -75,7 +75,7 @@ class InstructionWords(Record):
 
 @functools.cache
 def instruction_words() -> InstructionWords:
-    """The phrasings.
+    """Read the instruction phrasings; the file is read once a process.
 
     Raises:
         InputError: the file is wrong; names file and field.
@@ -85,7 +85,7 @@ def instruction_words() -> InstructionWords:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Words for things.
+    """A phrase for things.
 
     Attributes:
         text: such as "both red mugs".
@@ -162,7 +162,7 @@ class Teller:
         return self._table.named(name).thing.colour
 
     def _noun(self, reference: Reference, number: int) -> str:
-        """Without an article."""
+        """Noun phrase for a reference, without an article."""
         noun = self._words.nouns[reference.categories[0]][number - 1]
         if not reference.colour:
             return noun
@@ -261,7 +261,7 @@ class Teller:
 
 
 def _joined(texts: Sequence[str]) -> str:
-    """With commas and a last "and"."""
+    """Join texts with commas and a last "and"."""
     *most, last = texts
     return f'{", ".join(most)} and {last}' if most else last
 

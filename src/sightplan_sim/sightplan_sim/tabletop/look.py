@@ -1,4 +1,4 @@
-"""Where the camera and the light are, and what the table is made of: drawn for each scene."""
+"""Random appearance of a table: camera, light and surface."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TABLES: tuple[Rgb, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a table is shown.
+    """Appearance of a table in pictures.
 
     Attributes:
         azimuth_deg: where the camera stands: 0 is in front (at -y), positive to the right.

@@ -1,4 +1,4 @@
-"""What the makers of things share: curves, hollow shells, handles, tints."""
+"""Building blocks of things: profiles, hollow shells, handles, tints."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SECTORS = 10
 """Convex pieces around a hollow wall."""
 BANDS = 2
 """Convex pieces from the bottom to the rim of a hollow wall."""
-_TAPERED = (0.4, 0.6)  # where a piece ends in the next one: parts of the thickness, from outside
+_TAPERED = (0.4, 0.6)  # depths of the joint in the next piece, as fractions of its thickness
 RIM_M = 0.006
 """Height of a rim."""
 
@@ -72,7 +72,7 @@ def smooth(points: Sequence[tuple[float, float]], pieces: int = 4) -> Points2:
 
 
 def ball_profile(radius: float, low: float, high: float, rows: int = 10) -> Points2:
-    """Of an ellipsoid between two heights on its axis."""
+    """Profile of an ellipsoid between two heights on its axis."""
     middle, half = (low + high) / 2, (high - low) / 2
     arc = [(radius * math.sin(math.pi * k / rows), middle - half * math.cos(math.pi * k / rows))
            for k in range(rows + 1)]
@@ -80,7 +80,7 @@ def ball_profile(radius: float, low: float, high: float, rows: int = 10) -> Poin
 
 
 def barrel(radius: float, low: float, high: float, bevel: float = 0.0) -> Points2:
-    """Of a cylinder between two heights, with bevelled edges."""
+    """Profile of a cylinder between two heights, with bevelled edges."""
     if bevel <= 0:
         return (0.0, low), (radius, low), (radius, high), (0.0, high)
     return ((0.0, low), (radius - bevel, low), (radius, low + bevel), (radius, high - bevel),
@@ -88,7 +88,7 @@ def barrel(radius: float, low: float, high: float, bevel: float = 0.0) -> Points
 
 
 def ring(inner: float, outer: float, low: float, high: float) -> Points2:
-    """Of a ring with a rectangular section."""
+    """Profile of a ring with a rectangular section."""
     return (inner, low), (outer, low), (outer, high), (inner, high), (inner, low)
 
 
@@ -206,7 +206,7 @@ def flat_rod(x0: float, x1: float, width: float, height: float) -> Tube:
 
 def part(name: str, rgb: Rgb, seen: Primitive | Sequence[Primitive], mass_kg: float = 0.0,
          solid: Sequence[Primitive] | None = None, parent: str = '') -> Part:
-    """A part that collides as it looks, unless it is told otherwise or has no mass."""
+    """A part that collides as it looks, unless ``solid`` is given or it has no mass."""
     drawn = (seen,) if isinstance(seen, Primitive) else tuple(seen)
     collides = drawn if solid is None and mass_kg > 0 else tuple(solid or ())
     return Part(name, rgb, drawn, collides, mass_kg, parent)

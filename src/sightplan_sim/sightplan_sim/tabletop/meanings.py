@@ -1,4 +1,4 @@
-"""What an instruction means, as data: for tests, scoring and training; never for methods."""
+"""Meanings of instructions, as data: for tests, scoring and training; never for methods."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sightplan.model.grounded_plan import UnitKind
 
 
 class FactKind(enum.StrEnum):
-    """What may be wanted of things and drawers."""
+    """Kinds of facts about things and drawers that an instruction may demand."""
 
     IN = 'in'
     OPEN = 'open'
@@ -32,7 +32,7 @@ class Fact:
 
 
 class Choice(enum.StrEnum):
-    """How a phrase chooses among the things that its words fit."""
+    """Ways in which a phrase selects among the things that its words fit."""
 
     ALL = 'all'
     LEFTMOST = 'leftmost'
@@ -43,7 +43,7 @@ class Choice(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Which things a phrase means.
+    """The things to which a phrase refers.
 
     Attributes:
         choice: among those of the category and colour. Left and right are the camera's.
@@ -64,7 +64,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What an instruction means.
+    """Meaning of an instruction.
 
     A plan is right if it is a shortest sequence of units that makes all facts of the first step
     hold, then in the same way those of the second, and so on. A unit puts a thing somewhere, opens

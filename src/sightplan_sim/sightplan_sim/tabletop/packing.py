@@ -16,12 +16,12 @@ from sightplan_sim.tabletop.shapes import Room, Thing
 from sightplan_sim.tabletop.table import footprint
 
 APART_M = 0.026
-"""Between things in rows: for a finger that is 18 mm thick, and opens. In a ring each thing has
-free sides, and half of that is enough."""
+"""Gap between things in rows: room for a finger that is 18 mm thick and opens [m]. In a ring each
+thing has free sides, and half of that is enough."""
 EDGE_M = 0.008
-"""Between things and walls: cameras and hands err by some millimetres."""
+"""Gap between things and walls: cameras and hands err by some millimetres [m]."""
 DRAWN_OUT = 0.9
-"""How far a drawer is open at least when something is put in, as a part of its way."""
+"""Smallest opening of a drawer while something is put in, as a fraction of its way."""
 _MOUTH = 0.92
 _PLATE = 0.86
 """Parts of the radius of a bowl and of a plate that things may take up."""
@@ -47,7 +47,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where things can be put.
+    """A thing or drawer into or onto which things can be put.
 
     Attributes:
         name: of the thing, or of the drawer.
@@ -63,7 +63,7 @@ class Destination:
 
 
 def destinations_of(name: str, thing: Thing) -> list[Destination]:
-    """What a thing has to put others in or on."""
+    """Destinations that a thing offers: its drawers, its own room, or none."""
     if thing.category == CABINET:
         return [Destination(room.part, 'drawer', thing, room.part)
                 for room in drawer_rooms(thing)]
@@ -71,7 +71,7 @@ def destinations_of(name: str, thing: Thing) -> list[Destination]:
 
 
 def spots(destination: Destination, things: Sequence[tuple[str, Thing]]) -> list[Spot] | None:
-    """Where each of some things may stand, all side by side; None if they do not fit.
+    """Spots for some things side by side; None if they do not fit.
 
     Args:
         destination: what takes them.
@@ -114,7 +114,7 @@ def _in_circle(destination: Destination, room: Room, things: Sequence[tuple[str,
 
 def _in_rectangle(room: Room, things: Sequence[tuple[str, Thing]],
                   ) -> list[tuple[float, float, float]] | None:
-    """In rows along x: the deepest things first, each row as deep as its first."""
+    """Places of things in rows along x: the deepest first, each row as deep as its first thing."""
     wide, deep = 2 * room.half_x, 2 * room.half_y
     places: dict[int, tuple[float, float, float]] = {}
     boxes = []

@@ -29,11 +29,11 @@ Cell = tuple[int, int]
 Cells = NDArray[np.float32]
 
 _STEPS = [((dr, dc), math.hypot(dr, dc)) for dr in (-1, 0, 1) for dc in (-1, 0, 1) if dr or dc]
-"""To the neighbours of a cell, and how long they are."""
+"""Steps to the eight neighbours of a cell, and their lengths [cells]."""
 
 
 class Plane:
-    """Where one thing's frame may be among others.
+    """Free places on the table for the frame of one thing among others.
 
     Attributes:
         grid: cells of the table's plane.
@@ -45,7 +45,7 @@ class Plane:
 
     def __init__(self, moved: Placed, others: Iterable[Placed], half_m: tuple[float, float],
                  seen: Callable[[Floats], NDArray[np.bool_]]) -> None:
-        """Find out.
+        """Compute the free places.
 
         Args:
             moved: the thing.
@@ -138,7 +138,7 @@ class Plane:
         return cells[::-1]
 
     def _shortened(self, points: Sequence[Floats]) -> list[Floats]:
-        """Without the corners that a straight line may leave out.
+        """Leave out corners that a straight line may skip.
 
         It may where it is about as clear as the path itself.
         """
@@ -157,7 +157,7 @@ class Plane:
 
 
 def _corners(points: Sequence[Floats]) -> list[Floats]:
-    """Without points on the straight line between their neighbours."""
+    """Leave out points on the straight line between their neighbours."""
     steps = [b - a for a, b in itertools.pairwise(points)]
     turns = [abs(float(one[0] * two[1] - one[1] * two[0])) > 1e-9
              for one, two in itertools.pairwise(steps)]

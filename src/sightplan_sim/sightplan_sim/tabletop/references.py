@@ -1,4 +1,4 @@
-"""Which words mean just those things of a table that are to be moved."""
+"""Choice of phrases that refer to exactly those things of a table that are to be moved."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sightplan_sim.tabletop.meanings import Choice, Reference
 from sightplan_sim.tabletop.relations import NEAR_RATIO, Relations
 
 LEAST_FAR_M = 0.08
-"""Who is nearer differs from who is not by at least this."""
+"""Smallest difference in distance between nearer and farther things of a phrase [m]."""
 
 
 def arm_look(look: Look) -> Look:
-    """The same table as the arm's own camera sees it (``config/robots/panda_tabletop.yaml``)."""
+    """Look with the arm's own camera (``config/robots/panda_tabletop.yaml``)."""
     return dataclasses.replace(look, azimuth_deg=0.0, elevation_deg=55.0, roll_deg=0.0,
                                fov_deg=45.0, distance_m=0.8814, target=(0.0, 0.0, 0.0))
 
@@ -68,7 +68,7 @@ class Referring:
         return listed, (Reference(Choice.ALL, pool.names, categories),)
 
     def _listed(self, names: Sequence[str]) -> tuple[Reference, ...]:
-        """One reference for all that are identical."""
+        """One reference for each set of identical things."""
         looks = [(self._table.named(name).thing.category, self._table.named(name).thing.colour)
                  for name in names]
         found = []
@@ -82,7 +82,7 @@ class Referring:
         return tuple(found)
 
     def _by_place(self, pool: Pool) -> Iterator[Reference]:
-        """By where the things of a pool stand."""
+        """References by the positions of a pool's things."""
         (named,) = self._listed(pool.names)
         total, count = len(pool.names), pool.count
         for one in self._single(named):
@@ -98,7 +98,7 @@ class Referring:
                                     anchor)
 
     def _single(self, named: Reference) -> Iterator[Reference]:
-        """The one at an end, or nearest to something."""
+        """References to one thing: the one at an end, or the one nearest to an anchor."""
         for choice in (Choice.LEFTMOST, Choice.RIGHTMOST):
             ends = {getattr(view, choice.value)(named.names) for view in self._seen_by}
             if len(ends) == 1 and '' not in ends:
@@ -108,7 +108,7 @@ class Referring:
                 yield Reference(Choice.NEAREST, nearest, named.categories, named.colour, anchor)
 
     def _nearest(self, names: Sequence[str], anchor: str, count: int) -> tuple[str, ...]:
-        """So many that are clearly nearer than the others; () where that is not clear."""
+        """The ``count`` things nearest to an anchor, if they clearly are; else ()."""
         view = self._seen_by[0]
         order = sorted(names, key=lambda name: view.distance(name, anchor))
         inner, outer = (view.distance(order[k], anchor) for k in (count - 1, count))

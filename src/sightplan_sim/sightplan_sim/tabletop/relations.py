@@ -1,4 +1,4 @@
-"""What tells things of one table apart: colours, sizes and places, each with a margin.
+"""Differences that distinguish things of a table: colours, sizes and places, with margins.
 
 Left, right, in front and behind are as the camera sees the table.
 """
@@ -16,22 +16,22 @@ from sightplan_sim.tabletop.shapes import BODY, Placed
 from sightplan_sim.tabletop.table import SIZE_RATIO, Table, footprint_of
 
 CLEAR_M = 0.05
-"""What is to the left of something is so by at least this ..."""
+"""Smallest distance at which a thing counts as to the left of another [m]."""
 NOT_M = -0.02
-"""... and what is not is so by at least this."""
+"""Largest such distance at which it counts as not to the left [m]."""
 SLOPE = 1.2
-"""What is to the left is at most this much further or nearer, as a multiple."""
+"""Largest distance in depth of a thing to the left, as a multiple of its distance sideways."""
 NEAR_RATIO = 0.7
-"""The nearest is nearer than the second nearest by this factor."""
+"""Largest ratio of the nearest thing's distance to that of the second nearest."""
 APART_M = 0.04
-"""The leftmost is further left than the next by this."""
+"""Smallest distance sideways between the leftmost or rightmost thing and the next [m]."""
 
 FLAT = 'plate'
-"""What lies on this is on it, not in it."""
+"""Category that holds things on it, not in it."""
 
 
 class Relations:
-    """How the things of a table stand to each other."""
+    """Spatial relations between the things of a table, as seen by its camera."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -51,7 +51,7 @@ class Relations:
                 or category in category_of(one.thing.category).also]
 
     def ways_to_name(self, name: str) -> list[str]:
-        """Which of ``plain``, ``colour`` and ``coloured_part`` mean this thing only."""
+        """Those of ``plain``, ``colour`` and ``coloured_part`` that name this thing only."""
         placed = self.table.named(name)
         others = [one for one in self.called(placed.thing.category) if one.name != name]
         by_colour = 'colour' if placed.thing.coloured == BODY else 'coloured_part'
@@ -103,36 +103,36 @@ class Relations:
         return None if -0.1 < along < 1.1 and off < 0.5 else False
 
     def distance(self, one: str, other: str) -> float:
-        """Between the middles of two things, seen from above [m]."""
+        """Distance between the middles of two things, seen from above [m]."""
         return math.dist(self._at[one], self._at[other])
 
     def nearest(self, names: Sequence[str], other: str) -> str:
-        """Which of some things is nearest to another; '' where that is not clear."""
+        """Name of the thing that is nearest to another; '' if it is not clear."""
         far = sorted((self.distance(name, other), name) for name in names)
         return far[0][1] if far[0][0] < NEAR_RATIO * far[1][0] else ''
 
     def leftmost(self, names: Sequence[str]) -> str:
-        """Which of some things is the leftmost; '' where that is not clear."""
+        """Name of the leftmost of some things; '' if it is not clear."""
         order = sorted(names, key=lambda name: float(self._at[name][0]))
         return order[0] if self._at[order[1]][0] - self._at[order[0]][0] > APART_M else ''
 
     def rightmost(self, names: Sequence[str]) -> str:
-        """Which of some things is the rightmost; '' where that is not clear."""
+        """Name of the rightmost of some things; '' if it is not clear."""
         order = sorted(names, key=lambda name: -float(self._at[name][0]))
         return order[0] if self._at[order[0]][0] - self._at[order[1]][0] > APART_M else ''
 
     def largest(self, names: Sequence[str]) -> str:
-        """Which of some things is clearly larger than all others; '' if none is."""
+        """Name of the thing that is clearly larger than all others; '' if there is none."""
         order = sorted(names, key=self._extent)
         return order[-1] if self._larger(order[-1], order[-2]) else ''
 
     def smallest(self, names: Sequence[str]) -> str:
-        """Which of some things is clearly smaller than all others; '' if none is."""
+        """Name of the thing that is clearly smaller than all others; '' if there is none."""
         order = sorted(names, key=self._extent)
         return order[0] if self._larger(order[1], order[0]) else ''
 
     def tallest(self, names: Sequence[str]) -> str:
-        """Which of some things is clearly taller than all others; '' if none is."""
+        """Name of the thing that is clearly taller than all others; '' if there is none."""
         tall = sorted((self.table.named(name).thing.size[2], name) for name in names)
         return tall[-1][1] if tall[-1][0] > SIZE_RATIO * tall[-2][0] else ''
 

@@ -27,7 +27,7 @@ NEAR_M, FAR_M = 0.05, 6.0
 FLOOR_M = -0.72
 """Height of the floor around the table."""
 BOARD_M = 0.035
-"""How thick the table's board is."""
+"""Thickness of the table's board [m]."""
 NOTHING = -1
 Texture = NDArray[np.float32]
 

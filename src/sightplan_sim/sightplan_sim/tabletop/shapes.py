@@ -1,4 +1,4 @@
-"""What things on a table are made of, as data: no simulator is imported here.
+"""Shapes of things on a table, as data: no simulator is imported here.
 
 Frames: a thing's frame has its origin in the middle of its footprint, on what it stands on: x
 right, y backward, z up, seen by somebody in front of it. Handles of mugs point along +x, long
@@ -17,7 +17,7 @@ Points2 = tuple[tuple[float, float], ...]
 Points3 = tuple[Vec3, ...]
 
 BODY = 'body'
-"""What the main part of most things is called; tools are all handle and head."""
+"""Name of the main part of most things; tools consist of handle and head instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ Primitive = Box | Turned | Tube | Slab | Hull
 
 @dataclass(frozen=True, slots=True)
 class Slide:
-    """How a part moves against the body, along a line; 0 is closed.
+    """Motion of a part against the body along a line; 0 is closed.
 
     Attributes:
         axis: unit vector; positive values open.
@@ -142,7 +142,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Where a thing can hold another: a round or rectangular floor.
+    """Floor on which a thing can hold others, round or rectangular.
 
     Attributes:
         half_x, half_y: half the floor's extents; the same for a round one.
@@ -182,7 +182,7 @@ class Thing:
 
     @property
     def mass_kg(self) -> float:
-        """Of the whole."""
+        """Mass of the whole thing."""
         return sum(part.mass_kg for part in self.parts)
 
     def indices(self, name: str) -> Iterator[int]:
@@ -196,7 +196,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Pose:
-    """Where a thing's frame is: origin, and turned about z by yaw."""
+    """Pose of a thing's frame: its origin, and a turn about z by yaw."""
 
     position: Vec3
     yaw: float = 0.0
@@ -204,7 +204,7 @@ class Pose:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A thing somewhere.
+    """A thing at a pose.
 
     Attributes:
         name: unique on its table, such as ``mug 1``.

@@ -41,7 +41,7 @@ class TabletopSource(Closing):
             self._follower = None
 
     def scene(self, seed: int, *, held_out: bool = True) -> PointingScene:
-        """See ``sightplan.model.scene.SceneSource``."""
+        """Make a scene with pointing tasks; see ``sightplan.model.scene.SceneSource``."""
         return self.show(sample_table(seed, held_out))
 
     def show(self, table: Table) -> PointingScene:
@@ -59,7 +59,7 @@ class TabletopSource(Closing):
                              ask_traces(asker, visible, rng) if self._traces else ())
 
     def follow(self, scene_id: str, task: TraceTask, trace: tuple[Point, ...]) -> dict[str, Any]:
-        """See ``sightplan.model.scene.SceneSource``.
+        """Drag a thing along a trace in physics; see ``sightplan.model.scene.SceneSource``.
 
         Raises:
             InputError: there is no such scene, the task is not one of it, or the trace has less

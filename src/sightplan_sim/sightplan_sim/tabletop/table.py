@@ -19,7 +19,7 @@ from sightplan_sim.tabletop.meshes import mesh_of
 from sightplan_sim.tabletop.shapes import Placed, Pose, Thing
 
 FEWEST, MOST = 6, 12
-"""How many things a table has."""
+"""Smallest and largest number of things on a table."""
 HALF_M = (0.34, 0.25)
 """Half the area of the table that things stand on (x, y)."""
 GAP_M = 0.022
@@ -40,7 +40,7 @@ _SIZED = ('bowl', 'plate', 'box', 'bottle', 'can', 'ball', 'cup', 'book')
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What is on a table, and how it is shown.
+    """Things on a table, and their appearance.
 
     The table's frame: its top is z = 0, x to the right and y away from the nominal camera; a
     Panda with its base at (0, 0.5, 0), turned to -y, reaches everything.
@@ -113,7 +113,7 @@ def footprint(thing: Thing) -> Floats:
 
 
 def footprint_area(thing: Thing) -> float:
-    """Of its convex outline from above [m2]."""
+    """Area of the convex hull of the thing's outline from above [m^2]."""
     return float(cv2.contourArea(footprint(thing).astype(np.float32)))
 
 
@@ -240,7 +240,7 @@ def convex_gap(one: Floats, two: Floats) -> float:
 
 
 def _named(placed: Sequence[Placed]) -> tuple[Placed, ...]:
-    """With names; ``inside`` holds indices up to here."""
+    """Give things their names; until here, ``inside`` holds indices."""
     names: list[str] = []
     for one in placed:
         number = 1 + sum(name.rpartition(' ')[0] == one.thing.category for name in names)

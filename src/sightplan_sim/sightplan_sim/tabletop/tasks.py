@@ -1,4 +1,4 @@
-"""What may be asked about a table: things, parts, restrictions, and where to act."""
+"""Pointing tasks about a table: things, parts, restrictions, and places to act."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Asker:
         self._nameable = [one for one in self._shown if self._ways[one.name]]
 
     def tasks(self) -> tuple[PointingTask, ...]:
-        """Some of every kind."""
+        """Some tasks of every kind."""
         kinds: tuple[tuple[str, str, Callable[[], Iterator[_Asked]]], ...] = (
             (S1, 'object', self._objects), (S1, 'object part', self._parts),
             (S1, 'restriction', self._restrictions),

@@ -16,7 +16,7 @@ SURFACES = ('tray', 'plate')
 
 
 def object_name(name: str) -> str:
-    """What a thing, destination or drawer is called in a problem: ``mug_1``."""
+    """Name of a thing, destination or drawer in a problem: ``mug_1``."""
     return name.replace(' ', '_')
 
 
@@ -56,7 +56,7 @@ def problem_of(found: Tidying, domain: Domain, name: str) -> Problem:
 
 
 def _goal(found: Tidying) -> list[Literal]:
-    """Where things are at the end, and which drawers are open."""
+    """Goal of a tidying problem: final places of things, and drawers that are open."""
     places, goal = found.arrangement.destinations, []
     for block in found.tasks[0].blocks:
         for unit in block.units:

@@ -1,4 +1,4 @@
-"""What is to be done on a table to tidy: its plan, its meaning and its words."""
+"""Tidying problems: a table with plan, meaning and words of what is to be done."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Tidying:
     spots: tuple[Spot, ...]
 
     def spot_pose(self, thing: str) -> Pose:
-        """Where a moved thing's frame comes to at its spot, in the table's frame.
+        """Pose of a moved thing's frame at its spot, in the table's frame.
 
         Raises:
             KeyError: it is not moved.
@@ -143,7 +143,7 @@ def _task(said: list[_Said], explicit: bool, teller: Teller) -> TidyTask:
 
 
 def _steps(one: _Said) -> Steps:
-    """What explicit words want, one after another."""
+    """Steps that explicit words demand, in order."""
     drawer, action = one.clause.drawer, one.clause.action
     steps: Steps = []
     if action in (STOW, LEAVE, OPEN):

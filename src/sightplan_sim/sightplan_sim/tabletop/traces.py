@@ -27,10 +27,10 @@ MOST_TRACES = 2
 REACH_M = 0.05
 """Nearer than this, one thing is next to another."""
 _END_GAP_M = (0.016, 0.032)
-"""How far from the goal an oracle's trace ends."""
+"""Smallest and largest distance from the goal at which an oracle's trace ends [m]."""
 _LARGEST_M2 = 0.024
 _LOW_M = 0.02
-"""What is lower than this is close to the table."""
+"""Things lower than this count as flat on the table [m]."""
 _OVERLAP_M2 = 1.5e-4
 """Things meet well if their outlines overlap by this."""
 _GOALS = 12
@@ -80,7 +80,7 @@ def rays_of(view: View[Pinhole], trace: tuple[Point, ...]) -> Floats:
 
 
 def ask_traces(asker: Asker, visible: Visible, rng: np.random.Generator) -> tuple[TraceTask, ...]:
-    """Some motions that a straight line would not do.
+    """Draw trace tasks whose motion is not a straight line.
 
     Args:
         asker: finds words.
@@ -102,7 +102,7 @@ def ask_traces(asker: Asker, visible: Visible, rng: np.random.Generator) -> tupl
 
 
 def _motions(asker: Asker, visible: Visible, rng: np.random.Generator) -> Iterator[_Motion]:
-    """At most one motion of each thing that can be moved."""
+    """Yield at most one motion of each thing that can be moved."""
     table = visible.table
     known = [one for one in asker.nameable() if not one.inside]
     holders = {one.inside for one in table.things}

@@ -1,4 +1,4 @@
-"""Where things and places truly are in a picture: for oracles and studies of the arm, not agents.
+"""True places of things in a picture: for oracles and studies of the arm, not for agents.
 
 All places are regions in unit coordinates of the picture (``model.region``).
 """
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from sightplan_sim.tabletop.tidying import Tidying
 
 EVERYWHERE = Region(Form.BOX, ((0.0, 0.0), (1.0, 1.0)))
-"""Where a thing is of which nothing is seen."""
+"""Region of a thing that is not visible: the whole picture."""
 
 
 def thing_box(table: Table, frame: Frame, name: str) -> Region:
-    """The box of what is seen of a thing; EVERYWHERE, if that is nothing."""
+    """Box of a thing's visible pixels; EVERYWHERE if none is visible."""
     return _box(frame.things == _index(table, name))
 
 
 def drawer_box(found: Tidying, frame: Frame, place: Destination) -> Region:
-    """Likewise of a drawer."""
+    """Box of the visible pixels of a destination in a drawer; EVERYWHERE if none is visible."""
     return drawer_of(found.arrangement.table, frame, holder_of(found, place), place.part)
 
 
 def drawer_of(table: Table, frame: Frame, cabinet: str, part: str) -> Region:
-    """Likewise, by the cabinet's name and the part's."""
+    """Box of a drawer's visible pixels, by the names of cabinet and part."""
     parts = list(table.named(cabinet).thing.indices(part))
     return _box((frame.things == _index(table, cabinet)) & np.isin(frame.parts, parts))
 

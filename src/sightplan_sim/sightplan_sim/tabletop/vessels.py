@@ -40,7 +40,7 @@ def _vessel(draw: Draw, rgb: Rgb, outer: Points2, thickness: float, floor: float
 
 
 def _knob(rgb: Rgb, z: float, radius: float, height: float, kind: str) -> Part:
-    """On top of a lid."""
+    """A knob on top of a lid."""
     if kind == 'ball':
         shape: Points2 = ((0.0, z), (0.45 * radius, z), (0.45 * radius, z + 0.25 * height),
                           *ball_profile(radius, z + 0.2 * height, z + height)[1:])
@@ -51,7 +51,7 @@ def _knob(rgb: Rgb, z: float, radius: float, height: float, kind: str) -> Part:
 
 
 def mug(draw: Draw, colour: str) -> Thing:
-    """With one handle."""
+    """A mug with one handle."""
     rgb = draw.shade(colour)
     r, h = draw.span('radius', 0.033, 0.042), draw.span('height', 0.075, 0.105)
     waist = draw.span('waist', 0.86, 1.04)
@@ -68,7 +68,7 @@ def mug(draw: Draw, colour: str) -> Thing:
 
 
 def cup(draw: Draw, colour: str) -> Thing:
-    """Without a handle."""
+    """A cup without a handle."""
     rgb = draw.shade(colour)
     r, h = draw.span('radius', 0.030, 0.038), draw.span('height', 0.070, 0.115)
     foot = draw.span('foot', 0.62, 0.85) * r
@@ -77,7 +77,7 @@ def cup(draw: Draw, colour: str) -> Thing:
 
 
 def bowl(draw: Draw, colour: str) -> Thing:
-    """Round and wide."""
+    """A round, wide bowl."""
     rgb = draw.shade(colour)
     r, h = draw.span('radius', 0.050, 0.090), draw.span('height', 0.045, 0.070)
     foot = draw.span('foot', 0.38, 0.55)
@@ -148,7 +148,7 @@ def pot(draw: Draw, colour: str) -> Thing:
 
 
 def kettle(draw: Draw, colour: str) -> Thing:
-    """With a handle over the top and a short spout."""
+    """A kettle with a handle over the top and a short spout."""
     rgb = draw.shade(colour)
     r, h = draw.span('radius', 0.062, 0.080), draw.span('height', 0.080, 0.110)
     top = draw.span('top', 0.42, 0.58)
@@ -220,7 +220,7 @@ def jug(draw: Draw, colour: str) -> Thing:
 
 
 def bottle(draw: Draw, colour: str) -> Thing:
-    """With a neck, a cap and a label."""
+    """A bottle with a neck, a cap and a label."""
     rgb = draw.shade(colour)
     r, h = draw.span('radius', 0.027, 0.037), draw.span('height', 0.170, 0.235)
     neck = draw.span('neck', 0.34, 0.46) * r

@@ -1,4 +1,4 @@
-"""What is seen of things and parts in a rendered picture, and how much of them is hidden."""
+"""Visible pixels of things and parts in a rendered picture, and their hidden fractions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sightplan_sim.tabletop.table import Table
 
 LEAST_PIXELS = 40
 LEAST_VISIBLE = 0.35
-"""What shows less than this of itself is not asked for."""
+"""Things and parts whose visible fraction is smaller are not asked for."""
 _SHIFT = 4
 
 

@@ -25,7 +25,7 @@ class Phrasings(Record):
     held_out: tuple[str, ...]
 
     def of(self, held_out: bool) -> tuple[str, ...]:
-        """Those of one kind."""
+        """Phrasings for held-out scenes, or those for training scenes."""
         return self.held_out if held_out else self.training
 
 
@@ -60,7 +60,7 @@ class Names(Record):
 
 
 class Wording(Record):
-    """The file's content; see there."""
+    """Content of the file of phrasings, which explains its fields."""
 
     names: Names
     words: dict[str, str]
@@ -78,7 +78,7 @@ class Wording(Record):
     part_words: tuple[str, ...]
 
     def phrasings(self) -> Iterator[Phrasings]:
-        """All of them."""
+        """All phrasings in the file."""
         yield from _phrasings(tuple(getattr(self, name) for name in type(self).model_fields))
 
 
@@ -96,7 +96,7 @@ def _phrasings(value: Any) -> Iterator[Phrasings]:
 
 @functools.cache
 def wording() -> Wording:
-    """The phrasings.
+    """Read the phrasings; the file is read once a process.
 
     Raises:
         InputError: the file is wrong; names file and field.

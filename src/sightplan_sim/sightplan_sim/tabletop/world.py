@@ -52,12 +52,12 @@ if TYPE_CHECKING:
 
 FRAME_ID = 'camera_optical_frame'
 OPEN = 0.5
-"""From this part of its way on a drawer is open."""
+"""Fraction of its way from which a drawer counts as open."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings(arm_world.Settings):
-    """How the world behaves and looks."""
+    """Settings of the world."""
 
     execution: str = param(
         'symbolic', 'symbolic: actions do what the PDDL says, and there are no pictures; arm: a '
@@ -79,7 +79,7 @@ class Settings(arm_world.Settings):
 
 @dataclass(kw_only=True)
 class _Episode(ArmEpisode):
-    """What is kept of an episode besides."""
+    """State of one episode."""
 
     found: Tidying
 
@@ -140,7 +140,7 @@ class TabletopWorld(ArmedWorld['_Episode']):
         return tuple(self.things_by_name().values())
 
     def things_by_name(self) -> dict[str, TrueThing]:
-        """Likewise, by the names of the scene."""
+        """True things and drawers, by their names in the scene."""
         with self._lock:
             episode = self._current()
             table = episode.found.arrangement.table
@@ -178,7 +178,7 @@ class TabletopWorld(ArmedWorld['_Episode']):
         self._scene.show(table, self.settings.calibration_seed + table.seed, self.arm.now_s())
 
     def _check_settled(self, episode: _Episode) -> None:
-        """What has moved is where it has moved to: the picture shows it."""
+        """Accept every state: the picture shows where things have moved."""
 
     def _for_skills(self, problem: Problem) -> Problem:
         return problem.for_agent()
@@ -242,7 +242,7 @@ class TabletopWorld(ArmedWorld['_Episode']):
 
 def _whereabouts(name: str, holder: Holder, things: Mapping[str, Any],
                  drawers: Mapping[tuple[str, str], str]) -> set[Atom]:
-    """What a thing is in, on or held by, as atoms; nothing, if the domain has no word for it."""
+    """True atoms about the holder of a thing; empty if the domain has no word for it."""
     own = object_name(name)
     if holder.name == HAND:
         return {Atom('held', (own,))}
@@ -280,7 +280,7 @@ def make_world(clock_ns: Callable[[], int] | None = None,
 
 
 def world_identity(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What changes results besides the settings themselves: see ``robot_identity``.
+    """Hashes of files that change results as settings do; see ``robot_identity``.
 
     Raises:
         InputError: a file cannot be read.
