@@ -1,1 +1,1 @@
-"""Benchmarks: one folder a suite that says everything about itself; read by ``runs.suite``."""
+"""Suites of benchmarks: one folder a suite, which ``runs.suite`` reads."""

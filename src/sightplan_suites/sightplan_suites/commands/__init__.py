@@ -1,1 +1,1 @@
-"""Commands of sightplan_suites."""
+"""Commands that the suites' package adds to ``sightplan``."""

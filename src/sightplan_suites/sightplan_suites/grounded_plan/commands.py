@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 SUITE = 'grounded_plan'
 _MOST_NAMED = 20
-"""Of what is skipped, so many are printed; ``--json`` has all."""
+"""Number of skipped entries that are printed; ``--json`` lists all."""
 _NO_NAME = re.compile(r'[^\w.-]+')
 _LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class _PlanOptions:
-    """How predicted plans are read and compared with the true ones."""
+    """Options of reading predicted plans and comparing them with the true ones."""
 
     grasp_criterion: str = option(
         '', 'when the box of a grasp, an opening or a closing fits: intersection over union of at '
@@ -44,7 +44,7 @@ class _PlanOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreArguments(_PlanOptions, generic.ScoreDataArguments):
-    """What ``sightplan suite grounded_plan score`` is given."""
+    """Arguments of ``sightplan suite grounded_plan score``."""
 
     missing: str = option(
         SKIP, 'tasks without a prediction are not scored, or count 0', choices=(SKIP, ZERO))
@@ -55,7 +55,7 @@ score_arguments = ScoreArguments
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverlayArguments(_PlanOptions):
-    """What ``sightplan suite grounded_plan overlay`` is given."""
+    """Arguments of ``sightplan suite grounded_plan overlay``."""
 
     data: Path = option(REQUIRED, 'file or folder of records, with their pictures', metavar='PATH')
     predictions: Path = option(
@@ -65,7 +65,7 @@ class OverlayArguments(_PlanOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MakeArguments:
-    """What ``sightplan suite grounded_plan make`` is given."""
+    """Arguments of ``sightplan suite grounded_plan make``."""
 
     out: Path = option(REQUIRED, 'folder for the files; it is made', metavar='DIR')
     count: int = option(25, 'tasks of each horizon and kind of instruction')

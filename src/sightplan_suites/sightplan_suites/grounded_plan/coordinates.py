@@ -16,13 +16,13 @@ from sightplan.model.region import Form, Point, Region
 Size = tuple[int, int]
 """Width and height in pixels."""
 Box = tuple[float, float, float, float]
-"""x1, y1, x2, y2 in unit coordinates; nothing says that they are in order."""
+"""x1, y1, x2, y2 in unit coordinates, not necessarily in order."""
 
 _TIDY = 1e-12
 
 
 class Coords(enum.StrEnum):
-    """How four numbers are a box, and two numbers a point.
+    """Conventions by which four numbers form a box, and two numbers a point.
 
     ``permille_yxyx`` has y first, in boxes and points; ``pixel_xywh`` has the top left corner,
     width and height of a box.
@@ -40,14 +40,14 @@ class Coords(enum.StrEnum):
         return self is Coords.PERMILLE_YXYX
 
     def scale(self, size: Size) -> tuple[float, float]:
-        """What the right and the lower edge of a picture are called."""
+        """Coordinates of a picture's right and lower edge."""
         if self in (Coords.PIXEL_XYXY, Coords.PIXEL_XYWH):
             return size
         edge = 1.0 if self is Coords.UNIT_XYXY else 1000.0
         return edge, edge
 
     def words(self, size: Size) -> str:
-        """What a model is told about it."""
+        """Description of the convention for a model's prompt."""
         width, height = size
         pixels = f'in pixels of the picture, which is {width} wide and {height} high'
         of = {
@@ -63,7 +63,7 @@ class Coords(enum.StrEnum):
 
 
 def numbers_of(value: Any, count: int) -> tuple[float, ...] | None:
-    """So many finite numbers, None if it is anything else."""
+    """Return ``count`` finite numbers; None if the value is anything else."""
     if not isinstance(value, (list, tuple)) or len(value) != count or not all(
             isinstance(number, (int, float)) and not isinstance(number, bool)
             for number in value):
@@ -117,7 +117,7 @@ def box_of(region: Region) -> Box:
 
 
 def _tidy(number: float) -> float:
-    """Without the last digits where they are nothing but rounding; 410 stays a whole number."""
+    """Drop last digits that only come from rounding; 410.0 becomes a whole number."""
     short = round(float(number), 6)
     if abs(short - number) > _TIDY * max(1.0, abs(number)):
         return number

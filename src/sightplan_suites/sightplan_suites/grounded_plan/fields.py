@@ -14,7 +14,7 @@ from sightplan.model.reading import Record, read_file
 
 FILE = 'fields.yaml'
 Names = Mapping[str, tuple[str, ...]]
-"""Of each field what it may be called."""
+"""Accepted names of each field."""
 
 
 class FieldTable(Record):
@@ -27,7 +27,7 @@ class FieldTable(Record):
 
 
 class _More(Record):
-    """The same in a folder of data, where all of it may lack."""
+    """Optional field names that a data folder overrides."""
 
     record: dict[str, tuple[str, ...]] = pydantic.Field({})
     block: dict[str, tuple[str, ...]] = pydantic.Field({})

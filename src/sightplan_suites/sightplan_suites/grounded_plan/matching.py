@@ -13,18 +13,18 @@ class Matching:
     """
 
     def __init__(self, partners: int) -> None:
-        """Nothing is matched yet.
+        """Start with an empty matching.
 
         Args:
             partners: how many there are.
         """
         self.partner: list[int | None] = [None] * partners
-        """Of each partner what it is matched with."""
+        """Vertex that each partner is matched with; None without one."""
         self.size = 0
         self._fitting: dict[int, Sequence[int]] = {}
 
     def add(self, vertex: int, fitting: Sequence[int]) -> bool:
-        """Add a vertex.
+        """Add a vertex, and match it if that is possible.
 
         Args:
             vertex: its number, different from all before.

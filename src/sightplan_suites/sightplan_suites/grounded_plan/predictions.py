@@ -34,7 +34,7 @@ from sightplan_suites.grounded_plan.samples import Settings, details_of
 
 SUITE = 'grounded_plan'
 SKIP, ZERO = 'skip', 'zero'
-"""What becomes of tasks without a prediction."""
+"""Treatments of tasks without a prediction: leave them out, or count them as 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def read_predictions(path: Path, table: FieldTable | None = None) -> PredictionF
 
 
 def _wrong_run(line: Mapping[str, Any]) -> str:
-    """Why a line of a run cannot be used; '' if it can."""
+    """Explain why a line of a run cannot be used; '' if it can."""
     if line.get('suite') != SUITE:
         return f'suite = {line.get("suite")!r}: is a line of another suite'
     try:
@@ -133,7 +133,7 @@ def _of_run(line: Mapping[str, Any]) -> Prediction:
 
 def _wrong(entry: Mapping[str, Any], line: Mapping[str, Any],
            names: Mapping[str, Sequence[str]]) -> str:
-    """Why a line cannot be used; '' if it can. That its plan cannot be read is no such reason."""
+    """Explain why a line cannot be used; '' if it can. An unreadable plan is no reason."""
     name = line.get('id')
     if name is None:
         return 'id is missing (add it)'
@@ -237,7 +237,7 @@ def score_file(data: Dataset, path: Path, criterion: str = '', coords: str = '',
 
 def _line(item: Item, prediction: Prediction | None, criterion: str, coords: str,
           table: FieldTable) -> dict[str, Any]:
-    """A prediction, or that there is none, as a line of results."""
+    """Result line of an item, with or without a prediction."""
     causes: Sequence[str] = (scoring.UNREAD,)
     wrong, units = '', 0
     try:

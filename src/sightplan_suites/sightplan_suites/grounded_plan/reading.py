@@ -43,7 +43,7 @@ from sightplan_suites.grounded_plan.fields import FieldTable, field_table, renam
 MOST_STEPS = 1000
 _MOST_LETTERS = 1_000_000
 _MOST_FAILURES = 1000
-"""Of attempts to read JSON in one reply; nothing is read after that."""
+"""Failed attempts to read JSON in one reply after which nothing more of it is read."""
 _STARTS = re.compile(r'\[\s*\{|\{\s*"')
 
 
@@ -63,20 +63,20 @@ class Step:
 
     @property
     def primitive(self) -> Primitive | None:
-        """What it is, None where there is no such primitive."""
+        """Primitive of the step; None if there is none of its name."""
         try:
             return Primitive(self.action.strip().lower())
         except ValueError:
             return None
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON data."""
+        """The step as JSON data."""
         return {'action': self.action, 'target': self.target,
                 'region': None if self.region is None else self.region.to_json()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Step:
-        """From what ``to_json`` gives."""
+        """Read a step from the JSON data that ``to_json`` gives."""
         region = data['region']
         return cls(data['action'], data['target'],
                    None if region is None else Region.from_json(region))
@@ -105,7 +105,7 @@ class PredictedUnit:
 
 
 UNKNOWN_VERB, UNPAIRED_GRASP, UNPAIRED_PLACE = 'unknown_verb', 'unpaired_grasp', 'unpaired_place'
-"""Why a unit can never be right."""
+"""Reasons why a unit can never be right."""
 
 
 # ------------------------------------------------------------------------------------- replies

@@ -105,7 +105,7 @@ class RecordPlan:
         self.notes: list[str] = []
 
     def blocks(self) -> tuple[PlanBlock, ...]:
-        """Its blocks.
+        """Blocks of the plan.
 
         Raises:
             Unusable: something is wrong with it.

@@ -88,7 +88,7 @@ class Item:
 
     @property
     def kind(self) -> str:
-        """Of the instruction: explicit or implicit."""
+        """Kind of the instruction: explicit or implicit."""
         return KINDS[0] if self.task.explicit else KINDS[1]
 
 
@@ -134,7 +134,7 @@ class Dataset:
 
 
 class _Lenient(Record):
-    """What files hold besides is left alone."""
+    """Record that ignores unknown fields of a file."""
 
     model_config = pydantic.ConfigDict(extra='ignore', frozen=True, strict=True)
 
@@ -303,7 +303,7 @@ def _picture_size(path: Path) -> Size:
 
 
 def _check_horizon(row: _Row, primitives: int, where: str) -> list[str]:
-    """Compare what is said of the horizon with the plan; returns what is worth a note."""
+    """Compare the stated horizon with the plan; returns notes on contradictions."""
     said = row.horizon
     count, bucket = row.n_actions, row.bucket
     if isinstance(said, _Horizon):

@@ -1,4 +1,4 @@
-"""What the report adds for this suite: table I beside ours, all measures, causes of failure."""
+"""Tables that the report adds for this suite: table I beside ours, measures, causes of failure."""
 
 from __future__ import annotations
 

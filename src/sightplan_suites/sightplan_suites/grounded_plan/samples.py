@@ -38,7 +38,7 @@ _COMMON = frozenset((_FOLDER / 'common_words.txt').read_text('utf-8').split())
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Which tasks, how they are asked, and when a box fits."""
+    """Settings of the suite: its tasks, how they are asked, and when a box fits."""
 
     data: str = param('', 'file or folder of records; empty: scenes are drawn from the seed')
     count: int = param(150, 'tasks of each kind of instruction in scenes that are drawn', low=1,
@@ -99,7 +99,7 @@ def _as_samples(data: Dataset, items: Sequence[Item], settings: Settings) -> Sam
 
 
 def details_of(item: Item, coords: str, criterion: str) -> dict[str, Any]:
-    """What tables and methods are told of a task; nothing of its plan.
+    """Details of a task for tables and methods, without anything of its plan.
 
     Args:
         item: the task.
@@ -155,7 +155,7 @@ def check(data: Path) -> CheckReport:
 
 
 def statistics(items: Sequence[Item]) -> dict[str, int]:
-    """How many tasks, scenes, primitives and words there are, by kind.
+    """Count tasks, scenes, primitives and words, by kind.
 
     Returns:
         ``items``, ``scenes``, ``pictures``, ``pairs`` (tasks in both wordings); ``short/explicit``

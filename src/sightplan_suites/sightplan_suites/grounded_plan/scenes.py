@@ -36,9 +36,9 @@ from sightplan_suites.grounded_plan.records import (
 
 GROUP = 'sightplan.grounded_plan_scenes'
 MOST_SCENES = 100_000
-"""Of one seed; the next seed's scenes begin after them."""
+"""Largest number of scenes of one seed; the next seed's scenes begin after them."""
 _PATIENCE = 50
-"""So many scenes in a row without a task that is wanted are too many."""
+"""Scenes in a row without a wanted task after which the search ends with an error."""
 
 
 def make_source(name: str) -> GroundedPlanSource:

@@ -1,4 +1,4 @@
-"""How right a plan is: success (TSR), recall (ARR), precision and F1 of its units, and why not.
+"""Scores of a plan: success (TSR), recall (ARR), precision and F1 of its units, and causes.
 
 A unit is a grasp with its place, an opening, or a closing. It succeeds against a true unit of the
 same kind where its box fits the true box, and the point of its place lies in the true box of the
@@ -26,10 +26,10 @@ from sightplan_suites.grounded_plan.reading import UNPAIRED_GRASP, PredictedUnit
 
 IOU, POINT_IN_BOX = 'iou', 'point_in_box'
 CRITERIA = (IOU, POINT_IN_BOX)
-"""When the box of a grasp, an opening or a closing fits."""
+"""Criteria for when the box of a grasp, an opening or a closing fits."""
 LEAST_IOU = 0.5
 _ROUNDING = 1e-9
-"""Of conversions between conventions: of intersections over union, and of unit coordinates."""
+"""Tolerance for rounding of conversions between conventions of coordinates."""
 
 UNREAD, WRONG_ORDER = 'unread', 'wrong_order'
 MISSING = {UnitKind.PICK_PLACE: 'missing_unit', UnitKind.OPEN: 'missing_open',
@@ -59,7 +59,7 @@ Fits = Callable[[Region | None, Region], bool]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What a plan is worth.
+    """Score of one predicted plan.
 
     Attributes:
         tsr: whether it is right.
@@ -99,7 +99,7 @@ class Score:
 
     @property
     def measures(self) -> dict[str, float]:
-        """By name, as a line has them."""
+        """The measures by name, as result lines have them."""
         return {'tsr': float(self.tsr), 'tsr_lenient': float(self.tsr_lenient), 'arr': self.arr,
                 'precision': self.precision, 'f1': self.f1, 'unread': 0.0,
                 'interleaved': float(self.interleaved > 0)}
@@ -169,7 +169,7 @@ def _placed(unit: PredictedUnit, place: Region) -> bool:
 
 def score_plan(blocks: Sequence[PlanBlock], steps: Sequence[Step], criterion: str = IOU,
                things: Iterable[Region] = ()) -> Score:
-    """Score a plan.
+    """Score a predicted plan against the true one.
 
     Args:
         blocks: the true plan.
@@ -238,7 +238,7 @@ def _holds_right(parts: Sequence[range], table: Sequence[Sequence[int]]) -> bool
 def _causes(true: Sequence[PlanUnit], predicted: Sequence[PredictedUnit],
             matched: Sequence[int | None], lenient: bool, fits: Fits, things: Sequence[Region],
             ) -> Iterable[str]:
-    """Why a plan is not right: unit by unit, then what is too much."""
+    """Yield the causes of failure: of each missing true unit, then of each needless one."""
     missing = [number for number, one in enumerate(matched) if one is None]
     left = [number for number in range(len(predicted)) if number not in matched]
     if not missing and not lenient:
@@ -258,7 +258,7 @@ class _Judge:
         self._fits, self._things = fits, things
 
     def explain(self, missing: Sequence[int], left: list[int]) -> dict[int, str]:
-        """Of each missing true unit the cause; the likeliest explanations are given first.
+        """Find the cause of each missing true unit; likelier explanations are tried first.
 
         Args:
             missing: numbers of true units.
@@ -280,7 +280,7 @@ class _Judge:
                 for number in missing}
 
     def needless(self, unit: PredictedUnit) -> str:
-        """Why a unit is there that explains nothing."""
+        """Cause of a predicted unit that explains no missing one."""
         if unit.wrong:
             return unit.wrong
         return DUPLICATE if self._is_twice(unit) else EXTRA
@@ -292,7 +292,7 @@ class _Judge:
         return NO_REGION if unit.place is None else PLACE_OUTSIDE
 
     def _beside(self, unit: PredictedUnit, true: PlanUnit) -> str:
-        """Its box touches that of the true one, but does not fit."""
+        """Cause of a box that touches the true one but does not fit; '' if it is not so."""
         if unit.kind is not true.kind or not _touches(unit.region, true.region):
             return ''
         known = self._on_another(unit, true) or self._is_twice(unit)
@@ -346,7 +346,7 @@ def _blocks(truth: Mapping[str, Any]) -> list[PlanBlock]:
 
 def score(item: Sample, answer: Sequence[Mapping[str, Any]] | None, truth: Mapping[str, Any],
           reply: SampleReply) -> Scored:
-    """Score one answer.
+    """Score one sample's answer.
 
     Args:
         item: the sample; its details say the criterion.
@@ -363,7 +363,7 @@ def score(item: Sample, answer: Sequence[Mapping[str, Any]] | None, truth: Mappi
 
 
 def unread() -> Scored:
-    """What a reply without a plan is worth: nothing, and it counts."""
+    """Score of a reply without a readable plan: 0 in every measure."""
     return Scored({**{measure.name: 0.0 for measure in MEASURES}, 'unread': 1.0}, UNREAD)
 
 

@@ -21,7 +21,7 @@ CLASSES = (EFFECTIVE, INEFFECTIVE, OCCUPIED, OUT_OF_BOUNDS, ILLEGAL)
 
 NOT_STARTED = 'not_started'
 DISTANCE_UNKNOWN = 'distance unknown'
-"""Reason of ``EM`` and ``IM`` that were told apart by the moved piece alone."""
+"""Reason of ``EM`` and ``IM`` moves that were distinguished by the moved piece alone."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Distances:
                                                   compare=False)
 
     def of(self, arrangement: Arrangement) -> int | None:
-        """Moves of a shortest way to the goal; None: there is none, or the limit came first."""
+        """Number of moves to the goal; None if it is out of reach or the search met its limit."""
         if arrangement not in self._known:
             self._known[arrangement] = self._search(arrangement)
         return self._known[arrangement]
@@ -64,7 +64,7 @@ class Distances:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempted move.
+    """An attempted move and its result.
 
     Attributes:
         kind: one of ``CLASSES``; None: no move was attempted.

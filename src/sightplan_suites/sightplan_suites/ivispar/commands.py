@@ -76,7 +76,7 @@ class _Reader:
         self._distances: dict[tuple[int, Arrangement], Distances] = {}
 
     def read(self, line: _Reply, where: str) -> dict[str, Any]:
-        """What one line's reply says; contract in the verb's description.
+        """Read one line's reply; the verb's description states the fields of the result.
 
         Raises:
             InputError: its puzzle or state cannot be used; names file, line, field and remedy.

@@ -1,4 +1,4 @@
-"""iVISPAR's puzzles as files: ``NAME.json`` below a folder of data."""
+"""Files of iVISPAR's puzzles: ``NAME.json`` below a folder of data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DOMAIN = 'sliding'
 
 
 def check(data: Path) -> CheckReport:
-    """What is in a folder of puzzle files, at whatever depth, and what of it cannot be used.
+    """Count the puzzle files at any depth of a folder, and name those that cannot be used.
 
     Files that say something of their puzzle that is not so (``disagreements``) are counted, and
     named with it, but can be used.

@@ -31,7 +31,7 @@ _UNEQUAL, _FORBIDDEN = 1000, 1_000_000  # costs: of one unequal field; of a pair
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """What an answer is worth.
+    """Comparison of an answer with the pieces on the board.
 
     Attributes:
         correct: pieces with cell, colour and shape right.
@@ -58,7 +58,7 @@ class Inference:
 
 
 def pieces_on(size: int, pieces: Sequence[str], arrangement: Arrangement) -> tuple[Placed, ...]:
-    """What stands where, by cell; tiles are left out, they have no colour to infer.
+    """Pieces on a board by cell; tiles are left out, as they have no colour to infer.
 
     Args:
         size: of the board [cells a side].

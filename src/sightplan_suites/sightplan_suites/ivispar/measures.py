@@ -1,4 +1,4 @@
-"""iVISPAR's measures of an episode, from the exact distances to the goal step by step.
+"""Measures of an iVISPAR episode, from the exact distances to the goal after each step.
 
 ``distances[t]`` is the number of moves of a shortest way to the goal after ``t`` actions, so
 ``distances[0]`` is the puzzle's length c1; None: not known. At the first 0 an episode is over, and

@@ -36,7 +36,7 @@ def read(text: str, item: Sample) -> dict[str, Any]:
 
 
 def items_of(answer: Mapping[str, Any] | None) -> Items:
-    """What ``read`` gave, as ``inference`` has it; None: there was no "Solution:"."""
+    """Items of an answer that ``read`` gave, for ``inference``; None: no "Solution:" was found."""
     if answer is None:
         return Items((), {}, marked=False)
     return Items(tuple(Placed(*entry) for entry in answer['items']), answer['errors'])

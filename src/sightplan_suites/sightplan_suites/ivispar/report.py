@@ -1,4 +1,4 @@
-"""What the report adds for this suite: tables 2 to 5 of the paper beside ours, and figures."""
+"""Tables and figures that the report adds for this suite: tables 2 to 5 of the paper and more."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SAMPLES = {measure.name: measure for measure in SAMPLE_MEASURES}
 _MOST_PANELS, _MOST_HEATS, _MOST_CURVES, _TITLE = 9, 6, 8, 32
 _STEPS = {'distance': 'distance to the goal [moves]', 'regret': 'regret R(t) [moves]',
           'progress': 'progress [per cent]'}
-_RESAMPLES = 300  # of each of the 21 steps
+_RESAMPLES = 300  # bootstrap resamples for each of the 21 steps
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Row:
     ruled: bool = True
 
     def value(self, name: str, resamples: int = 1000) -> Aggregate:
-        """One of the suite's measures."""
+        """Aggregate of one of the suite's measures over the row's lines."""
         known = _SAMPLES if self.samples else _EPISODES
         return aggregate(self.lines, known[name], resamples)
 
@@ -158,7 +158,7 @@ def _model(group: Group) -> str | None:
 
 
 def _apart(group: Group, split: str, view: str) -> dict[str, Any]:
-    """What may tell a row from others with the same names on the same split and view.
+    """Conditions that distinguish a row from others with the same names on a split and view.
 
     A backend that is set to a view has it in its model's name and among its settings: there it
     tells rows apart only where it is not the view that is shown (``auto`` always is).
@@ -190,7 +190,7 @@ def _joined(rows: Iterable[Row]) -> list[Row]:
 
 
 def _view(run: Any, line: Line) -> str:
-    """What was shown."""
+    """View that the run showed: ``3d``, ``2d`` or ``text``."""
     said = (line['details'].get('view') if run.kind == SAMPLE else
             (run.identity.get('world') or {}).get('view'))
     return str(said) if said in _VIEWS else _ORDER[0]
@@ -291,7 +291,7 @@ def _published(rows: Sequence[Row], names: Sequence[str]) -> Iterator[dict[str, 
 
 
 def _name(what: str, split: str) -> str:
-    """What a figure is called in the page."""
+    """Name of a figure in the page."""
     return f'ivispar-{what}' + ('' if split == _GEOMS else f'-{_SIGNS.sub("", split)}')
 
 

@@ -49,7 +49,7 @@ _KEPT = 4
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Which boards, and how they are pictured; sizes and look as those of the world."""
+    """Settings of the boards and their pictures; sizes and look as those of the world."""
 
     data: str = param('', 'folder of puzzles (*.json, at whatever depth); empty: the 300 that are '
                       'shipped')
@@ -139,13 +139,13 @@ def _sample(domain: Domain, split: str, puzzle: _Puzzle, vocabulary: tuple[list[
 
 
 def vocabulary_of(item: Sample) -> Vocabulary:
-    """What an answer about a sample may say."""
+    """Words that an answer about a sample may use."""
     details = item.details
     return Vocabulary(details['size'], tuple(details['colours']), tuple(details['shapes']))
 
 
 def _about(size: int, colours: Sequence[str], shapes: Sequence[str], flat: bool) -> str:
-    """What a model is told of a board besides its picture."""
+    """Text about a board that a model gets besides its picture."""
     last = chr(ord('a') + size - 1)
     names = [_FLAT.get(shape, shape) for shape in shapes] if flat else shapes
     return (f'The board has {size} x {size} cells: columns a to {last} from left to right, rows 1 '
@@ -176,7 +176,7 @@ class _Studio:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What the pictures depend on."""
+        """Settings that the pictures depend on."""
         return {**self._options, 'seed': self._seed}
 
     @functools.cached_property

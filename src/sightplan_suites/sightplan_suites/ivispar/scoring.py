@@ -1,4 +1,4 @@
-"""iVISPAR's measures: of episodes, and of what is said to stand on a board.
+"""Scores of iVISPAR: of episodes, and of descriptions of boards.
 
 Of an episode see ``measures`` for the formulas and ``classes`` for moves. *Completed* (``solved``)
 is what episodes are compared by. The paper's second number, step deviation, is ``deviation``: the
@@ -70,7 +70,7 @@ COUNTED = {'correct': 'pieces with cell, colour and shape right',
             'missed': 'pieces that are not named', 'hallucinated': 'items that no piece is like',
             'coordinate': 'pieces on a wrong cell', 'colour': 'pieces of a wrong colour',
             'shape': 'pieces of a wrong shape', 'format': 'format errors'}
-"""What an answer is counted by, in the order of the paper's tables 4 and 5."""
+"""Counts of an answer, in the order of the paper's tables 4 and 5."""
 _DESCRIBED, _UNSURE = 'described', 'distance_unknown'
 
 UNREAD, INCOMPLETE = 'unread', 'board_error'
@@ -148,7 +148,7 @@ def details(problem: Problem, states: Sequence[State], line: Mapping[str, Any]) 
 
 def _described(board: Board, path: Sequence[tuple[int, ...]], replies: Iterable[tuple[int, str]],
                ) -> Iterator[dict[str, int]]:
-    """What the lists after ``description:`` are worth, each against the board of its step."""
+    """Yield the counts of each list after ``description:``, against the board of its step."""
     for step, text in replies:
         rest, listed = split_description(text)
         there = pieces_on(board.size, board.pieces, path[min(step, len(path) - 1)])
@@ -159,7 +159,7 @@ def _described(board: Board, path: Sequence[tuple[int, ...]], replies: Iterable[
 
 
 def _vocabulary(size: int, there: Sequence[Placed]) -> Vocabulary:
-    """What a list may say: the paper's words, and others of the board."""
+    """Words that a description may use: the paper's, and those of the board."""
     return Vocabulary(size, tuple(dict.fromkeys((*COLOURS, *(one.colour for one in there)))),
                       tuple(dict.fromkeys((*SHAPES, *(one.shape for one in there)))))
 
@@ -207,7 +207,7 @@ def _described_measures(line: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def counts_of(found: Inference) -> dict[str, int]:
-    """What an answer is counted by, in the order of the paper's tables."""
+    """Counts of an answer, in the order of the paper's tables."""
     return {name: found.format_errors if name == 'format' else getattr(found, name)
             for name in COUNTED}
 

@@ -1,4 +1,4 @@
-"""What a model reads: the words of each variant, with the names that the two paths have in it."""
+"""Prompts of each variant, with the names that the two paths have in it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sightplan_suites.patheval.items import Item
 from sightplan_suites.paths.descriptors import KEYS, NAMES, Descriptors
 
 Names = tuple[str, str]
-"""Of what is shown first, and of what is shown second."""
+"""Names of the path that is shown first, and of the one that is shown second."""
 
 CHOICE, PERCEPTION, NEEDED = 'choice', 'perception', 'needed'
-"""What is asked for: one of two; for each descriptor one of two; a list of descriptors."""
+"""Forms of an answer: one of two paths; for each descriptor one of two; a list of descriptors."""
 
 GIVEN: Names = ('Path 1', 'Path 2')
 _SIGNS = string.ascii_letters + string.digits
@@ -32,7 +32,7 @@ ABOUT = {
     'sharp_turns': 'how many times the path changes its direction by more than 90 degrees',
     'maximum_angle': 'the largest change of direction at one point, in degrees',
 }
-"""What the descriptors mean."""
+"""Explanation of each descriptor for a prompt."""
 
 
 def key_of(name: str) -> str:
@@ -64,7 +64,7 @@ def called(name: str) -> str:
 
 def task_text(item: Item, names: Names, *, pictures: bool, values: Sequence[Descriptors] = (),
               ) -> str:
-    """Which path is better for a task?
+    """Prompt of choosing the better path for a task.
 
     Args:
         item: with the task.
@@ -81,7 +81,7 @@ def task_text(item: Item, names: Names, *, pictures: bool, values: Sequence[Desc
 
 
 def sides(names: Names, what: str = '') -> str:
-    """Where the two are, and how a path is shown."""
+    """Sentence on where the two paths are in the picture, and how a path is shown."""
     first, second = map(called, names)
     return (f'The left half of the picture shows {first}, the right half shows {second}'
             + (what or ', each as a red line from the red dot to the blue dot. Both are on the '
@@ -100,13 +100,13 @@ def _values_text(names: Names, values: Sequence[Descriptors], pictures: bool) ->
 
 
 def form(names: Names) -> str:
-    """How one of two is written."""
+    """Instruction for writing an answer that is one of two names."""
     first, second = map(called, names)
     return f'Write the answer as one line, with one of the two names:\nAnswer: {first} or {second}'
 
 
 def perception_text(names: Names) -> str:
-    """For each descriptor: which path has less of it?"""
+    """Prompt that asks for each descriptor which path has less of it."""
     about = '\n'.join(f'- {key_of(name)}: {ABOUT[name]}' for name in NAMES)
     first, second = map(called, names)
     lines = '\n'.join(f'{key}: {first} or {second}' for key in KEYS)
@@ -116,13 +116,13 @@ def perception_text(names: Names) -> str:
 
 
 def fine_text(names: Names, name: str) -> str:
-    """Which path has less of one descriptor?"""
+    """Prompt that asks for one descriptor which path has less of it."""
     return (f'{sides(names)}\n\n{key_of(name)} of a path: {ABOUT[name]}.\n\nWhich path has the '
             f'lower value?\n\n{form(names)}')
 
 
 def needed_text(task: str) -> str:
-    """Which descriptors does a task depend on?"""
+    """Prompt that asks on which descriptors a task depends."""
     about = '\n'.join(f'- {key_of(name)}: {ABOUT[name]}' for name in NAMES)
     return (f'{task}\n\nSeveral paths are proposed. Each is described by these numbers:\n{about}'
             '\n\nWhich of the numbers must be compared to find the path that serves the task '
@@ -131,7 +131,7 @@ def needed_text(task: str) -> str:
 
 
 def segment_text(kind: str, names: Names) -> str:
-    """Which of two points or lines is nearer to an obstacle?"""
+    """Prompt that asks which of two points or lines is nearer to an obstacle."""
     more = ('' if kind == 'point' else
             f' A {kind} is as near as the nearer one of its two ends.')
     return (sides(names, f'. Each is a red {kind} beside the same rectangular obstacle.')

@@ -35,9 +35,9 @@ from sightplan_suites.paths.planning import PlannerSettings, plan_paths
 from sightplan_suites.paths.selection import select_pairs
 
 TEST_SEED, TEST_COUNT = 0, 70
-"""The items that are shipped: their seed, and how many of each scenario."""
+"""Seed of the items that are shipped, and their number for each scenario."""
 TEST_SPARE = 3
-"""They are drawn from so many times as many labelled pairs, so that they are about many maps."""
+"""Labelled pairs drawn for each shipped item, so that the items are about many maps."""
 TRAIN_SEED, TRAIN_COUNT = 5_000_000, 900
 """The items to learn from have seeds from here on; so many of each scenario are 13,500."""
 SHIPPED = Path(__file__).with_name('test.json.gz')
@@ -66,7 +66,7 @@ class PathPair:
 
     @property
     def name(self) -> str:
-        """Such as ``SceneWaves_Lines5_3/0``."""
+        """Unique name of the pair, such as ``SceneWaves_Lines5_3/0``."""
         return f'{self.map.name}/{self.number}'
 
 
@@ -142,7 +142,10 @@ def choose(pairs: Sequence[PathPair], vectors: Mapping[int, Vector], count: int,
 
 def labelled(pairs: Sequence[PathPair], vectors: Mapping[int, Vector],
              ) -> dict[int, dict[int, int]]:
-    """By scenario and position of a pair: 1 or 2, the better path; pairs without a label lack."""
+    """Better path (1 or 2) by scenario and position of a pair.
+
+    Pairs without a label do not occur.
+    """
     found: dict[int, dict[int, int]] = {}
     for scenario, vector in vectors.items():
         labels = ((at, label_pair(*pair.values, vector).choice) for at, pair in enumerate(pairs))
@@ -219,7 +222,7 @@ def build(count: int, seed: int, vectors: Mapping[int, Vector],
 
 
 def item_of(one: Chosen, size: int = 0) -> Item:
-    """A chosen pair as an item, drawn when somebody looks.
+    """Make a chosen pair an item; its picture is drawn when it is used.
 
     Args:
         one: the pair, its scenario and order.

@@ -24,7 +24,7 @@ SUITE = 'patheval'
 _EXITS = '0 done; 2 bad usage or bad files'
 _MEASURES = 'measures'
 _COUNT = 25
-"""Items of each scenario that ``generate`` writes unless it is told otherwise."""
+"""Default number of items of each scenario that ``generate`` writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ generate_arguments = GenerateArguments
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _EnvironmentArguments:
-    """What the verbs about one environment share."""
+    """Arguments that the verbs about one environment share."""
 
     environment: Path = argument(
         'a polygon file, such as SceneMaze_Dims10_0Obstacles.txt', metavar='ENV.txt')

@@ -32,10 +32,10 @@ UNFINISHED = 'UNFINISHED'
 """A file that is there until a folder is finished."""
 
 Stage = Callable[[str, int, int], None]
-"""Is told of a stage, how much of it is done, and how much there is."""
+"""Callback for progress: name of the stage, number done, and total."""
 
 _AHEAD = 2
-"""So many maps for each worker are planned ahead."""
+"""Number of maps for each worker that are planned ahead."""
 
 Runs = tuple[PathRun, ...]
 
@@ -67,7 +67,7 @@ def generate(out: Path, count: int, seed: int, view: View = '2d', workers: int =
     found = maps.each(workers)
 
     def least_found(least: int) -> None:
-        if maps.planned:  # what was only read says nothing about the time that is left
+        if maps.planned:  # maps that were read from files say nothing about the remaining time
             stage('items of each scenario', min(least, count), count)
     try:
         built = building.build(count, seed, vectors(), maps=found, least_found=least_found)
@@ -120,7 +120,7 @@ class _Maps:
         self.planned = 0
 
     def each(self, workers: int) -> Generator[tuple[ObstacleMap, Runs]]:
-        """All maps in their order, without end."""
+        """Yield all maps with their runs in order, without end."""
         with contextlib.ExitStack() as stack:
             pool = stack.enter_context(_pool(workers)) if workers > 1 else None
             begun: deque[tuple[ObstacleMap, Callable[[], Runs], bool]] = deque()

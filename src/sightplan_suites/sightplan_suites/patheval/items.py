@@ -1,4 +1,4 @@
-"""What is compared: two paths on a map, or a picture of them, and what is true of them."""
+"""Items of PathEval: two paths on a map, or a picture of them, and their true descriptors."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def family_of(name: str) -> str:
 
 
 class Pictured(Protocol):
-    """Where the pictures of two paths come from."""
+    """Source of the pictures of two paths."""
 
     @property
     def name(self) -> str:
         """Unique among the pictures of a suite."""
 
     def halves(self, view: View) -> tuple[Image, Image]:
-        """One picture of each path, in the order of the item.
+        """Draw or read one picture of each path, in the order of the item.
 
         Raises:
             InputError: they cannot be drawn or read.
@@ -55,7 +55,7 @@ class Pictured(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Two paths on a map, drawn when somebody looks.
+    """Two paths on a map; their pictures are drawn when they are used.
 
     Attributes:
         name: of the pair and its order.
@@ -70,7 +70,7 @@ class Drawn:
     size: int = 0
 
     def halves(self, view: View) -> tuple[Image, Image]:
-        """Contract in ``Pictured``."""
+        """Draw one picture of each path; see ``Pictured``."""
         first, second = (draw(self.map, path, view, self.size) for path in self.paths)
         return first, second
 
@@ -144,25 +144,25 @@ class Item:
 
     @property
     def properties(self) -> tuple[tuple[str, int], ...]:
-        """What decides, by name in ``labels.ORDER``."""
+        """Descriptors that decide the task, by name in ``labels.ORDER``, with their signs."""
         return () if self.vector is None else tuple(
             (name, sign) for name, sign in zip(ORDER, self.vector, strict=True) if sign)
 
 
 def ratio(values: Values, name: str) -> float:
-    """By how many thresholds two paths differ in a descriptor."""
+    """Difference of two paths in a descriptor, as a multiple of its threshold."""
     threshold: float = getattr(PATHEVAL, name)
     first, second = (float(getattr(one, name)) for one in values)
     return abs(first - second) / threshold
 
 
 def level_of(thresholds: float) -> str:
-    """How easily a difference of so many thresholds is seen: ``small``, ``medium``, ``large``."""
+    """Visibility of a difference in thresholds: ``small``, ``medium`` or ``large``."""
     return next((name for name, end in LEVELS.items() if thresholds < end), LARGE)
 
 
 def lower_of(values: Values) -> dict[str, int | None]:
-    """For each descriptor which of two has less of it, 0 or 1; None: both have the same."""
+    """For each descriptor, which of two paths has less of it (0 or 1); None if they are equal."""
     found: dict[str, int | None] = {}
     for name in NAMES:
         first, second = getattr(values[0], name), getattr(values[1], name)

@@ -196,12 +196,12 @@ def _runs_of(name: str, files: Mapping[str, Path]) -> tuple[PathRun, ...]:
 
 
 def environment_file(out: Path, name: str) -> Path:
-    """Where a map of this name is written."""
+    """Path of the file for a map."""
     return out / 'environments' / f'{name}{_OBSTACLES}.txt'
 
 
 def paths_file(out: Path, name: str) -> Path:
-    """Where the paths planned on a map of this name are written."""
+    """Path of the file for the paths that were planned on a map."""
     return out / 'paths' / f'{name}.txt'
 
 
@@ -359,7 +359,7 @@ def _values(row: _Row, where: str) -> tuple[Descriptors, Descriptors]:
 
 def write_records(out: Path, items: Iterable[Item], view: View, *, keep: bool = False,
                   progress: Callable[[int], None] = lambda done: None) -> dict[str, int]:
-    """Write items as records with their pictures; returns how many there are.
+    """Write items as records with their pictures; returns the number of records.
 
     Args:
         out: the folder.
@@ -429,7 +429,7 @@ def _segment_pair(row: _Segments, where: str) -> SegmentPair:
 
 
 def write_segments(out: Path, pairs: Sequence[SegmentPair]) -> dict[str, int]:
-    """Write pairs of segments; returns how many there are."""
+    """Write pairs of segments; returns their number."""
     _write(out / SEGMENTS, _json([
         {'id': one.id, 'kind': one.kind, 'first': one.points[0], 'second': one.points[1],
          'nearer': 1 + int(one.distances[1] < one.distances[0])} for one in pairs]))
@@ -441,7 +441,7 @@ def write_segments(out: Path, pairs: Sequence[SegmentPair]) -> dict[str, int]:
 
 @dataclass
 class _Counts:
-    """What is in a folder, by kind, in the order in which it is counted."""
+    """Numbers of a folder's entries by kind, in the order of counting."""
 
     found: dict[str, int] = field(default_factory=dict)
 

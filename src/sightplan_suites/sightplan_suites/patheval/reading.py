@@ -37,7 +37,7 @@ Reader = Callable[[str], int | None]
 
 
 def read(text: str, item: Sample) -> dict[str, Any]:
-    """What a reply says, in both readings.
+    """Read a reply both strictly and leniently.
 
     Raises:
         Unread: neither finds an answer.
@@ -77,7 +77,7 @@ def _answer_of(text: str) -> str:
 
 
 def _lower(text: str, reader: Reader) -> dict[str, int | None] | None:
-    """The path that is said to have less of each descriptor; None: nothing is said of any."""
+    """Path (0 or 1) named as having less of each descriptor; None if none is named for any."""
     body = _answer_of(text)
     found: dict[str, int | None] = dict.fromkeys(NAMES)
     keys = list(_KEY.finditer(body))

@@ -1,4 +1,4 @@
-"""What the report adds for this suite: tables 1 to 3 and figure 2 of the paper beside ours."""
+"""Tables that the report adds for this suite: tables 1 to 3 and figure 2 of the paper."""
 
 from __future__ import annotations
 

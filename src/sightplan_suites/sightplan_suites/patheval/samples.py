@@ -44,13 +44,13 @@ VARIANTS = ('none', 'flipped', 'descriptors', 'random', 'no_images', 'perception
             'perception_fine', 'level1')
 _OF_SEGMENTS = ('none', 'flipped', 'random')
 REPEATS = 5
-"""Of every task in the variant ``level1``, as in the paper."""
+"""Repeats of every task in the variant ``level1``, as in the paper."""
 _BLANK = np.full((448, 448, 3), 255, np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is asked, and of which data."""
+    """Settings of the questions and their data."""
 
     variant: str = param('none', 'how items are asked, see the README', choices=VARIANTS)
     view: str = param('2d', 'pictures from above (2d) or in perspective (3d); those of data are '
@@ -87,7 +87,7 @@ def samples(split: str, options: Mapping[str, Any]) -> Samples:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """One request about a pair, and what is true of it.
+    """A request about a pair, with its true answer.
 
     Attributes:
         id: of the sample.
@@ -134,7 +134,7 @@ class _Desk:
         return self._sample(one, self._flipped is not swap, names)
 
     def truth(self, name: str) -> Any:
-        """Of a sample, in the order in which the variant shows it."""
+        """True answer of a sample, in the order in which the variant shows the paths."""
         truth = self._questions[name].truth
         if not self._flipped or 'needed' in truth:
             return truth
@@ -144,7 +144,7 @@ class _Desk:
                           for key, value in truth['lower'].items()}}
 
     def better(self, first: str, second: str) -> int:
-        """Contract in ``queries.choose.PreferenceSource``."""
+        """Compare two subjects; see ``queries.choose.PreferenceSource``."""
         scores = self._scores
         for subject in (first, second):
             if subject not in scores:
@@ -208,12 +208,12 @@ def _test(settings: Settings) -> Samples:
 
 @functools.lru_cache(maxsize=8)
 def _shipped_test(settings: Settings) -> Samples:
-    """That of the data that come with the package, which many cells of a sweep ask."""
+    """Cached test of the data that come with the package, which many cells of a sweep ask for."""
     return _test(settings)
 
 
 def _identity(settings: Settings, digest: str, shown: Sequence[Sample]) -> dict[str, Any]:
-    """What results depend on: the data, all that is asked, and how it is shown."""
+    """Values that results depend on: data, questions, and how they are shown."""
     texts = [part for sample in shown for part in sample.parts if isinstance(part, str)]
     words = hashlib.sha256('\x1f'.join(texts).encode()).hexdigest()[:12]
     return {'sha256': digest, 'words_sha256': words, 'variant': settings.variant,
@@ -268,7 +268,7 @@ def _shipped() -> tuple[building.Chosen, ...]:
 
 
 def _questions(settings: Settings, items: Sequence[Item]) -> tuple[list[Question], Counter[str]]:
-    """What a variant asks about items, and how many pairs have no answer, by descriptor."""
+    """Questions of a variant about items, and by descriptor the number of pairs without answer."""
     ties: Counter[str] = Counter()
     if settings.variant == 'level1':
         return list(_needed()), ties
@@ -291,7 +291,7 @@ def _named(settings: Settings, question: str) -> Names:
 
 
 def _compared(settings: Settings, item: Item) -> Question:
-    """Which path is better for the task?"""
+    """Question on which path is better for the task."""
     pictures = settings.variant != 'no_images'
     told = settings.variant in ('descriptors', 'no_images')
 
@@ -308,7 +308,7 @@ def _compared(settings: Settings, item: Item) -> Question:
 
 
 def _perceived(settings: Settings, item: Item) -> Iterator[Question]:
-    """For each descriptor: which path has less of it?"""
+    """Yield a question on which path has less of each descriptor."""
     values = item.values
     details = {**_about(settings, item, PERCEPTION),
                'levels': {name: level_of(ratio(values, name)) for name in NAMES}}
@@ -321,7 +321,7 @@ def _perceived(settings: Settings, item: Item) -> Iterator[Question]:
 
 
 def _perceived_one_by_one(settings: Settings, item: Item) -> Iterator[Question]:
-    """The same with a question for each descriptor; without those in which both are alike."""
+    """Yield one question a descriptor; descriptors in which both paths are equal are left out."""
     for name, lower in lower_of(item.values).items():
         if lower is None:
             continue
@@ -335,7 +335,7 @@ def _perceived_one_by_one(settings: Settings, item: Item) -> Iterator[Question]:
 
 
 def _needed() -> Iterator[Question]:
-    """Which descriptors does a task depend on?"""
+    """Yield questions on which descriptors a task depends."""
     for number, task in scenarios().items():
         for repeat in range(REPEATS):
             yield Question(
@@ -349,7 +349,7 @@ def _needed() -> Iterator[Question]:
 
 
 def _segments(settings: Settings) -> Samples:
-    """Which of two segments is nearer to the obstacle?"""
+    """Samples on which of two segments is nearer to the obstacle."""
     skipped: list[str] = []
     if settings.variant not in _OF_SEGMENTS:
         reason = (f'segments: have no variant {settings.variant} (choose one of '
@@ -385,7 +385,7 @@ def _nearer(settings: Settings, one: SegmentPair) -> Question:
 
 
 def check(data: Path) -> CheckReport:
-    """What is in a folder of data, and what of it cannot be used.
+    """Count the entries of a data folder, and name those that cannot be used.
 
     Raises:
         InputError: there is no such folder.

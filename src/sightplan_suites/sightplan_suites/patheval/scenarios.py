@@ -12,12 +12,12 @@ from sightplan_suites.paths.scenarios import Scenario, load_scenarios
 
 @functools.cache
 def scenarios() -> Mapping[int, Scenario]:
-    """All scenarios by number."""
+    """All scenarios by number; the file is read once a process."""
     return {one.id: one for one in load_scenarios()}
 
 
 def scenario(number: int) -> Scenario:
-    """One of them.
+    """Find a scenario by number.
 
     Raises:
         InputError: there is none of this number.
@@ -28,5 +28,5 @@ def scenario(number: int) -> Scenario:
 
 
 def vectors() -> dict[int, Vector]:
-    """Their vectors by number."""
+    """Vectors of preferences of all scenarios, by number."""
     return {number: one.vector for number, one in scenarios().items()}

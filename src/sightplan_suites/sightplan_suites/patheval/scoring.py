@@ -60,7 +60,7 @@ def lower_measure(descriptor: str) -> str:
 
 def score(item: Sample, answer: Mapping[str, Any] | None, truth: Mapping[str, Any],
           reply: SampleReply) -> Scored:
-    """Score an answer.
+    """Score one sample's answer.
 
     Args:
         item: the sample.
@@ -159,7 +159,7 @@ def _perception(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def positions(lines: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """How often what is shown first and second was named, in the strict reading, and was right."""
+    """Count how often the path shown first or second was named (strict reading), and was right."""
     counts = Counter[str](dict.fromkeys(
         ('first', 'second', 'neither', 'right_first', 'right_second'), 0))
     for line in lines:

@@ -21,9 +21,9 @@ KINDS = ('point', 'line', 'curve')
 COUNT = 100
 """Pairs of each kind in the paper."""
 BLOCK: tuple[Point, ...] = ((-8.0, -5.0), (8.0, -5.0), (8.0, 5.0), (-8.0, 5.0))
-"""The rectangle."""
+"""The rectangular obstacle beside the segments."""
 BESIDE = ObstacleMap('segments', (BLOCK,))
-"""It, in the world of the maps."""
+"""The rectangular obstacle as a map."""
 
 _REACH = 36.0
 _LEAST, _MOST = 4.0, 10.0  # lengths of lines and of curves between their ends
@@ -56,11 +56,11 @@ class SegmentPair:
 
     @property
     def name(self) -> str:
-        """That of the pictures."""
+        """Name of the pictures: the pair's id."""
         return self.id
 
     def halves(self, view: View) -> tuple[Image, Image]:
-        """Contract in ``items.Pictured``."""
+        """Draw one picture of each segment; see ``items.Pictured``."""
         first, second = (draw_segment(points, view, self.size) for points in self.points)
         return first, second
 
@@ -102,7 +102,7 @@ def distance_of(points: Sequence[Point]) -> float:
 
 
 def _segment(kind: str, rng: random.Random) -> tuple[Point, ...]:
-    """One that stays in the world and clear of the obstacle."""
+    """Draw a segment that stays in the world and clear of the obstacle."""
     def place() -> Point:
         return _REACH * (2 * rng.random() - 1), _REACH * (2 * rng.random() - 1)
     for _ in range(_TRIES):

@@ -55,7 +55,7 @@ class _Budget:
 
 def solve(item: ObstacleMap, settings: PlannerSettings, radius: float, start: Point, goal: Point,
           seed: int) -> tuple[tuple[Point, ...] | None, int]:
-    """One run of a planner.
+    """Run a planner once.
 
     Args:
         item: the map.

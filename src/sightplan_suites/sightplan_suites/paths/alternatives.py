@@ -25,9 +25,10 @@ from sightplan_suites.paths.planning import NoPath
 from sightplan_suites.paths.ways import Graph, shortest_way
 
 _TASTES = (0.0, 4.0, -4.0)
-"""No matter, room and walls: by how much a step costs more where it is not to one's taste."""
+"""Tastes of searches: 0 is indifferent, positive values seek room, negative ones walls. The
+absolute value is the relative extra cost of a step against the taste."""
 _SIGHTS = (1_000_000, 12, 5)
-"""Over how many nodes of the lattice corners are cut: over all, over some, over few."""
+"""Numbers of lattice nodes over which corners are cut: over all, over some, over few."""
 _TASTE_SCALE = 2.0
 """The clearance at which much of a taste is satisfied."""
 _ENDS = 12
@@ -39,7 +40,7 @@ _MOST_NODES = 1e6
 
 @dataclass(frozen=True, slots=True)
 class AlternativeSettings:
-    """How different paths are looked for; lengths are in units of the map."""
+    """Settings of the search for different paths; lengths are in units of the map."""
 
     count: int = param(8, 'paths wanted', low=1, high=100)
     tries: int = param(24, 'searches at most', low=1, high=1000)
@@ -70,7 +71,7 @@ class Alternative:
     taste: float
 
     def to_run(self) -> PathRun:
-        """As a run of a file of paths."""
+        """The path as a run of a file of paths."""
         return PathRun(self.points, self.radius)
 
 
@@ -174,14 +175,14 @@ class _Lattice:
         self.inside = np.minimum(_to_border(item, here), _to_border(item, there))
 
     def crowding(self, points: Sequence[Point], reach: float) -> FloatArray:
-        """How near each step is to a path: 1 on it, falling off over ``reach``."""
+        """Nearness of each step to a path: 1 on it, falling off over ``reach``."""
         away = shapely.distance(self.middles, shapely.LineString(points))
         near: FloatArray = np.exp(-(away / reach) ** 2)
         return near
 
     def search(self, radius: float, taste: float, crowd: FloatArray, sight: int,
                ) -> tuple[Point, ...] | None:
-        """The cheapest path for a robot, its corners cut; None if there is none."""
+        """Find the cheapest path for a robot and cut its corners; None if there is none."""
         snug = np.exp(-self.room / _TASTE_SCALE)
         dislike = taste * snug if taste >= 0 else -taste * (1 - snug)
         costs = self.lengths * (1 + dislike + crowd)
@@ -218,7 +219,7 @@ def _cut_corners(item: ObstacleMap, places: FloatArray, radius: float, sight: in
 
 
 def distance_apart(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
-    """How far two paths (N, 2) are from each other, on average along the less similar one."""
+    """Distance of two paths (N, 2), averaged along the less similar one."""
     lines = [shapely.LineString(as_points(path)) for path in (first, second)]
     steps = np.linspace(0, 1, _SAMPLES)
     return max(float(shapely.distance(shapely.line_interpolate_point(
@@ -242,7 +243,7 @@ def same_route(item: ObstacleMap, first: npt.ArrayLike, second: npt.ArrayLike) -
 
 
 def count_routes(item: ObstacleMap, paths: Sequence[npt.ArrayLike]) -> int:
-    """How many different routes paths with the same ends take."""
+    """Number of different routes among paths with the same ends."""
     known: list[npt.ArrayLike] = []
     for path in paths:
         if not any(same_route(item, path, other) for other in known):

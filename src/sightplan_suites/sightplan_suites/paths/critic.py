@@ -1,4 +1,4 @@
-"""Which of several paths is best for a task: geometry is measured, a model says what is wanted.
+"""Choice of the best of several paths for a task: geometry is measured, a model reads the task.
 
 On a known map nobody needs to look: the descriptors of each path are computed
 (``paths.descriptors``), and only what the task wants of them is believed (``path_wishes``). For
@@ -48,7 +48,7 @@ from sightplan_suites.paths.wishes import Wishes, WishSettings, certain, underst
 _ZERO = 1e-9
 """Sums of differences in thresholds that are nearer to 0 are 0."""
 _NAMES = ('A', 'B')
-"""Of the two that are compared in pictures: names that mean nothing."""
+"""Neutral names of the two paths that are compared in pictures."""
 _ASKED = """\
 Picture {first} and picture {second} show the same map with obstacles, and a path on it from the \
 start to the goal. The task: {scenario}
@@ -58,7 +58,7 @@ Which of the two paths suits the task better? Write one line "Answer: {first}" o
 
 @dataclass(frozen=True, slots=True)
 class CriticSettings:
-    """How paths are compared."""
+    """Settings of comparing paths."""
 
     length_scale: float = param(0.0, 'factor of the published thresholds of lengths and '
                                 'clearances; 0: longer side of the map by 80, the side of the '
@@ -91,7 +91,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Critique:
-    """What came out of a comparison.
+    """Result of a comparison.
 
     Attributes:
         ranking: indices of the paths from 0, the best first; those that touch or cross an
@@ -116,7 +116,7 @@ class Critique:
     crossing: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data; paths are counted from 1."""
+        """The result as JSON data; paths are numbered from 1."""
         wants = self.wishes.wishes if self.wishes is not None else ()
         return {
             'ranking': [number + 1 for number in self.ranking],
@@ -342,7 +342,7 @@ class PathCritic(ModelUser):
         super().start_episode(episode_id, split)
 
     def wishes(self, scenario: str, timeout_s: float | None = None) -> Wishes:
-        """What a task wants; the last task is not asked about again. Raises as ``understand``."""
+        """Wishes of a task; those of the last task are kept. Raises as ``understand``."""
         if self._last is None or self._last[0] != scenario:
             self._last = scenario, understand(self._model, scenario, self._wishes, timeout_s)
         return self._last[1]
@@ -367,7 +367,7 @@ class PathCritic(ModelUser):
             DeadlineError: not within the time limit.
             SpendingCapError: a limit on tokens or cost is reached.
         """
-        checked_paths(item, paths)  # before anybody is paid for an answer
+        checked_paths(item, paths)  # before any answer is paid for
         wishes = self.wishes(scenario, timeout_s) if vector is None else certain(vector)
         return compare_paths(item, paths, wishes, self._settings, numbers=numbers)
 

@@ -27,7 +27,7 @@ from sightplan_suites.paths.maps import FloatArray, ObstacleMap, as_points
 
 LINE, WAYPOINTS = 'line', 'waypoints'
 RULES = (LINE, WAYPOINTS)
-"""How the least clearance of a path is measured: along the whole line, or at its points."""
+"""Rules of measuring the least clearance: along the whole line, or at its points."""
 
 SHARP_DEG = 90.0
 """A turn by more than this is sharp."""
@@ -35,7 +35,7 @@ SHARP_DEG = 90.0
 
 @dataclass(frozen=True, slots=True)
 class Descriptors:
-    """What a path is like; lengths in the unit of the map.
+    """Descriptors of a path; lengths in the unit of the map.
 
     Attributes:
         minimum_clearance: least distance of the line to the nearest obstacle, 0 where it touches
@@ -57,7 +57,7 @@ class Descriptors:
     maximum_angle: float
 
     def values(self) -> tuple[float, ...]:
-        """The seven numbers in the order of ``NAMES``."""
+        """The seven descriptors in the order of ``NAMES``."""
         return tuple(getattr(self, name) for name in NAMES)
 
     def to_json(self) -> dict[str, float]:
@@ -92,7 +92,7 @@ NAMES = tuple(field.name for field in dataclasses.fields(Descriptors))
 """Names of the descriptors, in PathEval's order."""
 
 KEYS = tuple(name.replace('_', ' ').capitalize() for name in NAMES)
-"""Their keys in PathEval's JSON: ``Minimum clearance`` and so on."""
+"""Keys of the descriptors in PathEval's JSON, such as ``Minimum clearance``."""
 
 
 def describe(item: ObstacleMap, path: npt.ArrayLike, *, repeats: bool = True,

@@ -43,7 +43,7 @@ BORDER_PX = 1.5 * POINT_PX
 """Width of the border in a picture of ``SIZE`` pixels; it lies inside of the world."""
 
 LARGEST = 8192
-"""No side of a picture is longer [px]."""
+"""Longest side of a picture [px]."""
 _SAMPLES = 4
 """Per pixel and direction, against jagged edges."""
 _SHIFT = 4
@@ -52,7 +52,7 @@ _SHIFT = 4
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What may differ between pictures of the same thing; the defaults are the paper's.
+    """Appearance of a picture; the defaults are the paper's.
 
     Attributes:
         line: factor of the path's width.
@@ -152,7 +152,7 @@ class TopView:
                 math.ceil((box.x_max - box.x_min) * self.scale - 1e-6))
 
     def project(self, points: npt.ArrayLike) -> FloatArray:
-        """Where points are seen.
+        """Project points of the map to pixels.
 
         Args:
             points: (N, 2) or (N, 3), units of the map; from above, heights do not matter.
@@ -168,7 +168,7 @@ class TopView:
                          (self.bounds.y_max - array[:, 1]) * self.scale - 0.5], axis=1)
 
     def unproject(self, pixels: npt.ArrayLike) -> FloatArray:
-        """Where pixels (N, 2), counted as in ``project``, lie on the ground: (N, 2)."""
+        """Points (N, 2) on the ground that pixels (N, 2), counted as in ``project``, show."""
         array = as_points(pixels)
         return np.stack([self.bounds.x_min + (array[:, 0] + 0.5) / self.scale,
                          self.bounds.y_max - (array[:, 1] + 0.5) / self.scale], axis=1)

@@ -40,11 +40,11 @@ from sightplan_suites.paths.drawing import (
 from sightplan_suites.paths.maps import WORLD, Bounds, FloatArray, as_points
 
 WIDTH, HEIGHT = 1280, 720
-"""Of a picture [px], unless others are asked for."""
+"""Default size of a picture [px]."""
 FOV_DEG = 45.0
 """Vertical angle of view."""
 EYE, TARGET, UP = (0.0, -70.0, 55.0), (0.0, 0.0, -10.0), (0.0, 1.0, 0.0)
-"""Where the camera is, where it looks and what is up; x right, y away, z up."""
+"""Position of the camera, the point it looks at, and its up vector; x right, y away, z up."""
 WALL_HEIGHT = 2.0
 BORDER = 0.5
 """Thickness of the border wall, which stands around the world."""
@@ -111,7 +111,7 @@ class PerspectiveView:
         return np.asarray((as_places(points) - middle) / self.unit)
 
     def project(self, points: npt.ArrayLike) -> FloatArray:
-        """Where points are seen, whether hidden or not.
+        """Project points of the map to pixels, whether they are hidden or not.
 
         Args:
             points: (N, 2), on the floor, or (N, 3), in units of the map.
@@ -126,7 +126,7 @@ class PerspectiveView:
         return seen(self.to_scene(points), self.width, self.height)
 
     def unproject(self, pixels: npt.ArrayLike, z: float = 0.0) -> FloatArray:
-        """Where pixels show a horizontal plane.
+        """Points of a horizontal plane that pixels show.
 
         Args:
             pixels: (N, 2), counted as in ``project``.

@@ -29,7 +29,7 @@ from sightplan_suites.paths.maps import GOAL, START, ObstacleMap, Point, Polygon
 VARIANTS = 30
 """Maps that differ only in what was drawn."""
 CLEAR = 1.6
-"""No obstacle is nearer to start or goal; the widest robot has a radius of 1.5."""
+"""Smallest distance from an obstacle to start or goal; the widest robot has a radius of 1.5."""
 _WIDEST = 3.0
 """Diameter of the widest robot."""
 _HALF = 40.0
@@ -63,7 +63,7 @@ class Family:
 
 
 def generate_map(family: str, value: int, variant: int, seed: int = 0) -> ObstacleMap:
-    """Draw one map.
+    """Draw one map of a family.
 
     Args:
         family: a name in ``FAMILIES``.

@@ -1,4 +1,4 @@
-"""Which of two paths is better for a scenario, by significant differences of descriptors.
+"""Labels of pairs of paths: the better one for a scenario, by significant differences.
 
 The paper asks for a difference greater than a threshold, its program for one that reaches it,
 which matters for sharp turns, whose threshold is one turn: ``strict`` follows the paper.
@@ -17,12 +17,13 @@ ORDER = ('average_clearance', 'minimum_clearance', 'maximum_clearance', 'path_le
 """Order of the descriptors in vectors of preferences; that of JSON is another one."""
 
 Vector = tuple[int, ...]
-"""For each descriptor in ``ORDER``: 1 more is better, -1 less is better, 0 it does not matter."""
+"""Preference for each descriptor in ``ORDER``: 1 more is better, -1 less is better, 0
+indifferent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """From which difference on a descriptor is significant; names as in ``Descriptors``."""
+    """Smallest significant difference of each descriptor; names as in ``Descriptors``."""
 
     minimum_clearance: float = 0.8
     maximum_clearance: float = 0.8
@@ -39,18 +40,18 @@ class Thresholds:
 
 
 PATHEVAL = Thresholds()
-"""The published thresholds."""
+"""The thresholds that PathEval published."""
 
 
 class Unlabelled(enum.StrEnum):
-    """Why a pair has no label for a scenario."""
+    """Reasons why a pair has no label for a scenario."""
 
     NOT_SIGNIFICANT = 'not_significant'
     CONFLICT = 'conflict'
 
     @property
     def words(self) -> str:
-        """The same as a sentence."""
+        """The reason as a sentence."""
         return {
             Unlabelled.NOT_SIGNIFICANT: 'The paths differ too little in all that matters here.',
             Unlabelled.CONFLICT: 'Each path is better in something that matters here.',
@@ -74,7 +75,7 @@ class Label:
 
 def label_pair(first: Descriptors, second: Descriptors, vector: Vector, *,
                thresholds: Thresholds = PATHEVAL, strict: bool = False) -> Label:
-    """Compare two paths.
+    """Label the better of two paths, if their descriptors decide.
 
     Every descriptor that matters and differs significantly votes for a path; the label stands if
     all votes agree.

@@ -27,21 +27,21 @@ FloatArray = npt.NDArray[np.float64]
 
 START: Point = (-36.6031, -36.4332)
 GOAL: Point = (36.0982, 36.363)
-"""Where every path of PathEval begins and ends."""
+"""Point where every path of PathEval ends."""
 
 OVERHANG = 0.5
-"""So far a polygon of a file may stick out of the world; those of PathEval do by up to 0.3."""
+"""Largest distance by which a polygon may leave the world; PathEval's do by up to 0.3."""
 
 NO_OBSTACLE = 100_000.0
 """The clearance on a map without any obstacle: a number, so that it fits into JSON."""
 
 ROUNDING = 1e-9
-"""More than what rounding makes of coordinates and distances."""
+"""Tolerance for rounding of coordinates and distances."""
 
 _CELLS = 160
 """Cells along the longer side of a map whose clearances are looked up."""
 _PARTS = (1.0, 0.5, 0.25, 0.75)
-"""Where on a segment they are, the likeliest to be blocked first."""
+"""Fractions of a segment at which it is checked, the likeliest to be blocked first."""
 
 UNKNOWN = -1
 """The value of an unknown cell of an occupancy grid, as in ``nav_msgs/OccupancyGrid``."""
@@ -57,7 +57,7 @@ class Bounds:
     y_max: float
 
     def contain(self, points: FloatArray, margin: float = 0.0) -> npt.NDArray[np.bool_]:
-        """Which points (N, 2) lie inside, at least ``margin`` away from the border."""
+        """For each point (N, 2), whether it is inside by at least ``margin`` from the border."""
         low = np.array([self.x_min, self.y_min]) + margin
         high = np.array([self.x_max, self.y_max]) - margin
         inside: npt.NDArray[np.bool_] = np.all((points >= low) & (points <= high), axis=1)
@@ -65,7 +65,7 @@ class Bounds:
 
 
 WORLD = Bounds(-40.0, -40.0, 40.0, 40.0)
-"""What every map of PathEval shows."""
+"""Bounds of every map of PathEval."""
 
 
 @dataclass(frozen=True)

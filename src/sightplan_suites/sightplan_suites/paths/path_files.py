@@ -20,7 +20,7 @@ _RADIUS = 'Robot Radius:'
 
 @dataclass(frozen=True, slots=True)
 class PathRun:
-    """One run of a planner.
+    """Path that one run of a planner found.
 
     Attributes:
         points: the path, from its start.

@@ -25,7 +25,10 @@ PLANNERS = ('rrt', 'rrt_connect', 'prm')
 
 @dataclass(frozen=True, slots=True)
 class PlannerSettings:
-    """How paths are planned; the defaults are those of PathEval's runs where it tells them."""
+    """Settings of planning paths.
+
+    The defaults are those of PathEval's runs as far as it states them.
+    """
 
     planner: str = param('rrt', 'planner of OMPL', choices=PLANNERS)
     runs: int = param(30, 'runs on a map, each with a robot of its own', low=1, high=1000)
@@ -39,7 +42,7 @@ class PlannerSettings:
 
 
 class NoPath(enum.StrEnum):
-    """Why a run has no path."""
+    """Reasons why a run has no path."""
 
     START_BLOCKED = 'start_blocked'
     GOAL_BLOCKED = 'goal_blocked'
@@ -48,7 +51,7 @@ class NoPath(enum.StrEnum):
 
     @property
     def words(self) -> str:
-        """The same as a sentence."""
+        """The reason as a sentence."""
         return {
             NoPath.START_BLOCKED: 'The robot does not fit at the start.',
             NoPath.GOAL_BLOCKED: 'The robot does not fit at the goal.',
@@ -59,7 +62,7 @@ class NoPath(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlannedPath:
-    """What one run gave: a path, or the reason why there is none.
+    """Result of one run: a path, or the reason why there is none.
 
     Attributes:
         run: its number on its map, from 0.
@@ -76,7 +79,7 @@ class PlannedPath:
     samples: int
 
     def to_run(self) -> PathRun | None:
-        """As a run of a file of paths; None without a path."""
+        """The path as a run of a file of paths; None without a path."""
         return PathRun(self.points, self.radius) if self.points is not None else None
 
 

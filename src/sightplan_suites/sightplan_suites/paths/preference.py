@@ -1,4 +1,4 @@
-"""Which of several measured paths suits a vector of preferences best: the rule, without beliefs.
+"""Choice of the path that suits a known vector of preferences best.
 
 In a pair, a descriptor counts if it differs significantly (``labels``), and counts for as many
 thresholds as it differs; what is for and what is against a path is added up (its *net*). The best

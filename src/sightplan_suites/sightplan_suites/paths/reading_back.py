@@ -29,25 +29,25 @@ from sightplan_suites.paths.drawing import Picture
 from sightplan_suites.paths.maps import Bounds, FloatArray
 
 _RATIO = 0.42
-"""A pixel is red if green and blue are below this share of its red; blue alike."""
+"""A pixel is red if its green and blue are below this fraction of its red; likewise for blue."""
 _LEAST = 90
-"""So much red is at least above green and blue, of 255."""
+"""Smallest excess of red over green and blue in a pixel of the line, of 255."""
 _TOLERANCE_PX = 0.9
-"""A polyline may be so far from the middle of the line."""
+"""Largest distance of the polyline from the middle of the line [px]."""
 _CORNER_PX = 2.0
-"""Corners that are made one may be so far from it."""
+"""Largest distance of a merged corner from the corners that it replaces [px]."""
 _STRAIGHT_DEG = 2.5
-"""Turns of less are noise."""
+"""Turns smaller than this are noise [deg]."""
 _HIDDEN = 6.0
-"""What a pixel costs where the way goes on unseen; one of the line costs 1."""
+"""Cost of a pixel where the line is hidden; a pixel of the line costs 1."""
 _CELL = 3
-"""Side [px] of the squares in which a hidden way is looked for."""
+"""Side of the squares in which a hidden part of the path is searched for [px]."""
 _USED = 5.0
-"""What a pixel costs that is part of the way already."""
+"""Cost of a pixel that the path has used before."""
 _ROUNDS = 8
-"""A way is made to pass through so many parts that it had left out."""
+"""Number of left-out parts of the line through which the path is led afterwards."""
 _DOT = 1.6
-"""A dot is at least so many times as wide as the line."""
+"""Smallest ratio of a dot's diameter to the width of the line."""
 
 _Bools = npt.NDArray[np.bool_]
 _Ints = npt.NDArray[np.int64]
@@ -61,7 +61,7 @@ class View(Protocol):
 
     @property
     def bounds(self) -> Bounds:
-        """What is seen of the map."""
+        """Bounds of the part of the map that is shown."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -76,7 +76,7 @@ class View(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PathReading:
-    """What was read from a picture.
+    """Path that was read from a picture.
 
     Attributes:
         points: (N, 2), the path in units of the map, from start to goal; None if there is none.
@@ -189,7 +189,7 @@ def _cover(picture: Picture, view: View) -> _Bools:
 
 
 class _Line:
-    """What is red in a picture, as a graph.
+    """Graph of the red pixels of a picture.
 
     Its nodes are pixels of the line and, where the line may be hidden, squares of ``_CELL``.
 
@@ -439,7 +439,7 @@ def _sharpened(chain: FloatArray, corners: Sequence[int], window: int) -> FloatA
 
 def _meeting(one: FloatArray, along_one: FloatArray, two: FloatArray, along_two: FloatArray,
              ) -> FloatArray | None:
-    """Where two lines meet; None if they are nearly parallel."""
+    """Point where two lines meet; None if they are nearly parallel."""
     cross = float(along_one[0] * along_two[1] - along_one[1] * along_two[0])
     if abs(cross) < 0.03:
         return None

@@ -1,4 +1,4 @@
-"""Why a path is the best of several, in words; paths count from 1 unless they have numbers."""
+"""Sentences on why a path is the best of several; paths are numbered from 1 by default."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EQUAL = 1e-6
 def reason(order: Sequence[int], best: Sequence[float], descriptors: Sequence[Descriptors],
            wishes: Wishes, thresholds: Thresholds, *, strict: bool = False,
            sure: float = 0.75, numbers: Sequence[int] = ()) -> str:
-    """Why the first path of an order comes before the second.
+    """Explain why the first path of an order comes before the second.
 
     Args:
         order: indices from 0, the best first.
@@ -71,7 +71,7 @@ def reason(order: Sequence[int], best: Sequence[float], descriptors: Sequence[De
 
 
 def _outweighed(first: int, other: str, count: int, equal: bool) -> str:
-    """Why a path comes before another one although it is not the better one of the two."""
+    """Sentence on a path that is first although the other one of the two has the larger sum."""
     if count == 2:
         why = 'what is doubtful decides, or nothing does'
     else:
@@ -104,7 +104,7 @@ def _doubt(wish: Wish) -> str:
 
 
 def of_crossing(crossing: Sequence[int], free: Sequence[int]) -> str:
-    """What follows from paths that touch or cross an obstacle.
+    """Sentence on paths that touch or cross an obstacle.
 
     Args:
         crossing: what those paths are called.
@@ -128,7 +128,7 @@ def of_crossing(crossing: Sequence[int], free: Sequence[int]) -> str:
 
 
 def of_pictures(ranking: Ranking, unread: int) -> str:
-    """What was learned from pictures alone."""
+    """Sentences on a comparison by pictures alone."""
     pairs = len(ranking.asked)
     numbers = range(1, len(ranking.order) + 1)
     text = (f'{_headline(ranking.order, ranking.best, numbers)} No map was known: {pairs} '

@@ -1,4 +1,4 @@
-"""PathEval's tasks: what each prefers, and how it is told."""
+"""Tasks of PathEval: their texts and vectors of preferences."""
 
 from __future__ import annotations
 

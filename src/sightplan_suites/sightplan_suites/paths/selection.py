@@ -1,4 +1,4 @@
-"""Which paths of a map are compared: pairs that differ most, as PathEval chooses them (3.5)."""
+"""Selection of the pairs of paths on a map that differ most, as PathEval does it (3.5)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PAIRS = 5
 
 
 class Skipped(enum.StrEnum):
-    """Why a map gives no pairs."""
+    """Reasons why a map gives no pairs."""
 
     TOO_FEW_PATHS = 'too_few_paths'
 
     @property
     def words(self) -> str:
-        """The same as a sentence."""
+        """The reason as a sentence."""
         return 'The map has fewer than two valid paths.'
 
 

@@ -6,7 +6,7 @@ import heapq
 import math
 
 Graph = dict[int, list[tuple[int, float]]]
-"""For each node its neighbours, with the cost of going there, 0 or more."""
+"""Neighbours of each node, with the cost of going there, 0 or more."""
 
 
 def shortest_way(graph: Graph, first: int, last: int) -> list[int] | None:

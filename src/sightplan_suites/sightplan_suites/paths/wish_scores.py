@@ -1,4 +1,4 @@
-"""How well a model, or a simulated one, tells what tasks want: words against vectors."""
+"""Scores of understanding tasks: wishes that a model reads from words, against true vectors."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ from sightplan_suites.paths.wishes import (
 )
 
 Ask = Callable[[Scenario, str, str], Wishes]
-"""What a scenario's text wants, from the scenario (for simulated models), the text and its id."""
+"""Function that reads the wishes of a text; arguments: scenario (for simulated models), text,
+id."""
 
 _LEAST = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class WishScore:
-    """How often tasks were understood.
+    """Score of the wishes read from texts.
 
     Attributes:
         texts: how many texts were asked about.
@@ -52,7 +53,7 @@ class WishScore:
     log_score: float
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """The score as JSON data."""
         return {'texts': self.texts, 'vectors': self.vectors, 'signs': self.signs,
                 'turned': self.turned, 'log_score': round(self.log_score, 4)}
 
@@ -89,7 +90,7 @@ def score_wishes(ask: Ask, scenarios: Iterable[Scenario], *, paraphrases: bool =
 
 @dataclass(frozen=True, slots=True)
 class ChoiceScore:
-    """How often the better path of a pair was named.
+    """Score of naming the better path of a pair.
 
     Attributes:
         choices: how many choices there were: texts and pairs that have a label.
@@ -105,7 +106,7 @@ class ChoiceScore:
     log_score: float
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """The score as JSON data."""
         return {'choices': self.choices, 'right': self.right, 'by_vector': self.by_vector,
                 'log_score': round(self.log_score, 4)}
 
@@ -150,7 +151,7 @@ def _won(chance: float) -> float:
 
 
 def model_asker(backend: Model, settings: WishSettings | None = None) -> Ask:
-    """Asks a model."""
+    """Function that asks a model for the wishes of a text."""
     return lambda scenario, text, name: understand(backend, text, settings)
 
 

@@ -1,4 +1,4 @@
-"""What a task wants of a path: a belief over which descriptors should be large or small.
+"""Belief over a task's wishes: which descriptors of a path should be large or small.
 
 A vector of preferences (``paths.labels``) has -1, 0 or 1 for each of seven descriptors. A task in
 words leaves it open; a model is asked two yes/no questions about each descriptor, in several
@@ -80,7 +80,7 @@ def _questions() -> _Questions:
 
 @dataclass(frozen=True, slots=True)
 class WishSettings:
-    """How much is asked, and what answers are worth."""
+    """Settings of the questions and of the weight of their answers."""
 
     wordings: int = param(3, 'wordings of each question that are asked', low=1, high=3)
     matters: float = param(0.5, 'probability beforehand that a descriptor matters, either way '
@@ -93,7 +93,7 @@ class WishSettings:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is believed of one descriptor; the three probabilities sum to 1.
+    """Belief about one descriptor; the three probabilities sum to 1.
 
     Attributes:
         name: of the descriptor.
@@ -109,7 +109,7 @@ class Wish:
 
     @property
     def probabilities(self) -> tuple[float, float, float]:
-        """In the order of ``SIGNS``."""
+        """The three probabilities in the order of ``SIGNS``."""
         return self.less, self.neither, self.more
 
     @property
@@ -125,7 +125,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What is believed of all descriptors.
+    """Beliefs about all descriptors of a task.
 
     Attributes:
         wishes: one of each, in the order of vectors (``paths.labels.ORDER``).
@@ -138,7 +138,7 @@ class Wishes:
     model: str = ''
 
     def __post_init__(self) -> None:
-        """Check the names.
+        """Check that there is one wish of each descriptor, in order.
 
         Raises:
             InputError: not one wish of each descriptor in order.
@@ -155,7 +155,7 @@ class Wishes:
 
     @property
     def probability(self) -> float:
-        """Of that vector."""
+        """Probability of the most probable vector."""
         return math.prod(wish.sure for wish in self.wishes)
 
     def vectors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -232,7 +232,7 @@ def understood_wishes(answers: Iterable[tuple[Question, Answer]], settings: Wish
 
 
 def _yes(answer: Answer) -> float | None:
-    """How much of a yes an answer is; None: it says nothing."""
+    """Weight of a yes in an answer, 0 to 1; None if the answer says neither."""
     if answer.p_yes is not None and answer.p_no is not None and answer.p_yes + answer.p_no > 0:
         return answer.p_yes / (answer.p_yes + answer.p_no)
     return None if answer.verdict.says is None else float(answer.verdict.says)

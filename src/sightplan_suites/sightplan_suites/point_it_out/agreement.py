@@ -27,15 +27,15 @@ from sightplan.model.json_text import load_json
 from sightplan.model.reading import Record, validated
 
 RATERS, ALIKE = 5, 4
-"""People who rate each trace, and how many of them must give the same rating to agree."""
+"""Number of people who rate each trace, and how many of them must agree."""
 
 Score = Annotated[int, pydantic.Field(ge=1, le=5)]
 Trace = tuple[str, str]
-"""Item and model."""
+"""Names of item and model."""
 
 
 class Rating(Record):
-    """One rating of one trace; see the module."""
+    """One rater's rating of one trace."""
 
     id: str
     model: str
@@ -47,7 +47,10 @@ class Rating(Record):
 
 
 class Preference(Record):
-    """One choice between two models' traces for one item; ``better`` null: it cannot be read."""
+    """One choice between two models' traces for an item.
+
+    ``better`` is null if it cannot be read.
+    """
 
     id: str
     models: tuple[str, str]
@@ -66,7 +69,7 @@ class Preference(Record):
 
 @dataclass(frozen=True)
 class Ratings:
-    """All that raters said.
+    """Ratings and preferences of all raters.
 
     Attributes:
         ratings: each rater's last one of each trace.
@@ -104,7 +107,7 @@ def read_ratings(paths: Iterable[Path]) -> Ratings:
 
 
 def summarise(found: Ratings, raters: int = RATERS, alike: int = ALIKE) -> dict[str, Any]:
-    """What ratings say.
+    """Summarise ratings: means of models, agreement of people and of judges with them.
 
     Args:
         found: of people and judges.
@@ -150,7 +153,7 @@ def agreement(people: Mapping[Trace, Sequence[int]], raters: int = RATERS, alike
 
 def picks(people: Mapping[Trace, Sequence[int]], judge: Mapping[Trace, Sequence[int]], *,
           best: bool) -> dict[str, Any]:
-    """How often a judge picks the model whose trace people find best, or worst.
+    """Fraction of items for which a judge picks the model whose trace people find best, or worst.
 
     An item counts if people and judge have rated the same two or more models' traces for it, and
     people do not find all alike. Of models that are best in the judge's view alike, one is drawn:
@@ -173,7 +176,7 @@ def picks(people: Mapping[Trace, Sequence[int]], judge: Mapping[Trace, Sequence[
 
 
 def preferred(preferences: Sequence[Preference]) -> dict[str, dict[str, Any]]:
-    """How often each model's trace was the better of two."""
+    """Fraction of choices that each model's trace won."""
     wins: dict[str, list[tuple[str, bool]]] = defaultdict(list)
     for choice in preferences:
         if choice.better is not None:
@@ -195,7 +198,7 @@ def _extreme(views: Mapping[str, float], models: Sequence[str], best: bool) -> s
 
 
 def _fraction(values: Sequence[float], items: Iterable[Hashable]) -> dict[str, Any]:
-    """Of values, 0 or 1, of items; those of one item are a cluster."""
+    """Mean of values that are 0 or 1, with its interval; values of one item are a cluster."""
     found = fraction_of(values, items)
     return {'value': found.rate, 'interval95': list(found.interval) if found.n else None,
             'n': found.n}

@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 SUITE = 'point_it_out'
 _EXITS = '0 done; 2 bad usage or bad files'
 _MOST_NAMED = 20
-"""Of what is skipped, so many are printed; ``--json`` has all."""
+"""Number of skipped entries that are printed; ``--json`` lists all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TracesArguments:
-    """What the verbs that read traces share."""
+    """Arguments that the verbs that read traces share."""
 
     run: tuple[Path, ...] = option(
         (), 'a run of split s3 (repeatable, one of each model)', metavar='DIR')
@@ -50,7 +50,7 @@ class _TracesArguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportArguments:
-    """What ``sightplan suite point_it_out import`` is given."""
+    """Arguments of ``sightplan suite point_it_out import``."""
 
     folder: Path = argument(
         'searched with all folders below it for <s1|s2|s3>/<run>/<tag>/info.npy', metavar='DIR')
@@ -64,7 +64,7 @@ class ImportArguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeArguments(_TracesArguments):
-    """What ``sightplan suite point_it_out judge`` is given."""
+    """Arguments of ``sightplan suite point_it_out judge``."""
 
     backend: str = backend_flag('openai', 'backend of the model that judges')
     backend_option: tuple[str, ...] = settings_flag('the backend')
@@ -76,7 +76,7 @@ class JudgeArguments(_TracesArguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateArguments(_TracesArguments):
-    """What ``sightplan suite point_it_out rate`` is given."""
+    """Arguments of ``sightplan suite point_it_out rate``."""
 
     who: str = option('', 'who rates (default: your login name)', metavar='NAME')
     out: Path = option(
@@ -87,7 +87,7 @@ class RateArguments(_TracesArguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgreementArguments:
-    """What ``sightplan suite point_it_out agreement`` is given."""
+    """Arguments of ``sightplan suite point_it_out agreement``."""
 
     ratings: tuple[Path, ...] = argument(
         'ratings by people (verb rate) and judges (verb judge)', metavar='FILE')
@@ -102,7 +102,7 @@ def score(suite: Suite, arguments: ScoreDataArguments) -> Result:
     if predictions.is_generic(path):
         try:
             return generic.score(suite, arguments)
-        except InputError as error:  # of texts, too, a file in which nothing is usable
+        except InputError as error:  # also raised for a text file without any usable line
             note(f'sightplan suite: {error}')
             return {'suite': suite.name, 'data': str(arguments.data), 'items': []}, FAILED
     data = official.read_official(folder)

@@ -47,7 +47,7 @@ _CONSTANTS: Mapping[str, Any] = {'NONE': None, 'NEWTRUE': True, 'NEWFALSE': Fals
                                  'EMPTY_TUPLE': ()}
 _KINDS = {f'{kind}{size}': np.dtype(f'{kind}{size}') for kind, sizes in {
     'f': (2, 4, 8), 'i': (1, 2, 4, 8), 'u': (1, 2, 4, 8), 'b': (1,)}.items() for size in sizes}
-"""Kinds of numbers."""
+"""Admitted data types of numbers, by the names that pickles use."""
 
 
 class RefusedError(InputError):
@@ -58,7 +58,7 @@ class RefusedError(InputError):
 
 
 class _Array:
-    """What a pickle says of an array; see ``numpy.ndarray.__setstate__``."""
+    """State of a pickled array; see ``numpy.ndarray.__setstate__``."""
 
     def __init__(self, *_: Any) -> None:
         self.state: Any = None
@@ -69,7 +69,7 @@ class _Array:
 
 
 class _Dtype:
-    """What a pickle says of a kind of numbers; see ``numpy.dtype.__reduce__``."""
+    """State of a pickled data type; see ``numpy.dtype.__reduce__``."""
 
     def __init__(self, name: Any, *_: Any) -> None:
         if type(name) is not str:
@@ -77,7 +77,7 @@ class _Dtype:
         self.name, self.order = name, '='
 
     def set_state(self, state: Any) -> None:
-        """Keep the byte order; structures, subarrays and dates are refused."""
+        """Keep the byte order; refuse structures, subarrays and dates."""
         # Version, byte order, and what those have besides.
         if not (isinstance(state, tuple) and len(state) == 8 and isinstance(state[1], str)
                 and all(part is None for part in state[2:5])):
@@ -86,7 +86,7 @@ class _Dtype:
 
 
 class _Scalar:
-    """One number: its kind and its bytes."""
+    """A pickled number: its data type and its bytes."""
 
     def __init__(self, kind: Any, content: Any) -> None:
         self.kind, self.content = kind, content
@@ -120,7 +120,7 @@ class _Machine:
         self._slots: dict[int, Any] = {}
 
     def run(self, content: bytes) -> Any:
-        """What a pickle builds.
+        """Carry out a pickle's instructions and return the object that it builds.
 
         Raises:
             RefusedError: it has an instruction that is not admitted, or too many.
@@ -212,7 +212,7 @@ class _Machine:
 
 
 def _named(module: Any, name: Any) -> Any:
-    """What stands for a name.
+    """Stand-in for a global name of a pickle.
 
     Raises:
         RefusedError: it is none of those that arrays of numbers need.
@@ -224,7 +224,7 @@ def _named(module: Any, name: Any) -> Any:
 
 
 def unpickled(content: bytes) -> Any:
-    """Plain data of a pickle; arrays are what the pickle says of them.
+    """Plain data of a pickle; arrays stay the state that the pickle holds of them.
 
     Raises:
         RefusedError: it is damaged, or does more than build plain data.
@@ -370,7 +370,7 @@ def _array(array: _Array) -> Any:
 
 
 def _decoded(kind: Any, content: Any, count: int) -> list[Any]:
-    """Bytes as numbers."""
+    """Numbers that bytes hold, by their data type."""
     known = _KINDS.get(kind.name) if isinstance(kind, _Dtype) else None
     if known is None or not isinstance(content, bytes) or len(content) != known.itemsize * count:
         raise RefusedError('numbers of the answer are damaged, or of no plain kind')
@@ -470,7 +470,7 @@ def _predictions(path: Path) -> list[tuple[str, Prediction]]:
 
 def _prediction(path: Path, item: str, kind: str, model: str, entry: Mapping[str, Any],
                 ) -> Prediction:
-    """One answer; ``kind`` says whether its item asks for a place or for a trace."""
+    """Prediction of one entry; ``kind`` says whether its item asks for a place or for a trace."""
     if 'ans' not in entry:
         raise RefusedError('a dictionary of it has no "ans"')
     rows = numbers_of(entry['ans'])

@@ -22,7 +22,7 @@ from sightplan_suites.point_it_out.drawing import draw_trace
 from sightplan_suites.point_it_out.traces import ShownTrace
 
 LEAST, MOST = 1, 5
-"""Ratings."""
+"""Lowest and highest rating."""
 Better = Literal['A', 'B']
 _MOST_CHARS = 100_000
 _DIGIT = re.compile(r'\s*([1-5])\s*')
@@ -30,7 +30,7 @@ _DIGIT = re.compile(r'\s*([1-5])\s*')
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a judge says of one trace, or of two.
+    """A judge's rating of one trace, or choice between two.
 
     Attributes:
         value: a rating from 1 to 5, or which of two traces is better.
@@ -119,7 +119,7 @@ class Judge:
 
     def _ask(self, query: Generate, read: Callable[[str], Judgement],
              ) -> tuple[Judgement | None, str]:
-        """What the model says; None and the reason where it cannot be read."""
+        """Ask the model; returns its judgement, or None and the reason why it cannot be read."""
         try:
             return read(ask_one(self._backend, query).text), ''
         except Unread as error:

@@ -1,4 +1,4 @@
-"""Masks as polygons and back, and what can be told of a mask's shape.
+"""Conversion between masks and polygons, and properties of a mask's shape.
 
 A mask is the union of flat rings ``x1, y1, x2, y2, ...`` in pixels, each filled with its border,
 vertices truncated to whole pixels: that is how the benchmark's own files say it.
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sightplan.model.region import Mask, Point
 
 Ring = Sequence[float]
-"""x1, y1, x2, y2, ... in pixels."""
+"""Flat polygon x1, y1, x2, y2, ... in pixels."""
 Box = tuple[int, int, int, int]
 """x1, y1, x2, y2 in pixels, half-open: x1 and y1 belong to it, x2 and y2 do not."""
 Size = tuple[int, int]

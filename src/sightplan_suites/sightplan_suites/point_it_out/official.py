@@ -48,7 +48,7 @@ from sightplan.runs.dataset import (
 from sightplan_suites.point_it_out import masks
 
 PLACES, TRACES = 's1s2', 's3'
-"""Of what an entry is; begins ids and names of files and folders."""
+"""Kinds of entries; ids and names of files and folders begin with them."""
 SCENES_FILE, DEPTH = 'scenes.json', 'depth'
 POINTS_FILE = 'points.txt'
 
@@ -75,7 +75,7 @@ _ORIENTATION = 0x0112
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What is known of how a picture was taken.
+    """Depth and camera of a picture.
 
     Attributes:
         depth: name of the file of its depth.
@@ -118,7 +118,7 @@ class Item:
 
     @property
     def scenario(self) -> str:
-        """One of the four of figure 5; of another source, its name."""
+        """Scenario of figure 5 that the source belongs to; for other sources, their own name."""
         return SCENARIOS.get(re.sub(r'[^a-z0-9]', '', self.source.lower()), self.source)
 
     @property
@@ -192,7 +192,7 @@ class _Place(_Entry):
 
 
 class _Task(pydantic.BaseModel):
-    """What the simulator needs to carry out a trace; see ``trace_task``."""
+    """Task that the simulator needs to carry out a trace; see ``trace_task``."""
 
     model_config = pydantic.ConfigDict(extra='forbid', frozen=True, strict=True)
 
@@ -320,7 +320,7 @@ class _Reader:
         return name, self._sizes.of(name)
 
     def _start(self, picture: str, size: Size, where: str) -> Point:
-        """Where a trace begins: the picture's name says it, else the file beside it."""
+        """Start of a trace: from the picture's name, else from the file beside it."""
         path = self._folder / picture
         match = _START.search(path.stem)
         try:
@@ -337,7 +337,7 @@ class _Reader:
             raise Unusable(where, f'the start of the trace: {error}') from error
 
     def _starts(self, folder: Path) -> dict[str, tuple[float, float]]:
-        """What ``points.txt`` of a folder says, in pixels by name."""
+        """Starts that a folder's ``points.txt`` states, in pixels by name."""
         path = folder / POINTS_FILE
         if path in self._points:
             return self._points[path]

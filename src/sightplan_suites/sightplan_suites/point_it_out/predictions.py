@@ -63,7 +63,7 @@ class Prediction(Record):
 
     @property
     def form(self) -> Form:
-        """What is said: boxes, points or a trace."""
+        """Form of the answer: boxes, points or a trace."""
         return next(form for name, form in ANSWERS.items() if getattr(self, name) is not None)
 
     @property

@@ -30,7 +30,7 @@ from sightplan_suites.point_it_out.traces import ShownTrace
 SCALE = ('makes no sense for the task', 'some of the direction is right, nothing else',
          'sensible, with a serious flaw', 'right, but for small deviations',
          'passes every place that matters; the task would be done')
-"""What ratings from 1 mean, as judges are told too."""
+"""Meaning of the ratings from 1 to 5, as judges read it, too."""
 
 
 class RatingSession:
@@ -61,12 +61,12 @@ class RatingSession:
 
     @property
     def total(self) -> int:
-        """Number of traces."""
+        """Number of traces to rate."""
         return len(self._traces)
 
     @property
     def rated(self) -> int:
-        """How many of them have a rating of this person."""
+        """Number of traces that this person has rated."""
         return sum((trace.id, trace.model) in self._scores for trace in self._traces)
 
     def overview(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class RatingSession:
 
 
 class _RateRequest(Record):
-    """What the page sends."""
+    """Request of the page to save a rating."""
 
     number: int
     score: Score
@@ -134,7 +134,7 @@ class RatingServer(LocalServer):
 
     def __init__(self, session: RatingSession, port: int = 0,
                  on_rating: Callable[[], None] = lambda: None) -> None:
-        """Listen; ``serve_forever`` serves.
+        """Open the port; ``serve_forever`` answers requests.
 
         Args:
             session: what is served.
@@ -157,7 +157,7 @@ class _Handler(PageHandler):
     server: RatingServer
 
     def get(self, path: str) -> tuple[bytes, str]:
-        """See ``PageHandler``."""
+        """Answer a GET request; see ``PageHandler``."""
         if path == 'session':
             return json_bytes(self.server.session.overview()), 'application/json'
         folder, _, name = path.partition('/')
@@ -171,7 +171,7 @@ class _Handler(PageHandler):
         return super().get(path)
 
     def post(self, path: str) -> tuple[bytes, str]:
-        """See ``PageHandler``."""
+        """Answer a POST request; see ``PageHandler``."""
         if path != 'rate':
             return super().post(path)
         try:

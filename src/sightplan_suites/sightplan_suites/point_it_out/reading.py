@@ -44,12 +44,12 @@ def read(text: str, item: Sample) -> list[dict[str, Any]]:
 
 
 def asked(item: Sample) -> Form:
-    """What a sample asks for."""
+    """Form of answer that a sample asks for."""
     return Form.POINT if item.target is None else item.target.form
 
 
 def misfit(regions: Sequence[Region], form: Form) -> str:
-    """Why regions cannot be the answer, '' if they can.
+    """Explain why regions cannot be the answer; '' if they can.
 
     A place may be pointed at or boxed whatever was asked for: some models can do one of both only.
     """

@@ -1,4 +1,4 @@
-"""What the report adds for this suite: tables 6 and 7 beside ours; sources and scenarios."""
+"""Tables that the report adds for this suite: tables 6 and 7 beside ours, sources, scenarios."""
 
 from __future__ import annotations
 

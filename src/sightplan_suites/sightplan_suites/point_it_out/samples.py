@@ -36,7 +36,7 @@ SPLITS = ('s1', 's2', 's3')
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Which items, and what is asked for."""
+    """Settings of the suite: its items, and the form of answers."""
 
     data: str = param('', "folder of data in the benchmark's format; empty: scenes are drawn from "
                       'the seed')
@@ -68,7 +68,7 @@ def samples(split: str, options: Mapping[str, Any]) -> Samples:
 
 
 def check(data: Path) -> CheckReport:
-    """What is in a folder of data, and what of it cannot be used; all pictures are decoded.
+    """Count the items of a data folder, and name entries that cannot be used.
 
     Raises:
         InputError: there are no files of the benchmark.
@@ -159,7 +159,7 @@ def _as_samples(data: Dataset, items: Sequence[Item], settings: Settings) -> Sam
 
 
 def truth_of(item: Item) -> dict[str, Any]:
-    """What is true of an item, as scoring wants it: plain JSON data."""
+    """Truth of an item for scoring, as JSON data."""
     if item.split == official.TRACES:
         return {'size': list(item.size), 'start': item.start and list(item.start),
                 'task': item.task and dict(item.task)}
@@ -167,7 +167,7 @@ def truth_of(item: Item) -> dict[str, Any]:
 
 
 def details_of(item: Item, form: Form) -> dict[str, Any]:
-    """What tables tell of an item."""
+    """Details of an item for tables."""
     return {'form': str(form), 'subclass': item.subclass, 'source': item.source,
             'scenario': item.scenario}
 
@@ -190,18 +190,18 @@ def _picture(data: Dataset, name: str, ticks: bool) -> Picture:
 
 
 class KnownMasks:
-    """Where things are in one picture, for simulated models; see ``model.region.MaskSource``.
+    """True masks of the things in a picture, for simulated models: a ``model.region.MaskSource``.
 
     The other things are the pieces of the scene where they are known, else the other items' masks
     that do not touch the target.
     """
 
     def __init__(self, items: Sequence[Item], data: Dataset) -> None:
-        """Keep the items of the picture."""
+        """Keep the items of the picture, and their data."""
         self._items, self._data = items, data
 
     def masks(self, target: str) -> TargetMasks:
-        """Where a target is in the picture.
+        """True masks of a target and of the other things.
 
         Raises:
             InputError: no place to point at has this text.

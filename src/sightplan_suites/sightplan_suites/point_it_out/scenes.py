@@ -17,7 +17,7 @@ from sightplan.model.scene import PointingScene, SceneSource, TraceTask
 
 GROUP = 'sightplan.scenes'
 MOST_SCENES = 100_000
-"""Of one seed; the next seed's scenes begin after them."""
+"""Largest number of scenes of one seed; the next seed's scenes begin after them."""
 
 
 def make_source(name: str) -> SceneSource:

@@ -29,7 +29,7 @@ UNREAD, NOTHING, DEGENERATE, MISSED = 'unread', 'nothing', 'degenerate', 'missed
 TOUCHED, NOT_DONE = 'touched', 'not_done'
 """Causes of traces: other things were moved; the task was not done."""
 OUTPUTS = {Form.BOX: 'box', Form.POINT: 'points', Form.POINTS: 'points', Form.TRACE: 'trace'}
-"""What tables call the form of an answer."""
+"""Names of the forms of answers in tables."""
 
 _BOXES = {
     'iou_normalised': 'IoU of box and mask over IoU of tight box and mask; may exceed 1',
@@ -134,7 +134,7 @@ def _area(box: Box) -> int:
 
 def score(item: Sample, answer: Sequence[Mapping[str, Any]] | None, truth: Mapping[str, Any],
           reply: SampleReply) -> Scored:
-    """Score one answer.
+    """Score one sample's answer.
 
     Args:
         item: the sample.
@@ -169,7 +169,7 @@ def score_regions(form: Form, regions: Sequence[Region] | None, truth: Mapping[s
 
 
 def output_of(line: Mapping[str, Any]) -> str:
-    """What a line's answer is: ``box``, ``points`` or ``trace``; unread: what was asked for."""
+    """Form of a line's answer: ``box``, ``points`` or ``trace``; if unread, the form asked for."""
     answer = line['answer']
     return OUTPUTS[Form(answer[0]['form'] if answer else line['details']['form'])]
 

@@ -1,1 +1,1 @@
-"""How good a model's eyes are: yes/no questions about pictures of ViPlan's worlds."""
+"""The predicates benchmark: yes/no questions about pictures of ViPlan's worlds."""

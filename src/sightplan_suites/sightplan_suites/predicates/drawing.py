@@ -45,7 +45,7 @@ TRIES = 20
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What a picture shows.
+    """A picture and the truth about it.
 
     Attributes:
         image: (H, W, 3) uint8 RGB.
@@ -144,7 +144,7 @@ class Studio:
         return self._world.observe(), problem
 
     def _problem(self, number: int, attempt: int) -> Problem:
-        """A problem of the split's kind that the split itself does not hold."""
+        """Generate a problem of the split's kind that is not in the split."""
         name = f'{self._domain.name}/{self._split}/{self._seed}'
         first = 1_000_000 + int.from_bytes(_digest(name)[:4], 'big')
         seed = first + STRIDE * (number + 1_000 * attempt)

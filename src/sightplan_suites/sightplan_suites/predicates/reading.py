@@ -7,7 +7,7 @@ from sightplan.runs.suite_parts import read_yes_no
 
 
 def read(text: str, item: Sample) -> str:
-    """``yes`` or ``no``.
+    """Read ``yes`` or ``no`` from a reply.
 
     Raises:
         Unread: the reply is not clearly one of both.

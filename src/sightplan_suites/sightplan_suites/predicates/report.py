@@ -1,4 +1,4 @@
-"""What the report adds for this suite: the measures by predicate."""
+"""Table that the report adds for this suite: the measures by predicate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ALL = 'all'
 
 
 def tables(runs: Iterable[Any]) -> list[Table]:
-    """The suite's tables.
+    """Make the suite's tables.
 
     Args:
         runs: of this suite (``RunResults``).

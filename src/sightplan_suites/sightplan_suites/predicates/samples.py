@@ -55,7 +55,7 @@ FILE = 'samples.jsonl'
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Which pictures."""
+    """Settings of the suite: its pictures."""
 
     count: int = param(25, 'pictures of each domain and split', low=1, high=100_000)
     seed: int = param(0, 'seed of the pictures', low=0, high=2**32 - 1)
@@ -121,7 +121,7 @@ def _drawn(names: tuple[str, ...], split: str, count: int, seed: int) -> Samples
 
 
 def check(data: Path) -> CheckReport:
-    """What is in a folder of data, and what of it cannot be used.
+    """Count the samples of a data folder, and name entries that cannot be used.
 
     Raises:
         InputError: there is no ``samples.jsonl``.

@@ -27,7 +27,7 @@ from sightplan.model.sample import Sample, SampleReply
 from sightplan.runs.suite_parts import Scored
 
 BINS = 10
-"""Of the calibration error, of equal width."""
+"""Number of equally wide bins of the calibration error."""
 
 UNREAD, MISSED, IMAGINED = 'unread', 'false_negative', 'false_positive'
 """Causes: no valid answer; "no" about what holds; "yes" about what does not."""
@@ -72,7 +72,7 @@ MEASURES = (
 
 
 def score(item: Sample, answer: str | None, truth: bool, reply: SampleReply) -> Scored:
-    """Score one answer.
+    """Score one sample's answer.
 
     Args:
         item: the sample.

@@ -1,1 +1,1 @@
-"""The ViPlan benchmark."""
+"""The ViPlan benchmark: planning with visual grounding in blocksworld and household."""

@@ -19,7 +19,7 @@ _DOMAIN = re.compile(r'\(\s*:domain\s+([^\s()]+)', re.IGNORECASE)
 
 
 def check(data: Path) -> CheckReport:
-    """What is in a folder of problem files, at whatever depth, and what of it cannot be used.
+    """Count the problem files at any depth of a folder, and name those that cannot be used.
 
     Raises:
         InputError: there is no such folder.

@@ -44,7 +44,7 @@ DRIVEN = (
     Measure('length_m', 'length of all paths of the episode [m]', MEAN, False),
     Measure('without_path', 'drives for which there was no path', MEAN, False),
 )
-"""Of household with the world option ``paths=planned``."""
+"""Measures of driven paths, for household with the world option ``paths=planned``."""
 
 
 def measures(line: Mapping[str, Any], solved: bool | None) -> dict[str, float | None]:
@@ -62,7 +62,7 @@ def _driven(line: Mapping[str, Any], solved: bool | None) -> dict[str, float | N
 
 
 def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What ViPlan adds to ``summary.json``."""
+    """Values that ViPlan adds to ``summary.json``."""
     driven = [measure for measure in DRIVEN
               if any(line['measures'].get(measure.name) is not None for line in lines)]
     return {'action_accuracy': aggregate(lines, ACTION_ACCURACY, resamples=0).value,
