@@ -1,4 +1,4 @@
-"""What runs were made under, for telling which of them may be averaged or compared.
+"""Conditions of runs, for deciding which of them may be averaged or compared.
 
 Three things make a method's results: the model, the method's own settings, and the conditions:
 all else that the identity of a run names. Each is taken from the run alone, so that no other run
@@ -78,7 +78,7 @@ def condition_of(identity: Mapping[str, Any], suite: Suite | None = None,
 
 def _unlike_suite(name: str, identity: Mapping[str, Any], suite: Suite | None,
                   settings: Mapping[str, Any]) -> Any:
-    """How a run departs from a rule of its suite, None if it does not.
+    """Departure of a run from a rule of its suite; None if it follows the rule.
 
     A value that a person chose for the whole run is one departure, although it may be what the
     suite rules for some of the splits.
@@ -98,7 +98,7 @@ def _unlike_suite(name: str, identity: Mapping[str, Any], suite: Suite | None,
 
 
 def _settings_of_samples(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """How a suite's samples were shown; what its splits hold is told apart split by split."""
+    """Settings with which a suite's samples were shown, without the content of its splits."""
     found: dict[str, Any] = {}
     for split, part in samples_by_split(identity).items():
         for name, value in part.items():
@@ -110,7 +110,7 @@ def _settings_of_samples(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def samples_by_split(identity: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """What a run of samples depends on in each of its splits; empty for a run of episodes."""
+    """Identity of a run of samples in each of its splits; empty for a run of episodes."""
     return {split: part for split, part in (identity.get('samples') or {}).items()
             if isinstance(part, dict)}
 
@@ -123,7 +123,7 @@ def settings_of(identity: Mapping[str, Any]) -> Fields:
 
 
 def content_of(identity: Mapping[str, Any], split: str) -> str | None:
-    """What tells the items of a split from others of the same name.
+    """Identity of a split's items among splits of the same name.
 
     Returns:
         of samples what the split holds and how it is shown, as JSON; of episodes a hash of the
@@ -134,7 +134,7 @@ def content_of(identity: Mapping[str, Any], split: str) -> str | None:
 
 
 def contents_of(identities: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """What the splits of runs of samples hold, by field, each as one text over all splits."""
+    """Contents of the splits of runs of samples, by field, each as one text over all splits."""
     found: dict[str, dict[str, None]] = {}
     for identity in identities:
         for split, part in sorted(samples_by_split(identity).items()):

@@ -18,7 +18,7 @@ _MAX_LINES = 4
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """One cell of a sheet.
+    """Picture and texts of one cell of a contact sheet.
 
     Attributes:
         title: first line under it.

@@ -1,4 +1,4 @@
-"""Which answer decided an action, or the end: by changing answers, else by what was believed."""
+"""Search for the answer that decided: by changing answers, else by changes of belief."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sightplan_report.explanation_words import CUT_OFF, NOT_CHOSEN
 
 _LEAST_CHANGE = 0.05
 _MOST_TESTED, _MOST_TESTED_ON = 4, 40
-"""So many answers are tried before a decision; more, where none of these changed it."""
+"""Number of answers that are changed for a decision, and the larger number if none changed it."""
 _MOST_LIKEWISE = 3
 
 
@@ -115,7 +115,7 @@ def _differs(one: Tested) -> bool:
 
 def _from_tests(tested: Sequence[Tested], rows: Mapping[tuple[int, int], AskedAbout],
                 total: int) -> Deciding:
-    """What changed answers tell."""
+    """Deciding answer by the results of changing answers."""
     if all(one.without is None for one in tested):
         return Deciding('none', NOT_CHOSEN, tested=tuple(tested))
     scope = ('the one answer' if total == 1 else f'any single one of the {total} answers'

@@ -1,4 +1,4 @@
-"""One episode, step by step: what was seen, asked, believed, planned and done, and what was true.
+"""Page of one episode, step by step: observations, questions, beliefs, plans, actions, truth.
 
 ``view`` puts an episode's bag, or its line of results alone, into the order in which people read
 it; the template ``episode.jinja`` draws that.
@@ -124,7 +124,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One thing that happened.
+    """One event of an episode, as the page shows it.
 
     Attributes:
         kind: observation, questions, belief, plan, proposal or act.
@@ -154,7 +154,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What happened up to an action, the action, and the check of its effects.
+    """Events up to an action, the action, and the check of its effects.
 
     Attributes:
         number: of the action, from 0; None for what came after the last one.
@@ -189,7 +189,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeView:
-    """One episode, ready to be drawn.
+    """All data of an episode's page.
 
     Attributes:
         key: id of its section, unique in the page.
@@ -260,7 +260,7 @@ def view(line: Mapping[str, Any], folder: Path, key: str = 'episode',
 
 
 def section(episode: EpisodeView) -> str:
-    """What a page shows of an episode, as HTML."""
+    """Section of a page about an episode, as HTML."""
     return render('episode.jinja', e=episode)
 
 
@@ -492,7 +492,7 @@ def _questions(title: str, rows: Sequence[Row], took: float | None,
 
 
 def _steps_of_line(line: Mapping[str, Any]) -> list[Step]:
-    """What the line has: actions, plans, and wrong answers."""
+    """Steps made of the line of results alone: actions, plans, and wrong answers."""
     actions = line['actions']
     blocks: list[list[Block]] = [[] for _ in range(len(actions) + 1)]
     checks: list[list[Block]] = [[] for _ in actions]
@@ -559,7 +559,7 @@ def _end_title(line: Mapping[str, Any]) -> str:
 
 
 def result_text(line: Mapping[str, Any]) -> str:
-    """How an episode ended by ground truth, in words."""
+    """Result of an episode by ground truth, in words."""
     if not measures.scored(line):
         return f'not scored: {line["error"] or words(line["stop"])}'
     if measures.solved(line):
@@ -585,7 +585,7 @@ def _cut(text: str) -> str:
 def read_recorded(line: Mapping[str, Any], folder: Path,
                   read: Callable[[Path], Iterable[RecordedEpisode]],
                   ) -> tuple[RecordedEpisode | None, str]:
-    """What the bag of an episode tells.
+    """Read a recorded episode from its bag.
 
     Args:
         line: its line of results; ``bag`` names the bag.

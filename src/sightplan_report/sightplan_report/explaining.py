@@ -68,7 +68,7 @@ _OTHER_TIME = ('the bag has the status log of a behaviour tree, but nothing of t
 _HALF, _UNSURE = 0.5, 0.1
 """A belief within so much of one half takes no side."""
 _AFTERWARDS_NS = 10**9
-"""So long after an episode a behaviour tree still finishes what belongs to it."""
+"""Time after an episode in which events of a behaviour tree still belong to it [ns]."""
 
 
 def explain(episode: RecordedEpisode, line: Mapping[str, Any], *, title: str = '',
@@ -133,13 +133,13 @@ class _Reader:
         self._differs: tuple[int | None, tuple[Change, ...]] | None = None
         self._misplanned: tuple[int | None, tuple[Change, ...]] | None = None
         self._decisions = self._compared = 0
-        self._answered: dict[Atom, None] = {}  # with yes or no
+        self._answered: dict[Atom, None] = {}  # atoms answered with yes or no
         self._wrong: list[tuple[int | None, Atom, str, str]] = []
         self._own_names = _instructed(episode.spec.method)
         self._tree = list(tree)
 
     def explanation(self, title: str, notes: Sequence[str]) -> Explanation:
-        """All of it."""
+        """The whole explanation of the episode."""
         episode, spec = self._episode, self._episode.spec
         steps = self._steps()
         ended = self._timeline.end
@@ -278,7 +278,7 @@ class _Reader:
             why)
 
     def _without_questions(self, proposed: bool, told_apart: bool, provided: int, why: Why) -> str:
-        """What decided where no question did."""
+        """Explain what decided where no question did."""
         if proposed:
             return 'no question: what the model proposed decided'
         if self._refused:
@@ -325,7 +325,7 @@ class _Reader:
         return tuple(_fact(literal, self._belief) for literal in literals)
 
     def _obstacles(self, action: Action | None) -> tuple[tuple[Fact, ...], ...]:
-        """What several literals together would keep an action from, the likeliest first."""
+        """Sets of literals that together would make an action illegal, the likeliest first."""
         if action is None or self._model is None:
             return ()
         try:
@@ -340,7 +340,7 @@ class _Reader:
 
     def _matters(self, needed: Sequence[Literal], why: Why, action: Action | None,
                  ) -> dict[Atom, str]:
-        """What atoms matter for: the plan's actions, the action, the goal."""
+        """Purpose of atoms: the plan's actions, the action's precondition, or the goal."""
         found: dict[Atom, str] = {}
         for text in why.plan:
             try:
@@ -461,7 +461,7 @@ class _Reader:
                 self._wrong.append((number, question.atom, question.text, answer.verdict.value))
 
     def _agreement(self) -> str:
-        """What is to be said of the belief where no difference was found."""
+        """Explain why no difference between belief and truth is shown."""
         if not self._timeline.of(BeliefUpdated):
             return 'the method published no belief'
         if self._own_names:

@@ -1,4 +1,4 @@
-"""One episode explained: what was believed, what decided, why each action, why it stopped.
+"""Data of an explained episode: beliefs, deciding answers, reasons for actions and for the end.
 
 The parts of an explanation, plain data. ``explaining`` makes it out of an episode's bag, or its
 line of results alone; ``deciding`` adds what changing one answer at a time would have changed;
@@ -80,7 +80,7 @@ class AskedAbout:
 
     @property
     def moved(self) -> float:
-        """By how much the belief in its atom changed with its batch."""
+        """Absolute change of the belief in its atom with its batch."""
         if self.after is None:
             return 0.0
         return abs(self.after - (_HALF if self.before is None else self.before))
@@ -114,7 +114,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Otherwise:
-    """What would have been decided, had one answer been another.
+    """Decision that another answer would have led to.
 
     Attributes:
         decision: in words.
@@ -137,7 +137,7 @@ class Otherwise:
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """What a decision would have been with one answer changed; see ``replay.decisions``.
+    """Decision with one answer changed; see ``replay.decisions``.
 
     Attributes:
         batch: number of the answer's batch in the episode.
@@ -154,7 +154,7 @@ class Tested:
 
 @dataclass(frozen=True, slots=True)
 class Deciding:
-    """Which answer decided.
+    """The answer that decided, and how it was found.
 
     Attributes:
         how: ``replayed``: the method was run again with answers changed; ``belief``: the answer
@@ -175,7 +175,7 @@ class Deciding:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why an action was chosen.
+    """Reason for which an action was chosen.
 
     Attributes:
         text: in words.
@@ -200,7 +200,7 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class StepExplained:
-    """What led to one action, or to the end, and what came of it.
+    """Events that led to one action, or to the end, and the result.
 
     Attributes:
         number: of the action, from 0; None for what came after the last one.
@@ -245,7 +245,7 @@ class StepExplained:
 
 @dataclass(frozen=True, slots=True)
 class TruthExplained:
-    """What ground truth adds, for people after the run; no method sees it.
+    """Ground truth about the episode, for people after the run; no method sees it.
 
     Attributes:
         result: whether the episode was solved, in words.
@@ -272,7 +272,7 @@ class TruthExplained:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One episode, explained.
+    """Explanation of one episode.
 
     Attributes:
         id: of the episode.

@@ -15,7 +15,7 @@ _LEAST_PIXELS = 8
 
 
 def page(explained: Explanation, recorded: RecordedEpisode | None = None) -> str:
-    """The page.
+    """Make the HTML page of an explanation.
 
     Args:
         explained: the episode.

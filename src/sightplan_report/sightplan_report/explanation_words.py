@@ -10,7 +10,7 @@ from sightplan_report.html import words
 
 
 def became(status: str, message: str) -> str:
-    """What became of an action, by the status and the message of its feedback."""
+    """Describe the result of an action by the status and message of its feedback."""
     text = {FeedbackStatus.EXECUTED.value: 'it was carried out, as far as the world can tell',
             FeedbackStatus.REJECTED.value: 'the world refused it: it was not legal',
             FeedbackStatus.WITHHELD.value: 'the method held it back; nothing was sent',
@@ -59,13 +59,13 @@ _HOLDS = {
 
 CHOSEN = (StopReason.PLAN_DONE, StopReason.NO_PLAN, StopReason.GAVE_UP, StopReason.UNPARSED,
           StopReason.PLANNER_TIMEOUT, StopReason.EMPTY_PLAN, StopReason.REPEATED_ILLEGAL)
-"""Ends that a method decides itself."""
+"""Ends of episodes that a method decides itself."""
 CUT_OFF = 'not recorded: the bag is cut off'
 NOT_CHOSEN = 'no answer: the method did not choose this end'
 
 
 def stopped(reason: str, message: str, budget: int | None = None) -> str:
-    """Why an episode stopped, in plain words.
+    """Describe in plain words why an episode stopped.
 
     Args:
         reason: as results have it.
@@ -88,7 +88,7 @@ def stopped(reason: str, message: str, budget: int | None = None) -> str:
 
 
 def method_sentence(name: str) -> str:
-    """What a method does, as its module says in its first sentence; '' if it is not installed."""
+    """First sentence of a method's module, which says what it does; '' if it is not installed."""
     try:
         module = inspect.getmodule(policy_class(name))
     except SightplanError:

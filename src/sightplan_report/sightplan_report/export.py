@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FOLDER, INDEX = 'tables', 'index.json'
 MOST_ROWS = 200
-"""So many rows does Markdown show."""
+"""Number of rows that a Markdown table shows."""
 
 _ENDINGS = ('.csv', '.parquet', '.md')
 _BATCH = 20_000
@@ -38,7 +38,7 @@ _FORMULA = '=+-@\t\r'
 
 
 def episodes(results: Results) -> Table:
-    """One row an episode, with all its scalar fields; lists and tables are counted or left out."""
+    """Table with one row an episode: its scalar fields, and counts of its lists and tables."""
     chosen = results.of_kind(EPISODE)
     stages = dict.fromkeys(stage for run in chosen.runs for line in run.lines
                            for stage in line['timings_s'])
@@ -48,7 +48,7 @@ def episodes(results: Results) -> Table:
 
 
 def _counted(line: Line) -> dict[str, Any]:
-    """What is made of an episode's lists and tables."""
+    """Counts made of an episode's lists and tables."""
     asked = [counts for table in line['predicates'].values() for counts in table.values()]
     return {'scored': measures.scored(line), 'solved': measures.solved(line),
             'cause': cause_of(line), 'plans': len(line['plans']), **(line['usage'] or {}),
@@ -58,7 +58,7 @@ def _counted(line: Line) -> dict[str, Any]:
 
 
 def samples(results: Results) -> Table:
-    """One row a sample, with all its measures."""
+    """Table with one row a sample, with all its measures."""
     chosen = results.of_kind(SAMPLE)
     names = dict.fromkeys(name for run in chosen.runs for line in run.lines
                           for name in line['measures'])
@@ -69,7 +69,7 @@ def samples(results: Results) -> Table:
 
 
 def _answers(results: Results) -> Iterator[dict[str, Any]]:
-    """One row an answer, of the runs that logged them."""
+    """Yield one row an answer, of the runs that logged answers."""
     for run, name in _named(results):
         yield from ({**entry, **name} for entry in run.answers())
 

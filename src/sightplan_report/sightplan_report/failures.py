@@ -21,14 +21,14 @@ _BEFORE, _AFTER = 4, 3
 
 @dataclass(frozen=True, slots=True)
 class FailedEpisode:
-    """One failed episode: its run directory and its line of results."""
+    """A failed episode: its run directory and its line of results."""
 
     folder: Path
     line: Mapping[str, Any]
 
     @property
     def failure(self) -> Mapping[str, Any]:
-        """The line's ``failure``."""
+        """Field ``failure`` of the line of results."""
         found: Mapping[str, Any] = self.line['failure']
         return found
 
@@ -56,7 +56,7 @@ class Column:
     failed: Sequence[FailedEpisode] = field(repr=False)
 
     def counts(self) -> dict[str, int]:
-        """How many episodes failed of each cause, in the order of ``Cause``."""
+        """Number of failed episodes of each cause, in the order of ``Cause``."""
         counts = Counter(episode.failure['cause'] for episode in self.failed)
         return {cause.value: counts[cause.value] for cause in Cause if counts[cause.value]}
 
@@ -66,7 +66,7 @@ class Column:
                            [episode.line['cluster'] for episode in self.failed])
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON data, with fractions of the failed episodes and their 95 % intervals."""
+        """The counts as JSON data, with fractions of the failed episodes and 95 % intervals."""
         n = len(self.failed)
         return {
             'run': self.run, 'method': self.method, 'model': self.model, 'split': self.split,

@@ -1,4 +1,4 @@
-"""One HTML page, without any other file, that shows why episodes failed."""
+"""Self-contained HTML page that shows why episodes failed."""
 
 from __future__ import annotations
 

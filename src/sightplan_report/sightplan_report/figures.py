@@ -30,7 +30,7 @@ _WITHOUT_MODEL = [key for key in KEYS if key not in ('model', 'backend')]
 _PAIR = ('compared', 'failure_probability', *(
     f'{side}_{key}' for side in ('first', 'second')
     for key in ('method', 'model', 'backend', 'variant')))
-"""What names a pair of groups in the table of pairs."""
+"""Columns that identify a pair of groups in the table of pairs."""
 
 _Row = Mapping[str, Any]
 
@@ -79,7 +79,7 @@ def of_suites(results: Results) -> Iterator[tuple[str, Figure]]:
 
 
 def group_labels(results: Results, domain: bool = False) -> list[str]:
-    """What groups are called; with the domain where there are several, if that is wanted."""
+    """Labels of groups; with ``domain``, they name the domain where there are several."""
     names = labels([group_cells(group) for group in results.groups])
     several = domain and len(results.domains) > 1
     return [f'{group.domain}: {name}' if several else name
@@ -129,7 +129,7 @@ def _success(results: Results, means: Sequence[_Row], models: Sequence[_Row]) ->
 
 
 def _parts_of_models(results: Results, means: Sequence[_Row]) -> dict[tuple[Any, Any], str]:
-    """What rows whose means are not over all models of their backend say of that.
+    """Remark of rows whose means leave out models of their backend.
 
     Models without any error are rows of their own, and no part of others.
     """

@@ -109,7 +109,7 @@ def _id(run: RunResults) -> str:
 
 
 def _created(run: RunResults) -> str:
-    """When the run began, in UTC to the second; the epoch's first second where it is not known."""
+    """Start of the run, in UTC to the second; the epoch's first second if it is not known."""
     text = (run.sessions[0].get('started') or '') if run.sessions else ''
     try:
         moment = datetime.fromisoformat(text)
@@ -171,7 +171,7 @@ def _stats(run: RunResults) -> Json:
 
 
 def _usages(model: str, usages: Iterable[Mapping[str, Any]]) -> Json:
-    """Tokens and costs, summed up; {} if nobody counted."""
+    """Sums of tokens and costs; {} if no usage was counted."""
     found = list(usages)
     if not found:
         return {}
@@ -221,7 +221,7 @@ def sample_of(run: RunResults, line: Line, answers: Sequence[Mapping[str, Any]] 
 
 
 def _input(line: Line) -> str:
-    """What was to be done or answered, as far as the results say it."""
+    """Task of an item, as far as the results state it."""
     details = line.get('details') or {}
     asked = next((str(details[key]) for key in ('instruction', 'question', 'task', 'atom')
                   if details.get(key)), '')
@@ -229,7 +229,7 @@ def _input(line: Line) -> str:
 
 
 def _target(line: Line) -> str:
-    """What is right: the truth of a sample where the results have it; of an episode its goal."""
+    """Right answer of a sample, where the results have it; of an episode, that the goal holds."""
     if line.get('kind') == 'sample':
         truth = line.get('truth')
         return '' if truth is None else ('yes' if truth else 'no') if isinstance(
@@ -301,7 +301,7 @@ def _number(value: object) -> str:
 
 
 def _summary(sample: Json) -> Json:
-    """What the list of samples shows."""
+    """Summary of a sample for the list of samples."""
     def short(value: object) -> object:
         return value[:_LONGEST] if isinstance(value, str) else value
     found = {key: sample[key] for key in (

@@ -1,4 +1,4 @@
-"""What rows and comparisons of a report are called, so that no two things share a name.
+"""Labels of rows and comparisons in a report; no two things share a label.
 
 A name has what people expect, such as method and model; what else names a group is added only
 where two of those present could not be distinguished without it.
@@ -19,7 +19,7 @@ KEYS = ('method', 'model', 'failure_probability', 'variant', 'calibrated', 'priv
 _ALWAYS = ('failure_probability', 'variant')
 _LONG = 32
 PRIVILEGED = 'privileged facts: '
-"""How a label begins that says when they are provided."""
+"""Start of a label that says when privileged facts are provided."""
 
 
 def disambiguated(rows: Sequence[Mapping[str, Any]], shown: Sequence[str] = ('method', 'model'),
@@ -62,7 +62,7 @@ def _joined(words: Mapping[str, str]) -> str:
 
 
 def word(key: str, row: Mapping[str, Any]) -> str:
-    """What a label says of a cell; '' for nothing."""
+    """Text of a cell in a label; '' if it adds nothing."""
     value = row.get(key)
     if key == 'failure_probability':
         return f'{100 * value:g}% of actions fail' if value else ''

@@ -12,13 +12,13 @@ from sightplan.metrics.scorer import BELIEF_BINS
 from sightplan.model.json_text import load_json
 
 EPISODE, SAMPLE = 'episode', 'sample'
-"""Kinds of items."""
+"""Kinds of a run's items."""
 
 _MOST = 2 ** 53
-"""Up to here floats hold whole numbers exactly; sums of some hundred still fit into an int64."""
+"""Largest whole number that a float holds exactly; sums of some hundred fit into an int64."""
 
 Text = pydantic.InstanceOf[str]
-"""Any text, lone surrogates included."""
+"""Any text; lone surrogates are allowed."""
 Count = Annotated[int, Field(ge=0, le=_MOST)]
 Number = Annotated[float, Field(ge=-_MOST, le=_MOST, allow_inf_nan=False)]
 Stamp = Annotated[int, Field(ge=-2 ** 63, lt=2 ** 63)]
@@ -127,7 +127,7 @@ def _bin(values: list[float]) -> list[float]:
 
 
 _Bin = Annotated[list[Number], Field(min_length=3, max_length=3), pydantic.AfterValidator(_bin)]
-"""Number of probabilities, their sum, and how many of their atoms are true."""
+"""Number of probabilities, their sum, and the number of their atoms that are true."""
 
 _Beliefs = (Annotated[list[_Bin], Field(max_length=0)]
             | Annotated[list[_Bin], Field(min_length=BELIEF_BINS, max_length=BELIEF_BINS)])
@@ -137,7 +137,7 @@ _Wrong = Annotated[tuple[Text, Text, Text, Count, Text, Stamp, bool | None], Fie
 
 
 class SampleLine(Shape):
-    """A finished sample."""
+    """Line of results of a finished sample."""
 
     id: Annotated[Text, Field(min_length=1)]
     cluster: Text
@@ -212,7 +212,7 @@ class _Session(Shape):
 
 
 class RunInfo(Shape):
-    """What ``run.json`` says."""
+    """Content of ``run.json``."""
 
     identity: _Identity
     sessions: list[_Session]
@@ -225,7 +225,7 @@ class _Cell(Shape):
 
 
 class Index(Shape):
-    """What ``*.sweep.json`` says: the runs of a sweep."""
+    """Content of ``*.sweep.json``: the runs of a sweep."""
 
     cells: list[_Cell]
 
@@ -250,4 +250,4 @@ def read_line(text: bytes) -> tuple[Mapping[str, Any], str]:
 
 
 NOT_JSON = 'is not JSON'
-"""What is wrong with a line that a crash may have cut off."""
+"""Error of a line that a crash may have truncated."""

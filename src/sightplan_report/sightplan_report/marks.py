@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Colour = tuple[int, int, int]
 Place = tuple[int, int]
-"""Column, row."""
+"""Column and row of a pixel."""
 _Box = tuple[int, int, int, int]
 """Left, top, right, bottom, in pixels."""
 
@@ -176,7 +176,7 @@ def _shortened(text: str, most: float, length: Callable[[str], float]) -> str:
 
 
 def _free_place(around: _Box, size: Place, picture: Place, taken: Sequence[_Box]) -> _Box:
-    """Where a label covers least of marks and labels, near what it is about."""
+    """Place near a mark where its label covers least of other marks and labels."""
     left, top, right, bottom = around
     (width, height), gap = size, 3
     columns = (right + gap, left - width - gap, (left + right - width) // 2, left)

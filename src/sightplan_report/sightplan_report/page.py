@@ -33,13 +33,13 @@ from sightplan_report.tables.common import group_cells
 FAILED, ALL, NO_PAGES = 'failed', 'all', 'none'
 MOST, MOST_BYTES, MOST_LISTED = 2, 15_000_000, 3000
 FEW = 20
-"""So few episodes all get a page."""
+"""Largest number of episodes at which all of them get a page."""
 _MOST_GALLERY, _MOST_REASONS = 12, 12
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is shown.
+    """Settings of the report's content.
 
     Attributes:
         title: of the page.
@@ -58,7 +58,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The report.
+    """The report and its counts.
 
     Attributes:
         html: the file.
@@ -82,7 +82,7 @@ class Chosen:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from all others."""
+        """Unique key of the episode: run folder and id."""
         return str(self.run.folder), str(self.line['id'])
 
 
@@ -186,7 +186,7 @@ def _all_lines(results: Results) -> list[Chosen]:
 
 
 def _spread(shelf: Sequence[Chosen]) -> list[Chosen]:
-    """Those with a bag first, then those with a picture; over runs and splits in turn."""
+    """Order episodes: with a bag first, then with a picture; runs and splits take turns."""
     def worth(one: Chosen) -> int:
         return -2 * bool(one.line.get('bag')) - bool((one.line['failure'] or {}).get('picture'))
     places = grouped(sorted(shelf, key=worth),
@@ -240,7 +240,7 @@ def _strip(episode: episode_page.EpisodeView) -> dict[str, Any] | None:
 
 def _listed(results: Results, keys: Mapping[tuple[str, str], str],
             ) -> tuple[list[dict[str, str]], list[tuple[str, list[str]]], int]:
-    """Rows of the list of episodes, its filters, and how many rows were left out."""
+    """Rows of the list of episodes, its filters, and the number of rows left out."""
     words_of = disambiguated([group_cells(group) for group in results.groups])
     beside = {id(group): ', '.join(text for key, text in own.items()
                                    if text and key not in ('method', 'model'))
@@ -268,7 +268,7 @@ def _listed(results: Results, keys: Mapping[tuple[str, str], str],
 
 def _gallery(results: Results, chosen: Sequence[Chosen], keys: Mapping[tuple[str, str], str],
              ) -> list[dict[str, str]]:
-    """A picture for each cause, as far as there are some."""
+    """One picture for each cause that has one."""
     found: dict[str, dict[str, str]] = {}
     names = dict(zip(map(id, results.groups), group_labels(results), strict=True))
     for one in chosen:
@@ -354,7 +354,7 @@ def _says_something(table: Table) -> bool:
 
 
 def _error_reasons(results: Results) -> Iterator[tuple[str, str]]:
-    """Why episodes are not scored, the most frequent reason first."""
+    """Yield the reasons why episodes are not scored, the most frequent first."""
     reasons = Counter(str(line['error'] or line.get('message') or words(line.get('stop', '')))
                       for run in results.runs for line in run.lines if not measures.scored(line))
     found = reasons.most_common()

@@ -40,7 +40,7 @@ _HEAT = LinearSegmentedColormap.from_list('heat', ('#f3f1ea', '#56B4E9', '#0072B
 _DARK, _LIGHT = '#111111', '#ffffff'  # on coloured ground, whatever the page is like
 _WIDE_ENOUGH = 0.055
 _DEEP = 0.55
-"""Of the largest number: from here on figures stand in white."""
+"""Fraction of the largest number from which on figures stand in white."""
 _TINY = 5.8
 
 
@@ -139,7 +139,7 @@ def _bars(panels: Sequence[BarPanel], xlabel: str, fraction: bool) -> Figure:
 
 
 def _line(number: int) -> dict[str, Any]:
-    """How a line of comparison is drawn: in no colour of the bars."""
+    """Style of a line of comparison, in none of the bars' colours."""
     return {'color': COLOURS[1:][number % (len(COLOURS) - 1)], 'linewidth': 1.3,
             'linestyle': LINES[1:][number % (len(LINES) - 1)]}
 

@@ -249,7 +249,7 @@ def _curves(lines: Sequence[Curve], xlabel: str, ylabel: str, theory: str, fract
 
 
 class _Places:
-    """Where points of a panel are drawn: a little beside those of other series at the same x."""
+    """Horizontal positions of points, shifted a little where several series share an x."""
 
     def __init__(self, lines: Sequence[Curve], panel: str, names: int) -> None:
         xs = [x for line in lines if line.panel == panel for x, *_ in line.points]
@@ -408,7 +408,7 @@ def subplots(rows: int, columns: int, height: float, width: float = 7.2, **more:
 
 
 def row_names(labels: Sequence[str]) -> tuple[list[str], int]:
-    """Labels in lines that leave room for the plot, and how many lines the longest has.
+    """Labels broken into lines that leave room for the plot, and the largest number of lines.
 
     What does not fit into some lines is cut in the middle, unless two would look alike then.
     """
@@ -434,7 +434,7 @@ def _plain(axis: Any) -> None:
 
 def ends(values: Sequence[float], lows: Sequence[float], highs: Sequence[float],
           ) -> list[list[float]]:
-    """How far intervals reach below and above their values."""
+    """Lengths of intervals below and above their values."""
     return [[max(0.0, value - low) for value, low in zip(values, lows, strict=True)],
             [max(0.0, high - value) for value, high in zip(values, highs, strict=True)]]
 

@@ -83,7 +83,7 @@ BELIEF_ATOMS, BELIEF_STATE, BELIEF_DOUBT = 'belief/atoms', 'belief/state', 'beli
 ANSWERS, ANSWERS_LOG = 'answers/last', 'answers/log'
 
 _URL = re.compile(r'rerun(\+https?)?://')
-_GAP_S = 1.0  # between episodes whose world began its time anew
+_GAP_S = 1.0  # between episodes whose worlds start their time anew
 _FLUSH_S = 5.0
 _START_S, _SETTLE_S = 20.0, 2.0
 _SURE = 0.02
@@ -91,7 +91,7 @@ _MARKDOWN = re.compile(r'([\\`*_{}\[\]()#+!|<>~-])')
 
 
 def check_target(target: str) -> str:
-    """Where a log is to go, as given; see ``TARGETS``.
+    """Check the destination of a log, and return it; see ``TARGETS``.
 
     Raises:
         InputError: it is neither, or the file is there already.
@@ -207,7 +207,7 @@ class RerunLog(EventHandler):
     # The events.
 
     def on_started(self, event: EpisodeStarted) -> None:
-        """Begin an episode."""
+        """Start an episode: clear what the last one showed."""
         self._new_episode = True
         self._image_id = ''
         spec = event.spec
@@ -224,7 +224,7 @@ class RerunLog(EventHandler):
         self._line(f'episode {spec.id} begins')
 
     def on_observed(self, event: Observed) -> None:
-        """Log the picture."""
+        """Log the observation and its picture."""
         observation = event.observation
         self._at(observation.stamp_ns)
         if observation.image is not None and observation.image_id != self._image_id:
@@ -260,7 +260,7 @@ class RerunLog(EventHandler):
         self._line(f'{what}: {len(event.questions)} questions ({given}), {event.seconds:.2f} s')
 
     def on_believed(self, event: BeliefUpdated) -> None:
-        """Log the belief."""
+        """Log the belief as a table of atoms."""
         self._at()
         belief = event.belief
         chances = sorted(belief.probabilities.items(),
@@ -277,7 +277,7 @@ class RerunLog(EventHandler):
         self._line(f'belief: {len(belief.state)} atoms true, {doubtful} in doubt')
 
     def on_planned(self, event: Planned) -> None:
-        """Log the plan."""
+        """Log the plan, or that there is none."""
         self._at()
         result = event.result
         if result.status is PlanningStatus.SOLVED:
@@ -289,7 +289,7 @@ class RerunLog(EventHandler):
         self._line(head, 'INFO' if result.status is PlanningStatus.SOLVED else 'WARN')
 
     def on_proposed(self, event: Proposed) -> None:
-        """Log the proposal."""
+        """Log the model's proposed actions."""
         self._at(event.observation.stamp_ns)
         proposal = event.proposal
         head = (f'{proposal.status.value}: {len(proposal.actions)} actions by '

@@ -51,7 +51,7 @@ Line = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Named:
-    """What names a run, and a group of runs, in tables.
+    """Names of a run, and of a group of runs, in tables.
 
     Attributes:
         domain: name of the domain, or of several.
@@ -74,14 +74,14 @@ class Named:
 
     @property
     def names(self) -> tuple[str, str, str, str, float, str, bool | None]:
-        """All of them, in this order."""
+        """All names, in this order."""
         return (self.domain, self.method, self.backend, self.model, self.failure_probability,
                 self.privileged, self.calibrated)
 
 
 @dataclass(frozen=True)
 class RunResults(Named):
-    """One run: its committed items and what they were made with.
+    """A run: its committed items, and what they were made with.
 
     Attributes:
         exact_model: the model as the run has it, with version or server, settings and seed.
@@ -142,7 +142,7 @@ class RunResults(Named):
 
     @property
     def rules(self) -> Mapping[str, Mapping[str, Any]]:
-        """Budgets and the like, each by split; a goal of which nothing is recorded was told."""
+        """Budgets and other rules, each by split; an unrecorded goal counts as told."""
         return {name: self.identity.get(name, dict.fromkeys(self.splits, TOLD)
                                         if name == 'goal' else {}) for name in RULES}
 
@@ -153,7 +153,7 @@ class RunResults(Named):
 
     @cached_property
     def condition(self) -> Fields:
-        """What was neither the method's nor the model's, see ``conditions.condition_of``."""
+        """Conditions other than method and model; see ``conditions.condition_of``."""
         return conditions.condition_of({**self.identity, **self.rules}, self.ruling_suite,
                                        self._settings)
 
@@ -191,7 +191,7 @@ class RunResults(Named):
         return found
 
     def content(self, split: str) -> str | None:
-        """What tells the items of a split from others of its name."""
+        """Identity of a split's items among splits of its name."""
         return conditions.content_of(self.identity, split)
 
     def answers(self) -> Iterator[dict[str, Any]]:
@@ -251,13 +251,13 @@ def split_of(line: Line) -> str:
 
 
 def cause_of(line: Line) -> str | None:
-    """Why an episode failed, None if it did not."""
+    """Cause of an episode's failure; None if it did not fail."""
     failure = line['failure']
     return str(failure['cause']) if failure else None
 
 
 def episode_key(run: RunResults, line: Line) -> tuple[Any, ...]:
-    """What an episode is the same by in runs of several methods.
+    """Key by which an episode is the same in runs of several methods.
 
     Id, seed of the run, problems or samples, and last the seed of the backend. Where the seed of
     the run is not known, that of the episode stands for it, which depends on it.
@@ -268,7 +268,7 @@ def episode_key(run: RunResults, line: Line) -> tuple[Any, ...]:
 
 
 def short_model(model: str, suite: Suite | None = None) -> str:
-    """What a model is called in tables: as in the paper of its suite, else shortened.
+    """Name of a model in tables: as in the paper of its suite, else shortened.
 
     A table of error rates is called like the model it was taken from: the backend tells them
     apart. What the suite's own paper does not name is called as in another suite's.
@@ -321,12 +321,12 @@ class Group(Named):
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
-        """All items."""
+        """All items of the group's runs."""
         return tuple(line for run in self.runs for line in run.lines)
 
     @cached_property
     def scored(self) -> tuple[Line, ...]:
-        """The scored ones."""
+        """All scored items of the group's runs."""
         return tuple(line for line in self.lines if measures.scored(line))
 
     @cached_property
@@ -363,7 +363,7 @@ class Group(Named):
 
     @property
     def named(self) -> frozenset[str]:
-        """What sweeps call the variant."""
+        """Names that sweeps give the variant."""
         return frozenset(str(run.labels['variant']) for run in self.runs
                          if 'variant' in run.labels)
 
@@ -399,7 +399,7 @@ def total(planned: Iterable[int | None]) -> int | None:
 
 @dataclass(frozen=True)
 class Results:
-    """What was read.
+    """Runs that were read, with warnings about the rest.
 
     Attributes:
         runs: those with at least one item, in the order in which they were named.
@@ -482,7 +482,7 @@ def _apart_by_problems(runs: Sequence[RunResults]) -> list[list[RunResults]]:
 
 
 def gather(paths: Iterable[Path | str] | Path | str) -> Results:
-    """Read runs.
+    """Read runs from directories.
 
     Args:
         paths: run directories or their ``episodes.jsonl``, sweep directories (the runs that their
@@ -612,7 +612,7 @@ class _Reader:
             self.warnings.append(f'{folder}: has no finished episode yet; left out')
 
     def _info(self, folder: Path) -> Mapping[str, Any]:
-        """What the run was; empty if that is missing or damaged."""
+        """Content of ``run.json``; empty if it is missing or damaged."""
         try:
             info = RunStore(folder).run_info()
             wrong = wrong_field(RunInfo, info)

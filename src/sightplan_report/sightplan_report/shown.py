@@ -22,14 +22,14 @@ _CONDITIONS = ('domain', 'backend', 'failure_probability', 'privileged', 'calibr
 """Columns of conditions, which say little in a table of one row."""
 
 _MANY = 200
-"""From so many observations on a fraction has a third digit."""
+"""Number of observations from which on a fraction has a third digit."""
 
 _HASH, _LONG = 12, 24
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell.
+    """A cell of a table, as text and as a value to sort by.
 
     Attributes:
         text: what is shown.

@@ -1,1 +1,1 @@
-"""Commands of sightplan_report."""
+"""Commands that the report's package adds to ``sightplan``."""

@@ -132,7 +132,7 @@ def _explained(found: Found, episode: RecordedEpisode, arguments: ExplainArgumen
 
 
 def _settings(found: Found) -> Mapping[str, Any]:
-    """What the run was started with; nothing where that is not known."""
+    """Settings with which the run was last started; empty if they are not known."""
     from sightplan.records import RunStore
     try:
         sessions = RunStore(found.folder).run_info()['sessions'] if found.folder else ()

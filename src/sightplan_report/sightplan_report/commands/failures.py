@@ -56,7 +56,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def show_failures(arguments: FailuresArguments) -> Result:
-    """Read, count, show."""
+    """Read runs, count the causes of failures, and print or write the result."""
     from sightplan_report.failures import matching, read_columns
     if arguments.rules:
         print(rules_table())

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sightplan_report.labelling.local_page import LocalServer
     from sightplan_report.labelling.tasks import Tasks
 
-_MOST_WARNINGS = 8  # that are printed; damaged bags have one or more each
+_MOST_WARNINGS = 8  # number of warnings printed; damaged bags have one or more each
 
 _EXAMPLES = """\
 examples:
@@ -86,7 +86,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def label(arguments: LabelArguments) -> Result:
-    """Label or count."""
+    """Serve the page for labelling, or print a summary of labels."""
     if arguments.summary:
         return _summarise(arguments)
     if not arguments.bags:
@@ -95,7 +95,7 @@ def label(arguments: LabelArguments) -> Result:
 
 
 def _person(given: str) -> str:
-    """The name of who labels: what was given, else the login name; '' if there is none.
+    """Name of the labelling person: as given, else the login name; '' if there is none.
 
     Raises:
         InputError: it is not one line.
@@ -170,7 +170,7 @@ def _tasks(arguments: LabelArguments) -> Tasks:
 
 
 class _Counter:
-    """Shows on a terminal how many questions are labelled."""
+    """Line on a terminal with the number of labelled questions."""
 
     def __init__(self, labelled: Callable[[], int], of: int) -> None:
         self._labelled, self._of = labelled, of

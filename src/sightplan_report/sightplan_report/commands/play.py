@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 METHOD = 'human'
 _DOMAIN, _SPLIT = 'sliding', 'geoms'
 _LONGEST_NAME = 60
-_FAREWELL_S = 3.0  # for the page to learn that nothing is left
+_FAREWELL_S = 3.0  # time for the page to learn that nothing is left to play
 _POLL_S = 0.05
 
 _EXAMPLES = """\
@@ -113,7 +113,7 @@ def settings_from(arguments: PlayArguments) -> RunSettings:
 
 
 def player_name(given: str) -> str:
-    """The name of who plays: what was given, else the login name; '' if there is none.
+    """Name of the player: as given, else the login name; '' if there is none.
 
     Raises:
         InputError: it is too long, or is not one line.
@@ -181,7 +181,7 @@ def _start(settings: RunSettings, game: Game, bar: ProgressBar) -> Future[dict[s
 
 
 class _Over:
-    """Whether nothing is left to play, and the page knows it or nobody looks at it."""
+    """Check whether nothing is left to play, and the page was told or has stopped asking."""
 
     def __init__(self, game: Game, running: Future[dict[str, Any]]) -> None:
         self._game, self._running = game, running

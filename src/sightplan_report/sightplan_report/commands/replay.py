@@ -174,7 +174,7 @@ def _given(arguments: ReplayArguments, *names: str) -> str:
 
 
 class _Command:
-    """One call of ``sightplan replay``."""
+    """State of one call of ``sightplan replay``."""
 
     def __init__(self, arguments: ReplayArguments, sources: Sources) -> None:
         from sightplan.replay.batches import Truth
@@ -298,7 +298,7 @@ class _Command:
         return result
 
     def _ask_settings(self, backend: str) -> AskSettings:
-        """How another model is asked.
+        """Settings for asking another model.
 
         Raises:
             InputError: a setting of the backend is wrong.
@@ -468,7 +468,7 @@ class _Command:
     # --- what is said at the end ----------------------------------------------------------------
 
     def _notes(self) -> dict[str, Any]:
-        """What is wrong with bags, and what labels gave."""
+        """Print warnings about bags; returns counts of bags and labels for the summary."""
         sources = self._sources
         for name, warnings in list(sources.warnings.items())[:_MOST_SHOWN]:
             note(f'warning: {name}: {"; ".join(warnings)}')
@@ -522,7 +522,7 @@ class _Progress(EpisodeBar):
                  + (f' ({there} answers exist already)' if there else ''))
 
     def answered(self, new: int, spent: Usage | None) -> None:
-        """Count new answers."""
+        """Count new answers, and note the spending so far."""
         self._answers += new
         self._spent = spent
         self.update(self.done, self.status())
@@ -537,7 +537,7 @@ class _Progress(EpisodeBar):
                      f'{", " + status if status else ""}, ETA {self.time_left}')
 
     def status(self) -> str:
-        """What came so far, and what it cost."""
+        """Text on the answers so far, and their cost."""
         used = self._spent
         texts = [f'{self._answers} new answers'] if self._answers else []
         if used is not None and used.prompt_tokens:

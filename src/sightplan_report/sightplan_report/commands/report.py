@@ -74,7 +74,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def write_report(arguments: ReportArguments) -> Result:
-    """Read, draw, write."""
+    """Read runs, make tables and pages, and write the report."""
     from sightplan_report.results import gather
     began = time.monotonic()
     results = only(gather(arguments.runs), arguments.only)
@@ -163,7 +163,7 @@ def only(results: Results, conditions: Sequence[str]) -> Results:
 
 
 def _values(run: Any) -> dict[str, str]:
-    """What a run can be chosen by, as text."""
+    """Fields by which a run can be chosen, as text."""
     found = {'domain': run.domain, 'method': run.method, 'backend': run.backend,
              'model': run.model, 'failure_probability': f'{run.failure_probability:g}',
              'seed': str(run.seed), 'run': run.name}
@@ -172,7 +172,7 @@ def _values(run: Any) -> dict[str, str]:
 
 
 def _names(paths: Sequence[str], most: int = 3) -> list[str]:
-    """What was named, for a title."""
+    """Names of the given paths, for a title; at most ``most`` of them."""
     names = list(dict.fromkeys(user_path(path).resolve().name for path in paths))
     return names if len(names) <= most else [*names[:most], f'and {len(names) - most} more']
 

@@ -16,7 +16,7 @@ import jinja2
 
 _FOLDER = Path(__file__).resolve().parent
 NONE = '–'
-"""What stands where there is no number."""
+"""Text that stands where there is no number."""
 
 
 def render(template: str, script: bool = False, **context: Any) -> str:

@@ -34,7 +34,7 @@ About = tuple[str, str, Atom]
 
 
 class LabelValue(enum.Enum):
-    """What a person saw; UNCLEAR: this picture does not show it."""
+    """Value of a label; UNCLEAR means that the picture does not show it."""
 
     YES = 'yes'
     NO = 'no'
@@ -70,7 +70,7 @@ def _time(value: object) -> datetime.datetime | None:
 
 ValueField = Annotated[LabelValue | None, pydantic.PlainValidator(_value),
                        pydantic.PlainSerializer(lambda value: value and value.value)]
-"""What a person says: "yes", "no", "unclear" or null, in any case."""
+"""A person's label: "yes", "no", "unclear" or null, in any case."""
 _Text = Annotated[str, pydantic.PlainValidator(_text)]
 _Time = Annotated[
     datetime.datetime | None, pydantic.PlainValidator(_time),
@@ -78,7 +78,7 @@ _Time = Annotated[
 
 
 class Label(Record):
-    """What one person answered about one atom in one picture: a line of a file.
+    """One person's label of one atom in one picture: a line of a file.
 
     Attributes:
         image: id of the picture (``Observation.image_id``).
@@ -106,17 +106,17 @@ class Label(Record):
 
     @property
     def key(self) -> Key:
-        """What it is about."""
+        """Picture and atom of the label."""
         return self.image, self.atom
 
     def to_json(self) -> dict[str, Any]:
-        """As an object of a file."""
+        """The label as a JSON object of a file."""
         return self.model_dump(mode='json', by_alias=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far two people agree about what both labelled; "unclear" is a label as any other."""
+    """Agreement of two people on what both labelled; "unclear" is a label like any other."""
 
     first: str
     second: str
@@ -172,7 +172,7 @@ class Labels:
         return votes[0][0] is LabelValue.YES
 
     def agreement(self) -> tuple[Agreement, ...]:
-        """How far each two people agree."""
+        """Agreement of each two people."""
         return tuple(_agreement(first, second, self.latest[first], self.latest[second])
                      for first, second in itertools.combinations(self.people, 2))
 
@@ -284,7 +284,7 @@ class LabelFile:
         return [label for label in self._labels if label.who == who]
 
     def append(self, decide: Callable[[Sequence[Label]], Sequence[Label]]) -> None:
-        """Write labels that depend on what others have added since; nobody comes between.
+        """Write labels that depend on other people's; the file is locked meanwhile.
 
         Args:
             decide: gets the labels that others have added since this file was opened, or since

@@ -18,8 +18,8 @@ from sightplan.model.json_text import load_json
 
 HOST = '127.0.0.1'
 MOST_BYTES = 4096
-"""Of a request's body; a label has some hundred."""
-_PATIENCE_S = 60  # with a connection on which nothing comes
+"""Largest size of a request's body [bytes]; a label has some hundred."""
+_PATIENCE_S = 60  # after which a silent connection is closed
 _HEADERS = {
     'Content-Security-Policy':
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -52,7 +52,7 @@ class LocalServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, handler: type[PageHandler], program: str, port: int = 0) -> None:
-        """Listen; ``serve_forever`` serves.
+        """Open the port; ``serve_forever`` answers requests.
 
         Args:
             handler: answers connections.
@@ -99,7 +99,7 @@ class LocalServer(ThreadingHTTPServer):
 
     @property
     def hosts(self) -> frozenset[str]:
-        """What requests may call this machine."""
+        """Values of the header ``Host`` that are accepted."""
         return frozenset(f'{name}:{self.server_port}' for name in (HOST, 'localhost'))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -133,7 +133,7 @@ class PageHandler(BaseHTTPRequestHandler):
         self._answer(self.post)
 
     def do_HEAD(self) -> None:
-        """Refuse: there is nothing that a page needs this for; likewise those below."""
+        """Refuse this method, which no page needs; the methods below are refused, too."""
         self._answer(self._no_method)
 
     do_OPTIONS = do_PUT = do_PATCH = do_DELETE = do_TRACE = do_CONNECT = do_HEAD  # noqa: N815
@@ -229,7 +229,7 @@ class PageHandler(BaseHTTPRequestHandler):
         raise RefusedError(HTTPStatus.NOT_FOUND, 'no such page')
 
     def body(self) -> Any:
-        """What was sent, as JSON has it.
+        """Body of the request, parsed from JSON.
 
         Raises:
             RefusedError: it is too long, or no JSON.

@@ -20,7 +20,7 @@ from sightplan_report.labelling.session import LabellingSession
 
 
 class _LabelRequest(Record):
-    """What the page sends."""
+    """Request of the page to save a label."""
 
     image: str
     atom: str
@@ -32,7 +32,7 @@ class LabelServer(LocalServer):
 
     def __init__(self, session: LabellingSession, port: int = 0,
                  on_label: Callable[[], None] = lambda: None) -> None:
-        """Listen; ``serve_forever`` serves.
+        """Open the port; ``serve_forever`` answers requests.
 
         Args:
             session: what is served.
@@ -56,7 +56,7 @@ class _Handler(PageHandler):
     server: LabelServer
 
     def get(self, path: str) -> tuple[bytes, str]:
-        """See ``PageHandler``."""
+        """Answer a GET request; see ``PageHandler``."""
         if path == 'session':
             return json_bytes(self.server.session.overview()), 'application/json'
         folder, _, name = path.partition('/')
@@ -70,7 +70,7 @@ class _Handler(PageHandler):
         return super().get(path)
 
     def post(self, path: str) -> tuple[bytes, str]:
-        """See ``PageHandler``."""
+        """Answer a POST request; see ``PageHandler``."""
         if path != 'label':
             return super().post(path)
         try:

@@ -1,4 +1,4 @@
-"""What is to be labelled: the pictures of bags, and the questions that were asked about them.
+"""Labelling tasks: the pictures of bags, and the questions that were asked about them.
 
 Nothing here touches an episode's ground truth.
 """
@@ -27,7 +27,7 @@ _IMAGE_ID = re.compile(r'[0-9a-f]{8,64}\Z')
 
 @dataclass(frozen=True, slots=True)
 class TaskQuestion:
-    """One thing to be labelled in a picture.
+    """A question to be labelled in a picture.
 
     Attributes:
         atom: what is asked.
@@ -43,7 +43,7 @@ class TaskQuestion:
 
     @property
     def kind(self) -> tuple[str, str]:
-        """Predicate, and what was answered: value of a ``Verdict``, or "mixed"."""
+        """Predicate, and the verdict that was answered; "mixed" if there were several."""
         verdicts = {verdict.value for _, verdict in self.answers}
         return self.atom.predicate, verdicts.pop() if len(verdicts) == 1 else 'mixed'
 
@@ -69,7 +69,7 @@ class TaskImage:
 
 @dataclass(frozen=True)
 class Tasks:
-    """All that is to be labelled.
+    """All labelling tasks.
 
     Attributes:
         images: in the order of the bags.
@@ -119,7 +119,7 @@ class _Collector:
         return True
 
     def tasks(self) -> Tasks:
-        """What was gathered."""
+        """All tasks gathered so far."""
         warnings = list(self.warnings)
         if self._without:
             warnings.append(f'{self._without} batches of questions are left out: their pictures '
@@ -182,7 +182,7 @@ def collect_bags(paths: Sequence[Path | str],
 def choose(tasks: Tasks, purposes: Collection[AskPurpose] = (),
            predicates: Collection[str] = (), sample: int = 0, seed: int = 0,
            limit: int = 0) -> Tasks:
-    """Some of the questions.
+    """Select some of the questions.
 
     Args:
         tasks: all of them.
@@ -226,7 +226,7 @@ def _draw(tasks: Tasks, number: int, chance: random.Random) -> set[tuple[str, At
         for question in image.questions:
             kinds.setdefault(question.kind, []).append((image.image_id, question.atom))
     groups = [kinds[kind] for kind in sorted(kinds)]
-    chance.shuffle(groups)  # so that chance gives what cannot be divided
+    chance.shuffle(groups)  # so that the remainder of the division goes to random groups
     for group in groups:
         chance.shuffle(group)
     rounds = itertools.chain.from_iterable(itertools.zip_longest(*groups))

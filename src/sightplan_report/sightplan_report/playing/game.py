@@ -46,12 +46,12 @@ OPENING, READY, PLAYING, OVER, ENDED = 'opening', 'ready', 'playing', 'over', 'e
 BY_HAND = 'by_hand'
 _START, _DONE = 'start', 'done'
 _KEPT_PICTURES = 4  # of the goal and the last moves; a page may ask for one a little late
-_PATIENCE_S = 20.0  # with which a request waits for news
+_PATIENCE_S = 20.0  # longest time for which a request waits for news
 
 VERDICTS = {StopReason.GOAL_REACHED: 'solved', StopReason.GAVE_UP: 'given up',
             StopReason.BUDGET: 'no move left', StopReason.PLAN_DONE: 'done',
             StopReason.ERROR: 'broken off by an error, and not counted'}
-"""What a person is told at the end of a puzzle."""
+"""Words that a person reads at the end of a puzzle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class _Wish:
 
 @dataclass
 class _Puzzle:
-    """What is known of the puzzle that is shown; ``problem`` is None while no move is taken."""
+    """State of the puzzle that is shown; ``problem`` is None while no move is accepted."""
 
     problem: Problem | None = None
     budget: int = 0
@@ -90,14 +90,14 @@ class StaleError(Exception):
 
 
 class Game(EventHandler):
-    """Between the episodes of a run and the page of a person; safe for use from several threads.
+    """Link between the episodes of a run and a person's page; safe for several threads.
 
     It is the ``Player`` of the method ``human``, a ``Recorder`` that takes note of ends alone, and
     a ``Progress`` that waits for the person before each puzzle.
     """
 
     def __init__(self, domain: Domain, name: str) -> None:
-        """Nothing is shown yet.
+        """Start without a puzzle.
 
         Args:
             domain: of the puzzles.
@@ -194,14 +194,14 @@ class Game(EventHandler):
             self._set_phase(ENDED)
 
     def close(self) -> None:
-        """Nobody plays any more: whoever waits goes on."""
+        """End the game; threads that wait for the person go on."""
         with self._news:
             self._closed = True
             self._tell()
 
     @property
     def closed(self) -> bool:
-        """Whether nobody plays any more."""
+        """Whether the game has ended."""
         return self._closed
 
     @property
@@ -211,7 +211,7 @@ class Game(EventHandler):
 
     @property
     def end_shown(self) -> bool:
-        """Whether a page was told that the run is over."""
+        """Whether a page was told that the run has ended."""
         return self._end_shown
 
     # ----------------------------------------------------------- what the page's requests call
@@ -245,7 +245,7 @@ class Game(EventHandler):
         return encode_png(picture)
 
     def move(self, puzzle: int, piece: str, direction: str) -> None:
-        """Take a move.
+        """Queue a move of the person.
 
         Raises:
             InputError: there is no such piece or direction, or no move is left.
@@ -299,7 +299,7 @@ class Game(EventHandler):
 
     @property
     def _number(self) -> int:
-        """Of the puzzle that is shown, from 1; 0 before the first one of all."""
+        """Number of the puzzle that is shown, from 1; 0 before the first one."""
         return self._played + (self._phase in (READY, PLAYING))
 
     def _wait_for_person(self, phase: str) -> None:
@@ -350,7 +350,7 @@ class Game(EventHandler):
 
 
 def hand_of(domain: Domain) -> ModuleType:
-    """What a domain has for people.
+    """Module of a domain with what people need to play it.
 
     Raises:
         InputError: it has nothing.

@@ -20,7 +20,7 @@ _LONGEST_NUMBER = 9  # digits
 
 
 class _PuzzleRequest(Record):
-    """What the page sends about a puzzle, by its number from 1."""
+    """Request of the page about a puzzle, by its number from 1."""
 
     puzzle: int
 
@@ -41,7 +41,7 @@ class PlayServer(LocalServer):
     """Serves one game; see ``LocalServer``."""
 
     def __init__(self, game: Game, port: int = 0) -> None:
-        """Listen; ``serve_forever`` serves.
+        """Open the port; ``serve_forever`` answers requests.
 
         Args:
             game: what is served.

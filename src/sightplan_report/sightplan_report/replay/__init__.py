@@ -1,1 +1,1 @@
-"""Replay of sightplan_report."""
+"""Replay of recorded episodes: decisions on changed answers, and tables."""

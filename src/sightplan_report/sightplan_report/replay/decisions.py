@@ -1,4 +1,4 @@
-"""What a method would have decided on other answers: its policy goes through a recording again.
+"""Decisions of a method on changed answers: its policy runs again over a recording.
 
 The policy runs in the very loop of live episodes; what it sees, what it is answered, what its
 planner finds and what the world says come from the recording, and nobody is asked anything. Where
@@ -57,7 +57,7 @@ Key = tuple[int, int]
 
 
 class Decision(NamedTuple):
-    """What a policy decided: ``act``, ``withhold``, ``forfeit`` or ``stop``, and what exactly."""
+    """Decision of a policy: ``act``, ``withhold``, ``forfeit`` or ``stop``, and its object."""
 
     kind: str
     what: str
@@ -74,7 +74,9 @@ class NotRepeatedError(InputError):
 
 
 class Decisions:
-    """One recorded episode, to be decided again. Use as a context manager: it may hold a planner.
+    """A recorded episode whose decisions can be made again.
+
+    A context manager that may hold a planner.
 
     Args:
         episode: the recording.
@@ -153,7 +155,7 @@ class Decisions:
         return Otherwise(str(now), now != self.recorded[decision], missing)
 
     def _run(self, changes: Mapping[Key, Answer], until: int) -> tuple[list[Decision], int]:
-        """The decisions up to a number, and how many questions had no recorded answer."""
+        """Decisions up to a number, and the number of questions without a recorded answer."""
         episode = self._episode
         world = _World(episode)
         eyes = _Eyes(episode, changes, self._reads_prompt)
@@ -175,7 +177,7 @@ class Decisions:
 
 
 def recorded_decisions(episode: RecordedEpisode) -> list[Decision]:
-    """What was decided in an episode: its actions and, if the method chose it, its end."""
+    """Decisions of an episode: its actions and, if the method chose it, its end."""
     found = [_decision(event) for event in episode.timeline.events(Stepped)]
     end = episode.timeline.end
     if end is not None and end.reason in CHOSEN:
@@ -253,7 +255,7 @@ class _World:
         self._last: Observation | None = None
 
     def reset(self, spec: EpisodeSpec) -> None:
-        """Nothing is to be done."""
+        """Do nothing: the recording stands at its start."""
 
     def observe(self) -> Observation:
         """The next look before the next action; the last one again, where there was no more."""
@@ -266,7 +268,7 @@ class _World:
         return self._last
 
     def execute(self, action: Action) -> Feedback:
-        """What the world said to this action; another one than the recorded is the last."""
+        """Recorded feedback to this action; after a differing action, a plain success."""
         was = self._steps[self._step] if self._step < len(self._steps) else None
         self.go_on()
         if was is None or was.action != action or was.feedback.status is FeedbackStatus.WITHHELD:
@@ -274,7 +276,7 @@ class _World:
         return was.feedback
 
     def go_on(self) -> None:
-        """One action was decided, whether it was sent or not."""
+        """Move on to the next recorded action, whether this one was sent or not."""
         self._step, self._look = self._step + 1, 0
 
 
@@ -342,5 +344,5 @@ class _Granted:
     """Provides the facts that are recorded with an observation."""
 
     def provide(self, observation: Observation) -> dict[Atom, bool]:
-        """The recorded ones."""
+        """Privileged facts that the recording has for the observation."""
         return dict(observation.privileged_facts)

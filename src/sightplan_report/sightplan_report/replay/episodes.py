@@ -1,4 +1,4 @@
-"""One episode out of a run, a sweep, a bag, or a folder of these, by its id, number or a part."""
+"""Search for one episode in a run, sweep, bag or folder by id, number or part of its id."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Found:
         return self.run.folder if self.run is not None else run_of(self.where)
 
     def read(self) -> tuple[RecordedEpisode | None, str]:
-        """What the bag tells, and why there is nothing."""
+        """Recorded episode of the bag, or None; and the reason for None."""
         if self.episode is not None:
             return self.episode, ''
         assert self.run is not None and self.line is not None
@@ -210,7 +210,7 @@ def _listed(found: Sequence[Found], only: Sequence[Found] | None = None) -> str:
 
 
 def line_of(found: Found, episode: RecordedEpisode) -> Mapping[str, Any]:
-    """Its line of results, live or scored again from its bag."""
+    """Line of results of the episode: the run's own, or one scored again from the bag."""
     if found.line is not None:
         return found.line
     return rescore(episode, None if found.run is None else found.run.suite)

@@ -1,4 +1,4 @@
-"""What answers and beliefs are worth: compounding errors, and calibration."""
+"""Tables on the quality of answers and beliefs: compounding errors, and calibration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sightplan_report.tables.model import Table, make
 
 _BINS = 20
 _Needs = Sequence[tuple[Needed, bool, str]]
-"""What episodes needed, whether each was solved, and its cluster."""
+"""Answers that episodes needed, whether each was solved, and its statistical cluster."""
 
 
 def compounding_table(results: Results) -> Table:
@@ -57,7 +57,7 @@ def _compounded(groups: Sequence[Group]) -> Iterator[dict[str, Any]]:
 
 
 def _asked_alike(group: Group) -> tuple[Any, ...]:
-    """What the number of questions about a problem depends on, besides domain and method."""
+    """Conditions, besides domain and method, on which the number of questions depends."""
     return group.privileged, of_models(group.condition), tuple(
         (name, value) for name, value in group.settings if not name.startswith('prompt'))
 
@@ -102,7 +102,7 @@ def calibration(results: Results) -> list[Table]:
 
 
 def inner_error(found: Reliability) -> tuple[float | None, int]:
-    """Expected calibration error without the outermost bins, and of how many probabilities."""
+    """Expected calibration error without the outermost bins, and its number of probabilities."""
     inner = [part for part in found.bins[1:-1] if part.n]
     n = sum(part.n for part in inner)
     return (sum(part.n * abs(part.mean_p - part.frequency) for part in inner) / n if n else None,
@@ -125,7 +125,7 @@ def _answer_reliability(group: Group) -> Reliability | None:
 
 
 def yes_probability(p_yes: object, p_no: object) -> float | None:
-    """P(yes) of an answer that is one of both; None if it cannot be told."""
+    """P(yes) among yes and no; None if the probabilities are missing or both 0."""
     if not all(isinstance(p, (int, float)) and not isinstance(p, bool) and 0.0 <= p <= 1.0
                for p in (p_yes, p_no)):
         return None

@@ -1,4 +1,4 @@
-"""What several tables share: cells that name a group of runs, and published numbers."""
+"""Parts that several tables share: cells that name a group of runs, and published numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sightplan_report.conditions import kind_fits
 from sightplan_report.results import Group, Line, Results
 
 ALL = 'all'
-"""In place of a split: all of them; likewise of a domain."""
+"""Text in place of a split or domain that stands for all of them."""
 
 
 def group_cells(group: Group) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def published(group: Group, split: str, measure: str = 'solved',
 
 
 def unlike_published(group: Group, split: str) -> str:
-    """In what episodes of a split differ from what their suite rules; '' for nothing."""
+    """Differences of a split's episodes from the rules of their suite, in words; '' for none."""
     if group.suite_with(split) is None:
         return 'no split of a suite'
     found: list[str] = []
@@ -96,7 +96,7 @@ def unlike_rules(group: Group, split: str) -> list[str]:
 
 
 def unlike_model(group: Group, split: str) -> str:
-    """In what a group's model differs from the published one that it is called like; '' if not."""
+    """Difference of a group's model from the published one of its name; '' if there is none."""
     suite = group.suite_with(split)
     if suite is None or not group.model:
         return ''

@@ -1,4 +1,4 @@
-"""What episodes cost, how they ended, and why they failed."""
+"""Tables on the cost of episodes, their ends, and their causes of failure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def failures(results: Results) -> Table:
 
 
 def stops(results: Results) -> Table:
-    """What ended episodes."""
+    """Table of the reasons that ended episodes."""
     def rows() -> Iterator[dict[str, Any]]:
         for group in results.groups:
             for split, lines in parts_of(group, results.splits):
@@ -71,7 +71,7 @@ def cost(results: Results) -> Table:
 
 
 def _spent(line: Line) -> Mapping[str, Any]:
-    """What an episode cost; None where nobody counted."""
+    """Cost of an episode; a value is None if it was not counted."""
     usage = line['usage'] or {}
     unreadable = sum(counts['unparsed'] for table in line['predicates'].values()
                      for counts in table.values()) + line['proposals'].get('unparsed', 0)

@@ -1,4 +1,4 @@
-"""What a table is: typed columns, plain rows, and a note that says how to read it.
+"""Tables: typed columns, plain rows, and a note that says how to read them.
 
 ``tables.yaml`` beside this module has titles, columns and notes; ``make`` fills in the rows.
 """
@@ -15,9 +15,9 @@ from typing import Any, Literal
 from sightplan.model.reading import read_data
 
 Kind = Literal['text', 'bool', 'count', 'fraction', 'number', 'seconds', 'usd', 'p']
-"""Of a column: ``count`` is a whole number; ``fraction`` lies in [0, 1], or is a difference or an
-error of such; ``number`` is any other without a unit; ``seconds``, ``usd`` and ``p`` (a p-value)
-are floating-point numbers, too."""
+"""Kind of a column: ``count`` is a whole number; ``fraction`` lies in [0, 1], or is a difference
+or an error of fractions; ``number`` is any other number without a unit; ``seconds``, ``usd``
+and ``p`` (a p-value) are floating-point numbers, too."""
 
 
 _MOST_COUNT = 2 ** 63
@@ -26,7 +26,7 @@ _TABLES = Path(__file__).with_name('tables.yaml')
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column.
+    """Name and kind of a column.
 
     Attributes:
         key: of its values in the rows; unique in the table.
@@ -43,7 +43,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table.
+    """Columns, rows and note of a table.
 
     Attributes:
         name: stable, as part of file names.
@@ -121,7 +121,7 @@ def group_columns() -> tuple[Column, ...]:
 
 @functools.cache
 def specifications(file: Path = _TABLES) -> Mapping[str, Any]:
-    """What a file such as ``tables.yaml`` says of each table."""
+    """Titles, columns and notes of the tables in a file such as ``tables.yaml``."""
     found: Mapping[str, Any] = read_data(file)
     return found
 

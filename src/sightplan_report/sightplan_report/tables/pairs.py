@@ -54,7 +54,7 @@ def paired(results: Results) -> Table:
 
 
 def difference(first: Group, second: Group) -> str:
-    """In what two groups differ, if that can be compared; else ''.
+    """The one difference between two groups that makes them comparable; '' if there is none.
 
     One of method, model, variant (settings, calibration, privileged facts) and condition (one
     field).

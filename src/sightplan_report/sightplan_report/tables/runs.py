@@ -1,4 +1,4 @@
-"""What was run: the runs behind all other tables."""
+"""Table of the runs behind all other tables."""
 
 from __future__ import annotations
 

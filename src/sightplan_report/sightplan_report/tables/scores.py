@@ -65,7 +65,7 @@ class _Rate:
 
 @dataclass(frozen=True)
 class _Row:
-    """What is averaged in one row of table 1.
+    """Data that one row of table 1 averages.
 
     Attributes:
         cells: what names the row.
@@ -93,7 +93,7 @@ class _Row:
 
     @property
     def domain(self) -> str:
-        """That of the episodes, or the first of several."""
+        """Domain of the episodes; the first one of several."""
         return self.places[0][0]
 
     @property
@@ -131,7 +131,7 @@ class _Row:
 
 
 def _rows(results: Results) -> list[_Row]:
-    """One row for each domain, method, settings and condition: its models."""
+    """Rows of table 1: one for each domain, method, settings and condition, over its models."""
     parts = grouped(results.groups, lambda group: (
         *(group_cells(group)[key] for key in _ALIKE), group.settings, group.condition,
         group.model == _PERFECT))
@@ -206,7 +206,7 @@ def _settings(row: _Row, *left_out: str) -> Fields:
 
 
 def _merged(members: Sequence[_Row], places: tuple[_Place, ...], **cells: Any) -> _Row:
-    """One row of all that several have; settings and names as far as they have them in common."""
+    """One row for the data of several; it keeps the settings and names that they share."""
     first = members[0]
     return replace(
         first, cells={**first.cells, **cells}, places=places,
@@ -279,7 +279,7 @@ def _combined_rows(rows: Sequence[_Row]) -> list[_Row]:
 
 
 def _privileged(row: _Row) -> object:
-    """When facts about what is hidden are provided, None if the suite grants just that."""
+    """Level of privileged facts; None if it is what the suite grants."""
     level = row.cells['privileged']
     return None if all(of_suite('privileged', row.suite, domain, row.method, split) == level
                        for domain, split in row.places) else level
@@ -341,7 +341,7 @@ def _of_five(row: _Row, domain: str, split: str) -> Published | None:
 
 
 def figure5(results: Results) -> Table:
-    """What the paper's figure 5 shows: success of each method on each split."""
+    """Table of the paper's figure 5: success of each method on each split."""
     def rows() -> Iterator[dict[str, Any]]:
         for row in _rows(results):
             cells = _success_cells(row)
@@ -361,7 +361,7 @@ def figure5(results: Results) -> Table:
 
 
 def models(results: Results) -> Table:
-    """All scores of every group and split."""
+    """Table of all scores of every group and split."""
     return make('models', ({**group_cells(group), **_model_cells(group, split)}
                            for group, split in groups_by_split(results)))
 
@@ -405,7 +405,7 @@ def _model_cells(group: Group, split: str) -> dict[str, Any]:
 
 
 def _goes_on(group: Group, summary: Mapping[str, Any]) -> str:
-    """How success differs from the paper's where replies could not be read; '' for not at all."""
+    """Difference of our success from the paper's after unreadable replies; '' if there is none."""
     unread = summary['unparsed'] + summary['proposals'].get('unparsed', 0)
     if not unread or dict(group.settings).get('on_unparsed') == 'stop':
         return ''
@@ -414,7 +414,7 @@ def _goes_on(group: Group, summary: Mapping[str, Any]) -> str:
 
 
 def _abstains(unknown: int) -> str:
-    """How accuracy differs from the paper's where a model may abstain; '' for not at all."""
+    """Difference of our accuracy from the paper's where models abstain; '' if there is none."""
     return (f'accuracy: {unknown} answers are "unknown", which counts as wrong here, and which '
             'no prompt of the paper allows') if unknown else ''
 
