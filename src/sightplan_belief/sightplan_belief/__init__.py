@@ -1,4 +1,4 @@
-"""From pixels to what holds: asking a model, weighing its answers, and believing.
+"""Beliefs about the world from pictures: ask a model, weigh its answers, estimate states.
 
 ``Estimator`` turns answers about one scene into one consistent state, ``JointBelief`` follows it
 over time; both are usable without ROS and without the episode loop.

@@ -35,19 +35,19 @@ from sightplan_belief.observation_model import ObservationModel
 
 Floats = NDArray[np.float64]
 Placement = tuple[int, ...]
-"""For each thing the number of its place."""
+"""Number of the place of each thing."""
 
 LISTED = 32
 """Arrangements that probabilities are shared out among."""
 
 _OUT = -1e6  # log weight of a place where a thing cannot be [nats]
-_ROUNDING = 1e-6  # what bounds of log weights may be wrong by [nats]
+_ROUNDING = 1e-6  # tolerance of bounds on log weights, for rounding [nats]
 _MOST = 30.0  # log weights of places are kept within this of a row's best [nats]
 
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """How a problem's states are arrangements.
+    """Things, places and atoms of a problem whose states are arrangements.
 
     Attributes:
         predicate: of the atoms that say where a thing is: ``predicate(thing, place)``.
@@ -66,7 +66,7 @@ class Structure:
     empties: tuple[Atom, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Make the atoms, once."""
+        """Make the atoms from the names."""
         object.__setattr__(self, 'atoms', tuple(
             Atom(self.predicate, (thing, place))
             for thing in self.things for place in self.places))
@@ -82,7 +82,7 @@ class Structure:
 
 
 def structure_of(domain: Domain, problem: Problem, constraints: Constraints) -> Structure | None:
-    """How a problem's states are arrangements, by the domain's constraints; None: they are not.
+    """Structure of a problem whose states are arrangements by the domain's constraints, else None.
 
     Two rules must say so, ``exactly_one: ['p(?x, *)']`` and ``exactly_one: ['p(*, ?y)', 'e(?y)']``
     (or ``at_most_one: ['p(*, ?y)']``), and no other predicate may be worth a question.
@@ -123,7 +123,7 @@ def _empty_predicate(predicate: str, constraints: Constraints) -> str | None:
 
 
 class ArrangementBelief:
-    """What is believed about one arrangement.
+    """Probabilities of arrangements, given answers and actions.
 
     Args:
         structure: things and places.
@@ -221,7 +221,7 @@ class ArrangementBelief:
         self._trim()
 
     def _measure(self, row: int, items: Mapping[int, Answer]) -> None:
-        """One measurement of a thing's place."""
+        """Add the evidence of one batch of answers about a thing's place."""
         said = {column: item.verdict for column, item in items.items()}
         gain = np.zeros(self.table.shape[1])
         base = 0.0
@@ -275,7 +275,7 @@ class ArrangementBelief:
 
     def refused(self, thing: int, target: Sequence[int | None], legal: float,
                 count: int = 2 * LISTED) -> None:
-        """The world refused to move a thing: its next place is taken, or there is none.
+        """Take in that the world refused to move a thing: its next place is taken or missing.
 
         Args:
             thing: its row.
@@ -324,7 +324,7 @@ class ArrangementBelief:
 
 def targets(structure: Structure, model: InstantiatedModel, action: Action, thing: str,
             ) -> tuple[int | None, ...]:
-    """Where an action takes a thing from each place, with all other places empty.
+    """Place to which an action takes a thing from each place, with all other places empty.
 
     Args:
         structure: things and places.
@@ -349,7 +349,7 @@ def targets(structure: Structure, model: InstantiatedModel, action: Action, thin
 
 
 def neighbours(structure: Structure, model: InstantiatedModel) -> dict[int, frozenset[int]]:
-    """For each place those to which one action takes a thing from there, or back."""
+    """For each place, the places that one action connects with it."""
     thing = structure.things[0]
     pairs = {(place, other) for action in model.actions if thing in action.args
              for place, other in enumerate(targets(structure, model, action, thing))
@@ -403,7 +403,7 @@ def k_best(table: Floats, count: int) -> list[tuple[Placement, float]]:
 
 
 def _reduced_costs(table: Floats, placement: Placement) -> Floats:
-    """What an assignment loses at least, for each row and place, against the best one.
+    """Smallest loss of an assignment that contains each entry, against the best assignment.
 
     The duals of the best assignment, by Bellman and Ford's shortest paths: with prices of places,
     all at least 0 and 0 where nothing is, each row is best off where it is.
@@ -449,7 +449,7 @@ def _solve(table: Floats, fixed: Placement, banned: Collection[int],
 
 
 def wanted_places(structure: Structure, atoms: Iterable[Atom]) -> tuple[int | None, ...]:
-    """For each thing the place where atoms have it; None where they name none, or several."""
+    """Place that atoms give each thing; None where they name none, or several."""
     places: dict[str, set[int]] = {thing: set() for thing in structure.things}
     for atom in atoms:
         if atom.predicate == structure.predicate:

@@ -74,7 +74,7 @@ class RuleLiteral:
 
 @dataclass(frozen=True, slots=True)
 class CardinalityRule:
-    """For all variables: at most one of the matching atoms holds; exactly one, if ``required``."""
+    """At most one of the matching atoms holds, for all variables; exactly one, if ``required``."""
 
     name: str
     patterns: tuple[Pattern, ...]
@@ -132,7 +132,7 @@ class Constraints:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One instance of an ``ImplicationRule``.
+    """An instance of an ``ImplicationRule``.
 
     Attributes:
         premise: literals; if all of them hold ...
@@ -585,7 +585,7 @@ def _never(field: str, reason: str, remedy: str) -> NoReturn:
 
 def instantiate(constraints: Constraints, schema: Schema, objects: Mapping[str, str],
                 atoms: Iterable[Atom] | None = None) -> Theory:
-    """What the rules say about a problem's objects.
+    """Make the theory of a problem's objects from the rules.
 
     Args:
         constraints: the rules.

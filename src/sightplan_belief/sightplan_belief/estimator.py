@@ -1,4 +1,4 @@
-"""From many uncertain answers to one consistent state: weighted MAP and marginals.
+"""Estimator of the most probable joint state, and of each atom's probability, from answers.
 
 Answers are noisy measurements of one possible world. Every answer adds its log likelihood ratio
 to the score of its atom; the constraints say which joint states are possible; the posterior over
@@ -56,7 +56,7 @@ CERTAIN = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One answer.
+    """An answer about an atom, as evidence.
 
     Attributes:
         atom: what was asked.
@@ -94,7 +94,7 @@ class EstimatorSettings:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What follows from the evidence.
+    """Result of an estimation.
 
     Attributes:
         state: the most probable joint state: always a possible one.
@@ -117,7 +117,7 @@ class Estimate:
 
     @property
     def caveat(self) -> str:
-        """What to know of the probabilities where not all likely states were listed; else ''."""
+        """Warning about the probabilities if not all likely states were listed; else ''."""
         return '' if self.complete else (
             'too many states are likely to list them all: the probabilities come from a part of '
             'them and are approximate; more answers make them exact')
@@ -232,7 +232,7 @@ class Estimator:
         for atom, value in (facts or {}).items():
             if atom in self.number:
                 scores[self.number[atom]] = CERTAIN if value else -CERTAIN
-                base -= CERTAIN if value else 0.0  # where it is so it adds nothing
+                base -= CERTAIN if value else 0.0  # a state that agrees gains nothing
         posterior = self.solve(scores)
         weights = np.exp(posterior.scores - posterior.scores[0])
         solutions = tuple((self.state(row), float(w)) for row, w in zip(
@@ -242,7 +242,7 @@ class Estimator:
             posterior.log_sum + base, solutions, posterior.complete, time.perf_counter() - start)
 
     def scores(self, evidence: Sequence[Evidence]) -> tuple[Floats, float]:
-        """What the answers say about each atom.
+        """Log likelihood ratios of the atoms, given the answers.
 
         Returns:
             (n,) float64 log likelihood ratios of true to false [nats], and the log likelihood of

@@ -1,4 +1,4 @@
-"""What is believed about a joint state, however it is represented: reading it, and what to ask."""
+"""Belief about a joint state: interface for reading it, and choice of questions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sightplan_belief.estimator import FAINT, Estimator, Evidence
 from sightplan_belief.priors import Priors
 from sightplan_belief.solver import Bools, Floats
 
-_MOST_BRANCHES = 128  # of the answers of a batch
+_MOST_BRANCHES = 128  # number of combinations of a batch's answers that are followed
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class JointBelief:
         return good & self._batch.holds(tuple(goal), values)
 
     def success(self, action: Action) -> float:
-        """How often an action that is carried out has all of its effects."""
+        """Probability that an action that is carried out has all of its effects."""
         reliability = self._estimator.observation_model.action(action.name)
         return reliability.success * math.prod(reliability.effects.values())
 
@@ -150,7 +150,7 @@ class JointBelief:
         raise NotImplementedError
 
     def provide(self, facts: Mapping[Atom, bool]) -> None:
-        """Take in facts that the world itself grants; they are as good as certain."""
+        """Take in facts that the world itself provides; they count as certain."""
         raise NotImplementedError
 
     def observe(self, image: str) -> None:

@@ -43,8 +43,8 @@ class ListedBelief(JointBelief):
         self._image = ''  # the current one
         # By image: the atoms asked about and the weight of each readable answer.
         self._images: dict[str, dict[int, tuple[float, float] | None]] = {}
-        self._answered = self._images.setdefault('', {})  # those about the current image
-        self._image_scores = np.zeros(n)  # what they say
+        self._answered = self._images.setdefault('', {})  # answers about the current image
+        self._image_scores = np.zeros(n)  # evidence of answers about the current image
         self._last: dict[int, Verdict] = {}
         self._moved = False
         self._resolve()
@@ -60,7 +60,7 @@ class ListedBelief(JointBelief):
     # --- learning -------------------------------------------------------------------------------
 
     def provide(self, facts: Mapping[Atom, bool]) -> None:
-        """Take in facts that the world itself grants; they are as good as certain."""
+        """Take in facts that the world itself provides; they count as certain."""
         for atom, value in facts.items():
             column = self._estimator.number.get(atom)
             if column is not None:
@@ -82,7 +82,7 @@ class ListedBelief(JointBelief):
             self._resolve()
 
     def observe(self, image: str) -> None:
-        """See ``JointBelief.observe``."""
+        """Take in a new picture; see ``JointBelief.observe``."""
         if image and image == self._image:
             for column, weights in self._answered.items():
                 if weights is not None:
@@ -102,7 +102,7 @@ class ListedBelief(JointBelief):
                 self._image_scores[column] = weights[1] - weights[0]
 
     def answer(self, answers: Sequence[Evidence]) -> None:
-        """See ``JointBelief.answer``."""
+        """Take in answers; see ``JointBelief.answer``."""
         taken = []
         for item in answers:
             column = self._estimator.number.get(item.atom)
@@ -138,7 +138,7 @@ class ListedBelief(JointBelief):
         return (np.where(unchanged, again[0], fresh[0]), np.where(unchanged, again[1], fresh[1]))
 
     def act(self, action: Action, status: FeedbackStatus) -> None:
-        """See ``JointBelief.act``."""
+        """Take in an action and its status; see ``JointBelief.act``."""
         if status is FeedbackStatus.WITHHELD:
             return
         if status is FeedbackStatus.REJECTED:
@@ -174,7 +174,10 @@ class ListedBelief(JointBelief):
     # --- the mathematics ------------------------------------------------------------------------
 
     def _resolve(self) -> None:
-        """Before the first action took place, all is about one state: find the best ones anew."""
+        """List the best states anew.
+
+        Possible before the first action, as all evidence is about one state.
+        """
         reasons = self._reasons()
         posterior = self._estimator.solve(self._estimator.scores(self._first)[0] + self._provided
                                           + self._hidden, reasons)
@@ -239,7 +242,7 @@ class ListedBelief(JointBelief):
         return row
 
     def _successes(self, action: Action, state: State, row: Bools) -> list[tuple[Bools, float]]:
-        """What success may lead to: effects that are not fully reliable may be missing."""
+        """Results of a success with their probabilities: unreliable effects may be missing."""
         reliability = self._observation_model.action(action.name)
         effects = self._model.effects(action, state)
         doubtful = [(atom, value, reliability.effect(atom.predicate, value))
@@ -263,12 +266,12 @@ class ListedBelief(JointBelief):
         return [(after, chance / total) for after, chance in found]
 
     def _siblings(self, action: Action) -> list[Action]:
-        """The same schema with one other argument."""
+        """Actions of the same schema that differ in one argument."""
         return sorted(other for other in self._model.actions if other.name == action.name
                       and sum(a != b for a, b in zip(other.args, action.args, strict=True)) == 1)
 
     def escape(self) -> bool:
-        """See ``JointBelief.escape``."""
+        """Add likely states that are not listed, if there are; see ``JointBelief.escape``."""
         if not self._moved:
             return False  # before the first action all states have been looked at
         scores = self._image_scores + self._provided
@@ -397,7 +400,7 @@ def _logit(p: Floats) -> Floats:
 
 
 def _by_likelihood(p: Sequence[float]) -> Iterable[tuple[bool, ...]]:
-    """Which of some events fail, likeliest combination first (up to two at a time)."""
+    """Combinations of events that fail (two at most), the likeliest first."""
     n = len(p)
     combos = [tuple(i in gone for i in range(n))
               for size in range(min(n, 2) + 1) for gone in itertools.combinations(range(n), size)]

@@ -1,4 +1,4 @@
-"""Where things are in a picture.
+"""Search for things in a picture.
 
 Example::
 
@@ -51,7 +51,7 @@ _USUAL = PointerSettings()
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Where a target is.
+    """Result of looking for a target in a picture.
 
     Attributes:
         target: what was looked for.
@@ -162,7 +162,7 @@ class BackendLocator(ModelUser):
 
     def _plainly(self, query: Locate, settings: PointerSettings,
                  left_s: float | None) -> Found:
-        """What the model says when it is asked once."""
+        """Ask the model once."""
         reply = ask_one(self._model, query, left_s)
         chance = reply.probability
         if chance is not None and not 0.0 <= chance <= 1.0:
@@ -175,7 +175,7 @@ class BackendLocator(ModelUser):
                      reply.unread, reply.text, askings=1, model=self.model, doubt=doubt)
 
     def _believed(self, located: Located) -> Found:
-        """What is believed after several askings."""
+        """Result of several askings."""
         reply = located.to_reply()
         return Found(located.target, reply.regions, reply.probability, located.sure, reply.unread,
                      reply.text, located.askings, located.checks, self.model, located.doubt)

@@ -1,4 +1,4 @@
-"""What answers and actions are worth: P(answer | truth) and P(what happens | action).
+"""Observation model: P(answer | truth), and P(outcome | action).
 
 An answer's likelihood depends on the truth of its atom alone:
 
@@ -38,7 +38,7 @@ LOW, HIGH = 0.001, 0.999
 """Bounds of all rates."""
 
 Learned = Literal['default', 'labels', 'em']
-"""Where rates come from: nobody, answers with their truth, answers alone."""
+"""Origin of rates: defaults, answers with their truth, or answers alone."""
 
 _RATES = ('yes_true', 'yes_false', 'unread_true', 'unread_false', 'unknown_true', 'unknown_false',
           'repeat')
@@ -46,13 +46,14 @@ _Rate = Annotated[float, Field(gt=0.0, lt=1.0)]
 _Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
 _Count = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-_LEAST_ANSWERS, _MOST_ANSWERS = 4.0, 100.0  # that rates are worth, whatever is behind them
+# Smallest and largest number of answers that rates count as.
+_LEAST_ANSWERS, _MOST_ANSWERS = 4.0, 100.0
 _MAX_LOGIT = math.log(HIGH / LOW)
 
 
 @dataclass(frozen=True, slots=True)
 class Platt:
-    """How the probabilities of an answer change its weight (Platt 1999, as a likelihood ratio).
+    """Weight of an answer's probabilities (Platt 1999, as a likelihood ratio).
 
     The log likelihood ratio of true to false is ``slope * x + intercept`` with
     x = logit(p_yes / (p_yes + p_no)).
@@ -71,7 +72,7 @@ class Platt:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRates:
-    """How a model answers questions about one predicate.
+    """Rates of a model's answers to questions about one predicate.
 
     Attributes:
         yes_true: P(yes | yes or no, atom true).
@@ -109,12 +110,12 @@ class AnswerRates:
 
     @property
     def strength_true(self) -> float:
-        """How many answers about true atoms the rates are worth."""
+        """Number of answers about true atoms that the rates count as."""
         return min(max(self.n_true, _LEAST_ANSWERS), _MOST_ANSWERS)
 
     @property
     def strength_false(self) -> float:
-        """How many answers about false atoms the rates are worth."""
+        """Number of answers about false atoms that the rates count as."""
         return min(max(self.n_false, _LEAST_ANSWERS), _MOST_ANSWERS)
 
     def chances(self, verdict: Verdict, last: Verdict | None = None) -> tuple[float, float]:
@@ -149,7 +150,7 @@ class AnswerRates:
 
 @dataclass(frozen=True, slots=True)
 class ActionReliability:
-    """What happens when an applicable action is executed; the three fractions sum to 1.
+    """Outcomes of executing an applicable action; the three fractions sum to 1.
 
     Attributes:
         success: its effects happen, each as reliably as ``effect`` says.
@@ -334,7 +335,7 @@ class ObservationModel:
                 f'leave the calibration out: then the defaults are used)')
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON data: see ``read_observation_model``."""
+        """The model as JSON data; see ``read_observation_model``."""
         return _FILE.dump_python(self, mode='json', exclude={'source'})  # type: ignore[no-any-return]
 
     def write(self, path: Path | str) -> None:

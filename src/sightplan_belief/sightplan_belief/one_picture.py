@@ -1,4 +1,4 @@
-"""One picture: what a model answers about it, and the state that follows.
+"""Questions about one picture: a model's answers, and the state that they make probable.
 
 Example::
 
@@ -56,7 +56,7 @@ PROMPT = 'ground'
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What a model answered about a picture, and what follows.
+    """A model's answers about a picture, and the estimate made of them.
 
     Attributes:
         image: the picture, (H, W, 3) uint8 RGB.

@@ -33,14 +33,14 @@ ANY = 'any'
 _HIDDEN = 0.2
 """P(true) of what is out of view, in a domain without a file."""
 _ELSEWHERE, _GENERIC = 0.2, 0.2
-"""How likely a scene is one of another kind, and P(true) there."""
+"""Probability of a scene of an unknown kind, and P(true) in such a scene."""
 
 _Rate = Annotated[float, Field(gt=0.0, lt=1.0)]
 _Situations = dict[str, _Rate]
 
 
 class Priors(Record):
-    """A domain's ``priors.yaml``.
+    """Content of a domain's ``priors.yaml``.
 
     Attributes:
         start: P(true) when an episode begins, by predicate and situation. A situation has a ``+``
@@ -114,7 +114,7 @@ class Priors(Record):
         return found
 
     def complete(self, model: ObservationModel | None) -> ObservationModel:
-        """What answers and actions are worth, with the priors where a model says nothing."""
+        """Observation model with the priors for all that a model's own rates leave out."""
         known = model or ObservationModel.default()
         if not known.actions:  # answers alone were learned from
             known = dataclasses.replace(
@@ -125,12 +125,12 @@ class Priors(Record):
 
 
 def situation_of(atom: Atom, visible: Collection[str]) -> str:
-    """Which of an atom's objects are in view: a ``+`` or ``-`` for each."""
+    """Visibility of an atom's objects: ``+`` for each one in view, ``-`` for each other one."""
     return ''.join('+' if name in visible else '-' for name in atom.args)
 
 
 def category_of(name: str) -> str:
-    """What an object's name says of its kind: ``window`` of ``window_2``."""
+    """Category of an object by its name: ``window`` of ``window_2``."""
     return name.rstrip('0123456789').rstrip('_')
 
 

@@ -23,7 +23,7 @@ from sightplan.model import InputError
 from sightplan.model.odds import probability
 
 MOST_EXACT = 8
-"""Up to so many things all orders are counted."""
+"""Largest number of things of which all orders are counted."""
 
 MOST = 16
 _SAMPLE = 4000
@@ -36,7 +36,7 @@ Answer = Callable[[int, int], float]
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What is believed.
+    """Ranking of things by the present belief.
 
     Attributes:
         best: probability of each to be the best; sums to 1.
@@ -50,7 +50,7 @@ class Ranking:
 
 
 class RankingBelief:
-    """Which of n things is better than which.
+    """Belief about the order of n things.
 
     Args:
         n: how many, 2 to 16.
@@ -99,7 +99,7 @@ class RankingBelief:
             self._move()
 
     def ranking(self) -> Ranking:
-        """What is believed now."""
+        """Ranking by the present belief."""
         weights = self._weights()
         best = np.array([weights[self._places[:, k] == 0].sum() for k in range(self.n)])
         expected = weights @ self._places
@@ -135,7 +135,7 @@ class RankingBelief:
                    if times[pair] == fewest)[1]
 
     def _ahead(self) -> NDArray[np.float64]:
-        """Of each pair in order, whether its first one stands ahead in each order."""
+        """For each pair in order, whether its first thing stands ahead in each order."""
         return _all_ahead(self.n) if self._exact else _ahead(self._places)
 
     def _weights(self) -> NDArray[np.float64]:
@@ -198,7 +198,7 @@ def rank(n: int, answer: Answer, questions: int, seed: int = 0,
 
 
 def _entropy(parts: NDArray[np.float64]) -> float:
-    """Of unnormalised probabilities, times their sum."""
+    """Entropy of unnormalised probabilities, times their sum."""
     total = float(parts.sum())
     if total <= 0:
         return 0.0

@@ -33,7 +33,7 @@ from sightplan_belief.solver import Bools, Floats
 from sightplan_belief.state_sampling import FIRST_STEPS, Proposals, first_sample, log_odds_within
 from sightplan_belief.trajectories import History, Trajectories
 
-_OUTCOMES = 0.1  # of the steps reconsider what became of an action
+_OUTCOMES = 0.1  # fraction of the steps that reconsider an action's outcome
 _STEPS = 60
 _LEAST = 1e-4  # probabilities of the prior are clamped to [least, 1 - least]
 _SURPRISING = 0.1  # news less likely than this sets all trajectories in motion
@@ -63,12 +63,16 @@ class SampledBelief(JointBelief):
         self._proposals = Proposals(self.atoms)
         self._moved = False
         self._sights: Sights | None = None
-        self._situations: list[list[str]] = [[] for _ in self.atoms]  # that it was in, in order
-        self._granted: dict[int, bool] = {}  # before the first action
+        # Situations of each atom so far, in order.
+        self._situations: list[list[str]] = [[] for _ in self.atoms]
+        self._granted: dict[int, bool] = {}  # facts provided before the first action
         self._begin(0)
 
     def use_rates(self, estimator: Estimator) -> None:
-        """See ``JointBelief.use_rates``; what became of actions so far is not judged anew."""
+        """Use another estimator's rates from now on.
+
+        Outcomes of past actions are not judged anew.
+        """
         super().use_rates(estimator)
         self._history.use_rates(estimator.observation_model)
 
@@ -110,7 +114,7 @@ class SampledBelief(JointBelief):
         self._begin()
 
     def provide(self, facts: Mapping[Atom, bool]) -> None:
-        """Take in facts that the world itself grants; they are as good as certain."""
+        """Take in facts that the world itself provides; they count as certain."""
         known = {self._estimator.number[a]: v for a, v in facts.items()
                  if a in self._estimator.number}
         if known:
@@ -122,7 +126,7 @@ class SampledBelief(JointBelief):
             self._update()
 
     def observe(self, image: str) -> None:
-        """See ``JointBelief.observe``."""
+        """Take in a new picture; see ``JointBelief.observe``."""
         if image and image == self._image:
             self._history.look()
             for column, item in self._answered.items():
@@ -137,7 +141,7 @@ class SampledBelief(JointBelief):
         self._history.look()
 
     def see(self, priors: Priors, visible: Collection[str]) -> None:
-        """See ``JointBelief.see``.
+        """Take in what is in view; see ``JointBelief.see``.
 
         An atom that nothing was done to has stayed as it was at the start, and the situation that
         it is now in says of that what it would have said then, beside one out of view. Not so
@@ -174,7 +178,7 @@ class SampledBelief(JointBelief):
             self._update(news=0)
 
     def answer(self, answers: Sequence[Evidence]) -> None:
-        """See ``JointBelief.answer``."""
+        """Take in answers; see ``JointBelief.answer``."""
         taken = 0
         for item in answers:
             column = self._estimator.number.get(item.atom)
@@ -189,7 +193,7 @@ class SampledBelief(JointBelief):
             self._update(news=taken)
 
     def act(self, action: Action, status: FeedbackStatus) -> None:
-        """See ``JointBelief.act``."""
+        """Take in an action and its status; see ``JointBelief.act``."""
         if status is FeedbackStatus.WITHHELD:
             return
         self._history.act(action, status)

@@ -1,4 +1,4 @@
-"""What it tells that a thing is in view, or is not.
+"""Evidence from what is in view, and from what is not.
 
 Whoever stands before an open drawer sees what is inside; what is in view is not behind a closed
 door. A domain's ``priors.yaml`` says so by rules: where all literals hold, the first one's first
@@ -26,11 +26,12 @@ from sightplan_belief.constraints import parse_literal
 from sightplan_belief.solver import Bools, Floats
 
 _LEAST_EXCEPTIONS = 0.02
-"""No rule is trusted more than this: what hides a thing in one home may not occur in others."""
+"""Smallest fraction of exceptions of a rule: what hides a thing in one home may be absent in
+others."""
 
 
 class SightRule(Record):
-    """Where a thing is in view, or is not.
+    """Rule on where a thing is in view, or is not.
 
     Attributes:
         holds: literals; the first one's first variable is the thing.
@@ -120,7 +121,7 @@ def cases_of(rule: SightRule, atoms: Collection[Atom]) -> list[Case]:
 
 
 class Sights:
-    """What looks have shown, by the rules of a domain.
+    """Evidence of all pictures so far about what is in view, by the rules of a domain.
 
     Args:
         rules: of the domain.

@@ -29,7 +29,8 @@ Floats = NDArray[np.float64]
 _SCALE = 1000  # integer units per nat
 _MAX_NATS = 1e4
 _SAMPLES = 192
-_CONFLICTS = 8_000  # of one enumeration by clasp: a bound on work that is the same everywhere
+# Conflicts of one enumeration by clasp, a limit on work that is the same on all machines.
+_CONFLICTS = 8_000
 _DETERMINISTIC_S = 8.0  # of one maximisation by CP-SAT, in its own reproducible seconds
 
 
@@ -283,12 +284,12 @@ def add_rules(backend: Any, theory: Theory, atoms: Sequence[int], head: list[int
 
 
 def unmet(clause: Clause, literals: Sequence[int]) -> list[int]:
-    """What all must hold for a clause to be broken."""
+    """Literals that all hold exactly if a clause is broken."""
     return [-literals[i] if wanted else literals[i] for i, wanted in clause.literals]
 
 
 def _count(control: Any, limit: int) -> tuple[int, bool]:
-    """How many states there are, counted up to just above the limit; and whether that is all.
+    """Number of states, counted up to just above the limit, and whether that is all of them.
 
     (To read a state takes ten times as long as to find it.)
     """

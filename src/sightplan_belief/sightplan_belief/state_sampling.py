@@ -17,11 +17,11 @@ from sightplan.model.odds import probabilities
 from sightplan_belief.solver import Bools, Floats
 from sightplan_belief.theory import Clause, Theory
 
-SWAPS = 0.4  # of the steps exchange a true atom with a false one
+SWAPS = 0.4  # fraction of the steps that exchange a true atom with a false one
 FIRST_STEPS = 150
 _HARDLY = 3.0  # a rule that costs more than this when broken is hardly ever broken [nats]
-_MOST = 0.85  # of what excludes each other together: a home may be unlike those learned from
-_ORDERS = 4  # in which the first sample is drawn
+_MOST = 0.85  # largest sum of mutually exclusive atoms: a home may differ from those learned from
+_ORDERS = 4  # number of orders of atoms in which the first sample is drawn
 
 
 class Rules:
@@ -179,7 +179,7 @@ class Proposals:
 
     def propose(self, values: Bools, focus: Floats, rng: np.random.Generator,
                 others: float = 0.0) -> tuple[Bools, Floats, Floats]:
-        """Change states (K, n), each by itself.
+        """Propose a change of each of the states (K, n).
 
         Args:
             values: the states.
@@ -270,7 +270,7 @@ class _Graph:
 
 def _matrices(clauses: Sequence[Sequence[tuple[int, bool]]], size: int,
               ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Such that values @ matrix + vector counts the true literals of each clause."""
+    """Matrix and vector such that values @ matrix + vector counts each clause's true literals."""
     matrix = np.zeros((size, len(clauses)), np.float32)
     vector = np.zeros(len(clauses), np.float32)
     for number, literals in enumerate(clauses):
@@ -281,7 +281,7 @@ def _matrices(clauses: Sequence[Sequence[tuple[int, bool]]], size: int,
 
 
 def _partners(atoms: Sequence[Atom]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Of each atom the others about its first argument (padded), and their number."""
+    """For each atom the other atoms about its first argument (padded), and their number."""
     groups: dict[str, list[int]] = {}
     for i, atom in enumerate(atoms):
         groups.setdefault(atom.args[0] if atom.args else '', []).append(i)

@@ -20,7 +20,7 @@ GroundLiteral = tuple[int, bool]
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """At least one of the literals holds.
+    """Constraint that at least one of the literals holds.
 
     Attributes:
         literals: variables and wanted values; empty: never satisfied.
@@ -41,7 +41,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """At most one of the variables is true; exactly one, if ``required``. Always hard.
+    """Constraint that at most one of the variables is true; exactly one, if ``required``.
 
     (A soft cardinality rule is given as clauses.)
     """
@@ -68,7 +68,7 @@ Constraint = Clause | Group | Acyclic
 
 @dataclass(frozen=True, slots=True)
 class Theory:
-    """All constraints about one problem's atoms.
+    """All constraints on one problem's atoms.
 
     Attributes:
         atoms: all ground atoms, sorted by name; variable i below ``len(atoms)`` is atom i.

@@ -1,4 +1,4 @@
-"""What happened in an episode, and how likely it makes a trajectory of the world.
+"""Likelihood of trajectories of the world, given the history of an episode.
 
 A *trajectory* is an initial state and what became of every action. All else follows: the states in
 between, and with them the likelihood of every answer and of everything that the world refused or
@@ -32,11 +32,12 @@ Ints = NDArray[np.int8]
 
 _CERTAIN_ANSWERS = 1e6
 _AGAIN = 0.9
-"""How often an action that came to nothing does so again: its cause may still be there."""
+"""Probability that an action that came to nothing does so again: its cause may still be there."""
 _SURPRISE = 6.0
-"""What each fact costs that was otherwise, once actions were carried out [nats]."""
+"""Cost of each provided fact that a trajectory contradicts, once actions were carried out
+[nats]."""
 _ANOTHER_KIND = 0.2
-"""How likely a model that nothing is known of has generic rates, not those of published models."""
+"""Probability that an unknown model has generic rates, not those of the published models."""
 _LEAST = 1e-4
 """An action never does nothing less often than this."""
 _VERDICTS = {Verdict.YES: 0, Verdict.NO: 1, Verdict.UNPARSED: 2, Verdict.UNKNOWN: 3}
@@ -50,7 +51,7 @@ class _Answer:
     verdict: int
     before: int  # number of the last readable answer about the atom; -1: none
     same_picture: bool  # as that answer: it says nothing new, unless the value has changed
-    extra: tuple[float, float]  # what its probabilities add, atom false and true [nats]
+    extra: tuple[float, float]  # log likelihood of its probabilities, atom false and true [nats]
 
 
 class _Columns(NamedTuple):
@@ -63,7 +64,7 @@ class _Columns(NamedTuple):
     before: NDArray[np.intp]
     same_picture: Bools
     extra: Floats  # (J, 2)
-    worth: Floats  # of each answer among those about its things on its picture
+    worth: Floats  # weight of each answer among those about its things on its picture
     one_hot: Floats  # (J, predicates * verdicts) its worth, where it belongs
 
     @classmethod
@@ -94,12 +95,12 @@ class _Happened:
 class _Granted:
     columns: NDArray[np.intp]
     values: Bools
-    cost: float  # of each column that was otherwise [nats]
+    cost: float  # cost of each contradicted column [nats]
 
 
 @dataclass(slots=True)
 class Trajectories:
-    """Some trajectories of the world.
+    """Sampled trajectories of the world.
 
     Attributes:
         start: (K, n) bool, initial states.
@@ -124,7 +125,7 @@ class Trajectories:
 
 
 class History:
-    """What an episode has shown so far.
+    """Evidence of an episode so far: answers, facts, actions, and what was in view.
 
     Args:
         atoms: the columns.
@@ -150,8 +151,9 @@ class History:
         self.executed: list[_Happened] = []
         self._looks = 1
         self._answers: list[_Answer] = []
-        self._columns: _Columns | None = None  # of the answers, made anew after each
-        self._related: list[int] = []  # of each answer those about its things on its picture
+        self._columns: _Columns | None = None  # cached data of the answers; made anew after each
+        # Number of answers about each answer's things on its picture.
+        self._related: list[int] = []
         self._last: dict[int, int] = {}
         self.sights = Sights((), atoms, model)
         self._certain = certain
@@ -177,12 +179,12 @@ class History:
     # --- what happens ---------------------------------------------------------------------------
 
     def look(self) -> None:
-        """A new picture."""
+        """Note that a new picture was taken."""
         self._events.append(None)
         self._looks += 1
 
     def see(self, visible: Collection[str]) -> None:
-        """What is in view in the picture looked at last."""
+        """Note what is in view in the last picture."""
         self.sights.see(self._looks - 1, visible)
 
     def answer(self, column: int, item: Evidence, same_picture: bool = False) -> None:
@@ -214,7 +216,7 @@ class History:
         return self._answers[number].verdict if number >= 0 else -1
 
     def provide(self, facts: Mapping[int, bool]) -> None:
-        """Facts that the world itself grants: values by column.
+        """Take in facts that the world itself provides: values by column.
 
         They hold from then on whatever went before, so that a trajectory that nothing known
         explains is right about the present nonetheless.
@@ -312,7 +314,7 @@ class History:
         return after
 
     def _likelihood(self, seen: Bools) -> tuple[Floats, Floats, Floats]:
-        """What the answers say.
+        """Log likelihood of the answers under trajectories.
 
         Args:
             seen: (looks, K, n) states at the looks.
@@ -461,7 +463,7 @@ def _pseudo_counts(rates: ObservationModel, predicate: str, value: bool) -> list
 
 
 def _persistence(repeat: Floats, wrong: Floats) -> Floats:
-    """How often an answer about a new image is the last one again, whatever it was.
+    """Probability that an answer about a new image repeats the last one, whatever it was.
 
     Args:
         repeat: P(wrong again).

@@ -1,1 +1,1 @@
-"""Commands of sightplan_belief."""
+"""Commands that the belief package adds to ``sightplan``."""

@@ -74,7 +74,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def ask_model(arguments: AskArguments) -> Result:
-    """Ask and show."""
+    """Ask about a picture, and print the answers or the estimated state."""
     if arguments.question is None:
         return _scene(arguments), DONE
     return _question(arguments, arguments.question), DONE

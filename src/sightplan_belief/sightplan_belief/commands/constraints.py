@@ -106,7 +106,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def learn_rules(arguments: LearnArguments) -> Result:
-    """Propose rules."""
+    """Learn rules from random rollouts, and print or write the proposal."""
     from sightplan_belief.learning.constraints import learn, to_yaml
     if arguments.out is not None and arguments.out.exists():
         raise InputError(f'--out {arguments.out}: there is such a file (rules are reviewed by a '

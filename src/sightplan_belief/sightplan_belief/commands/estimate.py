@@ -125,7 +125,7 @@ def _one(arguments: EstimateArguments, file: str) -> Result:
 
 @dataclass(frozen=True)
 class _Case:
-    """One scene: its id, its problem's text and where that came from, and its answers."""
+    """A scene: its id, its problem's text and source, and its answers."""
 
     id: Any
     problem: str
@@ -226,7 +226,7 @@ def _answers(raw: object, where: str) -> list[tuple[str, LoggedAnswer]]:
 
 @dataclass(frozen=True)
 class _ForeignDomain:
-    """As much of a Domain as an estimator needs, for a domain file without a folder."""
+    """Domain made of a domain file without a folder, with what an estimator needs."""
 
     name: str
     pddl: str
@@ -249,7 +249,7 @@ class _ForeignDomain:
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What all estimates of one command share.
+    """Inputs that all estimates of one command share.
 
     Attributes:
         domain: of the problems.

@@ -119,7 +119,7 @@ def _shown(thing: Found) -> tuple[Region, ...]:
 
 
 def _label(thing: Found) -> str:
-    """What stands beside a mark."""
+    """Text beside the mark of a found thing."""
     text = thing.target.text
     return text if thing.probability is None else f'{text} {thing.probability:.2f}'
 

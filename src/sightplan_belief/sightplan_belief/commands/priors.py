@@ -65,7 +65,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _command(arguments: LearnArguments, domain: str, splits: Sequence[str]) -> str:
-    """What makes the same file again."""
+    """Command line that makes the same file again."""
     parts = ['sightplan', 'priors', 'learn', '--domain', domain]
     for flag, values in (
             ('--split', splits), ('--problems', [arguments.problems]),
@@ -78,7 +78,7 @@ def _command(arguments: LearnArguments, domain: str, splits: Sequence[str]) -> s
 
 
 def learn_priors(arguments: LearnArguments) -> Result:
-    """Learn and write."""
+    """Learn priors from rollouts, and write them."""
     from sightplan.planning.symbolic import FastDownwardPlanner
     from sightplan.runs import make_world
     from sightplan_belief.learning.priors import Counts, answers_of, as_yaml, walk

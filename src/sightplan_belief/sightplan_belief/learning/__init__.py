@@ -1,1 +1,1 @@
-"""Learning of sightplan_belief."""
+"""Learning of calibrations, constraints and priors from answers and rollouts."""

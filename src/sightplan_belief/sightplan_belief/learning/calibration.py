@@ -67,7 +67,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class PredicateReport:
-    """What was learned about one predicate.
+    """Learned rates of one predicate, and their quality.
 
     Attributes:
         predicate: its name.
@@ -131,7 +131,8 @@ Follow = Callable[[ObservationModel], Hindsight]
 
 Marginals = Callable[[Problem, Sequence[Evidence], ObservationModel],
                      tuple[Mapping[Atom, float], float]]
-"""From a problem, the answers about one image and rates: P(atom is true), and log evidence."""
+"""Function of a problem, the answers about one image, and rates; returns P(atom is true) and the
+log evidence."""
 
 
 def calibrate(answers: Sequence[LoggedAnswer], actions: Sequence[LoggedAction], domain: Domain,
@@ -385,7 +386,7 @@ class _Problems:
 
 
 def _distinct(answers: Sequence[LoggedAnswer]) -> list[LoggedAnswer]:
-    """One answer per episode, image and atom: asking again about an image says nothing new."""
+    """First answer of each episode, image and atom: repeats about an image add no information."""
     first: dict[tuple[str, str, Atom], LoggedAnswer] = {}
     for answer in answers:
         first.setdefault((answer.episode, answer.image, answer.atom), answer)
@@ -715,7 +716,7 @@ def _learn_actions(model: ObservationModel, defaults: ObservationModel,
 
 def _outcome(transition: InstantiatedModel, line: LoggedAction,
              changes: Mapping[Atom, bool]) -> str:
-    """What became of an executed action: success (at least in part), no_op or slip."""
+    """Outcome of an executed action: success (at least in part), no_op or slip."""
     if all((atom in line.after) is value for atom, value in changes.items()):
         return 'success'
     if line.after == line.before:

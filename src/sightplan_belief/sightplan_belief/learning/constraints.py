@@ -45,7 +45,7 @@ _MAX_PATTERNS = 4
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How often a rule applied (its premise held), and how often it was broken then."""
+    """Number of times that a rule applied (its premise held), and that it was broken then."""
 
     cases: int = 0
     broken: int = 0
@@ -169,7 +169,7 @@ def _relations(schema: Schema) -> Iterator[Rule]:
 
 
 def _clauses(schema: Schema) -> Iterator[Rule]:
-    """Implications without existence."""
+    """Yield candidate implications without existential variables."""
     arity = {p.name: len(p.parameters) for p in schema.predicates.values()}
     variables = ('?x', '?y', '?z', '?u', '?v', '?w')
     both = (True, False)
@@ -303,7 +303,7 @@ class LearnedRule:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What was learned.
+    """Result of learning rules.
 
     Attributes:
         rules: the proposal.
@@ -585,7 +585,7 @@ class Violation:
 
 
 def find_violation(rule: Rule, samples: Iterable[Sample]) -> Violation | None:
-    """The first violation of a rule in some samples; None if there is none."""
+    """First violation of a rule in some samples; None if there is none."""
     for sample in samples:
         if not sample.count(rule).broken:
             continue
@@ -610,7 +610,7 @@ def find_violation(rule: Rule, samples: Iterable[Sample]) -> Violation | None:
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
-    """How many states of a problem the rules allow and the model can reach.
+    """Number of a problem's states that the rules allow, and that the model can reach.
 
     Static atoms are as the problem says. A limited number is a lower bound.
 

@@ -23,15 +23,16 @@ from sightplan_belief.priors import ANY, category_of, read_priors, situation_of
 from sightplan_belief.sights import SightRule, cases_of
 
 _MANY, _RARE = 100, 0.1
-"""A category is told apart where it was seen so often, and is so much rarer than all together."""
+"""A category gets its own rate if it was seen this often, and its rate is below this fraction of
+the rate of all categories."""
 
 _LEAST_STRENGTH = 2.0
-"""Of the distribution of a rate over models: few models must not pass for a law."""
+"""Smallest strength of a rate's distribution over models: few models must not pass for a law."""
 
 
 @dataclass
 class Counts:
-    """What was counted.
+    """Counts over states, actions and sights.
 
     Attributes:
         atoms: true atoms and all atoms, by when (``start``, ``later``), predicate and situation.
@@ -148,7 +149,7 @@ def walk(counts: Counts, domain: Domain, world: Any, problem: Problem, steps: in
 
 def answers_of(tables: Iterable[Mapping[str, tuple[float, float]]],
                ) -> dict[str, dict[str, float]]:
-    """How models answer: a Beta distribution of each rate over models, by moments.
+    """Beta distribution of each rate of answers over models, fitted by moments.
 
     Args:
         tables: of each model, by predicate P(yes | true) and P(yes | false).
@@ -217,7 +218,7 @@ def as_yaml(counts: Counts, answers: Mapping[str, Mapping[str, float]], origin: 
 
 def _never(counts: Counts, start: Mapping[str, Mapping[str, float]],
            ) -> dict[str, dict[str, float]]:
-    """By predicate and category what was never true, and is else true much more often."""
+    """Rates by predicate and category, where they are far below the predicate's own rate."""
     found: dict[str, dict[str, float]] = {}
     for predicate, category, what in sorted(counts.categories):
         cases = counts.categories[predicate, category, 'all']

@@ -13,7 +13,7 @@ from sightplan.model import Action, EpisodeSpec, Problem, State, TruthSource, Wo
 
 @dataclass(frozen=True, slots=True)
 class RolloutSettings:
-    """How states are drawn."""
+    """Settings of drawing states from random rollouts."""
 
     problems: int = param(12, 'problems to draw states of; as many others are held out', low=1,
                           high=10_000)
@@ -25,7 +25,7 @@ class RolloutSettings:
 
 
 def random_action(model: InstantiatedModel, state: State, rng: random.Random) -> Action | None:
-    """A legal action: first a schema is drawn, then its arguments; None if there is none."""
+    """Draw a legal action: first its schema, then its arguments; None if there is none."""
     found: dict[str, list[Action]] = {}
     for action in model.actions:
         if model.applicable(action, state):

@@ -1,1 +1,1 @@
-"""Methods of sightplan_belief."""
+"""Methods of the belief package, found by their entry points."""

@@ -69,7 +69,7 @@ class ArrangingSettings:
 
 
 class Arranging:
-    """One episode of ``belief`` on an arrangement.
+    """State of one episode of ``belief`` on an arrangement.
 
     Args:
         structure: things and places.
@@ -112,7 +112,7 @@ class Arranging:
                 return
 
     def _expect_goal(self, context: Context) -> None:
-        """Before anything is read: what is never seen is taken to be where it shall be."""
+        """Before the first answer, prefer the goal's places for things that are never seen."""
         self._state.prefer(wanted_places(self._structure, (
             literal.atom for literal in context.problem.goal if literal.positive))
             if self._goal is None else self._goal.best(1)[0][0], _PREFERENCE)
@@ -160,7 +160,7 @@ class Arranging:
         return Act(found[0])
 
     def _at_goal(self, context: Context, states: list[tuple[Placement, float]]) -> Stop | None:
-        """The end of an episode that does not end itself."""
+        """Decide to stop once the goal is probable enough; None to go on."""
         if self._goal is None:
             probability = sum(weight for placement, weight in states if context.problem.goal_met(
                 self._structure.state(placement)))

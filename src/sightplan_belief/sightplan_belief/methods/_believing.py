@@ -1,4 +1,4 @@
-"""What ``belief`` and ``blind`` share: acting on a joint belief."""
+"""Base of the methods ``belief`` and ``blind``, which act on a joint belief."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ class BelievingPolicy:
     prompt = 'ground'
 
     def __init__(self, settings: BelievingSettings) -> None:
-        """Read the calibration.
+        """Read the calibration, and set up the estimators.
 
         Raises:
             InputError: it cannot be read.
@@ -282,7 +282,7 @@ class BelievingPolicy:
         return {state: likely[state] / total for state in best}
 
     def _plan_of_likeliest(self, context: Context) -> tuple[Action, ...]:
-        """The plan from the likeliest state; empty if there is none, or the goal is likely.
+        """Plan from the likeliest state; empty if there is none, or the goal is likely.
 
         Nor is one begun that the budget does not allow for, where the goal may hold by now: that
         would be undone for nothing.
@@ -409,7 +409,7 @@ class BelievingPolicy:
                 if atom in self._relevant and self._observation.in_view(atom)]
 
     def _batch(self) -> int:
-        """How many questions at once: half the bits that are open."""
+        """Number of questions to ask at once: half the bits that are open."""
         weights = self._filter.weights
         weights = weights[weights > _FAINT]
         bits = float(-(weights * np.log2(weights)).sum())
@@ -432,7 +432,7 @@ class BelievingPolicy:
         return found
 
     def _view(self, context: Context, actions: Sequence[Action]) -> Action | None:
-        """Of some actions the likeliest applicable one that gives another view; None without."""
+        """The likeliest applicable one of some actions that give another view; None if none is."""
         chances = {action: self._filter.probability(context.model.preconditions(action))
                    for action in actions
                    if action.name in context.domain.views and action not in self._refused}
@@ -442,7 +442,7 @@ class BelievingPolicy:
     # --- planning -------------------------------------------------------------------------------
 
     def _go_on_with_plans(self, context: Context, action: Action) -> None:
-        """What is left of plans that began with an action is a plan after it."""
+        """Keep the rests of plans that began with this action, for the states after it."""
         for state in self._likely():
             found = self._plans.get(state)
             if not found or isinstance(found, Stop) or found[0] != action:
@@ -464,7 +464,7 @@ class BelievingPolicy:
         return 0.0 if works is None else float(self._filter.weights @ works)
 
     def _have_plan(self, context: Context, state: State) -> Stop | None:
-        """Have a plan from ``state``, or the one in hand if it is as good.
+        """Find a plan from ``state``, or keep the present one if it is as good.
 
         A Stop if there is none. Nor is one that begins with what the world has just refused: it
         would refuse it again.

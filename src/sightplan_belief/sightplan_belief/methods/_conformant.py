@@ -106,7 +106,7 @@ class ConformantPlanner:
         return bool(self.reached(self.after(plan, states)).all())
 
     def solve(self, states: Bools) -> tuple[Plan, int] | None:
-        """One plan that works in all states or, if none is found, in fewer: the first of them.
+        """Find a plan that works in all states or, failing that, in the first ones.
 
         Args:
             states: (K, n), best first, K > 0.

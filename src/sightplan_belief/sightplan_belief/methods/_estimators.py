@@ -1,4 +1,4 @@
-"""What the methods that estimate joint states share: a calibration, and estimators to reuse."""
+"""Estimators that methods share: they are made once for problems with the same objects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sightplan_belief.priors import Priors, known_rates
 
 
 class Estimators:
-    """One estimator for all problems with the same objects.
+    """Estimators by problem: problems with the same objects share one.
 
     Args:
         calibration: path of a calibration file; '': the domain's priors, else generic
@@ -38,7 +38,7 @@ class Estimators:
         self._of_models: dict[tuple[str, ...], Estimators] = {}
 
     def answering(self, domain: Domain, model: str, prompt: str = '') -> Estimators:
-        """Those with the calibration of a model that comes with the domain.
+        """Estimators with the calibration that the domain has of an answering model.
 
         Args:
             domain: of the questions.

@@ -12,7 +12,7 @@ Conjunction = tuple[Literal, ...]
 
 
 class Knowledge:
-    """What is known, from answers and from what became of actions.
+    """Facts known from answers and from results of actions.
 
     What an action brought to light counts more than an answer: where a refusal contradicts what
     is known, what came from answers is forgotten. Otherwise the last news counts.
@@ -31,7 +31,7 @@ class Knowledge:
 
     @property
     def refusals(self) -> tuple[tuple[Conjunction, ...], ...]:
-        """For each refusal that is not explained yet: the conjunctions one of which holds."""
+        """Conjunctions of each unexplained refusal, one of which must hold."""
         return tuple(self._refusals)
 
     def value(self, condition: Ground) -> bool | None:

@@ -1,4 +1,4 @@
-"""What acting on can bring: plans judged on all joint states that are believed possible.
+"""Value of plans: the probability that the goal holds in the end, over all possible states.
 
 Acting is a sensor, too: the world refuses an action whose preconditions do not hold, and that
 tells apart states which pictures leave open. A plan that was made from one state is followed in
@@ -18,7 +18,7 @@ from sightplan.model import Action, Problem, State
 
 _KNOWN_PLANS, _KNOWN_STEPS = 24, 200_000
 _LATER = 3.0  # times the worth must be to gain for plans to be made after the world's answers
-_PLANNED_LEVELS = 3  # from here on plans that are known must do
+_PLANNED_LEVELS = 3  # from this depth on only plans that are already known are used
 
 Plan = tuple[Action, ...]
 Beliefs = Mapping[State, float]

@@ -45,7 +45,7 @@ class Policy(BelievingPolicy):
     reads_goal = True
 
     def __init__(self, settings: Settings) -> None:
-        """Read the calibration.
+        """Read the calibration, and choose the prompt.
 
         Raises:
             InputError: it cannot be read.

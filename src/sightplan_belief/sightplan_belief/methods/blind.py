@@ -40,10 +40,10 @@ class Policy(BelievingPolicy):
 
 
 class Answerer(ask.Answerer):
-    """Ask without pictures."""
+    """Answerer that asks about samples without their pictures."""
 
     sees_pictures = False
 
     def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
-        """Take the pictures away, and ask the model."""
+        """Ask the model about each sample without its pictures."""
         return super().answer([sample.blind() for sample in samples], desk)

@@ -21,7 +21,7 @@ from sightplan_belief.methods._files import BeliefFiles
 
 @dataclass(frozen=True, slots=True)
 class Settings(ground.Settings):
-    """Settings of ``decode``."""
+    """Settings of the method ``decode``."""
 
     calibration: str = param('', 'Calibration file of the model (see "sightplan calibrate"); '
                              "empty: the domain's priors, else generic rates")
@@ -34,7 +34,7 @@ class Policy(ground.Policy):
     files = BeliefFiles()
 
     def __init__(self, settings: Settings) -> None:
-        """Read the calibration.
+        """Read the calibration, and set up the estimators.
 
         Raises:
             InputError: it cannot be read.

@@ -54,7 +54,7 @@ _CLAMP = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of ``log_odds``."""
+    """Settings of the method ``log_odds``."""
 
     weight: float = param(0.2, 'Weight of the new answer against what was believed', low=0.0,
                           high=1.0)
@@ -102,7 +102,7 @@ class Policy:
     prompt = 'ground'
 
     def __init__(self, settings: Settings) -> None:
-        """Keep the settings."""
+        """Keep the settings, and choose the prompt."""
         self._settings = settings
         if settings.unknown:
             self.prompt = offering_unknown(self.prompt)

@@ -63,7 +63,7 @@ Assumptions = Mapping[Atom, bool]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of ``three_valued``."""
+    """Settings of the method ``three_valued``."""
 
     search: str = param('short', "Search of the planner; '' for what the other methods get")
     unknown: bool = param(False, 'Whether the model may answer that it cannot tell')
@@ -87,7 +87,7 @@ class Policy:
     prompt = 'ground'
 
     def __init__(self, settings: Settings) -> None:
-        """Keep the settings."""
+        """Keep the settings, and choose the prompt."""
         self._settings = settings
         if settings.unknown:
             self.prompt = offering_unknown(self.prompt)
@@ -132,7 +132,7 @@ class Policy:
         return None
 
     def _decided(self, context: Context) -> Decision | None:
-        """What to do; None: something was asked, so that all has to be thought over."""
+        """Decide what to do; None if something was asked and the decision must be made anew."""
         self._plan = ()
         goal = context.problem.goal
         if self._ask(context, [literal.atom for literal in goal], AskPurpose.GOAL):
@@ -178,7 +178,10 @@ class Policy:
         return min(found, key=lambda candidate: len(candidate.plan), default=None)
 
     def _state(self, context: Context, assumptions: Assumptions) -> State:
-        """Where plans begin: what is known, what is assumed, and an open goal that is missed."""
+        """Initial state of plans: known and assumed facts.
+
+        Other literals of the goal do not hold.
+        """
         missed = {literal.atom: not literal.positive for literal in context.problem.goal}
         return self._knowledge.assumed({**missed, **assumptions})
 

@@ -50,20 +50,20 @@ from sightplan_belief.pointing.windows import Window, windows
 
 _LOG = logging.getLogger(__name__)
 _MOST_UNREAD = 2
-"""So many unreadable replies in a row, and the same is not asked again."""
+"""Number of unreadable replies in a row after which a question is not asked again."""
 _MOST_CHECKS = 2
-"""So often one place is checked."""
+"""Number of times that one place is checked."""
 _CHECKED = 0.5
 """Checks of a place that say "yes" more than this on average confirm it."""
 _NAMED = 0.7
-"""So do replies that tell, with more than this on average, that the words name what is there. Of
-90 things on 30 held-out tables that were .95 probable 80 pass it, and 4 of 12 that are not there
-(chosen among .5 to .9; ``docs/locate.md`` has what it does on others)."""
+"""Smallest mean probability of replies that the words name what is there. Of 90 things on 30
+held-out tables that were .95 probable 80 pass it, and 4 of 12 that are not there (chosen among
+.5 to .9; ``docs/locate.md`` has the results on others)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One asking.
+    """An asking and its reply.
 
     Attributes:
         asking: what was asked.
@@ -78,7 +78,7 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Located:
-    """Where a target is.
+    """Result of locating a target.
 
     Attributes:
         target: what was looked for.
@@ -113,16 +113,16 @@ class Located:
 
     @property
     def askings(self) -> int:
-        """How often the model was asked to point."""
+        """Number of times that the model was asked to point."""
         return sum(not asked.asking.is_check for asked in self.asked)
 
     @property
     def checks(self) -> int:
-        """How often it was asked whether a place is right."""
+        """Number of times that the model was asked whether a place is right."""
         return sum(asked.asking.is_check for asked in self.asked)
 
     def to_reply(self) -> LocateReply:
-        """As a reply to the request, with what the model said at first."""
+        """The result as a reply to the query, with the text of the first reply."""
         text = next((asked.reply.text for asked in self.asked), '')
         return LocateReply(self.regions, text, None if self.unread else self.probability,
                            self.unread)
@@ -153,7 +153,7 @@ class Pointer:
 
     def locate(self, query: Locate, camera: Camera | None = None,
                pieces: Pieces | None = None, timeout_s: float | None = None) -> Located:
-        """Locate a target.
+        """Locate a target by asking until the place is sure, or the askings are used up.
 
         A trace is asked for once: which of several is right, no vote tells.
 
@@ -198,7 +198,10 @@ class Pointer:
         return dialogue.located(belief)
 
     def _next(self, dialogue: _Dialogue, belief: Belief, left: int) -> Asking | None:
-        """What to ask next; None: it is sure, or nothing is to be learned."""
+        """Choose what to ask next.
+
+        None if the place is sure, or no answer would change anything.
+        """
         if not dialogue.asked:
             return POINT
         options = dialogue.options()
@@ -223,7 +226,7 @@ class Pointer:
 
 
 class _Dialogue:
-    """What is asked and answered about one target."""
+    """Questions and answers about one target."""
 
     def __init__(self, model: Model, query: Locate, pieces: Pieces,
                  settings: PointerSettings) -> None:
@@ -247,7 +250,7 @@ class _Dialogue:
         return bool(self.answers.votes or self.answers.checks)
 
     def options(self) -> list[Asking]:
-        """What may be asked next."""
+        """Askings that are possible next."""
         wanted = [POINT]
         if self._checks:
             wanted += [Asking(place) for place in range(self.answers.places)
@@ -266,7 +269,7 @@ class _Dialogue:
         return are_named(self._named)
 
     def ask(self, asking: Asking, left_s: float | None) -> None:
-        """Ask the model.
+        """Ask the model, and keep its reply.
 
         Raises:
             DeadlineError: no time is left, or the model took too long.
@@ -277,7 +280,7 @@ class _Dialogue:
                           else self._ask_whether(asking.place, left_s))
 
     def located(self, belief: Belief) -> Located:
-        """The answer."""
+        """Make the result of the dialogue from the belief."""
         target, settings = self._query.target, self._settings
         if not self.answered:
             unread = next((asked.unread for asked in self.asked if asked.unread), 'nothing asked')
@@ -323,7 +326,7 @@ class _Dialogue:
         return Asked(asking, reply)
 
     def _number(self, asking: Asking) -> int:
-        """How often it was asked already."""
+        """Number of times that this was asked already."""
         return sum(asked.asking == asking for asked in self.asked)
 
     def _is_readable(self, asking: Asking) -> bool:
@@ -342,7 +345,7 @@ def are_named(said: Sequence[float]) -> bool:
 
 
 def doubt_of(chance: float | None, accept: float, unknown: Sequence[str], confirmed: bool) -> str:
-    """Why a place is not sure, in words; '' if it is.
+    """Explain in words why a place is not sure; '' if it is.
 
     Args:
         chance: that it is right; None where nobody offers a probability.
@@ -364,7 +367,7 @@ def doubt_of(chance: float | None, accept: float, unknown: Sequence[str], confir
 
 
 def probability_of_yes(reply: YesNoReply) -> float | None:
-    """How much a reply to a check is a "yes".
+    """Weight of a "yes" in a reply to a check, 0 to 1.
 
     A model's probabilities count where it gives them, else its words do.
 

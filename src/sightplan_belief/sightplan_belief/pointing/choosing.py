@@ -1,4 +1,4 @@
-"""What to ask next: to point once more, or whether a place is right.
+"""Choice of the next asking: point once more, or check whether a place is right.
 
 What an asking is worth is the information that its answer is expected to give about where the
 target is, and by how much it is expected to raise the probability of the best place. The fewer
@@ -16,14 +16,14 @@ from sightplan_belief.pointing.reliability import Floats
 from sightplan_belief.pointing.votes import ELSEWHERE, Belief, check_chance, weights_of
 
 _LEAST_INFORMATION = 1e-3
-"""An asking that is expected to tell less is not worth it [nats]."""
+"""Smallest expected information of an asking that is worth it [nats]."""
 _GAIN = 10.0
-"""So many nats is probability of the best place worth where one asking is left."""
+"""Value of a gain in the best place's probability, in nats of information, at the last asking."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Something to ask.
+    """A possible question to the model.
 
     Attributes:
         place: index of the place that is to be checked; None: ask where the target is.
@@ -33,7 +33,7 @@ class Asking:
 
     @property
     def is_check(self) -> bool:
-        """Whether it is a yes/no question about a place."""
+        """Whether this asks yes or no about a place."""
         return self.place is not None
 
 
@@ -105,6 +105,6 @@ def _information(probabilities: Floats, chances: Floats) -> float:
 
 
 def _gain(belief: Belief, chances: Floats) -> float:
-    """How much more probable the best place is expected to be after the answer."""
+    """Expected gain of the best place's probability by an answer."""
     joint = np.delete(belief.probabilities[:, None] * chances, ELSEWHERE, axis=0)
     return float(joint.max(axis=0).sum() - belief.probability)

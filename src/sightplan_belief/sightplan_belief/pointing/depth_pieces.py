@@ -25,29 +25,29 @@ Labels = NDArray[np.int32]
 """(H, W), index of the part of each pixel; -1 for none."""
 
 _LEAST_KNOWN = 0.2
-"""Depth of so much of the picture must be known."""
+"""Smallest fraction of the picture with known depth."""
 _LEAST_TABLE = 0.1
-"""So much of that must lie on the table."""
+"""Smallest fraction of the known depth that must lie on the table."""
 _HOLE_PX = 7
-"""Holes that are not wider have the depth beside them."""
+"""Width up to which holes get the depth beside them [px]."""
 _SAMPLES, _TRIALS, _REFINEMENTS = 3000, 300, 3
 _ON_PLANE_M = 0.005
 _LEAST_HEIGHT_M = 0.004
-"""Lower things are taken for the table."""
+"""Height below which things are taken for the table [m]."""
 _NOISE = 4.0
-"""What is not higher than so many standard deviations of the depth on the table, neither."""
+"""Height below which a pixel counts as the table, in standard deviations of the table's depth."""
 _STRIP_PX, _LEAST_PART = 5, 0.01
-"""Narrower and smaller parts of what is as high as the table (a fraction of all) may not be it."""
+"""Width, and fraction of its pixels, below which a part of the table may be something else."""
 _BEYOND_M = 0.02
-"""Things may stand out beyond the edge of the table by so much."""
+"""Largest distance by which things may stand out beyond the edge of the table [m]."""
 _STEP = 0.02
-"""Neighbouring pixels whose depths differ by more than this fraction are not connected."""
+"""Relative difference in depth above which neighbouring pixels are not connected."""
 _LEAST_PX, _MOST = 2e-4, 0.5
 """Least and greatest size of a piece, as a fraction of the picture."""
 _FLAT_M = 0.05
-"""Lower heaps are not cut."""
+"""Height below which heaps are not cut [m]."""
 _THIN_M = 0.02
-"""A part that holds no disc of this radius is no thing."""
+"""Radius of the disc that a part must contain to be a thing [m]."""
 _BESIDE_PX, _SMOOTH_PX = 3, 5
 _CREASE_DEG = 20.0
 _COLOUR = 18.0
@@ -57,7 +57,7 @@ _LIGHTNESS = 0.6  # shading changes it
 
 @dataclass(frozen=True, eq=False)
 class _Plane:
-    """normal @ x + offset = 0; heights are positive on the camera's side."""
+    """Plane normal @ x + offset = 0; heights are positive on the camera's side."""
 
     normal: Floats
     offset: float
@@ -148,7 +148,7 @@ def _table(points: Floats) -> _Plane | None:
 
 
 def _wide(on_table: Mask) -> Mask:
-    """Without the narrow strips where something beside the table is as high as the table."""
+    """Remove narrow strips where something beside the table is as high as the table."""
     import cv2
 
     opened = cv2.morphologyEx(on_table.astype(np.uint8), cv2.MORPH_OPEN,
@@ -160,7 +160,7 @@ def _wide(on_table: Mask) -> Mask:
 
 
 def _over(points: Floats, on_table: Mask, normal: Floats) -> Mask:
-    """Which points are over the table: within the convex outline of what lies on it."""
+    """For each point, whether it is over the table: within the convex outline of its pixels."""
     import cv2
 
     across = np.cross(normal, np.eye(3)[np.abs(normal).argmin()])
@@ -197,7 +197,7 @@ def _cut(image: NDArray[np.uint8], points: Floats, depth: Floats, heights: Float
 
 
 def _steps(depth: Floats) -> tuple[Mask, Mask]:
-    """Where a pixel is not connected with its right, and with its lower neighbour."""
+    """Depth steps between each pixel and its right, and its lower neighbour."""
     most = _STEP * depth
     return (np.abs(np.diff(depth, axis=1)) > most[:, 1:],
             np.abs(np.diff(depth, axis=0)) > most[1:])
@@ -225,7 +225,7 @@ def _parts(mask: Mask, steps: tuple[Mask, Mask], least: float) -> list[Mask]:
 
 
 def _borders(image: NDArray[np.uint8], points: Floats) -> Mask:
-    """Where two things may touch: in a crease between different colours."""
+    """Possible borders of touching things: creases between different colours."""
     import cv2
 
     smooth = cv2.blur(points, (_SMOOTH_PX, _SMOOTH_PX))

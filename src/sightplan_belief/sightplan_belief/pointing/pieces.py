@@ -1,4 +1,4 @@
-"""The pieces of a picture that a target may be: things, as well as they can be told apart.
+"""Pieces of a picture that a target may be: its things, as far as they can be separated.
 
 With depth, pieces are what stands out of the table (``depth_pieces``); on rendered tables with 6
 to 12 household things, 97 of 100 things are a piece with an IoU of .5 or more. With colours alone
@@ -26,7 +26,7 @@ REACH = 0.012
 """A point so near to a piece is meant for it, as a fraction of the picture's longer edge."""
 
 _LEAST_IOU = 0.1
-"""Of a box with the box around a piece; with less, the box is not meant for that piece."""
+"""Smallest overlap of a box with the box around a piece at which it is meant for that piece."""
 
 Box = tuple[int, int, int, int]
 """Left, top, right, bottom [px], half-open."""
@@ -44,7 +44,7 @@ class Pieces:
 
     @classmethod
     def of_masks(cls, masks: Sequence[Mask], shape: tuple[int, int]) -> Pieces:
-        """From masks; a pixel of several belongs to the smallest of them.
+        """Make pieces from masks; a pixel of several masks belongs to the smallest of them.
 
         Args:
             masks: (H, W) bool each.
@@ -68,7 +68,7 @@ class Pieces:
 
     @functools.cached_property
     def count(self) -> int:
-        """Number of pieces."""
+        """Number of pieces in the picture."""
         return int(self.labels.max(initial=-1)) + 1
 
     def mask(self, index: int) -> Mask:
@@ -177,7 +177,7 @@ _REMEMBERED = 4
 
 
 class _Picture:
-    """What ``propose_pieces`` is given; equal if it has the same content."""
+    """Key of a cache: the arguments of ``propose_pieces``, equal if their content is."""
 
     def __init__(self, image: NDArray[np.uint8], depth_m: NDArray[np.float32] | None,
                  camera: Camera | None) -> None:

@@ -20,7 +20,7 @@ SPOT_RADIUS = 0.5 / math.sqrt(SPOTS)
 
 
 class Places:
-    """What was pointed at in one picture, about one target.
+    """Places in one picture that were pointed at for one target.
 
     Args:
         pieces: of the picture.
@@ -33,7 +33,7 @@ class Places:
         self._replies: list[tuple[int, LocateReply]] = []
 
     def vote(self, reply: LocateReply, form: Form) -> Vote | None:
-        """What a reply votes for.
+        """Vote of a reply.
 
         Where several points were asked for, each has the same weight; else the first region
         counts.
@@ -60,7 +60,7 @@ class Places:
         return Vote(on, reply.probability)
 
     def regions(self, place: int, form: Form) -> tuple[Region, ...]:
-        """Where a place is, in the form that was asked for.
+        """Regions of a place, in the form that was asked for.
 
         What was said about a place comes first: of points the one in the middle of the others, of
         boxes the one that fits best. A piece that nobody pointed at is its innermost point, or

@@ -1,4 +1,4 @@
-"""How far a model is to be believed that points at things and that checks marked ones.
+"""Reliability of a model that points at things and that checks marked ones.
 
 Its rates are uncertain, so they are a weighted grid: all that is believed is integrated over it,
 and each target changes its weights, whether or not anybody tells what was right.
@@ -38,13 +38,13 @@ normalised IoUs, which are a little below the rate at which a box is around the 
 """
 
 _PSEUDO_ASKINGS = 10.0
-"""What a published rate is worth for the pictures of somebody else [askings]."""
+"""Weight of a published rate for other people's pictures [askings]."""
 
 _LEAST_WEIGHT = 1e-6
 """Rates that have become so much less likely than the likeliest ones are dropped."""
 
 _PLACES = np.array([48.0, 1.5, 0.5])
-"""Before anything is learned: 96 of 100 targets are pieces, 3 were missed, 1 is absent."""
+"""Prior counts: 96 of 100 targets are pieces, 3 were missed, 1 is absent."""
 
 _HIT = np.linspace(0.025, 0.975, 20)
 _REPEAT = np.linspace(0.0, 0.95, 20)
@@ -57,7 +57,7 @@ _ALIKE = 0.7
 
 @dataclass(frozen=True, eq=False)
 class PointerRates:
-    """How a model points: rates with their weights.
+    """Rates of a model's pointing, with their weights.
 
     Attributes:
         hit: (C,) probability that a place is on what was asked for.
@@ -74,7 +74,7 @@ class PointerRates:
 
     @classmethod
     def default(cls) -> Self:
-        """Nothing is known of this model but that it is like the published ones."""
+        """Rates of an unknown model: it is taken to be like the published ones."""
         hit, repeat, confusable = _grid(_HIT, _REPEAT, _CONFUSABLE)
         rates = np.array(list(PUBLISHED.values()))[:, None]
         densities = hit ** (_PSEUDO_ASKINGS * rates) * (1 - hit) ** (_PSEUDO_ASKINGS * (1 - rates))
@@ -87,14 +87,14 @@ class PointerRates:
         return cls(*(np.array([value]) for value in (hit, repeat, confusable, 1.0)))
 
     def means(self) -> dict[str, float]:
-        """Expected rates."""
+        """Expected value of each rate."""
         return {name: float(self.weight @ getattr(self, name))
                 for name in ('hit', 'repeat', 'confusable')}
 
 
 @dataclass(frozen=True, eq=False)
 class CheckerRates:
-    """How a model answers whether a marked place is right: rates with their weights.
+    """Rates of a model's answers on whether a marked place is right, with their weights.
 
     Attributes:
         yes_right: (C,) probability of "yes" about the right place.
@@ -110,7 +110,7 @@ class CheckerRates:
 
     @classmethod
     def default(cls) -> Self:
-        """Nothing is known but that it is better than chance, and its rates rather alike."""
+        """Rates of an unknown model: better than chance, and similar to one another."""
         from scipy.special import logit  # slow to import
 
         yes_right, no_wrong, repeat = _grid(_CORRECT, _CORRECT, _CHECK_REPEAT)
@@ -123,14 +123,14 @@ class CheckerRates:
         return cls(*(np.array([value]) for value in (yes_right, no_wrong, repeat, 1.0)))
 
     def means(self) -> dict[str, float]:
-        """Expected rates."""
+        """Expected value of each rate."""
         return {name: float(self.weight @ getattr(self, name))
                 for name in ('yes_right', 'no_wrong', 'repeat')}
 
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """What is known of a model.
+    """Reliability of a model, as far as it is known.
 
     Attributes:
         pointer: of its pointing.
@@ -145,11 +145,11 @@ class Reliability:
 
     @classmethod
     def default(cls) -> Self:
-        """Nothing was learned yet."""
+        """Reliability of a model before anything was learned."""
         return cls(PointerRates.default(), CheckerRates.default(), _PLACES.copy())
 
     def after(self, pointer: Floats, checker: Floats, places: Floats) -> Self:
-        """After one more target.
+        """Update the reliability with one more target.
 
         Args:
             pointer: (C,) weights of the pointer's rates.
@@ -167,14 +167,14 @@ class Reliability:
                 'places': {'piece': piece, 'missed': missed, 'absent': absent}}
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON data."""
+        """The reliability as JSON data."""
         return {'pointer': {name: getattr(self.pointer, name).tolist() for name in _POINTER},
                 'checker': {name: getattr(self.checker, name).tolist() for name in _CHECKER},
                 'places': self.places.tolist()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """From plain JSON data.
+        """Read a reliability from JSON data.
 
         Raises:
             InputError: it is not what ``to_json`` gives.

@@ -1,4 +1,4 @@
-"""What answers of a model that points say about where a target is.
+"""Belief about where a target is, from answers of a model that points.
 
 **Hypotheses and outcomes.** The target is one of K pieces that were proposed, or at one of S other
 *spots* of the picture (a piece was missed), or not in the picture at all. These, too, are what an
@@ -46,10 +46,10 @@ from sightplan_belief.pointing.reliability import CheckerRates, Floats, PointerR
 ABSENT = -1
 """Index of the answer "it is not there", and of that hypothesis."""
 ELSEWHERE = -2
-"""Index of the hypothesis that it is at a spot that nobody pointed at yet."""
+"""Index of the hypothesis that the target is at a spot that was not pointed at yet."""
 
 SPOTS = 50
-"""Number of places beside the pieces that are told apart in a picture."""
+"""Number of places beside the pieces that are distinguished in a picture."""
 _LEAST, _MOST = 0.01, 0.99
 """Bounds of probabilities that a model offers: nothing it says is beyond doubt."""
 _TINY = 1e-12
@@ -57,7 +57,7 @@ _TINY = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One answer to "where is it?".
+    """An answer to "where is it?".
 
     Attributes:
         on: weight by place, in sum 1: pieces from 0, spots from the number of pieces, or ABSENT.
@@ -69,13 +69,13 @@ class Vote:
 
     @classmethod
     def at(cls, place: int, probability: float | None = None) -> Vote:
-        """All on one place."""
+        """Vote for one place alone."""
         return cls({place: 1.0}, probability)
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One answer to "is the marked place right?".
+    """An answer to "is the marked place right?".
 
     Attributes:
         place: index of the place that was marked.
@@ -108,11 +108,11 @@ class Answers:
         return max([self.pieces, *(place + 1 for place in named)])
 
     def voted(self, vote: Vote) -> Answers:
-        """With another vote."""
+        """Copy with one more vote."""
         return dataclasses.replace(self, votes=(*self.votes, vote))
 
     def checked(self, check: Check) -> Answers:
-        """With another check."""
+        """Copy with one more check."""
         return dataclasses.replace(self, checks=(*self.checks, check))
 
     def last_check(self, place: int) -> Check | None:
@@ -122,7 +122,7 @@ class Answers:
 
 @dataclass(frozen=True, eq=False)
 class Emission:
-    """What a fresh answer may be, by truth: p = hit * h + ((1 - h) * piece * c) + ...
+    """Probabilities of fresh answers by truth: p = hit * h + ((1 - h) * piece * c) + ...
 
     Rows are truths, columns are answers, both in the order pieces, spots, ELSEWHERE, ABSENT.
 
@@ -140,7 +140,7 @@ class Emission:
 
     @classmethod
     def of(cls, pieces: int, places: int, spots: int) -> Emission:
-        """For so many pieces, and places that are pieces or were pointed at.
+        """Probabilities for a number of pieces, and of places that are pieces or were pointed at.
 
         Args:
             pieces: number of pieces.
@@ -178,7 +178,7 @@ class Emission:
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """Where the target is.
+    """Probabilities of the places of a target.
 
     Hypotheses are in the order pieces, spots that were pointed at, ELSEWHERE, ABSENT.
 
@@ -207,11 +207,11 @@ class Belief:
 
     @property
     def probability(self) -> float:
-        """That the best is right."""
+        """Probability that the best place is right."""
         return float(self.probabilities[self.best])
 
     def learned(self, truth: int | None = None, wrong: Iterable[int] = ()) -> Reliability:
-        """What is known of the model after this target.
+        """Reliability of the model after this target.
 
         Pointing and checking are taken to be independent of each other again, which they are
         exactly where the truth is known.

@@ -43,12 +43,12 @@ class Window:
 
     @classmethod
     def whole(cls, width: int, height: int) -> Window:
-        """All of a picture."""
+        """Window that shows the whole picture."""
         return cls(0, 0, width, height, width, height)
 
     @property
     def fraction(self) -> float:
-        """Of the picture's area."""
+        """Fraction of the picture's area that the window shows."""
         return ((self.right - self.left) * (self.bottom - self.top)
                 / (self.width * self.height))
 

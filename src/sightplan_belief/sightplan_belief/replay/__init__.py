@@ -1,1 +1,1 @@
-"""Replay of sightplan_belief."""
+"""Replay of recorded answers: estimates of states, and rates learned in hindsight."""

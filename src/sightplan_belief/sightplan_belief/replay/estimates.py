@@ -56,7 +56,7 @@ NOTE = ('Compared after each batch of answers, over the atoms that can matter: t
 
 @dataclass(frozen=True, eq=False)
 class _Setting:
-    """As much of an episode's context as estimators are made from."""
+    """Parts of an episode's context from which estimators are made."""
 
     domain: Domain
     problem: Problem
@@ -81,11 +81,11 @@ class Tracker(Protocol):
         """Take in an action, and what became of it."""
 
     def believed(self) -> tuple[State, Mapping[Atom, float]]:
-        """The state, and P(atom is true) as far as there are probabilities."""
+        """Estimated state, and P(atom is true) of the atoms that have a probability."""
 
 
 class _Raw:
-    """As the method ``ground``: the last yes or no counts, and actions do what they should.
+    """Estimate as in the method ``ground``: the last yes or no counts, actions have their effects.
 
     An answer that says neither leaves its atom as it was; what was never answered is false.
     """
@@ -119,7 +119,7 @@ class _Raw:
 
 
 class _Decoded(_Raw):
-    """As the method ``decode``: after an enumeration the possible state that explains it best.
+    """Estimate as in the method ``decode``: the possible state that fits an enumeration best.
 
     All answers about the picture are evidence; what was not asked about it but believed before
     counts as an answer; privileged facts are certain.
@@ -157,7 +157,7 @@ class _Decoded(_Raw):
 
 
 class Filtered:
-    """As the method ``belief``: a Bayes filter on joint states of the atoms that can matter.
+    """Estimate as in the method ``belief``: a Bayes filter on joint states.
 
     Attributes:
         belief: the filter.
@@ -170,13 +170,13 @@ class Filtered:
         self._begun = self._knows_model = False
 
     def observe(self, seen: Observation, moved: bool) -> None:
-        """See ``Tracker``."""
+        """Take in an observation; see ``Tracker``."""
         take_in(self.belief, self._setting.domain, seen, not self._begun and not moved,
                 self._settings)
         self._begun = True
 
     def answer(self, event: Asked) -> None:
-        """See ``Tracker``."""
+        """Take in a batch of answers; see ``Tracker``."""
         if not self._knows_model:  # as the method does
             know_model(self.belief, cast(Context, self._setting), self._estimators,
                        self._settings, event.model, event.prompt)
@@ -187,11 +187,11 @@ class Filtered:
         self.belief.escape()
 
     def act(self, action: Action, status: FeedbackStatus) -> None:
-        """See ``Tracker``."""
+        """Take in an action and its status; see ``Tracker``."""
         self.belief.act(action, status)
 
     def believed(self) -> tuple[State, Mapping[Atom, float]]:
-        """See ``Tracker``."""
+        """Estimated state and probabilities; see ``Tracker``."""
         return self.belief.state, self.belief.marginals()
 
 
@@ -224,7 +224,7 @@ class Estimating:
             getattr(self._settings, 'priors', True), rates))
 
     def track(self, episode: RecordedEpisode) -> Tracker:
-        """Begin an episode."""
+        """Start an estimate of an episode."""
         setting = _setting(episode)
         if self._estimators is None:
             return _Raw(setting)
@@ -251,7 +251,7 @@ def options_of(method: str, options: Mapping[str, str], read: Any) -> dict[str, 
 
 
 class _Compared(NamedTuple):
-    """One atom at one moment, as an estimator has it and in truth."""
+    """Estimate and truth of an atom at one moment."""
 
     predicate: str
     group: str  # episode, in whatever run
@@ -262,7 +262,7 @@ class _Compared(NamedTuple):
 
 @dataclass
 class _Tally:
-    """What one estimator got right."""
+    """Counts of one estimator's right and wrong estimates."""
 
     atoms: list[_Compared] = field(default_factory=list)
     exact: list[tuple[str, bool]] = field(default_factory=list)  # episode; moments, all known
@@ -273,7 +273,7 @@ class _Tally:
 
 def estimate(sources: Iterable[Source], estimators: Sequence[Estimating],
              truth: Truth | None = None, resamples: int = 2000, seed: int = 0) -> dict[str, Any]:
-    """What estimators make of the same answers.
+    """Compare estimators on the same answers.
 
     Args:
         sources: the episodes; see ``batches.with_answers`` for other answers.

@@ -1,4 +1,4 @@
-"""What recorded episodes say in hindsight about the answers that were given in them.
+"""Truth of answers in hindsight: recorded episodes tell more at their end than at each answer.
 
 An episode is gone through again as the method ``belief`` would: answers, what is in view, actions
 and what became of them. At its end what was true at each answer is better known than it was then:
@@ -42,7 +42,7 @@ class Recorded:
         return self.source.episode.domain.name
 
     def __call__(self, rates: ObservationModel) -> Hindsight:
-        """See ``calibration.Follow``."""
+        """Follow the episode with some rates; see ``calibration.Follow``."""
         episode = self.source.episode
         tracker = _tracker(self.source, rates)
         belief = tracker.belief
