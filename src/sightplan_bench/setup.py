@@ -1,4 +1,4 @@
-"""Install the benchmarks."""
+"""Installation of the benchmarks' package."""
 
 from setuptools import find_packages, setup
 

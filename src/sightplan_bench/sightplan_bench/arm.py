@@ -44,13 +44,13 @@ from sightplan.model.journal import Journal
 from sightplan.model.timeline import EventHandler
 
 MOVES = 'moves.jsonl'
-"""In a run's directory: one line per episode, with what became of each of its moves."""
+"""File in a run's directory with one line per episode: the outcome of each of its moves."""
 
 GROUPS = {'perceive': ('perceive', 'verify'), 'plan': ('plan',)}
 """Phases of a skill by what they are; all others are motions."""
 
 _OF_MOTION = ('ArmStoppedError: ', 'StoppedError: ', 'WorldError: ')
-"""How messages of errors begin that arm and table may have caused."""
+"""Beginnings of error messages that arm and table may have caused."""
 _POLL_S = 1.0
 
 _EXAMPLES = """\
@@ -93,7 +93,7 @@ class MovesLog(EventHandler):
         self._episode = ''
 
     def on_started(self, event: EpisodeStarted) -> None:
-        """Begin an episode."""
+        """Start the moves of an episode."""
         self._episode, self._moves, self._reported = event.spec.id, [], 0
 
     def on_stepped(self, event: Stepped) -> None:
@@ -102,7 +102,7 @@ class MovesLog(EventHandler):
 
     def on_ended(self, event: EpisodeEnded) -> None:
         """Add a line to the file."""
-        self._note('')  # what was begun, but ended in an error
+        self._note('')  # ended in an error
         with Journal(self._path) as journal:
             journal.open()
             journal.take_up()
@@ -230,7 +230,7 @@ _stop: Any = None  # an event that tells this process to end, in workers
 
 
 def _begin_worker(stop: Any) -> None:
-    """In a new process: the parent alone hears of Ctrl-C, and tells."""
+    """Set up a worker process: only the parent handles Ctrl-C, and sets ``stop``."""
     global _stop
     _stop = stop
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -251,7 +251,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def measure(arguments: Arguments) -> Result:
-    """Run and show."""
+    """Run the episodes, and print the result."""
     runs = _settings(arguments)
     failures = _run_all(runs, max(1, arguments.jobs))
     result = _result(arguments, runs)

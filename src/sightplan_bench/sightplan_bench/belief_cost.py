@@ -1,4 +1,4 @@
-"""What an estimate of the joint state costs, and whether it stands any evidence."""
+"""Cost of estimating the joint state, and its robustness against any evidence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sightplan_belief.constraints import instantiate, read_constraints
 from sightplan_belief.estimator import Estimator, Evidence
 
 SIZES = tuple((blocks, 4 if blocks <= 6 else 6) for blocks in range(3, 13))
-"""Blocks and columns."""
+"""Numbers of blocks and columns."""
 
 ERRORS = (0.02, 0.08)
 """Fractions of wrong answers: as of the best models, and of middling ones."""
@@ -99,7 +99,7 @@ def fuzz(cases: int, seed: int = 0) -> dict[str, Any]:
             began = time.perf_counter()
             try:
                 estimate = estimator.estimate(evidence)
-            except Exception as error:  # that there is none is what is tested
+            except Exception as error:  # the bench tests that there is none
                 wrong.append(('exceptions', f'{type(error).__name__}: {error}'))
             else:
                 if not theory.possible(estimate.state):
@@ -159,7 +159,7 @@ def _contradictions(images: int) -> Kind:
 
 
 def _sparse(domain: Domain, problem: Problem, rng: random.Random) -> list[Evidence]:
-    """At most a tenth of the atoms, or nothing at all."""
+    """Random answers about at most a tenth of the atoms, or about none."""
     atoms = domain.model(problem).atoms
     return [Evidence(atom, rng.choice([Verdict.YES, Verdict.NO]), 'image')
             for atom in rng.sample(list(atoms), rng.randrange(len(atoms) // 10 + 1))]

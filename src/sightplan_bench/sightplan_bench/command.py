@@ -37,7 +37,7 @@ SEED = 20260
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is measured.
+    """Amount of measuring.
 
     Attributes:
         domain: name of the domain.
@@ -202,7 +202,7 @@ def bench_replay(size: Size) -> dict[str, Any]:
 
 
 def bench_recording(size: Size) -> dict[str, Any]:
-    """What a bag of an episode costs in process: milliseconds and megabytes (medium split)."""
+    """Cost of a bag of an episode in process: milliseconds and megabytes (medium split)."""
     from sightplan.domains import load_domain
     from sightplan.metrics import EpisodeScorer
     from sightplan.records.bag_recorder import BagRecorder
@@ -313,7 +313,7 @@ def bench_belief(size: Size) -> dict[str, Any]:
 
 
 def bench_household(size: Size) -> dict[str, Any]:
-    """Inference of ``belief`` in homes where nothing is told, and the memory of an episode.
+    """Inference time of ``belief`` in homes without privileged facts, and memory of an episode.
 
     Of the problems of the splits hard and search as many as there are episodes; the rest as
     ``bench_belief``. The memory is the peak of a process of its own in the home with most
@@ -401,10 +401,10 @@ PARTS: dict[str, Callable[[Size], dict[str, Any]]] = {
     'paths': bench_paths, 'grounded-plan': bench_grounded_plan,
     'tabletop-arm': bench_tabletop_arm, 'episodes': bench_in_process,
     'replay': bench_replay}
-"""What is measured in this process."""
+"""Benchmarks that run in this process."""
 
 ROS_PARTS = {'ros-ground': bench_ros_ground, 'ros-episodes': bench_ros_episodes}
-"""What is measured on ROS 2."""
+"""Benchmarks that run on ROS 2."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

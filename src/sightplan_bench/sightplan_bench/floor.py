@@ -105,7 +105,7 @@ class Shape:
                 + self.merger_weights)
 
     def as_dict(self) -> dict[str, object]:
-        """All sizes, as plain JSON data."""
+        """The sizes as JSON data."""
         return {key: list(value) if isinstance(value, tuple) else value
                 for key, value in asdict(self).items()}
 
@@ -146,7 +146,7 @@ class Grid:
 
     @property
     def tokens(self) -> int:
-        """Image tokens."""
+        """Number of image tokens."""
         return self.height * self.width
 
     @classmethod
@@ -159,7 +159,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What a card does.
+    """Peak rates of a card.
 
     Attributes:
         flops_per_s: multiplications and additions of a matrix product [1/s].
@@ -172,7 +172,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a phase must do at least.
+    """Least work of a phase.
 
     Attributes:
         flops: multiplications and additions.
@@ -183,11 +183,11 @@ class Work:
     bytes: float
 
     def seconds(self, rates: Rates) -> float:
-        """Least time [s]."""
+        """Least time of the work [s]."""
         return max(self.flops / rates.flops_per_s, self.bytes / rates.bytes_per_s)
 
     def bound(self, rates: Rates) -> str:
-        """What takes longer: ``compute`` or ``memory``."""
+        """Resource that limits the work: ``compute`` or ``memory``."""
         return ('compute' if self.flops / rates.flops_per_s >= self.bytes / rates.bytes_per_s
                 else 'memory')
 
@@ -212,7 +212,7 @@ def depths(suffixes: Sequence[tuple[int, ...]]) -> list[int]:
 
 def work(shape: Shape, grid: Grid, prefix: int, suffixes: Sequence[tuple[int, ...]],
          bytes_per_weight: int) -> dict[str, Work]:
-    """What the phases must do; the formulas are in the module's docstring.
+    """Work of each phase, by the formulas in the module's docstring.
 
     Args:
         shape: the model.

@@ -39,13 +39,14 @@ SAMPLES = 97
 """Times at which the judge looks at a trajectory, besides its points."""
 
 TOLERANCE = 1e-7
-"""Of the judge: round-off in positions [rad, m] and velocities [rad/s]."""
+"""Tolerance of the judge for rounding of positions [rad, m] and velocities [rad/s]."""
 
 TOLERANCE_ACCELERATION = 1e-5
-"""Of the judge: round-off in accelerations [rad/s2], divided by the square of a time step."""
+"""Tolerance of the judge for rounding of accelerations [rad/s2], divided by a squared time
+step."""
 
 NEEDLESS = 1e-3
-"""What stays this far inside all limits [rad, rad/s, rad/s2, m] was refused needlessly."""
+"""Distance from all limits [rad, rad/s, rad/s2, m] at which a refusal was needless."""
 
 _LIMITS = ('position_limit', 'velocity_limit', 'acceleration_limit', 'workspace', 'collision')
 
@@ -81,7 +82,7 @@ class Trial:
 
 @dataclass
 class Tally:
-    """What came of trials.
+    """Results of trials.
 
     Attributes:
         passed: number by kind.
@@ -102,7 +103,7 @@ class Tally:
     ms: list[float] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
-        """Count what another has counted."""
+        """Add the counts of another tally."""
         self.passed += other.passed
         self.refused += other.refused
         self.of_kind += other.of_kind
@@ -112,7 +113,7 @@ class Tally:
         self.ms += other.ms
 
     def summary(self) -> dict[str, Any]:
-        """As one JSON object."""
+        """The results as a JSON object."""
         passed, refused = sum(self.passed.values()), sum(self.refused.values())
         return {
             'trajectories': passed + refused, 'passed': passed, 'refused': refused,
@@ -125,33 +126,33 @@ class Tally:
 
 
 class StillArm:
-    """An arm that stands where it is told to, for checks alone."""
+    """An arm that stands still, for checks alone."""
 
     def __init__(self) -> None:
         self.measured: JointState | None = None
 
     def now_s(self) -> float:
-        """Time stands still."""
+        """Time of the arm's clock: always 0."""
         return 0.0
 
     def state(self) -> JointState | None:
-        """As it was set."""
+        """The state that was set; None before."""
         return self.measured
 
     def state_age_s(self) -> float:
-        """Always fresh."""
+        """Age of the state: always 0."""
         return 0.0
 
     def command(self, trajectory: JointTrajectory) -> None:
-        """Nothing moves here."""
+        """Fail: a check must not send a motion."""
         raise AssertionError('a check has sent a motion')
 
     def grip(self, opening_m: float, force_n: float) -> None:
-        """Nothing moves here."""
+        """Fail: a check must not move the fingers."""
         raise AssertionError('a check has moved the fingers')
 
     def wait(self, seconds: float) -> None:
-        """Time stands still."""
+        """Return at once."""
 
 
 class Chain:
@@ -236,7 +237,7 @@ class Judge:
         self._solids = Solids(robot)
 
     def broken(self, trials: list[Trial]) -> list[str]:
-        """What is wrong with each, '' for nothing."""
+        """Violation of each trial, in words; '' for none."""
         found = [self._form(trial) for trial in trials]
         rest = [i for i, wrong in enumerate(found) if not wrong]
         if rest:
@@ -250,7 +251,7 @@ class Judge:
         return found
 
     def room(self, trial: Trial) -> tuple[float, ...]:
-        """How far inside the limits a sound trajectory stays: rad, m, rad/s, rad/s2, m."""
+        """Smallest margins of a sound trajectory to the limits: rad, m, rad/s, rad/s2, m."""
         arm, safety = self._robot.arm, self._robot.safety
         q, dq, ddq = _hermite(trial.trajectory)
         points = self._chain.origins(q)
@@ -345,7 +346,7 @@ class TrialGenerator:
             ('tiny_steps', self._tiny_steps), ('broken', self._broken)]
 
     def make(self) -> Trial:
-        """One trial: one in twenty begins elsewhere than the arm is, or while it moves."""
+        """Make a trial; one in twenty starts away from the arm's position, or while it moves."""
         from sightplan_arm.hardware import JointState
         rng, n = self._rng, len(self._robot.arm.joints)
         kind, make = self._kinds[rng.integers(len(self._kinds))]
@@ -374,7 +375,7 @@ class TrialGenerator:
         return self._smooth(start, way, bend, float(self._rng.uniform(0.3, 1.02)))
 
     def _box_graze(self) -> JointTrajectory:
-        """The same, from a posture with a frame near a side of the box."""
+        """A smooth trajectory from a posture with a frame near a side of the box."""
         start, way, bend = self._ways(self._edge)
         part = 10.0 ** self._rng.uniform(-2.5, 0.0)
         return self._smooth(start, part * way, part * bend, float(self._rng.uniform(0.3, 1.0)))
@@ -391,19 +392,19 @@ class TrialGenerator:
         return _trajectory(step * np.arange(points), q, v)
 
     def _velocity_graze(self) -> JointTrajectory:
-        """One cubic whose greatest velocity is a joint's limit, give or take a little."""
+        """A cubic whose greatest velocity is near a joint's limit."""
         arm = self._robot.arm
         least = 8.0 / 3.0 * arm.max_velocity**2 / arm.max_acceleration  # shorter: too hard
         return self._cubic(least * self._rng.uniform(1.0, 2.0), 1.5, 1, arm.max_velocity)
 
     def _acceleration_graze(self) -> JointTrajectory:
-        """One cubic whose greatest acceleration is a joint's limit, give or take a little."""
+        """A cubic whose greatest acceleration is near a joint's limit."""
         arm = self._robot.arm
         most = 8.0 / 3.0 * arm.max_velocity**2 / arm.max_acceleration  # longer: too fast
         return self._cubic(most * self._rng.uniform(0.02, 1.0), 6.0, 2, arm.max_acceleration)
 
     def _position_graze(self) -> JointTrajectory:
-        """To a joint's limit, give or take a little; the last joint's most of the time."""
+        """A smooth trajectory to a position near a joint's limit; mostly the last joint's."""
         rng, arm = self._rng, self._robot.arm
         start = self._pick(self._inside)
         joint = -1 if rng.random() < 0.8 else int(rng.integers(len(start)))
@@ -485,7 +486,7 @@ class TrialGenerator:
         return start, way, bend
 
     def _cubic(self, ways: Vector, peak: float, power: int, limits: Vector) -> JointTrajectory:
-        """One cubic from rest to rest in which one joint is driven near its limit.
+        """A cubic from rest to rest in which one joint is driven near its limit.
 
         Args:
             ways: (N,) how far the joint goes, whichever it is.
@@ -617,7 +618,7 @@ def _run_batch(arguments: tuple[str, int, int, int]) -> Tally:
 
 def run(robot_name: str, trajectories: int, seed: int, jobs: int,
         progress: Callable[[int], None] = lambda done: None) -> Tally:
-    """Try random trajectories.
+    """Check random trajectories with the gate and the judge.
 
     Args:
         robot_name: name or path, as of ``load_robot``.
@@ -670,7 +671,7 @@ examples:
 
 
 def measure(arguments: Arguments) -> Result:
-    """Run the trials."""
+    """Run the trials, and print the result."""
     began = time.monotonic()
     if arguments.trajectories < 1 or arguments.jobs < 1:
         raise InputError('--trajectories and --jobs must be 1 or more')

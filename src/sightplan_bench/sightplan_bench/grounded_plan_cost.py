@@ -1,4 +1,4 @@
-"""What plans that point at the picture cost: scoring, scenes, things told apart, arm, planner."""
+"""Cost of plans that point at the picture: scoring, scenes, detection, arm, planner."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def measure(repeats: int, seed: int) -> dict[str, float]:
 
 
 def arm(repeats: int, seed: int) -> dict[str, float]:
-    """How fast the simulated arm is on one core.
+    """Speed of the simulated arm on one core.
 
     Args:
         repeats: tables of each horizon on which the first actions of a right plan are carried out.

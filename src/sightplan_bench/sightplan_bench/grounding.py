@@ -68,7 +68,7 @@ examples:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to measure; None where the device decides."""
+    """Options of the measurement; None leaves a choice to the device."""
 
     device: str = option(
         'auto', 'auto, cpu, cuda or cuda:NUMBER (default: cuda if there is one)', metavar='DEVICE',
@@ -139,12 +139,12 @@ class Meter:
         self.clock = 'cpu' if self._cuda is None and threads == 1 else 'wall'
 
     def wait(self) -> None:
-        """Wait until the device has done all it was told."""
+        """Wait until the device has finished all its work."""
         if self._cuda is not None:
             self._cuda.synchronize(self._device)
 
     def free(self) -> None:
-        """Give back what nobody holds."""
+        """Release memory that is no longer referenced."""
         gc.collect()
         if self._cuda is not None:
             self._cuda.empty_cache()
@@ -217,7 +217,7 @@ def _resident(key: str) -> int | None:
 
 def measure_rates(shape: Shape, rows: int, device: str, dtype: str,
                   meter: Meter) -> dict[str, Any]:
-    """What the device does at its best: matrix products of the model's sizes, and a copy.
+    """Peak rates of the device: matrix products of the model's sizes, and a copy.
 
     Products of normal random data, because constant data draws less power and runs faster. The
     best of all sizes counts: the floor shall be one.
@@ -579,7 +579,7 @@ def _ratio(above: dict[str, Any], below: dict[str, Any]) -> float | None:
 
 
 def failures(result: dict[str, Any]) -> list[str]:
-    """What is wrong with a result, in words; none if it may be used."""
+    """Errors of a result, in words; empty if it may be used."""
     found = []
     for row in result['results']:
         if 'error' in row['shared']:
@@ -605,7 +605,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def measure(arguments: Arguments) -> Result:
-    """Measure and write."""
+    """Measure, and write the result."""
     if arguments.out is not None and not Path(arguments.out).absolute().parent.is_dir():
         raise InputError(f'--out {arguments.out}: there is no such folder')
     try:
@@ -625,7 +625,7 @@ def measure(arguments: Arguments) -> Result:
 
 
 def _command(argv: Sequence[str]) -> int:
-    """The command by itself, where little of sightplan is installed."""
+    """Run the command without the rest of sightplan."""
     parser = CommandParser(prog='sightplan bench')
     add_parser(parser.add_subparsers())
     arguments = parser.parse_args(['grounding', *argv])

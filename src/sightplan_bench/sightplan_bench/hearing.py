@@ -28,8 +28,8 @@ from sightplan_bench.safety_results import spread
 
 TRIALS, LOGS, RESULT = 'trials.jsonl', 'log', 'hearing.json'
 WHOLE, FIXED, ENDED, SILENT = 'whole', 'fixed', 'ended', 'silent'
-"""What becomes of a graph: all hear each other again; so, once a deaf node was restarted; it ended
-and named the node; none of that."""
+"""Outcomes of a graph: all nodes hear each other again; they do after a restart of a deaf node;
+the graph ended and named the node; none of these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One node killed.
+    """Result of killing one node.
 
     Attributes:
         number: from 0.
@@ -110,7 +110,7 @@ def measure(arguments: Arguments) -> Result:
                     bar.stage('kills', len(trials), arguments.kills)
                     broken = 'interrupted' if stop() else ''
                     if trial.outcome == SILENT:
-                        break  # what comes after it would tell nothing
+                        break  # the graph's later events would add nothing
     result = {**outcome(trials), 'broken_off': broken, 'machine': f'{os.cpu_count()} CPUs',
               'provenance': here}
     write_json(out / RESULT, result)
@@ -128,7 +128,7 @@ def read_trials(journal: Journal) -> list[Trial]:
 
 
 def outcome(trials: Sequence[Trial]) -> dict[str, Any]:
-    """All trials together, as plain JSON data."""
+    """Summary of all trials, as JSON data."""
     return {'n': len(trials), 'sessions': len({trial.session for trial in trials}),
             'outcomes': dict(Counter(trial.outcome for trial in trials)),
             'killed': dict(Counter(trial.node for trial in trials)),

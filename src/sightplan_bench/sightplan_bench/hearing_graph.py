@@ -78,14 +78,14 @@ class _Driver(Node):
 
 
 class HearingGraph:
-    """One graph that runs. Use as a context manager.
+    """A running graph, as a context manager.
 
     Attributes:
         runs: whether it does.
     """
 
     def __init__(self, logs: Path, episodes: bool) -> None:
-        """Name it; nothing is started."""
+        """Set the folder of logs; starting happens on entering."""
         self._logs, self._episodes = logs.resolve(), episodes
         self._stack = contextlib.ExitStack()
         self._events: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
@@ -111,7 +111,7 @@ class HearingGraph:
         self._stack.close()
 
     def trial(self, number: int, session: int, node: str, pause_s: float, limit_s: float) -> Trial:
-        """Kill a node.
+        """Kill a node, and wait for the outcome.
 
         Args:
             number: see Trial.
@@ -135,7 +135,7 @@ class HearingGraph:
                      round(os.getloadavg()[0], 2))
 
     def _catch_up(self) -> None:
-        """Take what was told since the graph was whole: a node may have been started again."""
+        """Take in events since the graph was whole: a node may have been restarted."""
         with contextlib.suppress(queue.Empty):
             while (event := self._events.get_nowait()) is not None:
                 if event['event'] == 'started':

@@ -23,7 +23,7 @@ _STOP_S = 60.0
 
 @contextlib.contextmanager
 def environment(logs: Path) -> Iterator[None]:
-    """What nodes of a graph and this process need to meet, as long as the context lasts.
+    """Set the environment in which this process and a graph's nodes find each other.
 
     Args:
         logs: folder for the logs of the nodes.

@@ -82,7 +82,7 @@ def make_model(shape: Shape, device: str, dtype: str = 'bfloat16', attention: st
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.dim() < 2:
-                around = 0.0 if name.endswith('bias') else 1.0  # of a norm
+                around = 0.0 if name.endswith('bias') else 1.0  # weights of a norm are around 1
                 parameter.normal_(around, 0.1, generator=generator)
             else:
                 inputs = 1 if 'embed_tokens' in name else parameter[0].numel()
@@ -92,7 +92,7 @@ def make_model(shape: Shape, device: str, dtype: str = 'bfloat16', attention: st
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One image and questions about it, as tokens.
+    """An image and questions about it, as tokens.
 
     Attributes:
         prefix: tokens before the questions: system prompt, image, shared words.
@@ -109,7 +109,7 @@ class Scene:
     grid: torch.Tensor
 
     def first(self, questions: int) -> Scene:
-        """The same scene with its first questions only."""
+        """Copy of the scene with its first questions only."""
         return replace(self, suffixes=self.suffixes[:questions])
 
     def inputs(self, rows: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:

@@ -1,4 +1,4 @@
-"""What all benchmarks print: figures for people as JSON that can be read, and where they are."""
+"""Printing of benchmarks' results: readable JSON, and paths of files."""
 
 from __future__ import annotations
 

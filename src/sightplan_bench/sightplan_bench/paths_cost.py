@@ -1,4 +1,4 @@
-"""What paths on maps cost: descriptors, a comparison over ROS's service, planning, a belief."""
+"""Cost of paths on maps: descriptors, a comparison by ROS service, planning, a belief."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def measure(repeats: int, seed: int) -> dict[str, float]:
 
 
 def crowd(rng: random.Random) -> ObstacleMap:
-    """200 small quadrangles."""
+    """Map with 200 small quadrangles at random places."""
     polygons = []
     for _ in range(_POLYGONS):
         x, y = rng.uniform(-38, 38), rng.uniform(-38, 38)
@@ -78,7 +78,7 @@ def cells(rng: random.Random) -> NDArray[np.int8]:
 
 
 def _fresh(item: ObstacleMap) -> ObstacleMap:
-    """The same map without the index that it keeps."""
+    """Copy of a map without its cached index."""
     return ObstacleMap(item.name, item.polygons, item.bounds, item.frame)
 
 

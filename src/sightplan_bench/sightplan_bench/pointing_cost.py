@@ -1,4 +1,4 @@
-"""What pointing costs: the embedded locator on one core, and the scores of a whole benchmark."""
+"""Cost of pointing: the embedded locator on one core, and the scores of a whole benchmark."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from sightplan.model import Target
 
 TARGETS = 10
 ITEMS = 500
-"""As many as S1 and S2 of Point-It-Out have."""
-_A_SCENE = 21  # so many items at least
+"""Number of items: as many as S1 and S2 of Point-It-Out have."""
+_A_SCENE = 21  # smallest number of items of a scene
 
 
 def locating(repeats: int, seed: int) -> dict[str, float]:

@@ -58,12 +58,12 @@ LINES, PLAN = 'scenes.jsonl', 'plan.json'
 POINTERS = ('point', 'believing', 'embedded', 'shown')
 LIFTED, WRONG, NOTHING, DROPPED, ABSTAINED = 'lifted', 'wrong', 'nothing', 'dropped', 'abstained'
 OUTCOMES = (LIFTED, WRONG, NOTHING, DROPPED, ABSTAINED)
-"""What can become of "grasp the <thing>": the thing named is lifted; another one, or another one
-as well; nothing is; something was up and is not any more; nothing was tried."""
+"""Outcomes of "grasp the <thing>": the named thing is lifted; another one is, alone or with it;
+nothing is; something was lifted and fell; nothing was tried."""
 LEAST_PIXELS = 150
-"""A thing that shows less of itself is not named."""
+"""Things with fewer visible pixels are not named."""
 ERRORS = {'calibration_error_mm': 2.0, 'calibration_error_deg': 0.2, 'depth_noise_mm': 2.0}
-"""How the camera errs, unless the world's options say otherwise."""
+"""Errors of the camera, unless the world's options set others."""
 SETTLE_S = 0.5
 """A thing must have been held for so long."""
 
@@ -77,7 +77,7 @@ examples:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured.
+    """Settings of the measurement.
 
     Attributes:
         first: seed of the first table.
@@ -105,14 +105,14 @@ class Plan:
     world: tuple[tuple[str, Any], ...] = tuple(ERRORS.items())
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON data."""
+        """The settings as JSON data."""
         return {name: getattr(self, name) for name in self.__slots__ if name != 'world'} | {
             'pointers': list(self.pointers), 'world': dict(self.world)}
 
 
 @dataclass(frozen=True, eq=False)
 class Sight:
-    """One scene before anything moves.
+    """A scene before anything moves.
 
     Attributes:
         table: what is on it.
@@ -132,7 +132,7 @@ class Sight:
 
     @property
     def camera(self) -> tuple[float, float, float, float]:
-        """fx, fy, cx, cy from the top left pixel's corner."""
+        """Intrinsics fx, fy, cx, cy [px], from the top left pixel's corner."""
         return camera_of(self.rgbd)
 
     def mask(self, name: str) -> Mask:
@@ -161,7 +161,7 @@ class SceneTruth:
         self.sight: Sight | None = None
 
     def masks(self, target: str) -> TargetMasks:
-        """Where the named thing is, and the others.
+        """True masks of the named thing and of the others.
 
         Raises:
             InputError: another thing is asked about.
@@ -174,7 +174,7 @@ class SceneTruth:
 
 
 def camera_of(rgbd: Rgbd) -> tuple[float, float, float, float]:
-    """fx, fy, cx, cy of a picture, from the top left pixel's corner."""
+    """Intrinsics fx, fy, cx, cy of a picture [px], from the top left pixel's corner."""
     k = rgbd.matrix
     return float(k[0, 0]), float(k[1, 1]), float(k[0, 2]) + 0.5, float(k[1, 2]) + 0.5
 
@@ -224,7 +224,7 @@ class Choosers:
         self._pointers: dict[str, Pointer] = {}
 
     def choose(self, name: str, sight: Sight) -> tuple[Mask | Region | None, dict[str, Any]]:
-        """What a pointer chooses: a piece, or a place beside all pieces; None: it abstains.
+        """Choose a piece, or a place beside all pieces; None to abstain.
 
         Returns:
             that, and figures for the scene's line.
@@ -277,7 +277,7 @@ class Choosers:
         return Pointer(noisy, PointerSettings(max_askings=plan.askings), self._known())
 
     def _known(self) -> Any:
-        """What is known of the simulated model; None for nothing."""
+        """Known reliability of the simulated model; None if nothing is known."""
         from sightplan_belief.pointing import CheckerRates, PointerRates, Reliability
         from sightplan_belief.pointing.reliability import PUBLISHED
         plan = self._plan
@@ -290,7 +290,7 @@ class Choosers:
 
 
 class Bench:
-    """Runs scenes.
+    """Runner of scenes.
 
     Args:
         plan: what is measured.
@@ -302,7 +302,7 @@ class Bench:
         self._scenes, self._choosers = Scenes(world), Choosers(plan)
 
     def run(self, seed: int) -> dict[str, Any]:
-        """The line of a scene."""
+        """Run a scene; returns its line of results."""
         sight = self._scenes.show(seed)
         if sight is None:
             return {'seed': seed, 'skipped': 'nothing on the table can be named and grasped'}
@@ -349,7 +349,7 @@ class Bench:
 
 
 def outcome_of(name: str, lifted: Sequence[str], dropped: Sequence[str]) -> str:
-    """What became of "grasp the <thing>", by the truth.
+    """Outcome of "grasp the <thing>", by the truth.
 
     Args:
         name: of the thing.
@@ -461,7 +461,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def measure(arguments: Arguments) -> Result:
-    """Run and show."""
+    """Run the scenes, and print the result."""
     from sightplan_sim.tabletop.arm_world import Settings, TabletopArmWorld
     plan = _plan(arguments, Settings)
     out = Path(arguments.out or time.strftime('runs/%Y%m%d-%H%M%S-bench-pointing'))

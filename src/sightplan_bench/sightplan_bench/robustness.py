@@ -60,7 +60,7 @@ class Arguments:
 
 @dataclass
 class Row:
-    """What became of the inputs of one kind.
+    """Counts of the inputs of one kind.
 
     Attributes:
         kind: of them.
@@ -76,18 +76,18 @@ class Row:
     peak_mib: float = 0.0
 
     def add(self, read: Read) -> None:
-        """Count an input."""
+        """Count the result of an input."""
         (self.good if read.good else self.spoilt)[read.outcome] += 1
         self.slowest_ms = max(self.slowest_ms, read.ms)
         self.peak_mib = max(self.peak_mib, read.mib)
 
     @property
     def inputs(self) -> int:
-        """How many there were."""
+        """Number of inputs."""
         return self.good.total() + self.spoilt.total()
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON data."""
+        """The counts as JSON data."""
         return {'kind': self.kind,
                 **{name: {'inputs': counts.total(),
                           **{outcome.value: counts[outcome] for outcome in Outcome}}
@@ -137,7 +137,7 @@ def measure(arguments: Arguments) -> Result:
 
 def run(work: Work, numbers: Sequence[int], scratch: Path, workers: int = 1,
         bar: EpisodeBar | None = None) -> tuple[list[Row], list[Read]]:
-    """Read inputs, as long as nobody interrupts.
+    """Read inputs until all are done or a person interrupts.
 
     Args:
         work: what the inputs are.

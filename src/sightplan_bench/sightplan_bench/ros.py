@@ -105,7 +105,7 @@ def alternate(first: Callable[[Observation], Any], second: Callable[[Observation
 
 
 def another(seen: Observation, number: int) -> Observation:
-    """The same observation with a picture that was not shown before."""
+    """Copy of an observation with a picture that was not shown before."""
     assert seen.image is not None
     image = seen.image.copy()
     image[0, :number + 1] = 255 - image[0, :number + 1]

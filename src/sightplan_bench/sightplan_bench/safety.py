@@ -126,7 +126,7 @@ def measure(arguments: Arguments) -> Result:
 
 
 def conditions(arguments: Arguments) -> dict[str, Any]:
-    """What trials that belong together have in common.
+    """Conditions that trials of one result must share.
 
     Raises:
         InputError: there is no such robot.
@@ -165,13 +165,13 @@ def read_trials(journal: Journal, results: Results, given: Mapping[str, Any]) ->
 
 
 def _wanted(arguments: Arguments, results: Results) -> list[tuple[int, int]]:
-    """Of each kind of trial: how many there are, and how many there are to be."""
+    """Present and wanted number of each kind of trial."""
     return [(results.moves.total(), arguments.moves), (len(results.stops), arguments.stops),
             *((results.count(kind), asked) for kind, asked in _kinds(arguments))]
 
 
 def _kinds(arguments: Arguments) -> list[tuple[str, int]]:
-    """What is killed, and how often."""
+    """Kinds of processes to kill, and number of kills of each."""
     kinds = KINDS if arguments.kill == 'all' else (arguments.kill,)
     return [(kind, len(range(number, arguments.trials, len(kinds))))
             for number, kind in enumerate(kinds)]

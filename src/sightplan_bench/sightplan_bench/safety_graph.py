@@ -28,7 +28,7 @@ class Processes:
     """The nodes of the graph, started with the environment of this process; each can be killed."""
 
     def __init__(self, commands: dict[str, Sequence[str]], log: Path) -> None:
-        """Nothing runs yet.
+        """Keep the commands; no process is started yet.
 
         Args:
             commands: of each process, by name.
@@ -45,7 +45,7 @@ class Processes:
             process_group=0)
 
     def pid(self, name: str) -> int:
-        """Of a process that runs."""
+        """Process id of a running process."""
         return self._running[name].pid
 
     def kill(self, name: str, number: int = signal.SIGKILL) -> None:
@@ -57,7 +57,7 @@ class Processes:
         self._running.pop(name).wait()
 
     def dead(self) -> list[str]:
-        """Those that have ended."""
+        """Names of the processes that have ended."""
         return [name for name, process in self._running.items() if process.poll() is not None]
 
     def close(self) -> None:

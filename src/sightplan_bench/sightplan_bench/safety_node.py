@@ -1,4 +1,4 @@
-"""What ``sightplan bench safety`` sees of an arm, and how it uses it: one node in its process."""
+"""Node of ``sightplan bench safety`` that watches and uses an arm."""
 
 from __future__ import annotations
 
@@ -148,12 +148,12 @@ class Bench(Node):
                 self._hearing.forget(message.node)
 
     def lost(self) -> list[Lost]:
-        """Who has not heard whom for so long that it is for good."""
+        """Pairs of nodes of which one has not heard the other for too long."""
         with self._hearing_lock:
             return self._hearing.lost()
 
     def speed(self) -> float:
-        """Of the fastest joint now [rad/s]."""
+        """Speed of the fastest joint now [rad/s]."""
         return self.samples[-1].speed if self.samples else 0.0
 
     def beat_age_s(self, node: str) -> float:
@@ -213,11 +213,11 @@ class Bench(Node):
         raise_error(self._set_up(request, RESET_S), self._set_up.server)
 
     def state(self) -> State:
-        """Where the blocks are."""
+        """True state of the blocks."""
         return self._truth.state()
 
     def reset(self, request: LoadProblem.Request) -> None:
-        """Begin an episode."""
+        """Load a problem, and reset the world."""
         raise_error(self._load(request, RESET_S), WORLD)
         raise_error(self._reset(ResetWorld.Request(episode_id=request.episode_id), RESET_S), WORLD)
 
@@ -226,7 +226,7 @@ class Bench(Node):
         assert self._stop(Trigger.Request(), CALL_S).success
 
     def rearm(self) -> None:
-        """End a stop."""
+        """End a stop by re-arming the gate."""
         reply = self._rearm(Trigger.Request(), CALL_S)
         if not reply.success:
             raise WorldError(f're-arming failed: {reply.message}')
@@ -249,7 +249,7 @@ class Bench(Node):
 
     def barrage(self, seconds: float, request: LoadProblem.Request, actions: Sequence[Action],
                 ) -> int:
-        """For so long, have everything that arm_bridge offers move the arm, if it would.
+        """Try for some time everything in arm_bridge that might move the arm.
 
         Args:
             seconds: to go on [s].
@@ -292,7 +292,7 @@ class Bench(Node):
         return self._count
 
     def _check_paths(self) -> None:
-        """See that nobody has given arm_bridge a way to move the arm that is not tried."""
+        """Check that arm_bridge offers no way to move the arm that the bench does not try."""
         services = {name for name, _ in self.get_service_names_and_types_by_node(WORLD, '/')}
         unknown = {name for name in services if not name.startswith(f'/{WORLD}/')} | {
             name for name in services if name.rpartition('/')[2] not in _TRIED}
@@ -316,10 +316,10 @@ _HARMLESS = {f'sensor_msgs/msg/{kind}' for kind in ('JointState', 'Image', 'Came
 
 
 class Beater(Node):
-    """Does nothing but say that it lives."""
+    """Node that only sends heartbeats."""
 
     def __init__(self, name: str, needs: Sequence[str]) -> None:
-        """Begin.
+        """Start the heartbeats.
 
         Args:
             name: of the node.

@@ -1,4 +1,4 @@
-"""What ``sightplan bench safety`` has measured: kills, stops, and their sum."""
+"""Results of ``sightplan bench safety``: kills, stops, and their summary."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 KINDS = ('grounder', 'camera', 'agent', 'arm_bridge')
-"""Of processes that are killed."""
+"""Kinds of processes that are killed."""
 
 HANG = 'hang'
 """The process of the gate is not killed, but stands still for a second."""
@@ -20,7 +20,7 @@ LIMIT_MS = 200.0
 
 @dataclass(frozen=True)
 class Kill:
-    """One process killed in mid-motion.
+    """Result of killing a process in mid-motion.
 
     Attributes:
         kind: of process.
@@ -52,7 +52,9 @@ class Kill:
 
 @dataclass(frozen=True)
 class Stop:
-    """One latched stop. That the arm moves again afterwards shows in the next one in motion.
+    """Result of one latched stop.
+
+    Whether the arm moves afterwards shows in the next stop in motion.
 
     Attributes:
         in_motion: whether the arm moved when it was asked for.
@@ -74,7 +76,7 @@ class Stop:
 
 @dataclass
 class Results:
-    """Of all parts, and of all graphs on which they were measured.
+    """Results of all parts, on all graphs.
 
     Attributes:
         kills, stops: one by one.
@@ -128,11 +130,11 @@ class Results:
                 raise ValueError(f'there is no {kind!r}')
 
     def count(self, kind: str) -> int:
-        """How often a kind of process was killed."""
+        """Number of kills of a kind of process."""
         return sum(kill.kind == kind for kill in self.kills)
 
     def summary(self) -> dict[str, Any]:
-        """What is printed."""
+        """Summary of the results that is printed."""
         found: dict[str, Any] = {}
         if self.kills:
             by_kind = {kind: [k for k in self.kills if k.kind == kind]
@@ -182,7 +184,7 @@ def _kills(kills: Sequence[Kill]) -> dict[str, Any]:
 
 
 def spread(values: Sequence[float], digits: int = 1) -> dict[str, Any]:
-    """Number, median, 95th percentile and maximum, and for times how many are over the limit."""
+    """Number, median, 95th percentile and maximum; of times, also how many exceed the limit."""
     if not values:
         return {'n': 0}
     ordered = sorted(values)

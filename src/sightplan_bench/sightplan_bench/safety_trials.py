@@ -1,4 +1,4 @@
-"""The trials of ``sightplan bench safety`` on one graph: something dies, or somebody stops it."""
+"""Trials of ``sightplan bench safety`` on one graph: kills and stops."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from sightplan_bench.safety_node import Bench
 
 MOVING_RAD_S = 0.05
-"""Of the fastest joint: the arm is in motion."""
+"""Speed of the fastest joint above which the arm is in motion [rad/s]."""
 
 STILL_RAD_S = 0.02
-"""Of the fastest joint: the arm stands."""
+"""Speed of the fastest joint below which the arm stands [rad/s]."""
 
 _WITH_AGENT = (AGENT, ARM_BRIDGE)
 _SKILL_S = 60.0
@@ -55,7 +55,7 @@ _UNANSWERED = 3  # calls one after the other: that node will not answer any more
 
 def standstill(samples: Sequence[Any], since_s: float, until_s: float,
                settle_s: float = _RETRY_S, gap_s: float = _GAP_S) -> tuple[float, bool, float]:
-    """When joints came to rest, and whether they stayed there.
+    """Time at which joints came to rest, and whether they stayed there.
 
     Args:
         samples: with ``at_s``, ``speed`` and ``positions``, in order of time.
@@ -291,7 +291,7 @@ class Trials:
         self._ready, self._running = False, None
         attempts = bench.barrage(rng.uniform(*_BARRAGE_S), self._request, actions)
         if running is not None:
-            _fails(running)  # or not, if it was at its end
+            _fails(running)  # it may also succeed, if it was at its end
         time.sleep(max(0.0, since_s + self._settle_s + 0.1 - time.monotonic()))
         until_s = time.monotonic()
         still_ms, moved, _ = self._standstill(since_s, until_s)
@@ -351,7 +351,7 @@ class Trials:
         if self._running is not None:
             _fails(self._running)
             self._running = None
-        if bench.status.state == bench.status.STOPPED:  # by itself; it counts as needless
+        if bench.status.state == bench.status.STOPPED:  # stopped by itself; it counts as needless
             time.sleep(_AFTER_S * self._patience)
             bench.rearm()
         done = False
@@ -371,7 +371,7 @@ class Trials:
         self._ready = True
 
     def _actions(self) -> list[Action]:
-        """Those that make sense where the blocks are."""
+        """Actions that are applicable where the blocks are."""
         state = self._bench.state()
         return [a for a in self._model.actions if self._model.applicable(a, state)]
 

@@ -1,4 +1,4 @@
-"""What sliding puzzles cost: a picture, a search, a step of ``belief``, a run of all 300."""
+"""Cost of sliding puzzles: a picture, a search, a step of ``belief``, a run of all 300."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def _run(arguments: Arguments, out: Path, specs: Sequence[EpisodeSpec]) -> str:
 
 
 def read_samples(path: Path) -> list[Sample]:
-    """What was measured so far; nothing where there is no such file.
+    """Read the samples measured so far; empty without a file.
 
     Raises:
         InputError: it cannot be read; names file and line.
@@ -254,7 +254,7 @@ def outcome(planned: Sequence[str], lines: Sequence[Mapping[str, Any]],
 
 
 def _longest(samples: Sequence[Sample]) -> list[Sample]:
-    """Those of the session with most episodes."""
+    """Samples of the session with most episodes."""
     sessions: dict[int, list[Sample]] = {}
     for sample in samples:
         sessions.setdefault(sample.session, []).append(sample)
@@ -323,6 +323,6 @@ def bag_count(folder: Path) -> int:
 
 
 def identity(arguments: Arguments) -> str:
-    """What a soak that goes on must agree in, as JSON."""
+    """Settings, as JSON, that a soak must share with the one that it continues."""
     return json.dumps({'source': 'soak', **{name: getattr(arguments, name) for name in (
         'domains', 'methods', 'split', 'table', 'seed')}})

@@ -33,7 +33,7 @@ _PAGE = os.sysconf('SC_PAGE_SIZE')
 
 
 class _Driver(ExperimentNode):
-    """The node ``experiment``, told what to send episode by episode."""
+    """The node ``experiment``, which the bench gives episode by episode."""
 
     def __init__(self) -> None:
         super().__init__(parameter_overrides=[Parameter('autostart', value=False)])
@@ -57,14 +57,14 @@ class _Driver(ExperimentNode):
 
 
 class SoakGraph:
-    """One graph that runs. Use as a context manager.
+    """A running graph, as a context manager.
 
     Attributes:
         done: ids of the episodes that were committed when it began.
     """
 
     def __init__(self, arguments: Arguments, out: Path, session: int) -> None:
-        """Name it; nothing is started."""
+        """Keep the settings; starting happens on entering."""
         self._arguments, self._out, self._session = arguments, out.resolve(), session
         self._stack = contextlib.ExitStack()
         self._warm_s: float | None = None
@@ -88,7 +88,7 @@ class SoakGraph:
                 self._checked(self._driver.finish)
 
     def run(self, spec: EpisodeSpec) -> None:
-        """Run an episode.
+        """Run an episode on the graph.
 
         Raises:
             SightplanError: a node is silent, or has ended.
@@ -136,7 +136,7 @@ class _Process:
     """A process, as /proc tells of it."""
 
     def __init__(self, pid: int) -> None:
-        """Read it.
+        """Read the process's data from ``/proc``.
 
         Raises:
             OSError: it has ended.

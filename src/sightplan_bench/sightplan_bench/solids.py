@@ -1,4 +1,4 @@
-"""How far the parts of an arm are from one another, by points on their surfaces.
+"""Distances between the parts of an arm, by points on their surfaces.
 
 Of its own: shapes are read from the URDF's XML and placed by transforms chained here, and a
 distance is that of the nearest of some points of one shape from the other, in closed form. So it
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sightplan_arm.hardware import Vector
 
 SPARSE_M = 0.01
-"""By so much may a distance be less than it seems between the points."""
+"""Largest error of a distance, as points on the surfaces are this far apart [m]."""
 
 TOUCHING_M = 0.005
 """Links that are never farther apart than this cannot be moved apart."""
@@ -90,7 +90,7 @@ class Solids:
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """See the class."""
+        """Names of the compared pairs; see the class."""
         return [*((self._parts[a].link, self._parts[b].link) for a, b, _ in self._pairs),
                 *((self._parts[a].link, name) for a, name, *_ in self._sides)]
 
@@ -164,7 +164,7 @@ class Solids:
         return np.asarray(np.minimum(*found))
 
     def room(self, q: Vector) -> float:
-        """By how much the nearest two are farther apart than they must be, of postures (K, N)."""
+        """Smallest distance beyond the required one, in postures (K, N) [m]."""
         return float(self._rooms(q, math.inf, shrinking=True).min())
 
     def rooms(self, q: Vector, below_m: float = math.inf) -> Vector:
@@ -177,7 +177,10 @@ class Solids:
         return self._rooms(q, below_m, shrinking=False)
 
     def _rooms(self, q: Vector, below_m: float, shrinking: bool) -> Vector:
-        """See ``rooms``; ``shrinking``: what is farther than the nearest is not looked at."""
+        """Rooms as ``rooms`` returns them.
+
+        ``shrinking`` skips pairs farther apart than the nearest.
+        """
         places = {link: self._to_table @ self._place(link, q)
                   for link in {part.link for part in self._parts}}
         poses = [places[part.link] @ part.pose for part in self._parts]

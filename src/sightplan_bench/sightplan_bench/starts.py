@@ -27,7 +27,7 @@ from sightplan_bench.output import shown
 
 LIMIT_S = 300.0
 _DOMAINS = ('blocksworld', 'household')
-_LOSS = 'failed to send response'  # what the middleware says of a reply that it could not send
+_LOSS = 'failed to send response'  # message of the middleware about a reply that it could not send
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How one start went.
+    """Result of one start of a graph.
 
     Attributes:
         domain: whose problem was solved.
@@ -68,7 +68,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def measure(arguments: Arguments) -> Result:
-    """Run all starts."""
+    """Run all starts, and print the result."""
     if arguments.count < 1 or arguments.busy < 0:
         raise InputError('--count must be at least 1, --busy at least 0')
     logs = Path(arguments.logs) if arguments.logs else None
@@ -133,7 +133,7 @@ def start(domain: str, number: int, logs: Path | None = None, limit_s: float = L
 
 @contextlib.contextmanager
 def busy_loops(count: int) -> Iterator[None]:
-    """So many processes that only use a processor."""
+    """Run ``count`` processes that only use a processor."""
     loops = [subprocess.Popen([sys.executable, '-c', 'while True: pass']) for _ in range(count)]
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a step of ``belief`` costs: inference, and in a large home the memory of an episode.
+"""Cost of a step of ``belief``: inference time, and in a large home the memory of an episode.
 
 ``python -m sightplan_bench.step_cost`` measures the memory of its own process.
 """
@@ -33,7 +33,7 @@ from sightplan.runs.work import closing
 from sightplan.vlm.api import make_backend
 
 SPLITS = ('hard', 'search')
-"""Of household: those with the longest episodes."""
+"""Splits of household with the longest episodes."""
 
 _TIMEOUT_S = 600.0
 
@@ -47,7 +47,7 @@ class Timed:
     """
 
     def __init__(self, policy: Any) -> None:
-        """Time a method."""
+        """Wrap a method to measure its time."""
         self._policy = policy
         self._waited_s = 0.0
         self.begin_ms: list[float] = []
@@ -57,7 +57,7 @@ class Timed:
         return getattr(self._policy, name)
 
     def leave_out(self, part: Any, *names: str) -> Any:
-        """Have calls of some methods of a world, a grounder or a planner not count as thinking."""
+        """Exclude calls of some methods of a world, grounder or planner from the measured time."""
         for name in names:
             setattr(part, name, self._waiting_for(getattr(part, name)))
         return part
@@ -77,7 +77,7 @@ class Timed:
         return result, 1e3 * (time.perf_counter() - start - (self._waited_s - waited_s))
 
     def begin(self, context: Any) -> Any:
-        """Begin an episode."""
+        """Start an episode, and measure the method's time."""
         result, ms = self._time(self._policy.begin, context)
         self.begin_ms.append(ms)
         return result
@@ -119,7 +119,7 @@ def thinking(settings: RunSettings, numbers: Sequence[int] | None = None) -> Tim
 
 
 def household(split: str, seed: int = 0) -> RunSettings:
-    """A run of ``belief`` in homes: nothing is told, answers with the errors of GPT-4.1."""
+    """A run of ``belief`` in homes without privileged facts, with the answer errors of GPT-4.1."""
     return RunSettings(
         domain='household', split=split, method='belief', backend='noisy_oracle', seed=seed,
         privileged='none', world_options={'pictures': 'none'},
@@ -127,7 +127,7 @@ def household(split: str, seed: int = 0) -> RunSettings:
 
 
 def measure(episodes: int = 5, seed: int = 0) -> dict[str, Any]:
-    """Time inference in homes where nothing is told, and measure the memory of an episode.
+    """Measure inference time and memory in homes without privileged facts.
 
     Args:
         episodes: of each split, spread over its problems.
@@ -159,7 +159,7 @@ def measure(episodes: int = 5, seed: int = 0) -> dict[str, Any]:
 
 
 def containers(problem: Problem) -> int:
-    """How many things of a problem can hold others."""
+    """Number of a problem's things that can hold others."""
     atoms = load_domain(problem.domain_name).model(problem).atoms
     return len({atom.args[1] for atom in atoms if atom.predicate == 'inside'})
 

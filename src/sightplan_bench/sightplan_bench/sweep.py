@@ -30,7 +30,7 @@ from sightplan.commands.frame import Result, add_command
 from sightplan_bench.output import say, shown
 
 _PARENT_FRACTION = 0.3
-"""Of the kills, those of the command itself."""
+"""Fraction of the kills that hit the command itself."""
 _START_S = 0.2
 _WORK = 'for number in range(30_000_000): pass'
 
@@ -48,7 +48,7 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Killed:
-    """What came of a sweep that was killed.
+    """Result of a sweep that was killed several times.
 
     Attributes:
         workers: number of workers that were killed.
@@ -148,7 +148,7 @@ def plain_sweep(file: Path, out: Path, jobs: int) -> tuple[dict[str, Any], float
 
 
 def busy_seconds(out: Path) -> float:
-    """From the first episode's end to the last one's [s], by the times of the commits."""
+    """Time from the first episode's end to the last one's [s], by the times of the commits."""
     ends = [path.stat() for path in out.glob('*/episodes.jsonl')]
     begins = [path.stat().st_mtime for path in out.glob('*/run.json')]
     return max(end.st_mtime for end in ends) - min(begins)

@@ -1,1 +1,1 @@
-"""One module per backend, chosen by its name."""
+"""Models that answer queries: one module per backend, chosen by its name."""

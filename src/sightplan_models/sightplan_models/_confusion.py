@@ -44,7 +44,7 @@ _Count = Annotated[float, Field(ge=0.0, le=1e15, allow_inf_nan=False)]
 
 
 class _Entry(Record):
-    """What is said about a predicate; a rate is null where no answer was readable."""
+    """Rates of a predicate in a file; a rate is null where no answer was readable."""
 
     p_yes_true: _Rate | None
     p_yes_false: _Rate | None
@@ -57,7 +57,7 @@ class _Entry(Record):
 
     @property
     def unparsed(self) -> float:
-        """P(answer cannot be read): as given, else from the numbers of answers."""
+        """P(answer cannot be read): as stated, else from the numbers of answers."""
         total = self.unparsable + self.n_true + self.n_false
         if 'p_unparsed' in self.model_fields_set or not total:
             return self.p_unparsed
@@ -83,7 +83,7 @@ class _File(Record):
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """How a model answers about one predicate.
+    """Rates of a model's answers about one predicate.
 
     Attributes:
         error_true: P("no" | "yes" or "no", atom true); None: never a readable answer.
@@ -138,7 +138,7 @@ def table_names() -> tuple[str, ...]:
 
 
 def load_table(name: str, cot: bool = False, pseudo_count: float = 0.0) -> ConfusionTable:
-    """Load a table.
+    """Load a confusion table by its name or path.
 
     Args:
         name: 'perfect', a name of ``table_names()`` (any case), or the path of a user's file.

@@ -1,4 +1,4 @@
-"""The network of the ``embedded`` detector: a picture to the things in it, told apart.
+"""Network of the ``embedded`` detector: it finds and separates the things in a picture.
 
 It sees what the locator's network sees, through a trunk of the same kind, and finds the likeliest
 centres of things (CenterNet, arXiv 1904.07850). Each place says in which box its thing is, as in
@@ -35,14 +35,14 @@ the centre and size of the thing that is there, whether a thing is there (logit)
 TINT = 24
 """Numbers about the colour of each place."""
 _GROUP = 6.0
-"""How fast a place counts less for a thing, the farther the centre that it takes for its own is
-from the thing's (squared, in sizes of the thing)."""
+"""Decay of a place's weight for a thing, with the squared distance between the centre that the
+place states and the thing's, in sizes of the thing."""
 _BOX_SCALE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is known of the places of pictures.
+    """Features of the places of pictures.
 
     Attributes:
         dense: (B, DENSE, *COARSE).
@@ -62,7 +62,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Things of pictures.
+    """Things found in pictures.
 
     Attributes:
         score: (B, K) logit that a centre is there.
@@ -80,7 +80,7 @@ class Found:
 
 
 class Network(Trunk):
-    """The whole.
+    """The whole network.
 
     Args:
         shape: of the trunk; ``words`` and what belongs to them is of no account.
@@ -127,7 +127,7 @@ class Network(Trunk):
                     self.coloured(fine)[:, 0], self.tints(picture), maps)
 
     def tints(self, picture: Tensor) -> Tensor:
-        """What is known of the colour of each place: (B, TINT, *MAP)."""
+        """Features of the colour of each place: (B, TINT, *MAP)."""
         rgb = F.avg_pool2d(picture[:, :3], 2)
         level = torch.cat([rgb.mean((2, 3)), rgb.std((2, 3))], 1)[..., None, None]
         found: Tensor = self.tint(torch.cat([rgb, level.expand(-1, -1, *MAP)], 1))
@@ -145,7 +145,7 @@ class Network(Trunk):
         return at, self.at_centres(seen, at)
 
     def at_centres(self, seen: Seen, at: Tensor) -> Found:
-        """What has its centre at some places of the flattened map of stride 4, (B, K)."""
+        """Things with their centres at given places (B, K) of the flattened map of stride 4."""
         held = seen.dense.detach()
         said = _take(held, at)
         x, y = self.at.flatten(1)[:, at] + said.permute(2, 0, 1)[1:3]
@@ -175,6 +175,6 @@ def _mean(maps: Tensor, weight: Tensor) -> Tensor:
 
 
 def _take(maps: Tensor, at: Tensor) -> Tensor:
-    """What (B, C, H, W) maps say at (B, K) places: (B, K, C)."""
+    """Values of (B, C, H, W) maps at (B, K) places: (B, K, C)."""
     flat = maps.flatten(2)
     return flat.gather(2, at[:, None].expand(-1, flat.shape[1], -1)).transpose(1, 2)

@@ -50,7 +50,7 @@ _KEPT = 4
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How the network's numbers become probabilities, and which are too low to be told.
+    """Parameters that turn the network's outputs into calibrated probabilities.
 
     Attributes:
         bias, centre, category: of a logistic regression on the log odds of a centre and those of
@@ -73,7 +73,7 @@ NO_CALIBRATION = asdict(Calibration())
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """What may be in a picture, as the network says it; the best first.
+    """Candidate things in a picture before calibration, the best first.
 
     Attributes:
         box: (K, 4) left, top, right, bottom in unit coordinates of the picture.
@@ -140,7 +140,7 @@ class EmbeddedDetector(ModelByKind):
 
     @property
     def usage(self) -> Usage:
-        """Queries so far."""
+        """Number of queries so far."""
         return Usage(self._asked)
 
     @answers(Detect)
@@ -169,7 +169,7 @@ class EmbeddedDetector(ModelByKind):
         return reply
 
     def candidates(self, query: Detect) -> Candidates:
-        """What may be in a picture, before it is calibrated."""
+        """Candidate things in a picture, before calibration."""
         with self._lock:
             return self._candidates(query.image, query.depth_m, query.attempt)
 
@@ -208,7 +208,7 @@ class EmbeddedDetector(ModelByKind):
         return overlap(box, beside) > (SAME if same else ALIKE)
 
     def told(self, found: Candidates) -> list[Detection]:
-        """Those that are probable enough, with calibrated probabilities."""
+        """Detections that are probable enough, with calibrated probabilities."""
         own = self._calibration
         chance = _sigmoid(own.bias + found.evidence @ np.array([own.centre, own.category]))
         told: list[Detection] = []
@@ -227,7 +227,7 @@ class EmbeddedDetector(ModelByKind):
 
 
 def levelled(told: Sequence[Detection]) -> list[Detection]:
-    """The same with what two drawers tell about each other: one is the upper one.
+    """Update the categories of two drawers, of which one must be the upper one.
 
     That is the one whose box begins higher up in the picture, as far as the categories of both do
     not say otherwise.

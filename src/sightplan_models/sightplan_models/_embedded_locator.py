@@ -63,7 +63,7 @@ class _Sight:
 
 
 class _Maps(NamedTuple):
-    """What the network says of one target.
+    """Output of the network for one target.
 
     Attributes:
         score: (H, W) smoothed probability of each place to be pointed at; 0 beside the picture.
@@ -121,7 +121,7 @@ class EmbeddedLocator(ModelByKind):
 
     @property
     def usage(self) -> Usage:
-        """Queries so far."""
+        """Number of queries so far."""
         return Usage(self._asked)
 
     @answers(Locate)
@@ -151,7 +151,7 @@ class EmbeddedLocator(ModelByKind):
         return _point_region(row, column, sight.frame, calibrated(seen, self._calibration)), seen
 
     def _maps(self, query: Locate, use_depth: bool) -> _Maps:
-        """What the network says of a target."""
+        """Run the network for a query."""
         _check(query)
         words = words_of(query.target.text)
         with self._lock, torch.inference_mode():
@@ -178,7 +178,7 @@ class EmbeddedLocator(ModelByKind):
         beside[..., frame.top:frame.top + frame.height, frame.left:frame.left + frame.width] = 0
         seen = self._network.look(torch.from_numpy(picture)[None].contiguous(
             memory_format=torch.channels_last))
-        seen = replace(seen, maps=())  # for learning only, and large
+        seen = replace(seen, maps=())  # the maps are large, and only needed for learning
         sight = _Sight(seen, frame, F.avg_pool2d(beside, 2)[0, 0] > 0.5)
         self._sights[key] = sight
         while len(self._sights) > _KEPT:
@@ -186,7 +186,7 @@ class EmbeddedLocator(ModelByKind):
         return sight
 
     def _read(self, sight: _Sight, words: tuple[str, ...]) -> Pointed:
-        """What the network says of one target."""
+        """Run the network for one text on an encoded picture."""
         found = [pieces(word, self._network.shape.grams) for word in words]
         starts = np.cumsum([0, *map(len, found[:-1])])
         vectors = self._network.words(
@@ -227,7 +227,7 @@ class EmbeddedLocator(ModelByKind):
 
 
 def evidence(score: Tensor, inside: Tensor, row: int, column: int) -> tuple[float, float]:
-    """What tells whether a place is right.
+    """Evidence on whether a place is right.
 
     Args:
         score: (H, W) smoothed probability of each place to be pointed at.

@@ -114,12 +114,12 @@ class PathReader(ModelByKind):
 
     @property
     def usage(self) -> Usage:
-        """Queries so far."""
+        """Number of queries so far."""
         return Usage(self._asked)
 
     @answers(Choose)
     def choose(self, query: Choose, deadline: Deadline) -> ChoiceReply:
-        """Which option is the better one in the named properties, taken together.
+        """Choose the option that is better in the named properties, taken together.
 
         Args:
             query: its pictures show one option each, or the first of two options on the left

@@ -23,7 +23,8 @@ PERSPECTIVE_SIZE = 384, 216
 """Width and height [px] at which pictures in perspective are read."""
 READINGS = ('minimum_clearance', 'maximum_clearance', 'average_clearance', 'path_length',
             'smoothness', 'sharp_turns', 'maximum_angle')
-"""What is read, in PathEval's order; lengths in units of the map, angles in degrees."""
+"""Properties that are read, in PathEval's order; lengths in units of the map, angles in
+degrees."""
 FARTHEST = 20.0
 """A clearance above this [unit of the map] is read as this."""
 
@@ -51,7 +52,7 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class Maps:
-    """What is where; each (N, h, w), of cells.
+    """Maps of a path's properties; each is (N, h, w), of cells.
 
     Attributes:
         length: of the path [unit of the map].
@@ -75,13 +76,13 @@ class _Block(nn.Module):
         self.norm = nn.BatchNorm2d(width)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Same shape."""
+        """Apply the block; the shape stays the same."""
         out: Tensor = x + F.relu(self.norm(self.conv(x)))
         return out
 
 
 class Network(nn.Module):
-    """Pictures to maps.
+    """Network that makes maps of path properties from pictures.
 
     Args:
         shape: see Shape.
@@ -112,7 +113,7 @@ class Network(nn.Module):
         return found
 
     def forward(self, pictures: Tensor) -> Maps:
-        """What is where.
+        """Make the maps of pictures.
 
         Args:
             pictures: (N, 3, H, W) float in [0, 1].

@@ -48,9 +48,9 @@ _KEPT = 8
 """Readings that are kept."""
 _LEAST_PX = 16
 _ALIKE = 50.0
-"""Colours nearer to each other in RGB are not told apart, unless both are asked about."""
+"""Colours nearer than this in RGB are not distinguished, unless both are asked about."""
 _TOO_SMALL = 1e-3
-"""How likely it is that questions name a cell that the board does not have."""
+"""Probability that a question names a cell that the board does not have."""
 _TILE = 'tile'
 _CELL = re.compile(r'\b([a-f])([1-6])\b')
 _EMPTY = frozenset({'empty', 'free'})
@@ -62,7 +62,7 @@ _UNREAD = 'This is no question about a cell of a board.'
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a question asks about a cell.
+    """The part of a question about one cell.
 
     Attributes:
         x, y: of the cell, from 0 at the near left.
@@ -80,7 +80,7 @@ class Asked:
 
 @functools.lru_cache(maxsize=65536)
 def understood(text: str) -> Asked | None:
-    """What a question asks; None: it is none about what is in one cell."""
+    """Parse a question about one cell; None if it is another question."""
     text = text.lower()
     named = set(_CELL.findall(text))
     if len(named) != 1:
@@ -103,7 +103,7 @@ def understood(text: str) -> Asked | None:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What was read from a picture.
+    """Content of a picture, as probabilities.
 
     Attributes:
         size: cells a side of the board.
@@ -163,7 +163,7 @@ class BoardReader(ModelByKind):
 
     @property
     def usage(self) -> Usage:
-        """Queries so far."""
+        """Number of queries so far."""
         return Usage(self._asked)
 
     @answers(YesNo, together=True)
@@ -185,7 +185,7 @@ class BoardReader(ModelByKind):
         return replies
 
     def read(self, image: NDArray[np.uint8], least: int = 0) -> Reading:
-        """Read a picture.
+        """Read a picture of a board.
 
         Args:
             image: (H, W, 3) uint8 RGB.
@@ -221,7 +221,7 @@ class BoardReader(ModelByKind):
                 else _reply(_chance(reading, one, shades)) for one in asked]
 
     def _shades(self, reading: Reading, names: tuple[str, ...]) -> dict[str, NDArray[np.float64]]:
-        """For each known colour the (size * size,) probability that a cell's piece has it.
+        """Probability (size * size,) that a cell's piece has a colour, for each known colour.
 
         Told apart are the colours that are asked about, and usual ones that none of those nearly
         looks like.

@@ -25,7 +25,7 @@ SIZES = (2, 3, 4, 5, 6)
 PLAN = 60
 """Side of a board as the counter sees it [px]."""
 KINDS = ('cube', 'sphere', 'pyramid', 'cylinder', 'cone', 'prism', 'tile')
-"""What stands in a cell; the reader's first two classes are that it is no cell, and empty."""
+"""Kinds of pieces; the reader's first two classes are "no cell" and "empty"."""
 NUMBERS = 36
 """Numbers of tiles, from 1."""
 LEVELS = 4
@@ -34,15 +34,15 @@ _FOUND = 2
 """The copy that the finder looks at."""
 
 _REACH, _RAISED = 0.85, 0.25
-"""Of the part of a picture around a cell, in widths of the cell: half its side, and how far its
-middle is above the cell's."""
+"""Cutout around a cell, in widths of the cell: half its side, and the offset of its middle above
+the cell's."""
 _REACH_MAP = 1.1
 """Corners may be so far out, in halves of a picture."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How large the networks are.
+    """Sizes of the networks.
 
     Attributes:
         finder: channels of the finder at strides 2 to 16 of its copy.
@@ -62,7 +62,7 @@ class Shape:
 
 
 class Finder(nn.Module):
-    """Where the board is in pictures."""
+    """Network that finds the board's corners in pictures."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class Finder(nn.Module):
         self.heat = nn.Sequential(Convolution(four, four), nn.Conv2d(four, 4, 1))
 
     def forward(self, picture: Tensor) -> tuple[Tensor, Tensor]:
-        """Look at pictures.
+        """Run the network on pictures.
 
         Args:
             picture: (B, 3, HEIGHT / 4, WIDTH / 4), from -1 to 1.
@@ -117,13 +117,13 @@ def places_of(corners: Tensor, rows: int, columns: int) -> Tensor:
 
 
 def _places(count: int, length: int) -> Tensor:
-    """Where the cells of a map are, in pixels, spread over a little more than the picture."""
+    """Positions of a map's cells, in pixels, spread over a little more than the picture."""
     unit = (torch.arange(count) + 0.5) / count * 2 - 1
     return (unit * _REACH_MAP + 1) * length / 2 - 0.5
 
 
 class Counter(nn.Module):
-    """How many cells a side boards have."""
+    """Network that counts a board's cells on a side."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -140,7 +140,7 @@ class Counter(nn.Module):
 
 
 class Reader(nn.Module):
-    """What stands in cells."""
+    """Network that reads the contents of cells."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -172,7 +172,7 @@ class Reader(nn.Module):
 
 
 class Network(nn.Module):
-    """All three."""
+    """The three networks: finder, counter and reader."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -195,7 +195,7 @@ def small(copies: list[Tensor]) -> Tensor:
 
 
 def cells(corners: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """Where the cells of a board are in a picture.
+    """Positions of a board's cells in a picture.
 
     Args:
         corners: (4, 2) pixels, as the finder tells them.

@@ -18,7 +18,7 @@ class EventLoop:
     """Runs coroutines for any number of threads at once; ends with ``close`` or the process."""
 
     def __init__(self, name: str) -> None:
-        """Start the thread."""
+        """Start the thread, and wait until its loop runs."""
         ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
         async def until_stopped() -> None:

@@ -16,7 +16,8 @@ from statistics import NormalDist
 from sightplan.model import Atom
 
 PICTURE = 0.2
-"""Of the variance that draws on a picture may share, what all of them do; the rest is by thing."""
+"""Fraction of the variance shared on a picture that all draws share; the rest is shared by
+thing."""
 
 _NORMAL = NormalDist()
 
@@ -57,5 +58,5 @@ def normal(*key: str) -> float:
 
 
 def _hash(*key: str) -> int:
-    """56 bits."""
+    """First 56 bits of the hash of a key."""
     return int.from_bytes(hashlib.sha256('\x1f'.join(key).encode()).digest()[:7], 'big')

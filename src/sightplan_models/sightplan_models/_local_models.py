@@ -59,15 +59,15 @@ _PROBES = ('Is the red block the topmost of its column?',
 _OPEN, _CLOSE = '<answer>', '</answer>'
 _UNKNOWN = 'Unknown'
 _TAIL_TOKENS = 16
-"""So many last tokens are looked at for the closing tag; each holds a character at least."""
+"""Number of last tokens that are searched for the closing tag; each holds at least a character."""
 _LEAST_PX = 16
 _WHOLE_FILE = 256 * 2**20
 _SAMPLE, _SAMPLES = 2**20, 64
 _FAILURES = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError,
              NotImplementedError, AssertionError)
-"""What libraries raise when a model or processor does not do."""
+"""Exceptions that libraries raise when a model or processor is unfit."""
 _IMPORT_FAILURES = (ImportError, OSError, RuntimeError, AttributeError)
-"""What importing a library raises that is missing, or does not fit the others."""
+"""Exceptions of importing a library that is missing or does not fit the others."""
 _FIRST_PIXELS = (480, 640, 3)
 _UNLIKELY = 1e-3
 """A model that wants to say yes or no gives them a larger probability than this together."""
@@ -87,7 +87,7 @@ _OURS = frozenset({'conversation', 'chat_template', 'add_generation_prompt', 'to
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a local model is loaded and run."""
+    """Settings of loading and running a local model."""
 
     model: str = param('', 'The model: its folder, or its hub name such as '
                        'Qwen/Qwen2.5-VL-7B-Instruct (needed)')
@@ -286,12 +286,15 @@ class LocalModel(ModelByKind):
 
     @property
     def usage(self) -> Usage:
-        """One request per reply; a prompt's tokens count as often as the model reads them."""
+        """Requests (one per reply) and tokens.
+
+        A prompt's tokens count each time the model reads them.
+        """
         return self._usage
 
     @property
     def mechanism(self) -> str:
-        """How questions share their prompt: a mechanism of ``_shared_prefix``."""
+        """Mechanism of ``_shared_prefix`` by which questions share their prompt."""
         return self._engine.mechanism
 
     # Queries ----------------------------------------------------------------------------------
@@ -375,7 +378,7 @@ class LocalModel(ModelByKind):
 
     @contextlib.contextmanager
     def _running(self) -> Iterator[None]:
-        """One thread at a time; errors say whose they are, and a model's own are named."""
+        """Admit one thread at a time, and name the model in its errors."""
         try:
             with self._lock:
                 yield
@@ -505,7 +508,7 @@ class LocalModel(ModelByKind):
 
     def _shared_by_ids(self, texts: list[str], seen: Observation,
                        ) -> tuple[Any, list[tuple[int, ...]]]:
-        """The same from whole prompts, each through the processor."""
+        """Encode the shared prefix from whole prompts, each run through the processor."""
         picture = self._look(seen)
         first = self._inputs(texts[0], [picture])
         whole = [tuple(first['input_ids'][0].tolist())]
@@ -582,7 +585,7 @@ class LocalModel(ModelByKind):
     # Prompts -----------------------------------------------------------------------------------
 
     def _asked(self, prompt: GroundingPrompt, question: str) -> str:
-        """A question's text."""
+        """Text of a question in the prompt."""
         return self._harmless(prompt.ask(question)).strip()
 
     def _harmless(self, text: str) -> str:
@@ -653,7 +656,7 @@ class LocalModel(ModelByKind):
                            f'({"; ".join(dict.fromkeys(reasons))}); choose another model')
 
     def _inputs(self, text: str, images: Sequence[Any]) -> dict[str, Any]:
-        """What the processor makes of a rendered prompt and its images: a batch of one."""
+        """Inputs of the model for a rendered prompt and its images: a batch of one."""
         more: dict[str, Any] = {'images': list(images)} if images else {}
         begin = self._tokenizer.bos_token
         if begin and text.startswith(begin):  # as the processor itself does in chats
@@ -686,7 +689,7 @@ class LocalModel(ModelByKind):
         return seen.image_id
 
     def _look(self, seen: Observation) -> Any:
-        """What ``_inputs`` takes for an observation whose image is checked."""
+        """Picture of an observation for ``_inputs``; the image was checked before."""
         assert seen.image is not None
         return self._picture(seen.image)
 
@@ -713,19 +716,19 @@ class LocalModel(ModelByKind):
 
 
 def _end(deadline: Deadline) -> float:
-    """When a deadline passes, on the monotonic clock; infinite without a limit."""
+    """Time on the monotonic clock at which a deadline passes; infinite without a limit."""
     return math.inf if deadline.timeout_s is None else deadline.started_s + deadline.timeout_s
 
 
 def _parts(prompt: GroundingPrompt, question: str) -> list[str | None]:
-    """What the user says: texts, and None for the image."""
+    """Parts of the user's message: texts, and None for the image."""
     after = prompt.after_image
     gap = '\n' if after and not after[-1].isspace() else ''
     return [prompt.before_image, None, after + gap + question]
 
 
 def _any_of(tokens: Iterable[str]) -> re.Pattern[str]:
-    """Any of the tokens, the longest there is."""
+    """Pattern that matches any of the tokens, the longest first."""
     return re.compile('|'.join(map(re.escape, sorted(tokens, key=len, reverse=True))) or r'(?!)')
 
 
@@ -854,7 +857,7 @@ def template_options(label: str, text: str) -> dict[str, Any]:
 
 
 def _hub_identity(options: Settings, model: Any) -> str:
-    """Name and commit."""
+    """Name and commit of a model from the hub."""
     commit = getattr(model.config, '_commit_hash', None) or options.revision or 'unknown'
     return f'{options.model}@{commit[:12]}'
 
@@ -982,7 +985,7 @@ class _NoVideos(dict[str, Any]):
     model_input_names: tuple[str, ...] = ()
 
     def __getattr__(self, name: str) -> None:
-        """Any setting for videos (frames a second, ...): none, and none is used for a picture."""
+        """Return None for any setting of videos (frames a second, ...): pictures need none."""
         if name.startswith('__'):
             raise AttributeError(name)
 
@@ -1008,7 +1011,10 @@ def _reason(error: BaseException) -> str:
 
 
 def _remedy(options: Settings, setting: str, error: BaseException, unfit: str) -> str:
-    """What the user can do; ``unfit``: why the installed torchvision is not used, '' if it is."""
+    """Remedy for the user.
+
+    ``unfit`` says why the installed torchvision is not used ('' if it is).
+    """
     if isinstance(error, ImportError) or 'torchvision' in str(error):
         return _install(error, unfit)
     if is_folder(options.model):

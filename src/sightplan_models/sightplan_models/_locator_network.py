@@ -21,7 +21,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 WIDTH, HEIGHT = 320, 240
-"""Of the picture that the network sees [px]."""
+"""Size of the picture that the network sees [px]."""
 CHANNELS = 5
 """Red, green, blue, relative depth, whether depth is known."""
 MAP = HEIGHT // 2, WIDTH // 2
@@ -31,8 +31,8 @@ COARSE = HEIGHT // 4, WIDTH // 4
 DENSE = 6
 """Numbers about each place of that map."""
 _GROUP = 6.0
-"""How fast a place counts less for a thing, the farther the centre that it takes for its own is
-from the thing's (squared, in sizes of the thing)."""
+"""Decay of a place's weight for a thing, with the squared distance between the centre that the
+place states and the thing's, in sizes of the thing."""
 _FREQUENCIES = 6
 CODE = 4 * _FREQUENCIES
 """Numbers that say where a point is; see ``code``."""
@@ -78,7 +78,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Encoded pictures.
+    """Features of encoded pictures.
 
     Attributes:
         fine: (B, fine, *MAP) what is known of each place of the heat map.
@@ -104,7 +104,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Pointed:
-    """Where targets are.
+    """Places of targets, as logits.
 
     Attributes:
         mask: (B, T, *MAP) logits that a place belongs to what is meant; of an inner layer
@@ -131,14 +131,14 @@ def code(x: Tensor, y: Tensor) -> Tensor:
 
 
 def places(rows: int, columns: int) -> tuple[Tensor, Tensor]:
-    """Of the middles of a map's cells, x and y in unit coordinates, (rows, columns) each."""
+    """Unit coordinates x and y of the centres of a map's cells, (rows, columns) each."""
     y, x = torch.meshgrid((torch.arange(rows) + 0.5) / rows,
                           (torch.arange(columns) + 0.5) / columns, indexing='ij')
     return x, y
 
 
 class Convolution(nn.Sequential):
-    """Convolution, normalisation, rectification."""
+    """Convolution, then normalisation, then rectification."""
 
     def __init__(self, inner: int, outer: int, side: int = 3, stride: int = 1) -> None:
         super().__init__(nn.Conv2d(inner, outer, side, stride, side // 2, bias=False),
@@ -186,7 +186,7 @@ class Attention(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention of tokens to each other and, for some, to other tokens; then each by itself."""
+    """Transformer layer: attention among tokens, for some also to other tokens, then an MLP."""
 
     def __init__(self, shape: Shape, memory: bool = False) -> None:
         super().__init__()
@@ -198,7 +198,7 @@ class Layer(nn.Module):
                                   nn.GELU(), nn.Linear(shape.mlp, shape.width))
 
     def forward(self, x: Tensor, hidden: Tensor | None = None) -> Tensor:
-        """(B, N, width) to the same; ``hidden``: (B, N) tokens that nobody attends to."""
+        """Transform tokens (B, N, width); ``hidden``: (B, N) tokens that are not attended to."""
         normal = self.own_norm(x)
         x = x + self.own(normal, self.own.keys(normal), hidden)
         out: Tensor = x + self.each(x)
@@ -206,7 +206,7 @@ class Layer(nn.Module):
 
     def with_memory(self, x: Tensor, hidden: Tensor, memory: tuple[Tensor, Tensor], first: int,
                     ) -> Tensor:
-        """The same for the tokens of targets, (B, T, N, width).
+        """Transform the tokens of targets, (B, T, N, width).
 
         The first ``first`` tokens also attend to the keys and values of ``memory``, which a
         picture's targets share.
@@ -329,13 +329,13 @@ def _double(x: Tensor) -> Tensor:
 
 
 def _take(maps: Tensor, at: Tensor) -> Tensor:
-    """What (B, C, H, W) maps say at (B, K) places: (B, K, C)."""
+    """Values of (B, C, H, W) maps at (B, K) places: (B, K, C)."""
     flat = maps.flatten(2)
     return flat.gather(2, at[:, None].expand(-1, flat.shape[1], -1)).transpose(1, 2)
 
 
 def pooled(maps: tuple[Tensor, ...], weight: Tensor) -> Tensor:
-    """What (B, C, h, w) maps of several strides say of things on average.
+    """Weighted means of (B, C, h, w) maps of several strides, for each thing.
 
     Args:
         maps: of a stride 4 or coarser.
@@ -362,7 +362,7 @@ def peaks(heat: Tensor, count: int) -> Tensor:
 
 
 class Network(nn.Module):
-    """The whole."""
+    """The whole network."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -409,7 +409,7 @@ class Network(nn.Module):
 
     def point(self, seen: Seen, text: Tensor, padding: Tensor, all_layers: bool = False,
               ) -> list[Pointed]:
-        """Where targets are in encoded pictures.
+        """Find targets in encoded pictures.
 
         Args:
             seen: the pictures.

@@ -15,12 +15,12 @@ from sightplan.model.region import Point
 
 GREY = 128
 DEPTH_GAIN = 4.0
-"""How much a relative difference in depth counts: a quarter nearer or farther fills the range."""
+"""Factor of relative depth: a quarter nearer or farther fills the range."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Where a picture stands in what the network sees, in its pixels.
+    """Place of a picture within the network's input, in its pixels.
 
     Attributes:
         left, top: of the picture's corner.
@@ -35,14 +35,14 @@ class Frame:
     mirrored: bool = False
 
     def to_picture(self, x: float, y: float) -> Point:
-        """A place in what is seen [px], in unit coordinates of the picture; never beside it."""
+        """Point of the network's input [px] in unit coordinates of the picture, clipped to it."""
         across = min(max((x - self.left) / self.width, 0.0), 1.0)
         return (1.0 - across if self.mirrored else across,
                 min(max((y - self.top) / self.height, 0.0), 1.0))
 
 
 def fit(size: tuple[int, int], seen: tuple[int, int], attempt: int = 0) -> Frame:
-    """Where a picture is put.
+    """Place of a picture within the network's input.
 
     Args:
         size: width and height of the picture [px].
@@ -89,7 +89,7 @@ def _inside(out: NDArray[np.generic], frame: Frame) -> NDArray[np.generic]:
 
 def channels(image: NDArray[np.uint8], depth_m: NDArray[np.float32] | None,
              ) -> NDArray[np.float32]:
-    """What the network takes: (5, H, W), colours from -1 to 1, relative depth, whether known.
+    """Input of the network: (5, H, W), colours from -1 to 1, relative depth, whether it is known.
 
     Depth counts relative to the picture's median, so that its unit and the distance of the camera
     matter little.

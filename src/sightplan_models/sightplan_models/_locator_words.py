@@ -62,7 +62,7 @@ def is_made_up(word: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def pieces(word: str, count: int) -> tuple[int, ...]:
-    """Which of ``count`` kinds of pieces a word has; the first one is the word as a whole."""
+    """Indices below ``count`` of a word's pieces; the first one is the word as a whole."""
     marked = f'<{word}>'
     found = [marked, *(marked[i:i + size] for size in range(_LEAST, _LONGEST + 1)
                        for i in range(len(marked) - size + 1))]
@@ -70,10 +70,10 @@ def pieces(word: str, count: int) -> tuple[int, ...]:
 
 
 def ids_of(words: Sequence[str], known: Mapping[str, int]) -> list[int]:
-    """Ids of words."""
+    """Ids of words; unknown words have the id ``UNKNOWN``."""
     return [known.get(word, UNKNOWN) for word in words]
 
 
 def mirrored(words: Sequence[str]) -> tuple[str, ...]:
-    """What a text says of the picture's mirror image."""
+    """Words that describe the picture's mirror image."""
     return tuple(_MIRROR.get(word, word) for word in words)

@@ -25,7 +25,7 @@ _MOST = 1.02
 _SAME = 1e-6
 """Relative difference up to which two probabilities are of one token that is listed twice."""
 _REST = re.compile(r'(?:\s|</answer>|</?s>|<eos>|<end_of_turn>|<\|[^<>|]*\|>|<｜[^<>｜]*｜>)*')
-"""What may follow the text of a message in its tokens: a stop word, and special tokens."""
+"""Tokens that may follow the text of a message: a stop word, and special tokens."""
 _STORED = str.maketrans('▁ĠĊ', '  \n')
 _WORD = re.compile(r'[^\W_]+')
 
@@ -46,7 +46,7 @@ class Likely:
 
     @property
     def flaw(self) -> str:
-        """Why the numbers are no probabilities, '' if they may be."""
+        """Explain why the numbers are no probabilities; '' if they may be."""
         total = math.fsum(chance for _, chance in self.tokens)
         if math.isnan(total):
             return 'the probability of a token is no number'

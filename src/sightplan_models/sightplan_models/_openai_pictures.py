@@ -44,7 +44,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found out.
+    """Result of checking whether pictures reach the model.
 
     Attributes:
         lost: why pictures do not reach the model; '' if they may.

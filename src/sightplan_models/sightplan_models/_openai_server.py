@@ -1,4 +1,4 @@
-"""One OpenAI-compatible server: requests, retries, redaction, what was spent.
+"""One OpenAI-compatible server: requests, retries, redaction, spending.
 
 The ``openai`` client sends; its own retries are off. What becomes of a request is one of four:
 
@@ -44,21 +44,21 @@ _LONGEST_RETRY_AFTER_S = 600.0
 _MESSAGE_CHARS, _START_BYTES = 400, 4000
 _NO_KEY = 'none'
 _TOKENS_OF_AN_IMAGE = 1000
-"""Of one of 640 x 480 pixels models make 200 to 1600; only until the first reply."""
+"""Estimate of tokens of an image until the first reply; models make 200 to 1600 of 640 x 480."""
 _TOKENS_AROUND = 64
-"""Of a chat template, around the texts of a request."""
+"""Estimate of the tokens of a chat template around the texts of a request."""
 _NOT_SENT = ('ConnectError', 'ConnectTimeout', 'PoolTimeout', 'ProxyError', 'UnsupportedProtocol')
 """Errors of the HTTP library before a request leaves."""
 TOKEN_FIELDS = ('max_tokens', 'max_completion_tokens')
 _LOGGERS = ('openai', 'openai._base_client', 'openai._legacy_response', 'openai._response',
             'httpx2', *(f'httpcore2.{part}' for part in (
                 'connection', 'http11', 'http2', 'proxy', 'socks')))
-"""Those that tell about requests and replies; a filter is not inherited."""
+"""Loggers that report requests and replies; a filter is not inherited."""
 DEFAULT_VARIABLE = 'OPENAI_API_KEY'
 
 
 class Kind(enum.Enum):
-    """Why a request was not answered."""
+    """Reasons why a request was not answered."""
 
     RATE = 'the server limits the rate'
     OUTAGE = 'the server is out of order'
@@ -98,7 +98,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What tokens cost, and what may be spent.
+    """Prices of tokens, and caps on spending.
 
     Attributes:
         prompt: USD per million prompt tokens; 0 with ``completion`` 0: not known.
@@ -116,7 +116,7 @@ class Prices:
 
     @property
     def known(self) -> bool:
-        """Whether there are any."""
+        """Whether prices are known."""
         return bool(self.prompt or self.completion)
 
     @property
@@ -127,7 +127,7 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much a request may take.
+    """Upper bounds of a request's size.
 
     Attributes:
         text: bytes of its texts; a token is a byte at least.
@@ -247,7 +247,7 @@ class Meter:
             self._per_image = max(self._per_image, -(-counts[0] // size.images))
 
     def _spent(self) -> Usage:
-        """What counts towards the caps, without what is under way."""
+        """Usage that counts towards the caps, without requests under way."""
         return self._earlier + self.usage + self._lost
 
     def _most(self, size: Size) -> Usage:
@@ -315,7 +315,7 @@ class Server:
 
     async def complete(self, compose: Callable[[], Mapping[str, Any]],
                        deadline: float | None = None) -> dict[str, Any] | Failure:
-        """One chat completion, tried again where that may help.
+        """Request a chat completion, with retries where they may help.
 
         Args:
             compose: gives the request; called when it is about to be sent.
@@ -372,7 +372,7 @@ class Server:
         return [self.redact(str(name)) for name in names]
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to the server."""
         await self._client.close()
         for name in _LOGGERS:
             logging.getLogger(name).removeFilter(self._filter)
@@ -382,7 +382,7 @@ class Server:
         return without(text, self._key) if len(self._key) >= SHORTEST_SECRET else text
 
     def redact_error(self, text: str) -> str:
-        """What a server said, on one line of bounded length, without any secret."""
+        """Message of a server on one line of bounded length, without any secret."""
         text = ' '.join(_secrets.redact(without_secrets(self.redact(text))).split())
         return text if len(text) <= _MESSAGE_CHARS else text[:_MESSAGE_CHARS] + '...'
 
@@ -534,7 +534,7 @@ def host(url: str) -> str:
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """How long a server asks to wait [s]: in milliseconds, seconds, or until a date."""
+    """Time that a server asks to wait [s]: stated in milliseconds, seconds, or as a date."""
     try:
         return max(0.0, float(headers['retry-after-ms']) / 1000)
     except (KeyError, ValueError):
@@ -551,13 +551,13 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 
 
 def variable(name: str) -> str:
-    """How messages call the variable of the key: by its name, if it can only be a name."""
+    """Words for the key's environment variable in messages: its name, if that cannot be a key."""
     known = name == DEFAULT_VARIABLE or name in os.environ
     return f'the environment variable {name if known else "that api_key_env names"}'
 
 
 def _read_key(name: str) -> str:
-    """The key from the environment, '' if there is none; an InputError if it cannot be one."""
+    """Read the key from the environment, '' without one; an InputError if it cannot be a key."""
     key = os.environ.get(name, '').strip() if name else ''
     if not key.isascii() or not key.isprintable() or ' ' in key:
         raise InputError(f'backend openai: {variable(name)} holds no key (a key is one word of '
@@ -577,7 +577,7 @@ def count(usage: object, name: str) -> int | None:
 
 
 def words(body: object) -> str:
-    """What a server says about an error, in the forms that are in use; '' if it says nothing.
+    """Text of a server's error, in the forms that are in use; '' if there is none.
 
     A gateway's own words are followed by those of the server behind it.
     """

@@ -77,10 +77,10 @@ _PASS_TOKENS = {'cuda': 4096, 'cpu': 768}
 _TOLERANCE = {torch.float32: 2e-3, torch.float16: 0.05, torch.bfloat16: 0.1}
 """Root mean square difference of logits, as a fraction of their spread, that may be rounding."""
 _EXACT = 2e-3
-"""So small a difference needs no other explanation."""
+"""Difference of results that is small enough to be rounding."""
 _UNFIT = (TypeError, ValueError, RuntimeError, IndexError, KeyError, AttributeError,
           NotImplementedError, AssertionError)
-"""What a model's code raises when a mechanism does not suit it."""
+"""Exceptions of a model's code when a mechanism does not suit it."""
 
 Inputs = Mapping[str, Tensor]
 T = TypeVar('T')
@@ -106,7 +106,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What the model would say first, per suffix.
+    """Probabilities of the first token after each suffix.
 
     Attributes:
         masses: (N, G) float64, probability of each group of tokens, over the whole vocabulary.
@@ -119,7 +119,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A greedy continuation.
+    """A greedy continuation of a prompt.
 
     Attributes:
         tokens: its token ids, the one that stopped it included.
@@ -184,17 +184,17 @@ class SharedPrefix:
 
     @property
     def mechanism(self) -> str:
-        """Which mechanism is in use."""
+        """Name of the mechanism in use."""
         return self._mechanism
 
     @property
     def reason(self) -> str:
-        """Why faster mechanisms than the one in use do not do; '' if there is none."""
+        """Reason why no faster mechanism than the one in use works; '' if there is none."""
         return self._reason
 
     @property
     def device(self) -> torch.device:
-        """Where inputs go."""
+        """Device of the model's inputs."""
         device: torch.device = self._device
         return device
 
@@ -388,7 +388,7 @@ class SharedPrefix:
         try:
             for members, logits in self.logits(prefix, suffixes, deadline):
                 read = np.asarray(self._read(logits, groups).tolist())
-                del logits  # or they would be there still while the next are made
+                del logits  # or they would still be there while the next are made
                 top[list(members)], masses[list(members)] = (read[:, 0].astype(np.int64),
                                                              read[:, 1:])
                 ready.update(members)
@@ -400,7 +400,7 @@ class SharedPrefix:
 
     def score_whole(self, whole: Sequence[Inputs],
                     groups: Sequence[Sequence[int]] = ()) -> Scores:
-        """Distribution of the token after whole prompts, each run by itself.
+        """Distribution of the token after whole prompts, each of which is run separately.
 
         Raises:
             BackendError: the memory does not suffice.
@@ -468,7 +468,7 @@ class SharedPrefix:
                 del pending[0]
                 done += len(members)
                 yield members, result
-                del result  # or it would be there still while the next is made
+                del result  # or it would still be there while the next is made
                 continue
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
@@ -493,7 +493,7 @@ class SharedPrefix:
         return torch.stack(rows)
 
     def _one_by_one(self, whole: Sequence[Inputs]) -> Tensor:
-        """(N, V) logits after whole prompts, each run by itself: the reference."""
+        """Reference: (N, V) logits after whole prompts, each of which is run separately."""
         rows = []
         for inputs in whole:
             self._forget_positions()
@@ -586,7 +586,7 @@ class SharedPrefix:
     # The passes --------------------------------------------------------------------------------
 
     def _run(self, places: Sequence[int], **inputs: Any) -> Tensor:
-        """One forward pass.
+        """Run one forward pass.
 
         Logits are made of the wanted tokens only, whichever they are: what enters the model's
         output layer is cut down to them. (``logits_to_keep`` of transformers would make those of
@@ -686,7 +686,7 @@ class SharedPrefix:
 
     def _start(self, prefix: Prefix, suffixes: Sequence[Suffix], keep: bool,
                explicit: bool) -> tuple[Tensor, Any, Tensor, Tensor]:
-        """One suffix a row, padded on the right.
+        """Run suffixes as rows, padded on the right.
 
         Args:
             prefix: what they follow.
@@ -761,7 +761,7 @@ class SharedPrefix:
 
     def _batches(self, prefix: Prefix, suffixes: Sequence[Suffix], limit: int,
                  explicit: bool) -> list[Job]:
-        """Which suffixes are continued together.
+        """Batches of suffixes that are continued together.
 
         Where the model makes its masks itself, gaps after short suffixes would count in sliding
         windows and enter recurrent states: there a batch holds suffixes of one length.
@@ -785,7 +785,7 @@ class SharedPrefix:
         _check(deadline, 0, len(suffixes))
         logits, cache, depth, real = self._start(prefix, suffixes, True, explicit)
         read = self._read(logits, groups)
-        del logits  # or they would be there still while the next are made
+        del logits  # or they would still be there while the next are made
         nexts = real.sum(1)
         alive = list(range(len(suffixes)))
         tokens: list[list[int]] = [[] for _ in suffixes]
@@ -856,7 +856,7 @@ class SharedPrefix:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How tokens are drawn instead of taking the most probable one.
+    """Settings of drawing tokens instead of taking the most probable one.
 
     Attributes:
         temperature: above 0.
@@ -872,7 +872,7 @@ class Sampling:
 
     @property
     def options(self) -> dict[str, Any]:
-        """As ``GenerationConfig`` takes it."""
+        """The settings as arguments of ``GenerationConfig``."""
         return {'do_sample': True, 'temperature': self.temperature, 'top_p': self.top_p or 1.0,
                 'top_k': self.top_k}
 
@@ -931,7 +931,10 @@ def _check(deadline: float, done: int, total: int) -> None:
 
 
 def _grouped(rows: Sequence[tuple[int, ...]], fits: Callable[[Job], bool]) -> list[Job]:
-    """As few jobs as rows in their order fit into; a row that fits nowhere is one by itself."""
+    """Pack rows in order into as few jobs as possible.
+
+    A row that never fits is a job by itself.
+    """
     jobs: list[Job] = []
     for row in rows:
         if jobs and fits((*jobs[-1], row)):

@@ -1,4 +1,4 @@
-"""What simulated models may learn from the source of their truth, where it tells."""
+"""Optional facts that simulated models read from their source of truth."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def episode_of(truth: object) -> str:
 
 
 def view_of(truth: object) -> str:
-    """How a source of truth says that the world is shown; '' if it does not know."""
+    """View in which the world is shown, by its source of truth; '' if it is not known."""
     return truth.view if isinstance(truth, KnowsView) else ''

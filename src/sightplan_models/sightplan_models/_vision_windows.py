@@ -25,7 +25,8 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import sdpa_mask
 
 NAME = 'sightplan_flash_windows'
-"""Of the attention function; "flash" makes transformers hand over all windows in one call."""
+"""Name of the attention function; "flash" in it makes transformers pass all windows in one
+call."""
 
 _PLAN = '_sightplan_windows'
 

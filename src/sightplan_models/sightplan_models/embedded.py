@@ -97,7 +97,7 @@ def detector_is_shipped() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the embedded model runs."""
+    """Settings of the backend ``embedded``."""
 
     model_dir: str = param('', 'folder of the model; empty for the one that is shipped')
     domain: str = param('', 'domain whose shipped model answers; empty: that of the run, without '
@@ -164,7 +164,8 @@ class Backend(Router):
     """
 
     accepts = frozenset({YesNo, Locate, Detect, Choose})
-    """Where weights are there for all; of one that was made, those that it has weights for."""
+    """Kinds of queries for which weights may exist; an instance accepts those whose weights it
+    has."""
     traits = Traits(prompt=False)
 
     def __init__(self, settings: Settings | None = None) -> None:
@@ -203,7 +204,7 @@ class _NoQuestions(ModelByKind):
 
     @answers(YesNo, together=True)
     def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
-        """Refuse.
+        """Refuse questions: no model for the domain is shipped.
 
         Raises:
             InputError: always; says what to do.
@@ -251,7 +252,7 @@ def _question_model(settings: Settings) -> Model:
 
 
 def _board_reader(folder: Path, settings: Settings, shipped: bool) -> Model:
-    """What reads boards, with nothing of transformers."""
+    """Load the reader of boards, which needs nothing of transformers."""
     import torch
 
     from sightplan_models._embedded_sliding import BoardReader
@@ -327,7 +328,7 @@ class QuestionModel(_local_models.LocalModel):
         return _Sight(super()._look(seen), self._seen_depth(seen))
 
     def _inputs(self, text: str, images: Sequence[_Sight]) -> dict[str, Any]:
-        """As the processor makes them, with one more channel where the model has one."""
+        """Inputs as the processor makes them, with a depth channel where the model has one."""
         inputs = super()._inputs(text, [image.picture for image in images])
         if self.has_depth:
             inputs['pixel_values'] = _with_depth(inputs['pixel_values'],

@@ -39,7 +39,7 @@ _PUBLISHED_NAMES = ('path 1', 'path 2')
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of ``noisy_critic``."""
+    """Settings of the backend ``noisy_critic``."""
 
     table: str = param('gpt-4o', 'Model whose published counts are used (PathEval, table 2): '
                        'gpt-4o, gpt-4o-mini, qwen2-vl-7b, ...')
@@ -76,7 +76,7 @@ def content(settings: Settings, kind: object = None) -> str:
 
 @functools.cache
 def published() -> dict[str, Fitted]:
-    """What was published of each model, as sensitivity and criterion."""
+    """Sensitivity and criterion of each model with published counts."""
     data = json.loads(_COUNTS.read_text('utf-8'))
     return {name: fit(row, data['items'], data['first_is_right'])
             for name, row in data['models'].items()}

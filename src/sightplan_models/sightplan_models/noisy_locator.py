@@ -68,7 +68,7 @@ _UNSEEN_EDGE = 0.125
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of ``noisy_locator``."""
+    """Settings of the backend ``noisy_locator``."""
 
     table: str = param('molmo-7b', 'Model whose published hit rates are used: molmo-7b, robopoint '
                        'or roborefer')
@@ -188,7 +188,7 @@ class Backend(ModelByKind):
 
     def _key(self, what: str, image: NDArray[np.uint8], truth: TargetMasks,
              target: str) -> tuple[str, ...]:
-        """What draws about a target on a picture depend on.
+        """Key of the draws about a target on a picture.
 
         Where the target is counts, too: pictures that are not drawn are all the same.
         """
@@ -275,7 +275,7 @@ def _box_on_nothing(truth: TargetMasks, key: tuple[str, ...]) -> Region:
 
 
 def _nothing(truth: TargetMasks) -> Mask:
-    """Where neither the target nor another thing is."""
+    """Mask of the pixels that show neither the target nor another thing."""
     found: Mask = ~np.logical_or.reduce([truth.target, *truth.others])
     return found
 
@@ -288,12 +288,12 @@ def _place(mask: Mask, key: tuple[str, ...]) -> Point:
 
 
 def _chosen(count: int, *key: str) -> int:
-    """One of so many, each as likely as the others."""
+    """Draw a number below ``count``; all are equally likely."""
     return min(int(uniform(*key) * count), count - 1)
 
 
 def _marked(query: Check, truth: TargetMasks) -> int | None:
-    """Which thing is marked: 0 for the target, from 1 for the others; None for nothing."""
+    """Index of the marked thing: 0 for the target, from 1 for the others; None for none."""
     height, width = truth.target.shape
     things = (truth.target, *truth.others)
     mask, region = query.mask, query.region

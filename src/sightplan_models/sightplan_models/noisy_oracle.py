@@ -51,7 +51,7 @@ UNKNOWN = 'Unknown'
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of ``noisy_oracle``."""
+    """Settings of the backend ``noisy_oracle``."""
 
     table: str = param('perfect', 'Confusion table: "perfect", the name of a model that comes '
                        'with the package, or the path of a .json or .yaml file')
@@ -100,7 +100,7 @@ class Backend(ModelByKind):
                     prompt=False)  # whether reasons are asked for is in its name
 
     def __init__(self, settings: Settings, truth: TruthSource) -> None:
-        """Load the table.
+        """Load the confusion table.
 
         Raises:
             InputError: the table is unknown or malformed.

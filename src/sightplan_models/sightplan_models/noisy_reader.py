@@ -55,7 +55,7 @@ Item = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of ``noisy_reader``."""
+    """Settings of the backend ``noisy_reader``."""
 
     table: str = param('sonnet-3.5', 'Model whose reading errors it has (sonnet-3.5, '
                        'gemini-2.0-flash, gpt-4o, internvl2.5-78b, llava-ov-72b, qwen2-72b), or '
@@ -71,7 +71,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """How a piece is read.
+    """Error rates of reading a piece.
 
     Attributes:
         correct, missed: probabilities; the rest is read wrongly.
@@ -92,7 +92,7 @@ class Rates:
 
     @classmethod
     def of(cls, counts: tuple[float, ...]) -> Rates:
-        """From numbers per board: correct, missed, invented, coordinate, colour, shape, format."""
+        """Rates from a published row: mean numbers per board in the paper's order of columns."""
         correct, missed, invented, coordinate, colour, shape, unread = counts
         read = _PIECES - unread  # of an unread reply each piece counts as a format error
         wrong = max(read - correct - missed, 1e-9)
@@ -132,7 +132,7 @@ class Backend(ModelByKind):
     """Answers questions from readings of the true board with a model's errors."""
 
     traits = Traits('state', pixels=False, texts=True, prompt=False, history=True)
-    _told = False  # that the view is not known
+    _told = False  # whether the unknown view was reported in the log
 
     def __init__(self, settings: Settings, truth: TruthSource) -> None:
         """Look the rates up.
@@ -172,7 +172,7 @@ class Backend(ModelByKind):
                 f'{s.seed})')
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
-        """Forget the history."""
+        """Start an episode: forget what was read before."""
         self._new_episode(episode_id)
 
     def _new_episode(self, episode: str) -> None:
@@ -216,7 +216,7 @@ class Backend(ModelByKind):
         return replies
 
     def _reading(self, state: State, of_goal: bool, image: str) -> frozenset[Item] | None:
-        """What is read on a picture; None: the reply cannot be read."""
+        """Draw what is read on a picture; None if the reply cannot be read."""
         cells: dict[str, list[str]] = {}
         for atom in sorted(state):
             if atom.predicate == _NEXT:
@@ -244,7 +244,7 @@ class Backend(ModelByKind):
 
     def _item(self, piece: str, cell: str, cells: Mapping[str, list[str]], image: str,
               ) -> Item | None:
-        """What is read of a piece; None: it is missed."""
+        """Draw what is read of a piece; None if it is missed."""
         rates, which = self._rates, self._draw(image, 'which', piece)
         if which < rates.correct:
             return piece, cell

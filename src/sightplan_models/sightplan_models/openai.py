@@ -1,4 +1,4 @@
-"""``openai``: any server that speaks OpenAI's protocol: vLLM, SGLang, llama.cpp, OpenAI itself.
+"""Backend ``openai``: any server of OpenAI's protocol: vLLM, SGLang, llama.cpp, OpenAI itself.
 
 Every yes/no question is a request of its own; what all questions share comes first and is the same
 to the byte (system text, image, then the question), and the first request is awaited before the
@@ -120,7 +120,7 @@ _TOO_FEW = re.compile(r'below_min|minimum|greater than|>=|\bleast\b')
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of ``openai``."""
+    """Settings of the backend ``openai``."""
 
     model: str = param('', "The model, by the server's name for it (needed)")
     base_url: str = param('', 'Address of the server, such as http://localhost:8000/v1; empty: '
@@ -227,7 +227,7 @@ def content(settings: Settings, kind: object = None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Dialect:
-    """What the server turned out to understand."""
+    """Parts of the protocol that the server was found to support."""
 
     token_field: str
     top_logprobs: int
@@ -238,7 +238,7 @@ class _Dialect:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What a request wants beyond its messages.
+    """Requirements of a request beyond its messages.
 
     Attributes:
         limit: most tokens of the reply.
@@ -257,7 +257,7 @@ class _Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """What the model said.
+    """Reply of the model, or the reason why there is none.
 
     Attributes:
         text: the reply.
@@ -351,11 +351,11 @@ class ServerChat(ModelByKind):
 
     @property
     def pictures_lost(self) -> str:
-        """Why pictures do not reach the model; contract in ``PictureCheck``."""
+        """Reason why pictures do not reach the model; see ``PictureCheck``."""
         return self._lost
 
     def check_pictures(self) -> None:
-        """Before the next picture is sent, find out; contract in ``PictureCheck``."""
+        """Check before the next picture whether pictures reach the model; see ``PictureCheck``."""
         self._to_check = True
 
     def close(self) -> None:
@@ -573,7 +573,7 @@ class ServerChat(ModelByKind):
 
     async def _learn(self, dialect: _Dialect, failure: _openai_server.Failure,
                      wanted: _Wanted) -> _Dialect:
-        """How to say it so that the server may understand.
+        """Dialect to try next, after the server refused a request.
 
         Raises:
             BackendError: it refuses the request for another reason; names the remedy.
@@ -661,7 +661,7 @@ class ServerChat(ModelByKind):
         return _Message(text, finish == 'length', likely)
 
     def _no_answer(self, reply: dict[str, Any]) -> tuple[str, bool]:
-        """Why a reply is no answer, with the remedy ('' if it is one); and whether to ask again.
+        """Reason and remedy why a reply is no answer ('' if it is one); and whether to ask again.
 
         A refusal of the model and a filtered reply are answers that cannot be read.
         """
@@ -747,7 +747,7 @@ class ServerChat(ModelByKind):
             raise BackendError(self._lost)
 
     def _colour_of(self, picture: NDArray[np.uint8] | None) -> Said:
-        """What the model says about a picture of one colour, or about none."""
+        """Ask the model for the colour of a uniform picture, or without a picture."""
         shown = [] if picture is None else [self._image(picture)]
         body = {'messages': [{'role': 'user', 'content': [
             *shown, {'type': 'text', 'text': QUESTION}]}]}

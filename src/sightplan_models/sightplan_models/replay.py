@@ -28,7 +28,7 @@ _REMEDY = ('repeat the command of the recorded run (same problems, seed, world, 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of ``replay``."""
+    """Settings of the backend ``replay``."""
 
     path: str = param('', 'Recording: a file, or a folder (such as a run directory) of which all '
                       'replies*.jsonl are read')
@@ -108,7 +108,7 @@ class Backend:
 
     @property
     def usage(self) -> Usage | None:
-        """What the replies given so far had cost; None if nobody counted then."""
+        """Usage of the replies given so far, as recorded; None if it was not counted."""
         return self._usage
 
     def start_episode(self, episode_id: str, split: str = '') -> None:

@@ -74,7 +74,7 @@ _DEFAULT = 'default'
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of ``scripted``."""
+    """Settings of the backend ``scripted``."""
 
     script: str = param('', 'File of replies, .yaml or .json; its form stands in the '
                         'documentation of sightplan_models.scripted')
@@ -144,7 +144,7 @@ class _Script(ModelByKind):
 
     @property
     def usage(self) -> Usage:
-        """Requests so far."""
+        """Number of requests so far."""
         return Usage(self._requests)
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
@@ -160,7 +160,7 @@ class _Script(ModelByKind):
 
     @property
     def accepts(self) -> frozenset[type[Query[Any]]]:  # type: ignore[override]
-        """What the file has a section for."""
+        """Kinds of queries for which the file has a section."""
         return frozenset({YesNo, Generate, Locate, Detect, *(
             kind for name, kind in known_kinds().items() if name in self._kinds)})
 

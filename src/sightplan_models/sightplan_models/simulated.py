@@ -31,7 +31,7 @@ from sightplan_models._hashed_draws import uniform
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of ``simulated``."""
+    """Settings of the backend ``simulated``."""
 
     error: float = param(0.1, 'Probability that a reply is wrong', low=0.0, high=1.0)
     seed: int = param(0, 'Seed of the errors', low=0)
@@ -46,7 +46,8 @@ class Backend:
     """
 
     accepts: frozenset[type[Query[Any]]] = frozenset({YesNo})
-    """Of one that was made: all kinds that have been imported and tell what is true."""
+    """Kinds that the class accepts; an instance accepts all imported kinds that state their
+    truth."""
     traits = Traits('state', pixels=False, texts=True, prompt=False, history=True)
     usage = None
 

@@ -76,7 +76,7 @@ def _sqlite(folder: Path) -> None:
 
 
 def make(folder: Path) -> list[Target]:
-    """All of these readers."""
+    """Readers of bags, as targets."""
     small = {name: beside(folder / 'bags' / name) for name in ('plain', 'packed', 'old')}
     episodes = [beside(path) for path in sorted((folder / 'run' / 'bags').rglob('*'))
                 if (path / 'metadata.yaml').is_file()]

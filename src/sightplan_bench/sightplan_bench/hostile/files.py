@@ -19,7 +19,7 @@ _DOMAINS = ('blocksworld', 'household', 'tabletop')
 
 
 def folder_of(package: str) -> Path:
-    """Where a package is."""
+    """Folder of an installed package."""
     spec = importlib.util.find_spec(package)
     assert spec is not None and spec.submodule_search_locations
     return Path(next(iter(spec.submodule_search_locations)))
@@ -35,7 +35,7 @@ def command(*arguments: str) -> Outcome | None:
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         code = cli.main([*arguments])
-    said.getvalue().encode()  # or else a terminal could not show it
+    said.getvalue().encode()  # or a terminal could not show it
     if code == 2:
         raise InputError(said.getvalue())
     return Outcome.SKIPPED if code else None
@@ -63,7 +63,7 @@ def _domain(name: str) -> Any:
 
 
 def _used(domain: Any, problem: Any) -> None:
-    """What is done with every problem before an episode begins."""
+    """Use a problem as runs do before an episode."""
     model = domain.model(problem)
     asked = domain.worth_asking(problem)
     for atom in asked[:20]:
@@ -129,7 +129,7 @@ def _whole_domain(folder: Path) -> None:
     read_priors(domain)
     check_calibrations(domain)
     for name in domain.prompt_names:
-        with contextlib.suppress(InputError):  # of another kind
+        with contextlib.suppress(InputError):  # raised for files of another kind
             domain.grounding_prompt(name, problem=problem)
         with contextlib.suppress(InputError):
             domain.planning_prompt(name, problem)
@@ -183,7 +183,7 @@ def _yaml() -> Iterator[Target]:
 
 
 def _none(found: object) -> None:
-    """Nothing, of what was read."""
+    """Ignore a value; it was read for its errors alone."""
 
 
 def _rows(path: Path) -> bytes:
@@ -311,7 +311,7 @@ def _answers_store(folder: Path) -> None:
 
 
 def _run(folder: Path) -> Outcome | None:
-    """What a report reads of a run."""
+    """Read a run as a report does."""
     from sightplan_report.results import gather
     found = gather([folder])
     for run in found.runs:
@@ -423,7 +423,7 @@ def _rates(path: Path) -> None:
         for last in Verdict:
             found.repeated_log_likelihoods(predicate, Verdict.YES, last, 0.9, 0.1)
         _none(found.action(predicate))
-    with contextlib.suppress(InputError):  # of another model
+    with contextlib.suppress(InputError):  # raised for answers of another model
         found.check('m', _domain('household'))
 
 

@@ -21,7 +21,7 @@ Change = Callable[[random.Random, bytes, bytes], bytes]
 """Spoils an input; may take parts of another one."""
 
 MOST_BYTES = 4 << 20
-"""No spoilt input is larger; what a change makes is at most a few times as large."""
+"""Largest size of an input [bytes]; a change makes it at most a few times as large."""
 _KEPT_BYTES = 1 << 16
 """Inputs for which what is found in them is kept: good ones, which are spoilt again and again."""
 
@@ -60,13 +60,13 @@ def flip(rng: random.Random, data: bytes, other: bytes) -> bytes:
 
 
 def cut(rng: random.Random, data: bytes, other: bytes) -> bytes:
-    """Its beginning, or its end."""
+    """Keep only the beginning or the end."""
     at = rng.randint(0, len(data))
     return data[:at] if rng.random() < 0.8 else data[at:]
 
 
 def drop(rng: random.Random, data: bytes, other: bytes) -> bytes:
-    """Without a piece."""
+    """Remove a piece."""
     start, end = _place(rng, len(data))
     return data[:start] + data[end:]
 
@@ -105,7 +105,7 @@ def lie(rng: random.Random, data: bytes, other: bytes) -> bytes:
 
 
 def _times(wanted: int, size: int) -> int:
-    """How often something may be repeated."""
+    """Number of repeats that keeps an input within the limit of size."""
     return min(wanted, 1 + MOST_BYTES // max(1, size))
 
 
@@ -126,7 +126,7 @@ def _kept(most: int) -> Callable[[Callable[Concatenate[bytes, P], T]],
 
 
 def empty(rng: random.Random, data: bytes, other: bytes) -> bytes:
-    """Nothing, or next to nothing."""
+    """Replace the input by nothing, or by bytes without content."""
     return rng.choice((b'', b'', b'\0', b' ', b'\n', b'\0' * 10_000, b'\n' * 10_000))
 
 
@@ -218,7 +218,7 @@ TEXTS: tuple[Change, ...] = (odd, odd, number, number, word, word, lines, lines,
 
 
 def _paths(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Where all values of a tree are."""
+    """Paths of all values of a tree."""
     found = [path]
     items = (tree.items() if isinstance(tree, dict) else
              enumerate(tree) if isinstance(tree, list) else ())
@@ -300,7 +300,7 @@ def _tree(data: bytes, form: str) -> Any:
 
 
 def json_tree(rng: random.Random, data: bytes, other: bytes) -> bytes:
-    """Some values of a JSON text are others."""
+    """Change some values of a JSON text."""
     tree, second = _tree(data, 'json'), _tree(other, 'json')
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         tree = _changed(rng, tree, second, _VALUES)
@@ -308,7 +308,7 @@ def json_tree(rng: random.Random, data: bytes, other: bytes) -> bytes:
 
 
 def json_line(rng: random.Random, data: bytes, other: bytes) -> bytes:
-    """Some values of one line are others, or whole lines are left out or doubled."""
+    """Change some values of one line, or remove or double lines."""
     parts = [line for line in data.split(b'\n') if line.strip()]
     if not parts:
         return json_tree(rng, data, other)
@@ -321,7 +321,7 @@ def json_line(rng: random.Random, data: bytes, other: bytes) -> bytes:
 
 
 def yaml_tree(rng: random.Random, data: bytes, other: bytes) -> bytes:
-    """Some values of a YAML text are others; among them bombs of aliases."""
+    """Change some values of a YAML text; bombs of aliases are among the changes."""
     tree, second = _tree(data, 'yaml'), _tree(other, 'yaml')
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         tree = _changed(rng, tree, second, _VALUES)
@@ -343,7 +343,7 @@ _YAML = (b'&a [*a]', b'&a {b: *a}', b'2026-99-99', b'2026-01-01', b'12:30:45', b
          b'"\\U00110000"', b'on', b'.inf', b'-.nan', b'~', b'|\n  text', b'>9\n x', b'=', b'0x',
          b'1__0', b'190:20:30', b'!!float 1:90', b'0x' + b'f' * 400, b'1' * 5000, b'{[1]: 2}',
          b'{{a: 1}: 2}', b'!!str', b'? ')
-"""Values that YAML has and nobody expects."""
+"""Unusual values of YAML."""
 
 
 def yaml_value(rng: random.Random, data: bytes, other: bytes) -> bytes:
@@ -525,7 +525,7 @@ FORMS: dict[str, tuple[Change, ...]] = {
     'mcap': (mcap_record,) * 8 + BYTES,
     'bytes': BYTES,
 }
-"""What is done to inputs of a form; what is there more often is done more often."""
+"""Changes of inputs by form; more frequent entries are applied more often."""
 
 
 def spoil(rng: random.Random, form: str, data: bytes, other: bytes) -> bytes:

@@ -23,7 +23,7 @@ mode: trinary
 
 
 def make(folder: Path) -> list[Target]:
-    """All of these readers."""
+    """Readers of pictures and arrays, as targets."""
     from sightplan.vlm.images import encode
     rng = np.random.default_rng(0)
     noise = rng.integers(0, 255, (48, 64, 3), np.uint8)

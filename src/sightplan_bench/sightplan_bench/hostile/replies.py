@@ -63,7 +63,7 @@ _REGIONS = ('[{"form": "point", "points": [[0.5, 0.5]]}]',
 
 
 def make(folder: Path) -> list[Target]:
-    """All of these readers."""
+    """Readers of replies, as targets."""
     return [*_answers(), *_proposals(), *_boards(), *_pointing(), *_choosing(),
             *_of_suites(folder), *_instructions(folder), *_servers()]
 
@@ -102,7 +102,7 @@ def _is_json(text: str) -> bool:
 
 
 class _Says(ModelByKind):
-    """A model that replies what it is told to."""
+    """A model that always replies a given text."""
 
     name = 'says'
 
@@ -251,7 +251,7 @@ def _choosing() -> Iterator[Target]:
 
 @functools.cache
 def _samples(name: str, place: Path) -> list[tuple[Any, Any]]:
-    """Some samples of a suite of each kind, and their truths."""
+    """Four samples of each kind that a suite has, with their truths."""
     from sightplan.runs.samples import load_samples
     from sightplan.runs.suite_finding import load_suite
     options: dict[str, Any] = {'data': str(place)}
@@ -325,7 +325,7 @@ def _instructions(folder: Path) -> Iterator[Target]:
 
 
 class _Desk:
-    """What answerers ask: a model that replies one text, and sees one thing."""
+    """Stand-in for what answerers ask: its model replies one text, and sees one thing."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -377,7 +377,7 @@ _FAILURE = json.dumps({'error': {'message': 'max_tokens is not supported, use '
 
 
 class _Server:
-    """A server of OpenAI's protocol that says what it is told to, whatever it is asked."""
+    """A server of OpenAI's protocol that answers every request with a given body and status."""
 
     def __init__(self) -> None:
         outer = self
@@ -395,7 +395,7 @@ class _Server:
                 self.wfile.write(outer.body)
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-                """Say nothing."""
+                """Log nothing."""
 
         self._server = HTTPServer(('127.0.0.1', 0), Handler)
         self.url = f'http://127.0.0.1:{self._server.server_port}/v1'

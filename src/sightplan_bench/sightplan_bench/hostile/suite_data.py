@@ -45,7 +45,7 @@ def _viplan(name: str, out: Path) -> None:
 
 
 def _predicates(name: str, out: Path) -> None:
-    """One picture."""
+    """Make data of the predicates suite with one picture."""
     from sightplan.vlm.images import encode
     from sightplan_suites.predicates.samples import FILE, draw
     (image, rows), = draw('blocksworld', 'simple', 1, 0)
@@ -64,7 +64,7 @@ def _grounded_plan(name: str, out: Path) -> None:
 _SMALL = {'viplan': _viplan, 'predicates': _predicates, 'grounded_plan': _grounded_plan}
 _QUICK = ('ivispar', 'predicates', 'viplan')
 _BOMB, _BOMBS = 64 << 20, 20
-"""Bytes that a bomb of one member unpacks to, and how many members it has."""
+"""Number of bytes that a bomb's member unpacks to, and its number of members."""
 
 
 def suites(folder: Path) -> dict[str, Path]:
@@ -73,7 +73,7 @@ def suites(folder: Path) -> dict[str, Path]:
 
 
 def make(folder: Path) -> list[Target]:
-    """All of these readers."""
+    """Readers of suite data, as targets."""
     return [*_checks(folder), *_samples(folder), *_predictions(folder), *_official(folder)]
 
 
@@ -90,7 +90,7 @@ def _checks(folder: Path) -> Iterator[Target]:
 
 
 def _samples(folder: Path) -> Iterator[Target]:
-    """The same files, as a run reads them."""
+    """Readers of the same files as a run uses them."""
     for name, place in suites(folder).items():
         files = beside(place)
         for suffix in ('.json', '.jsonl'):
@@ -185,7 +185,7 @@ _REPLIES = b''.join(json.dumps(row).encode() + b'\n' for row in (
 
 
 def _none(found: object) -> None:
-    """Nothing, of what was read."""
+    """Ignore a value; it was read for its errors alone."""
 
 
 def _info() -> list[bytes]:

@@ -1,4 +1,4 @@
-"""What reads input from outside: the readers that users reach, with good input to spoil."""
+"""Readers of outside input that users reach, with good input to spoil."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sightplan.model import InputError
 
 
 class Outcome(enum.StrEnum):
-    """What became of an input.
+    """Outcome of reading an input.
 
     CRASHED: another exception than the reader documents, an error that is not clear, the end of
     the process, or too much memory. HUNG: not done within the time limit.
@@ -32,7 +32,7 @@ KINDS = ('pddl', 'yaml', 'lines', 'bags', 'pictures', 'calibrations', 'robots', 
 
 @dataclass(frozen=True)
 class Seed:
-    """A good input.
+    """A good input that is to be spoilt.
 
     Attributes:
         content: what is spoilt.
@@ -50,7 +50,7 @@ class Seed:
 
 @dataclass(frozen=True)
 class Target:
-    """A reader.
+    """A reader, with its inputs and documented errors.
 
     Attributes:
         name: unique.

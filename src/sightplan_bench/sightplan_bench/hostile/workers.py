@@ -34,7 +34,7 @@ from sightplan_bench.hostile.targets import KINDS, Outcome, Seed, Target, target
 LIMIT_S = 5.0
 """Processor time that reading one input may take [s]."""
 _PATIENCE = 20
-"""So many times as long it may take by the clock: other processes may keep the processor busy."""
+"""Wall-clock limit as a multiple of the processor time's: other processes may keep it busy."""
 MEMORY_MIB = 1024
 """Memory that reading one input may take in addition [MiB]."""
 _MOST_WORDS = 5000
@@ -46,7 +46,7 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Read:
-    """What became of one input.
+    """Result of reading one input.
 
     Attributes:
         number: of the input; with the seed it says what the input is (``make_input``).
@@ -79,7 +79,7 @@ class Read:
 
 @dataclass(frozen=True)
 class Work:
-    """What workers need to make the inputs.
+    """Settings from which workers make the inputs.
 
     Attributes:
         prepared: folder of ``targets.prepare``.
@@ -119,7 +119,7 @@ def make_input(found: Sequence[Target], seed: int, number: int) -> tuple[Target,
 
 @functools.lru_cache(maxsize=4)
 def _slots(turns: tuple[tuple[str, int], ...]) -> list[tuple[int, int]]:
-    """Which reader reads each input of a round, and how many of the round it has read before."""
+    """Reader of each input of a round, and the number of its earlier inputs in the round."""
     most = max(count for _, count in turns)
     queues: dict[str, list[tuple[int, int]]] = {}
     for turn in range(most):
@@ -176,7 +176,7 @@ class Desk:
 
 
 def _given(given: Seed, place: Path) -> Any:
-    """What a reader is given: a path, or a text as a model would reply it."""
+    """Argument for a reader: a path, or a text as a model would reply it."""
     if not given.name:
         return _text(given.content)
     return place / (given.name if given.given is None else given.given)
@@ -208,7 +208,7 @@ def _outcome(target: Target, given: Seed, what: Any) -> tuple[Outcome, str]:
 
 
 def _unclear(words: str, given: Seed, what: Any) -> str:
-    """Why an error is of no use to a person; '' if it is."""
+    """Explain why an error message does not help a person; '' if it does."""
     if not words.strip():
         return 'an error without words'
     if len(words) > _MOST_WORDS:
@@ -248,7 +248,7 @@ def _peak_mib(reset: bool = False) -> float:
 
 
 def _serve(work: Work, folder: Path, line: Any) -> None:
-    """A worker: reads what it is told, until nothing comes any more."""
+    """Worker process: read inputs as ordered, until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     warnings.simplefilter('ignore')
     sys.stdout = sys.stderr = open(os.devnull, 'w')  # noqa: SIM115 - for good
@@ -261,7 +261,7 @@ def _serve(work: Work, folder: Path, line: Any) -> None:
         line.send(traceback.format_exc())
         return
     desk = Desk(folder, work.memory_mib, work.limit_s)
-    for target in found:  # what is loaded once belongs to no input
+    for target in found:  # load it now, so that its memory counts for no input
         desk.read(-1, target, target.seeds[0])
     used = int(Path('/proc/self/statm').read_text().split()[0]) * resource.getpagesize()
     most = used + (work.memory_mib + 256) * _MIB
@@ -284,7 +284,7 @@ def _serve(work: Work, folder: Path, line: Any) -> None:
 
 @dataclass(frozen=True)
 class _Begun:
-    """What a worker is going to read: number, reader, and where it lies."""
+    """Announcement of a worker: the input that it is about to read, its reader and place."""
 
     number: int
     target: str
@@ -317,7 +317,7 @@ class _Worker:
         self.line.send(self.left)
 
     def take(self) -> Read | None:
-        """What it has to say; None: nothing about an input.
+        """Next message of the worker; None if it is not a result.
 
         Raises:
             EOFError: it has ended.
@@ -361,7 +361,7 @@ class _Worker:
         return bad
 
     def _kept(self, read: Read) -> Read:
-        """What became of an input, which is kept if it is bad."""
+        """Return a result; the input of a bad one is kept."""
         begun, folder = self._begun, self._work.keep
         if read.bad and folder is not None and begun is not None:
             number = f'good{-read.number:05}' if read.good else f'{read.number:06}'
