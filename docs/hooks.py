@@ -34,7 +34,7 @@ def linked(source: Path, target: str) -> Path | None:
 
 
 def address(path: Path) -> str:
-    """Where a file or folder of the repository has its page, or lies, in the site's sources."""
+    """Address in the site's sources of the page of a file or folder, or of the file itself."""
     if path.is_relative_to(DOCS) and path.suffix in ('.md', *PICTURES):
         return path.relative_to(DOCS).as_posix()
     if path.is_dir():
@@ -61,7 +61,7 @@ class Repository:
         self.sources: dict[str, Path] = {}
 
     def add(self, files: Files, config: MkDocsConfig) -> None:
-        """Add what the pages link to, what these link to, and so on."""
+        """Add all files that pages link to, directly or through other files."""
         waiting = [DOCS / file.src_uri for file in files.documentation_pages()]
         self.sources = {address(path): path for path in waiting}
         while waiting:

@@ -88,7 +88,7 @@ class Observer(Closing):
 
 def sheet(frames: int = 8, columns: int = 4, seed: int = 0, size: tuple[int, int] = (480, 360),
           ) -> tuple[Rgb8, str]:
-    """One move of a block, from park to park.
+    """Contact sheet of one move of a block, from park to park.
 
     Args:
         frames: pictures, at least 2, evenly spread over the move.

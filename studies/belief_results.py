@@ -69,19 +69,19 @@ class Results:
 
     @property
     def main(self) -> tuple[Cell, ...]:
-        """Those with simulated answers, or none, that are no ablations."""
+        """Cells with simulated answers, or without any, that are no ablations."""
         return tuple(cell for cell in self.cells
                      if not cell.variant and cell.backend in (SIMULATED, ''))
 
     @property
     def ablations(self) -> tuple[Cell, ...]:
-        """Those with simulated answers that are."""
+        """Ablations with simulated answers, or without any."""
         return tuple(cell for cell in self.cells
                      if cell.variant and cell.backend in (SIMULATED, ''))
 
     @property
     def embedded(self) -> tuple[Cell, ...]:
-        """Those on rendered pictures that are no ablations."""
+        """Cells on rendered pictures that are no ablations."""
         return tuple(cell for cell in self.cells
                      if not cell.variant and cell.backend == EMBEDDED)
 
@@ -239,7 +239,7 @@ def embedded(results: Results) -> str:
 
 
 def ablations(results: Results) -> str:
-    """What becomes of a method without its parts, over all models of the ablations."""
+    """Table of the method without its parts, over all models of the ablations."""
     cells = results.ablations
     failures = values(cells, lambda c: c.failure)
     rows = []
@@ -274,7 +274,7 @@ def reliability_table(results: Results, method: str = 'belief') -> str:
 
 
 def origin(results: Results) -> str:
-    """What the figures come from.
+    """Sentence on the runs, commits and dates of the figures.
 
     Raises:
         InputError: there is no finished episode.
@@ -295,7 +295,7 @@ def cost_table(costs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def fuzz_table(fuzz: Mapping[str, Any]) -> str:
-    """What became of estimates from evidence of any kind."""
+    """Table of estimates from evidence of any kind."""
     return table(
         ['evidence', 'cases', 'impossible states', 'P outside of (0, 1)', 'exceptions',
          'median [ms]', 'slowest [ms]'],

@@ -69,7 +69,7 @@ def regenerate(runs: Sequence[Path], out: Path) -> None:
 
 
 def runs_table(folders: Sequence[Path], columns: Sequence[Column]) -> str:
-    """What was run, a row for each column, which is named by a letter."""
+    """Table of the runs: a row for each column, which is named by a letter."""
     by_name = {folder.name: RunStore(folder) for folder in folders}
     head = ('', 'method', 'model', 'split', 'seed', 'world fails', 'episodes', 'solved', 'failed',
             'commit')

@@ -68,14 +68,14 @@ LOOKS, LOOKS_AGAIN = 9, 5
 
 
 class Now:
-    """What ``noisy_locator`` is told: the picture of this moment."""
+    """Truth for ``noisy_locator``: the picture of this moment."""
 
     def __init__(self, world: TabletopWorld, case: Case) -> None:
         self._world, self._case = world, case
         self.step = 0
 
     def masks(self, target: str) -> TargetMasks:
-        """Of one of the things that the words fit, and of all others."""
+        """True masks of one thing that the words fit, and of all others."""
         things = self._world.things_by_name()
         fitting = [name for name in self._case.fitting[target] if name in things]
         if not fitting:  # it is in the hand, or hidden
@@ -88,7 +88,7 @@ class Now:
 
 class _Silent:
     def record(self, event: Any) -> None:
-        """Nothing is kept."""
+        """Keep nothing of the event."""
 
 
 def decoupled(world: TabletopWorld, spec: EpisodeSpec, case: Case, hit: float) -> None:
@@ -181,7 +181,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """See the module."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n', 1)[0])
     verbs = parser.add_subparsers(dest='verb', required=True)
     one = verbs.add_parser('run')

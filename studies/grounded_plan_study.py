@@ -100,14 +100,14 @@ class Case:
 
 
 class Truth:
-    """What ``noisy_locator`` is told of one case."""
+    """Truth for ``noisy_locator`` about one case."""
 
     def __init__(self, case: Case) -> None:
         self._case = case
         self._masks = [case.mask(number) for number in range(len(case.names))]
 
     def masks(self, target: str) -> TargetMasks:
-        """Of one of the things that the words fit, the same each time, and of all others."""
+        """True masks of one thing that the words fit (always the same), and of all others."""
         fitting = self._case.fitting[target]
         chosen = fitting[int(uniform(self._case.id, target, 'means') * len(fitting))]
         number = self._case.names.index(chosen)
@@ -115,7 +115,7 @@ class Truth:
             self._masks[:number] + self._masks[number + 1:]))
 
     def things(self) -> tuple[TrueThing, ...]:
-        """All."""
+        """All things of the case, with their true kinds."""
         return tuple(TrueThing(mask, *kind) for mask, kind in zip(
             self._masks, self._case.kinds, strict=True))
 
@@ -259,7 +259,7 @@ def _right(scores: Iterable[Score | None]) -> list[bool]:
 
 
 def _paired(right: Sequence[bool], others: Sequence[bool]) -> dict[str, float]:
-    """Of how many tasks one is right and the other not, and McNemar's exact p."""
+    """Numbers of tasks that only one of two gets right, and McNemar's exact p."""
     pairs = list(zip(right, others, strict=True))
     wins = sum(a and not b for a, b in pairs)
     losses = sum(b and not a for a, b in pairs)
@@ -289,7 +289,7 @@ def comparison(measured: Mapping[str, Any]) -> str:
 
 
 def keep(folder: Path, out: Path) -> None:
-    """What the tables need of a run, one line an item or episode, as OUT/SPLIT.jsonl."""
+    """Keep what the tables need of a run: one line an item or episode, as OUT/SPLIT.jsonl."""
     info = json.loads((folder / 'run.json').read_text('utf-8'))
     commits = sorted({one['commit'][:12] for one in info['sessions']})
     identity, rows = info['identity'], []
@@ -334,7 +334,7 @@ def of_runs(files: Iterable[Path]) -> str:
 
 
 def of_episodes(files: Iterable[Path]) -> str:
-    """What came of instructions on the arm; an episode that the gate ended is not solved."""
+    """Table of instructions on the arm; an episode that the gate ended is not solved."""
     rows = ['| horizon | solved | steps | places found anew | steps done again | the rest |',
             '|---|---|---|---|---|---|']
     for path in files:
@@ -395,7 +395,7 @@ def of_pairs(files: Iterable[Path]) -> str:
 
 
 def _how_ended(said: str) -> str:
-    """Why an episode ended that did not solve its scene."""
+    """Reason in words why an episode ended that did not solve its scene."""
     for reason, words in ((StopReason.PLAN_DONE, 'not noticed'), (StopReason.GAVE_UP, 'gave up'),
                           (StopReason.ERROR, 'stopped by the arm')):
         if said.startswith(f'{reason}:'):
@@ -404,7 +404,7 @@ def _how_ended(said: str) -> str:
 
 
 def of_arm(files: Iterable[Path]) -> str:
-    """What the arm did, by action and horizon; lines of ``tabletop_arm_study.py``."""
+    """Table of the arm's actions and right plans; from lines of ``tabletop_arm_study.py``."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for path in files:
         for text in path.read_text('utf-8').splitlines():

@@ -1,4 +1,4 @@
-"""How often actions fail, contradict their PDDL or change other facts, and what they cost.
+"""Measure how often actions fail, contradict their PDDL or change other facts, and their cost.
 
     python studies/household_actions.py --help
 
@@ -31,7 +31,7 @@ ROWS = ('navigate-to', 'grasp', 'place-on', 'place-next-to', 'place-inside', 'op
 
 @dataclass
 class Tally:
-    """What was counted for one action.
+    """Counts of one action.
 
     Attributes:
         n: how often it was carried out, without injected failures.
@@ -56,7 +56,7 @@ class Tally:
 
 
 def next_action(problem: Problem, state: State) -> Action | None:
-    """What brings the first unmet goal nearer; None if all are met."""
+    """Action that brings the first unmet literal of the goal nearer; None if all hold."""
     unmet = [literal for literal in problem.goal if not literal.holds_in(state)]
     held = next((atom.args[0] for atom in state if atom.predicate == 'holding'), '')
     unmet.sort(key=lambda literal: (not literal.positive, literal.atom.args[0] != held))

@@ -37,7 +37,7 @@ _FLIPS = 100_000
 _DONE, _USAGE = 0, 2
 
 Lines = dict[tuple[Any, str], dict[str, Any]]
-"""By home and episode."""
+"""Lines of results by home and episode."""
 
 
 def lines_of(entries: Sequence[Entry]) -> dict[str, Lines]:
@@ -78,7 +78,7 @@ def sign_flip(first: Lines, second: Lines, name: str, seed: int = 0) -> float:
 
 
 def rows(found: Mapping[str, Lines]) -> list[list[str]]:
-    """Of each measure and variant: mean and interval, difference from ``FIRST``, p."""
+    """Rows for each measure and variant: mean and interval, difference from ``FIRST``, p."""
     made = []
     for name, about in MEASURES.items():
         measure = Measure(name, about, MEAN)

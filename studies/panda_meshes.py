@@ -112,7 +112,7 @@ def _normal(corners: list[list[float]]) -> list[float]:
 
 
 def _dark_materials(path: Path) -> dict[str, bool]:
-    """Which materials are dark, by their diffuse colour; a texture may say otherwise."""
+    """For each material, whether it is dark by its diffuse colour; a texture may say otherwise."""
     found: dict[str, bool] = {}
     name = ''
     for line in path.read_text().splitlines() if path.exists() else ():

@@ -46,12 +46,12 @@ ITEM = 'SceneWaves_Lines8_3/1/s02'
 TASK = 2
 """The task for which the critic compares: that of the item."""
 WIDTH_3D = 640
-"""Of one path's picture in perspective [px]."""
+"""Width of one path's picture in perspective [px]."""
 PLAIN, AWAY = 'the first that a planner finds', 'keep away from everything'
 WANTED: Mapping[str, str | None] = {PLAIN: None, AWAY: 'minimum_clearance=1'}
 """Drives that are shown, and their vectors."""
 PROBLEMS = 10
-"""So many episodes are looked through."""
+"""Number of episodes that are searched."""
 _DONE, _USAGE = 0, 2
 
 

@@ -151,14 +151,14 @@ def _short(value: float) -> str:
 
 
 class _Places:
-    """Which of two has the better place; subjects end with their place."""
+    """Preference source that prefers the better place; subjects end with their place."""
 
     def better(self, first: str, second: str) -> int:
         return 1 if int(first.rpartition('/')[2]) < int(second.rpartition('/')[2]) else -1
 
 
 def rankings(count: int) -> str:
-    """How often the best of eight is found by well chosen pairs, and by all."""
+    """Table: how often the best of eight is found by well chosen pairs, and by all pairs."""
     every_pair = PATHS * (PATHS - 1) // 2
     rows = [f'| errors of | orders | {ASKED} well chosen pairs | all {every_pair} pairs |',
             '|---|---|---|---|']
@@ -193,7 +193,7 @@ def _of(right: int, count: int) -> str:
 
 
 def wishes() -> str:
-    """How often words become the right vector, by the error rate of answers."""
+    """Table: how often words become the right vector, by the error rate of answers."""
     scenarios = load_scenarios()
     heads = ('error rate of an answer', 'all seven right, 3 wordings', '1 wording',
              'signs right, 3 wordings', 'worst descriptor')
@@ -219,7 +219,7 @@ def wishes() -> str:
 
 
 def ceiling(count: int) -> str:
-    """How often a program that reads the drawn line back tells which of two has more."""
+    """Table: how often a program that reads the drawn line back finds the path that has more."""
     pairs = {item.pair: item.pictured for item in shipped_items()}
     drawn = [one for one in list(pairs.values()) if isinstance(one, Drawn)][:count]
     found: dict[tuple[str, str], list[bool]] = {}
@@ -261,7 +261,7 @@ def _eyes(entries: Iterable[Entry]) -> str:
 
 
 def _perception(entries: Iterable[Entry]) -> str:
-    """Of each descriptor, how often the lower path is told, by view."""
+    """Table: how often the lower path is named, by descriptor and view."""
     by_view = {str(entry.settings['suite_options'].get('view', '2d')): entry.lines
                for entry in entries
                if entry.settings['suite_options'].get('variant') == 'perception'}
@@ -281,7 +281,7 @@ def _perception(entries: Iterable[Entry]) -> str:
 
 
 def read_learned(path: Path) -> dict[str, Any]:
-    """What ``training/paths_tuned.py`` and ``training/paths_probes.py`` wrote.
+    """Read the results that ``training/paths_tuned.py`` and ``training/paths_probes.py`` wrote.
 
     Raises:
         InputError: the file cannot be read.
@@ -307,7 +307,7 @@ def learned(content: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _same(found: Mapping[str, Any]) -> str:
-    """Beside table 4: is it the same picture?"""
+    """Table of the probe for "same picture or not", to compare with the paper's table 4."""
     heads = ('probe', 'encoder', 'training pairs', 'held-out pairs',
              'cosine of two pictures', 'of two paths on one map')
     rows = [f'| {" | ".join(heads)} |', '|---' * len(heads) + '|']
@@ -337,7 +337,7 @@ def _published_range(measure: str, encoder: str) -> str:
 
 
 def _probes(found: Mapping[str, Any]) -> str:
-    """For each descriptor: which path has more of it, and do they differ?"""
+    """Tables of the probes for which path has more of a descriptor, and whether they differ."""
     heads = ['descriptor', *(f'{row["probe"]}, {row["encoder"]}' for row in found['rows'])]
     parts = []
     for question, about in enumerate(('which has more of it', 'do they differ by its threshold')):
@@ -357,7 +357,7 @@ def _part(right: int, count: int) -> str:
 
 
 def _tuned(found: Mapping[str, Any]) -> str:
-    """Beside table 5: a small model that was trained on items."""
+    """Table of a small model that was trained on items, to compare with the paper's table 5."""
     heads = ('shown', 'untuned', 'encoder frozen', 'encoder tuned', 'frozen, other words',
              'LLaVA-NeXT-7b, frozen', 'tuned')
     rows = [f'| {" | ".join(heads)} |', '|---' * len(heads) + '|']

@@ -1,4 +1,4 @@
-"""What votes and checks add to a model that points: simulated, at published error rates.
+"""Simulate what votes and checks add to a model that points, at published error rates.
 
 Use::
 
@@ -73,7 +73,7 @@ _IMAGE = np.zeros((_ROWS * _CELL, _COLUMNS * _CELL, 3), np.uint8)
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """A simulated model.
+    """Error rates of a simulated model.
 
     Attributes:
         name: of the model whose hit rate it has.
@@ -90,7 +90,7 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One way of asking one model.
+    """Result of one way of asking one model.
 
     Attributes:
         model: name.
@@ -145,7 +145,7 @@ class SimulatedModel(ModelByKind):
 
     @answers(Locate)
     def locate(self, request: Locate, deadline: Deadline) -> LocateReply:
-        """See ``sightplan.vlm.api.Locator``."""
+        """Point at the target, or miss; see ``queries.locate``."""
         target, noise = request.target.text, self._noise
         key = (target, 'point', str(_drawn_at(request.attempt, noise.repeat, target, 'again')))
         right = truth_of(target)
@@ -200,7 +200,7 @@ BACKGROUND = np.array([index for index in np.flatnonzero(PIECES.labels < 0) if P
 
 
 def knowledge_of(noise: Noise, knowledge: str) -> Reliability:
-    """What is known of a model before the first target."""
+    """Reliability of a model that is known before the first target."""
     if knowledge == 'known':
         return Reliability(PointerRates.known(noise.hit, noise.repeat, CONFUSABLE),
                            CheckerRates.known(noise.checker, noise.checker, CHECK_REPEAT),
@@ -246,7 +246,7 @@ def measure(noise: Noise, knowledge: str, way: str, n: int) -> Row:
 
 
 def study(n: int, workers: int) -> list[Row]:
-    """All models, ways and kinds of knowledge."""
+    """Measure all models, ways of asking and kinds of knowledge."""
     jobs = []
     for (name, hit), repeat, knowledge in (
             (model, repeat, knowledge) for model in MODELS.items() for repeat in REPEATS
@@ -275,7 +275,7 @@ def table(rows: Sequence[Row], knowledge: str) -> str:
 
 
 def document(rows: Sequence[Row]) -> str:
-    """All tables as Markdown."""
+    """All tables, as Markdown."""
     return '\n\n'.join(f'**{knowledge}**\n\n{table(rows, knowledge)}'
                        for knowledge in KNOWLEDGE) + '\n'
 
@@ -302,7 +302,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """What an earlier study measured."""
+    """Rows that an earlier study measured."""
     return [Row(**{**row, 'right_if_sure': float('nan') if row['right_if_sure'] is None
                    else row['right_if_sure']}) for row in json.loads(path.read_text('utf-8'))]
 

@@ -100,7 +100,7 @@ def _path(cls: type) -> str:
 
 
 def _own(cls: type) -> list[dataclasses.Field[Any]]:
-    """The described fields that a class declares itself."""
+    """Described fields that a class declares itself."""
     if not dataclasses.is_dataclass(cls):
         return []
     return [field for field in dataclasses.fields(cls) if 'description' in field.metadata
@@ -148,7 +148,7 @@ def _commands() -> Iterator[str]:
 
 
 def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """All parsers of commands below a parser, and itself if it is one."""
+    """Yield all parsers of commands below a parser, and the parser itself if it is one."""
     if parser.get_default('command_settings') is not None:
         yield parser
     for action in parser._actions:

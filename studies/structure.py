@@ -22,7 +22,7 @@ CAPABILITIES = (
     'needs_pixels', 'needs_truth', 'no_pictures', 'reads_goal', 'reads_instruction',
     'reads_prompt', 'sees_pictures', 'start_episode', 'suite_prompt', 'tell_apart',
     'tells_apart')
-"""What a model, a grounder, a method or a world may offer, and was asked for by ``getattr``."""
+"""Capabilities of models, grounders, methods and worlds that ``getattr`` was used to find."""
 EVENTS = (
     'EpisodeStarted', 'Observed', 'Asked', 'ToldApart', 'InstancesDetected', 'BeliefUpdated',
     'Believed', 'Planned', 'Proposed', 'Stepped', 'Acted', 'GoalAdopted', 'ProblemAdopted',
@@ -45,7 +45,7 @@ OWN_MODULES = {
     'check': r'queries/check\.py$',
     'detect': r'(queries/detect|vlm/detecting\w*)\.py$',
     'choose': r'(queries/choose|vlm/choosing)\.py$'}
-"""Modules of a kind itself, which do not count."""
+"""Modules of one kind of query, which do not count."""
 
 
 class File:
@@ -61,12 +61,12 @@ class File:
 
     @cached_property
     def tree(self) -> ast.Module:
-        """Its syntax tree."""
+        """Syntax tree of the file."""
         return ast.parse(self.text)
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
-        """All nodes of the tree."""
+        """All nodes of the syntax tree."""
         return list(ast.walk(self.tree))
 
     @cached_property
@@ -161,7 +161,7 @@ class House:
         return [f'{where} {name}' for where, name in self.settings() if name not in words]
 
     def dependencies(self) -> list[str]:
-        """What the wheel of the core requires besides setuptools."""
+        """Libraries that the core's wheel requires besides setuptools."""
         tree = ast.parse((self.root / 'src/sightplan/setup.py').read_text())
         names = next(node.value for node in ast.walk(tree)
                      if isinstance(node, ast.keyword) and node.arg == 'install_requires')
@@ -174,7 +174,7 @@ class House:
                 and any(wanted.fullmatch(name) for name in one.identifiers)]
 
     def add_arguments(self) -> list[str]:
-        """Calls of ``add_argument``."""
+        """Places where ``add_argument`` is called."""
         return [f'{one.name}:{node.lineno}' for one in self.files for node in one.nodes
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
                 and node.func.attr == 'add_argument']
@@ -270,7 +270,7 @@ def components(arrows: dict[str, set[str]]) -> list[list[str]]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table of measures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--root', type=Path, default=Path(__file__).resolve().parent.parent)
     parser.add_argument('--names', action='store_true', help='list what was counted')

@@ -1,4 +1,4 @@
-"""What studies share: a document whose tables are generated and whose text is written by hand.
+"""Documents of studies: their tables are generated, their text is written by hand.
 
 Tables stand between ``<!-- table NAME -->`` and ``<!-- end -->``.
 """
@@ -15,20 +15,20 @@ from pathlib import Path
 from sightplan.model import InputError
 
 DATA = Path(__file__).resolve().parent / 'data'
-"""What studies measured: one folder a study, read again when its page is rewritten."""
+"""Folder of measured data, one folder a study; a page is written from it again."""
 
 STUDIES = DATA.parent
 """Pages that prove figures, with their pictures."""
 
 DOCS = STUDIES.parent / 'docs'
-"""The pages."""
+"""Folder of the pages."""
 
 _BLOCK = re.compile(r'(<!-- table (\S+) -->\n).*?(<!-- end -->)', re.DOTALL)
 
 
 @functools.cache
 def commit() -> str:
-    """Of the checkout that measures, when this process asked first; '' where there is none."""
+    """Commit of the checkout when this process first asked; '' without one."""
     return subprocess.run(['git', 'rev-parse', '--short=12', 'HEAD'], capture_output=True,
                           text=True, check=False, cwd=Path(__file__).parent).stdout.strip()
 

@@ -1,4 +1,4 @@
-"""What the plots of studies share.
+"""Plots that studies share.
 
 Colours are those of Okabe and Ito, told apart by colour-blind readers; each method has a marker of
 its own as well.
@@ -50,7 +50,7 @@ def grid(rows: int, columns: int, width: float, height: float, **more: Any) -> t
 
 def rates_of_variants(variants: Sequence[str], panels: Mapping[str, Mapping[str, Score]],
                       reference: str) -> Figure:
-    """How many episodes each variant solved, with 95 % intervals.
+    """Plot of the fraction of episodes that each variant solved, with 95 % intervals.
 
     Args:
         variants: from top to bottom.
@@ -79,7 +79,7 @@ def rates_of_variants(variants: Sequence[str], panels: Mapping[str, Mapping[str,
 
 def reliability_diagrams(
         panels: Sequence[tuple[str, Sequence[tuple[str, Sequence[Mapping[str, Any]]]]]]) -> Figure:
-    """Reliability diagrams of believed marginals, and below each how many atoms are in each bin.
+    """Reliability diagrams of believed marginals, with the number of atoms in each bin.
 
     Args:
         panels: title and series, each a name and its lines of results.

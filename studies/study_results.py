@@ -1,4 +1,4 @@
-"""What studies share: runs of sweeps, scores of episodes, numbers and tables as Markdown."""
+"""Functions that studies share: runs of sweeps, scores of episodes, Markdown tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sightplan.records import RunStore
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One cell of a sweep, with what there is of its run.
+    """One cell of a sweep, with its run as far as it exists.
 
     Attributes:
         run: name of the run directory; cells of several sweeps may share it.
@@ -41,7 +41,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What became of some episodes.
+    """Scores of some episodes.
 
     Attributes:
         n: number of episodes.
@@ -100,7 +100,7 @@ def dates_of(entries: Iterable[Entry]) -> tuple[str, ...]:
 
 def origin_of(episodes: int, planned: int, runs: int, commits: Sequence[str],
               dates: Sequence[str]) -> str:
-    """What the figures of a document come from, in a sentence.
+    """Sentence on the runs, commits and dates of a document's figures.
 
     Raises:
         InputError: there is no finished episode.

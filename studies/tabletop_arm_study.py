@@ -1,4 +1,4 @@
-"""How often the arm opens and closes drawers, and carries out right plans on tables to tidy.
+"""Measure how often the arm opens and closes drawers, and carries out right plans to tidy.
 
 Use::
 
@@ -152,7 +152,7 @@ def _done(world: TabletopTaskWorld, act: Any) -> SkillReport:
 
 
 def _wrong(world: TabletopTaskWorld, found: Tidying, units: list[NamedUnit]) -> list[str]:
-    """What is not as the plan leaves it."""
+    """Differences from the state in which the plan leaves things and drawers."""
     truth, places, wrong = world.truth(), found.arrangement.destinations, []
     drawers: dict[str, UnitKind] = {}
     for unit in units:
@@ -195,7 +195,7 @@ def _report(path: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """See the module."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n', 1)[0])
     verbs = parser.add_subparsers(dest='verb', required=True)
     for verb in ('drawers', 'scenes'):

@@ -70,7 +70,7 @@ def strip(run: Path, episode: str, columns: int) -> NDArray[np.uint8]:
 
 
 def main(arguments: list[str]) -> int:
-    """See the module."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n', 1)[0])
     parser.add_argument('run', type=Path)
     parser.add_argument('--episode', default='', help='id; empty: the first with a bag')

@@ -36,7 +36,7 @@ FULL, PERFECT, USELESS, EMBEDDED = 'full', 'perfect', 'useless', 'embedded'
 
 _SOLVED = next(measure for measure in EPISODE_MEASURES if measure.primary)
 _NOTHING_BETTER = 'nothing is known'
-"""What the method says where it ends an episode below the probability of acceptance."""
+"""Message of the method where it ends an episode below the probability of acceptance."""
 _TASK = re.compile(r'_\d+$')
 _MOST_TASKS = 12
 
@@ -94,7 +94,7 @@ class Results:
 
     @property
     def main(self) -> tuple[Cell, ...]:
-        """Without privileged facts: the method as it is, its rivals, and what asks no model."""
+        """Cells without privileged facts: the method, its rivals, and methods without a model."""
         return tuple(cell for cell in self.cells if not cell.variant and cell.lines
                      and cell.privileged == 'none' and cell.model != EMBEDDED)
 
@@ -106,20 +106,20 @@ class Results:
 
     @property
     def told(self) -> tuple[Cell, ...]:
-        """By when privileged facts come: of a model or of none, no calibration, first homes."""
+        """Cells by level of privileged facts, without calibration, in the first homes."""
         return tuple(cell for cell in self.cells if not cell.variant and cell.lines
                      and not cell.calibrated and cell.method in ('belief', 'blind')
                      and cell.model not in (PERFECT, USELESS, EMBEDDED) and not cell.home)
 
     @property
     def embedded(self) -> tuple[Cell, ...]:
-        """On rendered pictures."""
+        """Cells on rendered pictures."""
         return tuple(cell for cell in self.cells
                      if not cell.variant and cell.lines and cell.model == EMBEDDED)
 
     @property
     def ablations(self) -> tuple[Cell, ...]:
-        """With a part of the method taken away or changed."""
+        """Cells of the method with a part removed or changed."""
         return tuple(cell for cell in self.cells if cell.variant and cell.lines)
 
 
@@ -178,7 +178,7 @@ def splits_of(cells: Iterable[Cell]) -> list[str]:
 # ------------------------------------------------------------------------------------- tables
 
 Row = tuple[list[str], list[Cell]]
-"""What stands at the head of a row, and its cells."""
+"""Head of a row, and its cells."""
 
 
 def _by_split(cells: Sequence[Cell], head: Sequence[str], rows: Iterable[Row],
@@ -191,7 +191,7 @@ def _by_split(cells: Sequence[Cell], head: Sequence[str], rows: Iterable[Row],
 
 
 def _rate(cells: Sequence[Cell]) -> str:
-    """The fraction of solved episodes; how many there are where some are missing."""
+    """Fraction of solved episodes, with n where episodes are missing."""
     n, planned = sum(len(cell.lines) for cell in cells), sum(cell.planned for cell in cells)
     return rate(lines_of(cells)) + (f', n = {n}' if 0 < n < planned else '')
 
@@ -264,7 +264,7 @@ def told(results: Results) -> str:
 
 
 def told_effort(results: Results) -> str:
-    """Questions and actions per episode and seconds per action, likewise."""
+    """Questions and actions per episode, and seconds per action, by model and privileged facts."""
     return _told(results, _effort)
 
 
@@ -278,7 +278,7 @@ def embedded(results: Results) -> str:
 
 
 def ablations(results: Results) -> str:
-    """What becomes of a method without its parts."""
+    """Table of the method without its parts."""
     cells = results.ablations
     splits = splits_of(cells)
     rows = []
@@ -373,7 +373,7 @@ def paired(results: Results) -> str:
 
 
 def compared(results: Results) -> str:
-    """In words: in how many cells ``belief`` is above and below each of the others."""
+    """Sentences on the number of cells in which ``belief`` is above and below each rival."""
     said = []
     for against in RIVALS:
         cells = {(model, errors, calibrated, split): found
@@ -406,7 +406,7 @@ def compared(results: Results) -> str:
 
 
 def useless_against_blind(results: Results) -> str:
-    """In words: what answers without information cost, split by split."""
+    """Sentences on the cost of answers without information, split by split."""
     said = []
     for calibrated in (False, True):
         own = chosen(results.main, model=USELESS, calibrated=calibrated)
@@ -453,7 +453,7 @@ def reliability_table(results: Results) -> str:
 
 
 def _groups(results: Results) -> list[tuple[str, list[Cell]]]:
-    """What failures are counted by."""
+    """Groups by which failures are counted."""
     real = [cell for cell in results.main if cell.model in results.models]
     found = [(f'`{method}`' + (', calibrated' if calibrated else ''),
               chosen(real, method=method, calibrated=calibrated))
@@ -532,7 +532,7 @@ def tasks(results: Results) -> str:
 # --------------------------------------------------------------------------------------- words
 
 def origin(results: Results) -> str:
-    """What the figures come from, and what is missing.
+    """Sentences on the origin of the figures, and on missing runs.
 
     Raises:
         InputError: there is no finished episode.
@@ -551,7 +551,7 @@ def origin(results: Results) -> str:
 
 
 def summary(results: Results) -> str:
-    """What stands out, in words with numbers."""
+    """Sentences on the main results, with numbers."""
     said = []
     for split in splits_of(results.main):
         parts = []

@@ -1,4 +1,4 @@
-"""What blocksworld teaches: blocks by colour in columns counted from left to right."""
+"""Curriculum of blocksworld: blocks by colour, in columns counted from left to right."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COLUMN_IDS = torch.tensor([questions.ID[w] for w in questions.COLUMNS])
 
 @dataclass(frozen=True)
 class Curriculum:
-    """See ``curriculum.Curriculum``."""
+    """Curriculum of blocksworld; see ``curriculum.Curriculum``."""
 
     recipe: Recipe = field(default_factory=Recipe)
     name = 'blocksworld'
@@ -39,7 +39,7 @@ class Curriculum:
     scenes = 500
 
     def draw(self, seed: int, count: int | None = None) -> Arrays:
-        """Random stacks in random looks."""
+        """Draw random stacks in random looks."""
         return render_shard(seed, self.recipe, self.shape, count or self.scenes)
 
     def batch(self, data: Arrays, rng: np.random.Generator | None) -> Batch:
@@ -57,15 +57,15 @@ class Curriculum:
         return Batch(image, {'patch': patch, 'table': table, 'columns': columns})
 
     def emphasis(self, data: Arrays) -> NDArray[np.float64]:
-        """All scenes alike."""
+        """Weights of the scenes: all are equal."""
         return np.ones(len(data['image']))
 
     def views(self, batch: Batch) -> dict[str, Batch]:
-        """Nothing apart."""
+        """Return the batch alone: nothing is measured separately."""
         return {'': batch}
 
     def ask(self, rng: random.Random, batch: Batch, count: int, progress: float) -> Asked:
-        """As ``blocksworld_questions.sample`` does."""
+        """Draw questions about each scene, by ``blocksworld_questions.sample``."""
         del progress
         rows = []
         for scene, n in zip(batch.facts['table'].tolist(), batch.facts['columns'].tolist(),

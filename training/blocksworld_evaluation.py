@@ -128,7 +128,7 @@ def fraction(right: int, total: int) -> float | None:
 
 
 def merge(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    """One suite's result from its parts."""
+    """Merge the partial results of one suite."""
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for part in parts:
         for predicate, tally in part['counts'].items():
@@ -167,7 +167,7 @@ def table(result: dict[str, Any]) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--model-dir', default='', help='model folder; empty for the shipped one')
     parser.add_argument('--scenes', type=int, default=500, help='scenes of each suite')

@@ -1,4 +1,4 @@
-"""What the model is asked while it learns: truth, paraphrases, and a balanced, hard sampling.
+"""Training questions about blocksworld: truth, paraphrases, balanced and hard sampling.
 
 A scene is a (6, 2) integer table, one row per colour in ``COLOURS`` order: column and height,
 both 0-based, -1 when the block is absent.
@@ -136,7 +136,7 @@ _WEIGHTS = (30, 22, 16, 7, 7, 5, 4, 4, 2, 3)
 
 
 def sample(rng: random.Random, truth: SceneTruth) -> tuple[tuple[int, ...], int, int, int]:
-    """One question: (token ids, answer position, answer id, index of its kind in KINDS).
+    """Draw a question: (token ids, answer position, answer id, index of its kind in KINDS).
 
     Yes and no are equally likely wherever the scene allows it. "No" prefers near misses: the
     right blocks in the wrong order, the right height in the next column, the next column.
@@ -222,7 +222,7 @@ def sample(rng: random.Random, truth: SceneTruth) -> tuple[tuple[int, ...], int,
 
 
 def scene_labels(table: NDArray[np.int8], columns: NDArray[np.int8]) -> NDArray[np.int64]:
-    """What the hidden state of a word must know, for deep supervision.
+    """Targets of the deep supervision: what the hidden state of a name must encode.
 
     Args:
         table: (n, 6, 2) column and height of each colour, -1 absent.

@@ -50,12 +50,12 @@ def table_of(stacks: Stacks) -> NDArray[np.int8]:
 
 
 def column_names(count: int) -> tuple[str, ...]:
-    """c1, c2, ... from left to right."""
+    """Names of columns from left to right: c1, c2, ..."""
     return tuple(f'c{i + 1}' for i in range(count))
 
 
 def shrink(rgb: NDArray[np.uint8], shape: Shape) -> NDArray[np.uint8]:
-    """The same antialiased bilinear reduction that the shipped image processor does."""
+    """Reduce a picture as the shipped image processor does: bilinear, with antialiasing."""
     return np.asarray(Image.fromarray(rgb).resize((shape.width, shape.height),
                                                   Image.Resampling.BILINEAR))
 
@@ -71,7 +71,7 @@ def patch_colours(segmentation: NDArray[np.int16], shape: Shape) -> NDArray[np.u
 
 @dataclass(frozen=True)
 class Recipe:
-    """How scenes of a shard are drawn.
+    """Settings of drawing a shard's scenes.
 
     Attributes:
         split: '' for the training mixture, else a name in SPLITS.

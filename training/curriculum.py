@@ -1,4 +1,4 @@
-"""What a domain teaches a model: its words, its pictures, its questions, and what helps to learn.
+"""Curricula: the words, pictures, questions and auxiliary targets that a domain trains on.
 
 A curriculum is everything that ``train_embedded.py`` needs to know about a domain; there is one
 module ``<domain>_curriculum.py`` for each. Besides answers to questions, two kinds of hints are
@@ -42,7 +42,7 @@ class Settings:
 
 @dataclasses.dataclass
 class Batch:
-    """Some scenes.
+    """Pictures and facts of some scenes.
 
     Attributes:
         image: (n, channels, H, W) float32 in [-1, 1].
@@ -75,7 +75,7 @@ class Asked:
 
 
 class Curriculum(Protocol):
-    """One domain's.
+    """Everything that training needs of one domain.
 
     Attributes:
         name: of the domain.
@@ -105,7 +105,7 @@ class Curriculum(Protocol):
         """(n,) how often each of some scenes is learned from, relative to others."""
 
     def views(self, batch: Batch) -> dict[str, Batch]:
-        """What is measured apart: the batch as it is under '', and others by their names."""
+        """Variants of a batch that are measured separately, by name; '' is the batch itself."""
 
     def ask(self, rng: random.Random, batch: Batch, count: int, progress: float) -> Asked:
         """Questions about a batch; ``progress`` is the fraction of the stage that is done."""

@@ -40,7 +40,7 @@ from sightplan_sim.tabletop.table import Table, footprint, sample_table, turned
 
 THINGS = 24
 LEAST_PIXELS = 80
-"""Of what shows fewer in the full picture nothing is learned."""
+"""Things with fewer visible pixels in the full picture are not learned from."""
 KINDS = (*CATALOGUE, *FURNITURE, *LEVELS)
 """Categories that are learned; the detector takes those together that count as other."""
 CATEGORY_IDS = {name: k for k, name in enumerate(KINDS, 1)}
@@ -55,7 +55,7 @@ _SEEN = WIDTH, HEIGHT
 # Drawing ---------------------------------------------------------------------------------------
 
 def drawer_of_shards(pictures: int) -> partial[Arrays]:
-    """What renders the shard of a seed, as ``shards.render`` takes it."""
+    """Function that renders the shard of a seed, for ``shards.render``."""
     return partial(draw_shard, pictures)
 
 
@@ -90,7 +90,7 @@ def tables(seed: int) -> Iterator[Table]:
 
 
 def seen_by_arm(table: Table) -> Table:
-    """The same table as the arm's own camera sees it."""
+    """Copy of a table with the look of the arm's own camera."""
     return dataclasses.replace(table, look=arm_look(table.look))
 
 
@@ -132,7 +132,7 @@ def _standing(name: str, at_m: Sequence[float], yaw: float, holder: Placed, tabl
 
 def _opened(cabinet: Placed, filled: set[str], rng: np.random.Generator,
             ) -> Iterator[tuple[str, float]]:
-    """How far drawers are out; those with something in them all the way."""
+    """Yield openings of drawers; those with something in them are fully open."""
     for part in cabinet.thing.parts:
         if part.name in DRAWERS and part.slide is not None:
             if part.name in filled:
@@ -168,7 +168,7 @@ def row(table: Table, frame: Frame) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Instance:
-    """What is to be detected.
+    """A thing or drawer that is to be detected.
 
     Attributes:
         category, colour: words; of a drawer no colour.
@@ -242,7 +242,7 @@ class Batch:
     opened: torch.Tensor
 
     def to(self, device: str) -> Batch:
-        """The same on a device."""
+        """Copy of the batch on a device."""
         return Batch(**{field.name: getattr(self, field.name).to(device, non_blocking=True)
                         for field in dataclasses.fields(self)})
 
@@ -282,7 +282,7 @@ def _moved(box: NDArray[np.float32], view: View) -> NDArray[np.float64]:
 
 
 def _dense(owner: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
-    """What is known of each place of the coarser map, and where centres are."""
+    """Targets of each place of the coarser map, and the places of centres."""
     rows, columns = COARSE
     y, x = np.mgrid[:rows, :columns]
     heat = np.zeros(COARSE, np.float32)

@@ -37,7 +37,7 @@ from sightplan_models._embedded_detector import (
 ENOUGH = 0.5
 """Intersection over union from which a box is right."""
 LEAST = 0.35
-"""Probability from which a detection is told."""
+"""Probability from which a detection is reported."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +53,12 @@ class Scene:
     opened: NDArray[np.float64]
 
     def request(self, depth: bool = True) -> Detect:
-        """To find all that is in it."""
+        """Query for all things in the picture."""
         return Detect(self.image, self.depth_m if depth else None)
 
 
 def read_scenes(folder: Path) -> Iterator[Scene]:
-    """All scenes of a folder."""
+    """Yield all scenes of a folder."""
     for path in sorted(folder.glob('*.npz')):
         with np.load(path) as data:
             kinds = tuple(str(name) if str(name) in CATEGORIES else OTHER
@@ -68,7 +68,7 @@ def read_scenes(folder: Path) -> Iterator[Scene]:
 
 
 def matched(boxes: Sequence[Any], scene: Scene, alike: NDArray[np.bool_]) -> dict[int, int]:
-    """Which detection is which thing: index of a thing to index of a detection, one to one.
+    """Match things to detections one to one: index of a thing to index of its detection.
 
     Args:
         boxes: of the detections.
@@ -221,7 +221,7 @@ def _heat(logits: Sequence[Any], truth: Sequence[int]) -> float:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--model-dir', type=Path, required=True)
     parser.add_argument('--scenes', type=Path, required=True,

@@ -20,7 +20,7 @@ from sightplan_sim.tabletop.table import Table
 
 
 def write_scenes(folder: Path, first: int, count: int, held_out: bool) -> None:
-    """Draw scenes ``first`` and so on of every horizon, those that are not there yet."""
+    """Draw ``count`` scenes of every horizon from seed ``first`` on; existing ones are kept."""
     folder.mkdir(parents=True, exist_ok=True)
     with make_source() as source, Painter() as painter:
         for seed in range(first, first + count):
@@ -51,7 +51,7 @@ def picture(table: Table, frame: Frame) -> dict[str, Any]:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('folder', type=Path)
     parser.add_argument('--first', type=int, default=0, help='seed')

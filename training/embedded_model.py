@@ -41,7 +41,7 @@ CHAT_TEMPLATE = (
 
 @dataclass(frozen=True)
 class Words:
-    """What a model reads and says.
+    """Vocabulary and spelling rules of a model.
 
     Attributes:
         words: the vocabulary besides the special tokens, which come first.
@@ -60,7 +60,7 @@ class Words:
 
     @cached_property
     def vocabulary(self) -> tuple[str, ...]:
-        """All tokens in the order of their ids."""
+        """All tokens, in the order of their ids."""
         return SPECIAL + self.words
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What the household teaches: where things are, open, held or in reach, on, in and beside what."""
+"""Curriculum of household: places, states and relations of objects."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ _OTHERS = len(CATEGORIES)
 CELL_HEADS = {'thing': _OTHERS + 1, 'furniture': _OTHERS + 1, 'thing_number': len(NUMBERS) + 1,
               'furniture_number': len(NUMBERS) + 1, 'open': 2, 'held': 2, 'thing_reach': 2,
               'furniture_reach': 2, 'under': _OTHERS + 1, 'distance': 32}
-"""Of every patch: category, number, states of thing and furniture; what the thing is on or in;
-how far away it is."""
+"""Sizes of the heads of every patch: category, number, and states of thing and furniture; what the
+thing is on or in; distance."""
 NAME_HEADS = {'n_x': 2 * GRID, 'n_y': GRID, 'n_size': 6, 'n_open': 2, 'n_held': 2, 'n_reach': 2,
               'n_on': _OTHERS + 1, 'n_in': _OTHERS + 1, 'n_beside': _OTHERS + 1,
               'n_distance': 32}
-"""Of every named object: where it is, how large, its states, what it is on, in and next to, how
-far away it is. What the robot went to is in the middle, within some ten pixels: so x is finer."""
+"""Sizes of the heads of every named object: place, size, states, what it is on, in and next to,
+and distance. An object that the robot went to is within some ten pixels of the middle;
+therefore x is finer."""
 HARD = (0.5, 0.1)
 """Fraction of the weight of "no" that near misses have beyond their own, before and after."""
 RECIPES = ((136, Recipe(0.9, ('search',), openings=True)), (100, Recipe(0.4, openings=True)),
            (0, Recipe()))
-"""From which shard on scenes are drawn how: later ones have what was found to be weak, windows,
+"""First shard of each recipe: later shards have more of what was found to be weak, windows,
 cartons and doors, and then rooms with many things that open."""
 UNKNOWN_DEPTH, NOISY_DEPTH = 0.25, 0.4
 """Fractions of pictures to learn from that have no depth, and that of a poor sensor."""
@@ -44,7 +45,7 @@ UNKNOWN_DEPTH, NOISY_DEPTH = 0.25, 0.4
 
 @dataclass(frozen=True)
 class Curriculum:
-    """See ``curriculum.Curriculum``."""
+    """Curriculum of household; see ``curriculum.Curriculum``."""
 
     recipe: Recipe | None = None
     name = 'household'
@@ -81,7 +82,7 @@ class Curriculum:
         return Batch(jitter(image, rng) if rng is not None else image, facts)
 
     def emphasis(self, data: Arrays) -> NDArray[np.float64]:
-        """What is seldom true is shown more often, pictures of little less often."""
+        """Weights of the scenes: more for rare relations, less for pictures of little."""
         seen = data['visible']
         both = seen[:, :, None] & seen[:, None]
         rare = 1.5 * (data['nextto'] & both).any((1, 2)) + (data['inside'] & both).any((1, 2))
@@ -90,7 +91,7 @@ class Curriculum:
         return np.asarray(np.minimum(seen.sum(1), 2) / 2 + 0.05 + rare + state)
 
     def views(self, batch: Batch) -> dict[str, Batch]:
-        """With and without depth."""
+        """The batch, and the batch without depth."""
         blind = batch.image.clone()
         blind[:, 3] = -1.0
         return {'': batch, 'without depth': Batch(blind, batch.facts)}
@@ -118,7 +119,7 @@ class Curriculum:
 
     def dense(self, model: nn.Module, heads: nn.ModuleDict, features: torch.Tensor, batch: Batch,
               ) -> tuple[torch.Tensor, torch.Tensor, list[float]]:
-        """What is in every patch, and of what state."""
+        """Losses of the heads of patches: contents and states."""
         del model
         target, weights = cell_targets(batch)
         normed = F.layer_norm(features, features.shape[-1:]).flatten(0, 1)
@@ -172,7 +173,7 @@ class Curriculum:
 
 BLANK = questions.Item([questions.ID['yes'], questions.ID['<answer>'], questions.ID['<pad>'],
                         questions.ID['<pad>']], 1, questions.YES, 0, (-1, -1), False)
-"""Where a scene has fewer questions than others; it weighs nothing."""
+"""Padding of scenes with fewer questions than others; it has no weight."""
 
 
 def known(depth: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -250,7 +251,7 @@ def distances(batch: Batch) -> NDArray[np.int64]:
 
 
 def cell_targets(batch: Batch) -> tuple[dict[str, torch.Tensor], dict[str, float]]:
-    """What each head should say of each patch.
+    """Right class of each head for each patch.
 
     Returns:
         Classes (n * 225,), -100 where there is none; weights of "nothing" among categories.

@@ -159,7 +159,7 @@ def added(parts: list[Counts]) -> Counts:
 
 
 def rows(counts: Counts) -> dict[str, Any]:
-    """All predicates, and all together."""
+    """Rows of the table: one for each predicate, and one for all together."""
     out = {p: row(counts[p]) for p in PREDICATES if p in counts}
     out['all'] = row([sum(tally[k] for tally in counts.values()) for k in range(4)])
     return out
@@ -217,7 +217,7 @@ def table(result: dict[str, Any]) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--model-dir', default='', help='model folder; empty for the shipped one')
     parser.add_argument('--homes', type=int, nargs='+', default=[0, 1, 2, 3, 4, 5],

@@ -64,7 +64,7 @@ def labelled(scene: Mapping[str, Any]) -> NDArray[np.uint8]:
 
 
 def label_boxes(scene: Mapping[str, Any]) -> list[LabelledBox]:
-    """What is named in the picture: objects in view of which there are several of a kind."""
+    """Boxes to be labelled: objects in view, where several of their kind are."""
     category = scene['category']
     seen = np.flatnonzero(scene['visible'])
     several = [k for k in seen if (category[seen] == category[k]).sum() > 1]

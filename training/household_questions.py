@@ -1,4 +1,4 @@
-"""What a household's model reads and is asked: words, ground atoms, and what they weigh."""
+"""Training questions about household: words, ground atoms, and their weights."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ _CLOSE_PX = 40
 SHARES = (
     (0.20, 1.17, 1.81, 1.0), (0.05, 0.29, 1.35, 1.0), (0.29, 0.59, 0.37, 1.0),
     (0.12, 0.67, 4.74, 2.41), (0.24, 0.45, 4.95, 2.67), (0.10, 0.41, 0.73, 0.36))
-"""Of each predicate: its share of the loss, and how many of its atoms are true, false, and near
-misses (of those that have two arguments) in a picture that is drawn to be learned from."""
+"""For each predicate: its fraction of the loss, and the numbers of true, false and nearly true
+atoms (of those with two arguments) in a picture that is drawn for training."""
 _PAD = ID['<pad>']
 _HOLDING = PREDICATES.index('holding')
 
 
 class SceneTruth:
-    """What holds between the objects that are in view.
+    """Truth about the objects that are in view.
 
     Args:
         scene: a row of a shard, ``number`` as it is written in the picture.
@@ -79,12 +79,12 @@ class SceneTruth:
         self.gap = gap
 
     def domain(self, predicate: int) -> list[int]:
-        """What the predicate may say something about, its second argument if it has two."""
+        """Objects that may be the predicate's last argument."""
         return (self.seen, self.things, self.boxes, self.seen, self.seen, self.boxes)[predicate]
 
 
 class Item(NamedTuple):
-    """One question about a scene.
+    """A question about a scene.
 
     Attributes:
         ids: tokens, padded.

@@ -81,7 +81,7 @@ class Studio(HouseholdWorld):
                                   np.radians(self.settings.fov_deg) / 2, lambda robot: seen)
 
     def legal(self) -> list[Action]:
-        """What may be done now."""
+        """Actions that are legal now."""
         episode = self._current()
         state = episode.states[-1]
         return [a for a in episode.model.actions if episode.model.applicable(a, state)]
@@ -98,7 +98,7 @@ class Studio(HouseholdWorld):
         episode.states[-1] = episode.actions.state(episode.robot)
 
     def picture(self, full: bool = False) -> dict[str, Any]:
-        """One row of a shard, without category, number, kind and home."""
+        """Render one row of a shard, without category, number, kind and home."""
         episode = self._current()
         robot, objects = episode.robot, list(episode.spec.problem.objects)
         self._pose(robot)
@@ -186,7 +186,7 @@ def hulls_of(owner: NDArray[np.int64], count: int, scale: int) -> NDArray[np.flo
 
 @dataclass(frozen=True)
 class Recipe:
-    """How scenes of a shard are drawn.
+    """Settings of drawing a shard's scenes.
 
     Attributes:
         task_fraction: part of the homes that are the domain's tasks; the others are mixtures.
@@ -253,7 +253,7 @@ def random_problem(seed: int, recipe: Recipe) -> Problem:
 
 
 def choose(legal: list[Action], containers: frozenset[str], rng: np.random.Generator) -> Action:
-    """One of the legal actions, by the weight of its kind; containers are visited more often."""
+    """Draw a legal action by the weight of its kind; containers are visited more often."""
     names = sorted({action.name for action in legal})
     weights = np.array([WEIGHTS[name] for name in names])
     name = names[int(rng.choice(len(names), p=weights / weights.sum()))]
@@ -264,7 +264,7 @@ def choose(legal: list[Action], containers: frozenset[str], rng: np.random.Gener
 
 
 def beside(problem: Problem, rng: np.random.Generator) -> list[Action]:
-    """What puts one thing next to another, most often another thing."""
+    """Actions that put one thing next to another, most often next to a movable thing."""
     movable = problem.of_type('movable')
     if not movable:
         return []

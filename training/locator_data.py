@@ -35,7 +35,7 @@ SCENES = 'sightplan.scenes'
 """Entry points of makers of scenes."""
 THINGS, TASKS = 24, 48
 MOST_TEXTS = 20_000
-"""So many of them show which words there are."""
+"""Number of texts from which the vocabulary is made."""
 _CELLS = MAP[0] * MAP[1]
 _SEEN = WIDTH, HEIGHT
 DEPTH_RATE, POOR_RATE, FLIP_RATE, MOVE_RATE, KNOWN_RATE = 0.65, 0.6, 0.5, 0.7, 0.93
@@ -62,7 +62,7 @@ def draw_shard(sources: Sequence[str], scenes: int, seed: int) -> Arrays:
 
 
 def drawer(sources: Sequence[str], scenes: int) -> Any:
-    """What renders the shard of a seed, as ``shards.render`` takes it."""
+    """Function that renders the shard of a seed, for ``shards.render``."""
     return partial(draw_shard, tuple(sources), scenes)
 
 
@@ -101,7 +101,7 @@ def _row(scene: PointingScene) -> dict[str, Any]:
 
 
 def _shrunk(mask: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Which part of each cell of the heat map is covered."""
+    """Covered fraction of each cell of the heat map."""
     return cv2.resize(mask.astype(np.float32), MAP[::-1], interpolation=cv2.INTER_AREA)
 
 
@@ -109,7 +109,7 @@ def _shrunk(mask: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What a network is to know.
+    """Words and categories that a network knows.
 
     Attributes:
         words: known words; the first, '', stands for all others.
@@ -132,7 +132,7 @@ class Vocabulary:
         return cls(('', *known), names)
 
     def extended(self, other: Vocabulary) -> Vocabulary:
-        """This one, and after it what another one knows besides."""
+        """Copy of this vocabulary with the additional entries of another one after its own."""
         return Vocabulary(*(
             (*own, *(name for name in more if name not in own))
             for own, more in ((self.words, other.words), (self.categories, other.categories))))
@@ -289,7 +289,7 @@ class Batches:
 
 
 def _dense(owner: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
-    """What is known of each place of the coarser map."""
+    """Targets of each place of the coarser map."""
     rows, columns = COARSE
     y, x = np.mgrid[:rows, :columns]
     heat = np.zeros(COARSE, np.float32)
@@ -333,7 +333,7 @@ def _stranger(data: Arrays, k: int, rng: np.random.Generator) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """How a scene is shown: perhaps mirrored, moved and scaled.
+    """Transformation of a scene's picture: mirroring, shift and scale.
 
     Attributes:
         flip: whether it is mirrored.
@@ -376,7 +376,7 @@ class View:
 
 def shown_picture(data: Arrays, k: int, view: View, depth: bool, rng: np.random.Generator | None,
              ) -> NDArray[np.float32]:
-    """What the network is given of a scene."""
+    """Input of the network for a scene."""
     image = view.warped(data['image'][k], beside=(128, 128, 128), smooth=True)
     depth_m = (view.warped(data['depth'][k]).astype(np.float32) / 1e3) if depth else None
     if rng is None:

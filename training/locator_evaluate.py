@@ -91,7 +91,7 @@ def _work(job: tuple[str, str, bool, tuple[str, ...], list[int]]) -> list[Row]:
 
 def gather(source: str, folder: Path, seeds: Sequence[int], views: tuple[str, ...],
            processes: int, held_out: bool = True) -> list[Row]:
-    """All rows of some scenes."""
+    """Rows of all scenes, measured in several processes."""
     jobs = [(source, str(folder), held_out, views, list(seeds[k::processes]))
             for k in range(processes)]
     if processes == 1:
@@ -115,7 +115,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def groups_of(row: Row) -> list[str]:
-    """Which lines of a table a row counts in."""
+    """Lines of the table in which a row counts."""
     names = [row['stage'], f'{row["stage"]} {row["kind"]}']
     return [*names, 's2 afd, contact'] if names[1] in ('s2 afd', 's2 contact') else names
 
@@ -206,7 +206,7 @@ def speed(source: str, folder: Path, scenes: int = 20) -> dict[str, Any]:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--source', default='tabletop', help='maker of the scenes')
     parser.add_argument('--model-dir', type=Path, default=SHIPPED / LOCATOR,

@@ -44,7 +44,7 @@ SOURCES = ('tabletop:15', 'blocksworld:1', 'household:1')
 
 @dataclass(frozen=True)
 class Settings:
-    """Of a training run.
+    """Settings of a training run.
 
     Attributes:
         seed: of weights and batches.
@@ -139,7 +139,7 @@ def dense_losses(vision: Vision, seen: Seen, batch: Batch) -> dict[str, Tensor]:
 # Training --------------------------------------------------------------------------------------
 
 class Trainer:
-    """One of the data-parallel processes."""
+    """One of the data-parallel training processes."""
 
     def __init__(self, rank: int, settings: Settings, data: Path, work: Path,
                  start: Path | None = None) -> None:
@@ -162,7 +162,7 @@ class Trainer:
             self._begin_with(start)
 
     def _vocabulary(self, start: Path | None) -> Vocabulary:
-        """That of the work folder, or made of the shards that there are, once and for all.
+        """Vocabulary of the work folder; it is made from the shards once and kept.
 
         What another run knows, which this one starts with, comes first.
         """
@@ -246,7 +246,7 @@ class Trainer:
                 self.mean[name].lerp_(value, 1 - keep)
 
     def log(self, **values: Any) -> None:
-        """One JSON line on screen and in the log file."""
+        """Write one JSON line to the screen and to the log file."""
         if self.rank:
             return
         line = json.dumps({'step': self.step, 'seconds': round(self.seconds), **values})
@@ -274,7 +274,7 @@ class Trainer:
         return {kind: round(float(np.mean(hit)), 3) for kind, hit in sorted(hits.items())}
 
     def run(self, save_every: int, report_every: int) -> None:
-        """All steps from where we are."""
+        """Train from the present step to the last one."""
         self.network.train()
         steps, figures = self.settings.steps, []
         warm = min(200, max(1, steps // 10))
@@ -344,7 +344,7 @@ def make_network(vocabulary: Vocabulary) -> Network:
 
 
 def read_vocabulary(work: Path) -> Vocabulary:
-    """That of a work folder."""
+    """Read the vocabulary of a work folder."""
     found = json.loads((work / 'vocabulary.json').read_text())
     return Vocabulary(tuple(found['words']), tuple(found['categories']))
 
@@ -382,7 +382,7 @@ def export(work: Path, out: Path) -> None:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Command line."""
+    """Run the command line."""
     default = Settings()
     parser = argparse.ArgumentParser(description=__doc__)
     build = Path('build/training/locator')

@@ -96,7 +96,7 @@ class Wording:
 
 
 def _pattern(way: str, slots: dict[str, str]) -> re.Pattern[str]:
-    """What finds a way to say something, with a named group for each slot."""
+    """Pattern that finds a phrasing, with a named group for each slot."""
     parts = _SLOT.split(way.lower())
     return re.compile(r'(?<!\w)' + ''.join(
         f'(?P<{part}>{slots.get(part, ".+")})' if k % 2 else re.escape(part)

@@ -33,7 +33,7 @@ _PART = 256
 """Pictures of a part."""
 _BATCH = 16
 _INDEX = 'rows.json'
-"""Which pictures items show; it is written when all parts are."""
+"""File with the rows of the items' pictures; it is written when all parts are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class Pictures:
 
 
 def parts(numbers: Tensor, size: int) -> list[Tensor]:
-    """Some numbers in parts of at most ``size``."""
+    """Split numbers into parts of at most ``size``."""
     return [numbers[start:start + size] for start in range(0, len(numbers), size)]
 
 

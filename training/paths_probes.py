@@ -45,7 +45,7 @@ from sightplan_suites.patheval.items import Item
 from sightplan_suites.paths.labels import ORDER, PATHEVAL
 
 PAPER = {'rate': 1e-5, 'epochs': 30, 'batch': 8}
-"""How the paper trains its probe, on pairs in their order."""
+"""Settings with which the paper trains its probe, on pairs in their order."""
 THRESHOLDS = torch.tensor([float(getattr(PATHEVAL, name)) for name in ORDER])
 _HIDDEN = 64
 
@@ -128,7 +128,7 @@ def loss_of(found: Tensor, truth: Tensor) -> Tensor:
 
 
 def right(found: Tensor, truth: Tensor) -> list[tuple[int, int]]:
-    """For each question how often the probe is right, and how often it is asked."""
+    """For each question, the number of right answers of the probe, and of all answers."""
     agree = (found > 0) == (truth > 0.5)
     asked = ~truth.isnan()
     return [(int((agree & asked)[:, k].sum()), int(asked[:, k].sum()))
@@ -199,7 +199,7 @@ def scale_of(vectors: Tensor) -> Callable[[Tensor], Tensor]:
 
 
 def evaluate(probe: nn.Module, vectors: Tensor, pairs: Pairs) -> list[tuple[int, int]]:
-    """See ``right``."""
+    """For each question, the number of right answers of the probe, and of all answers."""
     with torch.no_grad():
         return right(probe(vectors[pairs.numbers[:, 0]], vectors[pairs.numbers[:, 1]]),
                      pairs.truth)
@@ -209,7 +209,7 @@ def evaluate(probe: nn.Module, vectors: Tensor, pairs: Pairs) -> list[tuple[int,
 
 
 def same_pairs(count: int, seed: int) -> Pairs:
-    """The paper's: each of ``count`` pictures with itself (1), and with another one (0)."""
+    """Pairs of the paper: each of ``count`` pictures with itself (1), and with another one (0)."""
     generator = torch.Generator().manual_seed(seed)
     one = torch.arange(count)
     other = (one + torch.randint(1, count, (count,), generator=generator)) % count
@@ -228,7 +228,7 @@ def path_pairs(items: Sequence[Item], pictures: Pictures) -> tuple[Tensor, Tenso
 
 
 def order_pairs(numbers: Tensor, values: Tensor) -> Pairs:
-    """Has the first path more? Of every descriptor that differs significantly."""
+    """Questions on whether the first path has more of each significantly differing descriptor."""
     difference = (values[:, 0] - values[:, 1]) / THRESHOLDS
     return Pairs(numbers, torch.where(difference.abs() >= 1, (difference > 0).float(), torch.nan))
 
@@ -316,7 +316,7 @@ def same_or_not(data: Data, encoder: Network, count: int, few: int, epochs: int,
 
 
 def _cosines(data: Data, vectors: Tensor, pairs: Pairs) -> dict[str, Any]:
-    """Of different held-out pictures: of any two, and of two paths on one map."""
+    """Cosines of different held-out pictures: of any two, and of two paths on one map."""
     different = pairs.numbers[pairs.truth[:, 0] == 0]
     known = set(pairs.numbers.flatten().tolist())
     paths = data.test_paths[0]

@@ -65,7 +65,7 @@ _TYPES = 4  # answer, task, picture, values; names are added to what they name
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a model is shown besides the task.
+    """Inputs that a model gets besides the task.
 
     Attributes:
         pictures: the two pictures.
@@ -79,7 +79,7 @@ class Inputs:
 
     @property
     def label(self) -> str:
-        """For tables."""
+        """Label of the inputs in tables."""
         parts = ['pictures'] * self.pictures + ['descriptors'] * self.values
         return ' + '.join(parts) + (', random names' if self.random else '')
 
@@ -87,7 +87,7 @@ class Inputs:
 CONDITIONS = (Inputs(), Inputs(random=True), Inputs(values=True),
               Inputs(values=True, random=True), Inputs(pictures=False, values=True))
 TUNED = CONDITIONS[:3]
-"""With a tuned encoder, too."""
+"""Inputs with which the encoder is also tuned."""
 
 
 class Model(nn.Module):
@@ -159,7 +159,7 @@ class Batch:
     better: Tensor
 
     def words(self, at: Tensor) -> tuple[Tensor, Tensor]:
-        """Of some items, as ``Model`` takes them."""
+        """Numbers of the items' words and their starts, as ``Model`` takes them."""
         numbers = [_numbers_of(self.texts[k]) for k in at.tolist()]
         starts = torch.tensor([0, *itertools.accumulate(map(len, numbers))][:-1])
         return torch.cat(numbers), starts
@@ -187,7 +187,7 @@ class Scale:
 
 
 def scale_of(pictures: Pictures, values: Tensor) -> Scale:
-    """Of what is learned from."""
+    """Mean and standard deviation of the training data."""
     flat = values.flatten(0, 1)
     return Scale((pictures.features.mean(0), pictures.features.std(0) + 1e-6),
                  (flat.mean(0), flat.std(0) + 1e-6))

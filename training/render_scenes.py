@@ -11,7 +11,7 @@ from shards import render
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--domain', default='blocksworld', choices=curricula(),
                         help='of the scenes')

@@ -17,7 +17,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def shard_path(folder: Path, seed: int) -> Path:
-    """Where the shard of a seed lies."""
+    """Path of the shard of a seed."""
     return folder / f'shard_{seed:06d}'
 
 

@@ -46,17 +46,17 @@ from sightplan_sim.tabletop.catalogue import CATEGORIES as CATALOGUE
 
 _LIKE = {'cabinet': 'drawer box', 'crate': 'tray', 'napkin': 'box', 'drawer:top': 'drawer box',
          'drawer:bottom': 'drawer box'}
-"""What the locator has not learned to tell begins as what is like it. Its first categories are
-those of the catalogue in alphabetical order."""
+"""Categories that begin with the locator's weights of a similar category. The locator's first
+categories are those of the catalogue in alphabetical order."""
 
 
 REFRESH_EVERY = 50
-"""So many batches lie between two looks for new shards."""
+"""Number of batches between two searches for new shards."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Of a training run.
+    """Settings of a training run.
 
     Attributes:
         seed: of weights and batches.
@@ -87,7 +87,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a run is made on.
+    """Hardware settings of a run.
 
     Attributes:
         device: ``cpu`` or ``cuda``.
@@ -110,7 +110,7 @@ def losses(network: Network, batch: Batch, rng: np.random.Generator) -> dict[str
 
 
 def _beside(batch: Batch, rng: np.random.Generator) -> Tensor:
-    """Where centres are, a third of them a cell aside but on the same thing."""
+    """Places of centres; some are moved by a cell on the same thing."""
     rows, columns = COARSE
     at = batch.at.clamp(min=0)
     step = torch.from_numpy(rng.integers(-1, 2, (2, *at.shape))).to(at.device)
@@ -155,7 +155,7 @@ def _instance_losses(found: Found, batch: Batch, known: Tensor) -> dict[str, Ten
 
 
 def colour_loss(network: Network, batch: Batch) -> Tensor:
-    """Of colours, where it is known which pixels are whose."""
+    """Loss of the colours of things whose coloured pixels are known."""
     owner = F.interpolate(batch.owner[:, None].float(), scale_factor=2, mode='nearest')[:, 0]
     index = torch.arange(1, batch.colour.shape[1] + 1, device=owner.device)[:, None, None]
     weight = ((owner[:, None] == index) & batch.coloured[:, None]).float()
@@ -216,7 +216,7 @@ def _one_thread(_: int) -> None:
 
 
 class Trainer:
-    """One of the data-parallel processes."""
+    """One of the data-parallel training processes."""
 
     def __init__(self, rank: int, settings: Settings, machine: Machine, data: Path, work: Path,
                  start: Path | None = None) -> None:
@@ -277,7 +277,7 @@ class Trainer:
                 self.mean[name].lerp_(value, 1 - keep)
 
     def log(self, **values: Any) -> None:
-        """One JSON line on screen and in the log file."""
+        """Write one JSON line to the screen and to the log file."""
         if self.rank:
             return
         line = json.dumps({'step': self.step, 'seconds': round(self.seconds), **values})
@@ -318,7 +318,7 @@ class Trainer:
         self.mean = {name: value.clone() for name, value in network.state_dict().items()}
 
     def run(self, save_every: int, report_every: int) -> None:
-        """All steps from where we are.
+        """Train from the present step to the last one.
 
         Normalisation goes by the statistics that the trunk brings: batches are small.
         """
@@ -415,7 +415,7 @@ def export(work: Path, out: Path) -> None:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Command line."""
+    """Run the command line."""
     default = Settings()
     parser = argparse.ArgumentParser(description=__doc__)
     build = Path('build/training/detector')

@@ -38,7 +38,7 @@ from shards import Corpus, render
 
 
 class Trainer:
-    """One of the data-parallel processes."""
+    """One of the data-parallel training processes."""
 
     def __init__(self, domain: str, rank: int, settings: Settings, data: Path, work: Path,
                  held_out: int) -> None:
@@ -172,7 +172,7 @@ class Trainer:
             start += grad.numel()
 
     def log(self, **values: Any) -> None:
-        """One JSON line on screen and in the log file."""
+        """Write one JSON line to the screen and to the log file."""
         if self.rank:
             return
         line = json.dumps({'stage': self.stage, 'step': self.step,
@@ -210,7 +210,7 @@ class Trainer:
                 for k, v in sorted(right.items())}
 
     def run(self, save_every: int, report_every: int) -> None:
-        """All stages from where we are."""
+        """Train from the present stage and step to the last one."""
         self.corpus.refresh()
         self.model.train()
         while self.stage <= 3:
@@ -285,7 +285,7 @@ def export(domain: str, work: Path, out: Path) -> None:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Command line."""
+    """Run the command line."""
     first = argparse.ArgumentParser(add_help=False)
     first.add_argument('--domain', default='blocksworld', choices=curricula(),
                        help='whose curriculum to take')

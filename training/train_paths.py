@@ -147,7 +147,7 @@ class Drawn:
 
 
 def _plane_change(number: int) -> NDArray[np.float64]:
-    """One of the eight turns and mirrorings of the square."""
+    """Matrix of one of the eight symmetries of the square."""
     change = np.diag([-1.0 if number & 1 else 1.0, -1.0 if number & 2 else 1.0])
     return change[::-1].copy() if number & 4 else change
 
@@ -184,9 +184,9 @@ SCALES = torch.tensor([getattr(PATHEVAL, name) for name in NAMES])
 
 
 def loss_of(maps: Maps, truth: Tensor, values: Tensor) -> Tensor:
-    """How wrong maps and readings are."""
+    """Loss of maps and readings."""
     def near(found: Tensor, true: Tensor) -> Tensor:
-        """Where it lies may be off by a cell."""
+        """Loss that tolerates an error of position by one cell."""
         return F.smooth_l1_loss(F.avg_pool2d(found[:, None], 3, 1, 1) * 3,
                                 F.avg_pool2d(true[:, None], 3, 1, 1) * 3, beta=0.2)
 
@@ -237,7 +237,7 @@ def train(rows: list[dict[str, Any]], view: Views, args: argparse.Namespace, log
 
 def readings(network: Network, rows: list[dict[str, Any]], view: Views,
              ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What is read and what is so, (N, 7) each, in the paper's look."""
+    """Readings and true values, (N, 7) each, in the paper's look."""
     found, true = [], []
     with torch.no_grad():
         for row in rows:
@@ -263,7 +263,7 @@ def calibrated(found: NDArray[np.float64], true: NDArray[np.float64]) -> dict[st
 
 
 def accuracies(found: NDArray[np.float64], true: NDArray[np.float64]) -> dict[str, float]:
-    """How often the one of two significantly different paths that has more is told."""
+    """Fraction of significantly different pairs for which the path with more is told."""
     rng = np.random.default_rng(1)
     first, second = rng.integers(len(found), size=(2, 20_000))
     right = {}

@@ -97,7 +97,7 @@ _SIZES = (2, 3, 4, 5, 6), (0.08, 0.2, 0.42, 0.14, 0.16)
 
 @functools.cache
 def shipped_boards() -> frozenset[tuple[int, frozenset[tuple[str, int]]]]:
-    """Which piece is where at the start and in the goal of each shipped problem."""
+    """Pieces with their cells at the start and in the goal of each shipped problem."""
     domain = load_domain('sliding')
     found = set()
     for split in domain.splits:
@@ -171,7 +171,7 @@ def cell_corners(scene: Any, size: int) -> Floats:
 
 
 def cells_of(size: int, pieces: tuple[Piece, ...], arrangement: Arrangement) -> dict[str, Any]:
-    """What is in each cell; of cells beyond the board: nothing."""
+    """Content of each cell; cells beyond the board are ``NOTHING``."""
     kind = np.full(CELLS, NOTHING, np.int8)
     kind[:size * size] = 0
     rgb, number = np.zeros((CELLS, 3), np.uint8), np.zeros(CELLS, np.uint8)
@@ -312,7 +312,7 @@ class Views(torch.utils.data.Dataset[Shard]):
         return {key: np.concatenate(values) for key, values in found.items()}
 
     def _kept(self, rng: np.random.Generator, kind: NDArray[np.int8]) -> NDArray[np.bool_]:
-        """Which cells to learn from: those with solids, and some of the others."""
+        """Cells to learn from: all with solid pieces, and some of the others."""
         if self.whole:
             return np.ones(len(kind), np.bool_)
         rare = (kind > 0) & (kind < 1 + KINDS.index(TILE))
@@ -334,7 +334,7 @@ def _bytes(pictures: Tensor) -> Bytes:
 
 @dataclass(frozen=True)
 class Settings:
-    """Of a training run.
+    """Settings of a training run.
 
     Attributes:
         seed: of weights, views and batches.
@@ -439,7 +439,7 @@ class Learner:
         self.mean = {key: value.clone() for key, value in part.state_dict().items()}
 
     def learn(self, loss: Tensor) -> None:
-        """One step."""
+        """Train one step on a loss."""
         warm = min(1.0, (self.step + 1) / 100)
         along = min(1.0, self.step / self.steps)
         for group in self.optimizer.param_groups:
@@ -458,7 +458,7 @@ class Learner:
 
 
 def pools(settings: Settings, folder: Path, part: int) -> Iterator[Shard]:
-    """What is learned from, some shards at a time."""
+    """Yield the training data, some shards at a time."""
     rng = np.random.default_rng([settings.seed, 1])
     order: list[int] = []
     while len(order) < settings.passes * settings.shards:
@@ -625,7 +625,7 @@ def shown_fresh(count: int, seed: int) -> Iterator[Shown]:
 
 
 def evaluate(folder: Path, count: int) -> dict[str, Any]:
-    """How well a model reads boards that it did not learn from, through the backend itself.
+    """Measure how well a model reads boards that it was not trained on, through the backend.
 
     Args:
         folder: of the model.
@@ -713,7 +713,7 @@ def speed(backend: Backend) -> dict[str, float]:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Command line."""
+    """Run the command line."""
     default = Settings()
     build = Path('build/training/sliding')
     parser = argparse.ArgumentParser(description=__doc__)
