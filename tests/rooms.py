@@ -255,6 +255,22 @@ def arrows(src: Path) -> dict[str, set[str]]:
     return found
 
 
+def file_arrows(src: Path) -> dict[str, set[str]]:
+    """The modules that each module imports anywhere in it: in functions and for types, too.
+
+    A name that is taken out of a package is an arrow to the package's ``__init__``, unless it is
+    a module of its own.
+    """
+    files = {module_name(file, src / package): (file, src / package) for package in PACKAGES
+             for file in sorted((src / package / package).rglob('*.py'))}
+
+    def module_of(target: str) -> str:
+        return target if target in files else target.rpartition('.')[0]
+
+    return {name: {module_of(item.target) for item in imports_of(*where)} & {*files} - {name}
+            for name, where in files.items()}
+
+
 def circle(graph: dict[str, set[str]]) -> list[str]:
     """Names that import each other in a circle, the first repeated at the end; [] without one."""
     try:

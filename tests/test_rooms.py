@@ -32,6 +32,26 @@ def test_no_room_imports_in_a_circle():
     assert rooms.circle({room: set(may) for room, may in rooms.ROOMS_OF_THE_CORE.items()}) == []
 
 
+def test_no_file_imports_in_a_circle():
+    found = rooms.file_arrows(SRC)
+    assert len(found) > 600 and 'sightplan.queries.pointing' in found['sightplan.queries.locate']
+    assert ' -> '.join(rooms.circle(found)) == ''
+
+
+def test_a_circle_of_files_is_found(tmp_path):
+    for name, text in (('runs/a', 'from sightplan.runs.b import thing'),
+                       ('runs/b', 'def f():\n    from sightplan.runs import c'),
+                       ('runs/c', ('from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n'
+                                   '    from .a import other')),
+                       ('runs/d', 'from sightplan.runs import a'), ('runs/__init__', '')):
+        file = tmp_path / 'sightplan' / 'sightplan' / f'{name}.py'
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text + '\n')
+    found = rooms.circle(rooms.file_arrows(tmp_path))
+    assert len(found) == 4 and set(found) == {
+        'sightplan.runs.a', 'sightplan.runs.b', 'sightplan.runs.c'}
+
+
 def test_a_circle_is_found(tmp_path):
     for name, text in (('metrics/a', 'from sightplan.records import b'),
                        ('records/b', 'def f():\n    import sightplan.runs.c'),

@@ -49,7 +49,8 @@ from sightplan_suites.paths.drawing3d import PerspectiveView, draw_perspective
 from sightplan_suites.paths.generator import FAMILIES, generate_map
 from sightplan_suites.paths.labels import PATHEVAL
 from sightplan_suites.paths.maps import GOAL, START, ObstacleMap
-from sightplan_suites.paths.planning import PLANNERS, PlannerSettings, plan_path
+from sightplan_suites.paths.planner_settings import PLANNERS, PlannerSettings
+from sightplan_suites.paths.planning import plan_path
 
 FIRST_SEED = 5_000_000
 """Seeds of maps to learn from begin here; those of the suite are small numbers."""

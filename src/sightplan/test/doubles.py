@@ -37,7 +37,8 @@ from sightplan.model import (
 from sightplan.model.query import Deadline, ModelByKind, answers
 from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.queries import TextReply, YesNo, YesNoReply
-from sightplan.sweeps.work import Batch, Outcome, Worker
+from sightplan.sweeps.batch import Batch, Outcome
+from sightplan.sweeps.work import Worker
 from sightplan.vlm.api import Generate
 
 

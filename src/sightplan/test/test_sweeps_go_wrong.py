@@ -21,9 +21,9 @@ from sightplan.model.journal import StorageError
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, worlds
 from sightplan.sweeps import Options, damaged, estimate, parse_sweep, read_sweep, run_sweep, status
+from sightplan.sweeps.batch import Outcome
 from sightplan.sweeps.ray_engine import RayEngine, _check_reachable, _wait_for
 from sightplan.sweeps.schedule import CAP_OF_SWEEP, STORAGE, Job, Schedule
-from sightplan.sweeps.work import Outcome
 from sightplan_models import noisy_oracle
 
 INSIDE = Options(1, engine=InsideEngine)

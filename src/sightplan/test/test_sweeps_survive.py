@@ -17,8 +17,9 @@ from sightplan.records import RunStore
 from sightplan.records.answers_reading import read_answers
 from sightplan.runs import RunSettings, specify, worlds
 from sightplan.sweeps import Options, parse_sweep, run_sweep
+from sightplan.sweeps.batch import LOCK, Batch, Outcome
 from sightplan.sweeps.schedule import DEATHS, Job, Schedule
-from sightplan.sweeps.work import LOCK, Batch, Outcome, Worker, check_fence
+from sightplan.sweeps.work import Worker, check_fence
 
 INSIDE = Options(1, engine=InsideEngine)
 

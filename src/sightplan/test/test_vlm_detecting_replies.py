@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from sightplan.model import Form, Region
 from sightplan.queries.coordinates import Coordinates, from_unit
-from sightplan.queries.detect import DRAWERS, Detect
-from sightplan.queries.detect_replies import MOST_THINGS, read_detections
-from sightplan.queries.pointing import Pointing, compose_detect, load_family
+from sightplan.queries.detect import DRAWERS, MOST_THINGS, Detect, compose, read_detections
+from sightplan.queries.pointing import Pointing, load_family
 
 SIZE, RESIZED = (640, 480), (644, 476)
 CORNERS = ((0.1, 0.2), (0.3, 0.4))
@@ -55,7 +54,7 @@ def test_each_convention_is_asked_for_and_read(convention: Coordinates) -> None:
                             convention, SIZE, RESIZED)
     assert not reply.unread
     assert np.allclose(reply.detections[0].region.points, CORNERS)
-    prompt = compose_detect(Detect(np.zeros((*SIZE[::-1], 3), np.uint8)),
+    prompt = compose(Detect(np.zeros((*SIZE[::-1], 3), np.uint8)),
                             Pointing(load_family('schema_unit'), convention, False), RESIZED)
     assert '{' not in prompt.text.replace('[{"label"', ''), 'no placeholder is left'
     assert ('top, left' in prompt.text) is convention.y_first

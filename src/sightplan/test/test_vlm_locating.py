@@ -29,6 +29,10 @@ def request(region: Region = POINT, mask: Any = None, text: str = 'the red mug',
     return Check(image, Target(text), region, mask, attempt)
 
 
+def marked_place(query: Check) -> tuple[Any, str]:
+    return marked(query.image, query.region, query.mask)
+
+
 class Answering(ModelByKind):
     """Notes what it is asked."""
 
@@ -73,7 +77,7 @@ def red(picture: Any) -> Any:
 def test_the_outline_runs_around_the_piece_and_leaves_it_free() -> None:
     image = IMAGE.copy()
     image[MASK] = (0, 0, 255)
-    picture, mark = marked(request(mask=MASK, image=image))
+    picture, mark = marked_place(request(mask=MASK, image=image))
     assert mark == 'mask' and max(picture.shape) >= 384
     inside = picture[..., 2] > 200
     white = picture.min(2) > 200
@@ -86,7 +90,7 @@ def test_the_outline_runs_around_the_piece_and_leaves_it_free() -> None:
 
 
 def test_the_cross_leaves_its_middle_free() -> None:
-    picture, mark = marked(request(Region(Form.POINT, ((0.5, 0.5),))))
+    picture, mark = marked_place(request(Region(Form.POINT, ((0.5, 0.5),))))
     height, width = picture.shape[:2]
     assert mark == 'point'
     middle = picture[height // 2 - 6:height // 2 + 6, width // 2 - 6:width // 2 + 6]
@@ -97,7 +101,7 @@ def test_the_cross_leaves_its_middle_free() -> None:
 
 
 def test_the_frame_runs_around_the_box() -> None:
-    picture, mark = marked(request(BOX))
+    picture, mark = marked_place(request(BOX))
     rows, columns = np.nonzero(red(picture))
     scale = picture.shape[1] / (80 + 2 * 51)
     assert mark == 'box'
@@ -106,14 +110,14 @@ def test_the_frame_runs_around_the_box() -> None:
 
 
 def test_an_empty_mask_marks_the_region() -> None:
-    assert marked(request(mask=np.zeros_like(MASK)))[1] == 'point'
+    assert marked_place(request(mask=np.zeros_like(MASK)))[1] == 'point'
 
 
 def test_what_cannot_be_marked_is_refused() -> None:
     with pytest.raises(InputError, match='trace cannot be checked'):
-        marked(request(Region(Form.TRACE, ((0, 0), (1, 1)))))
+        marked_place(request(Region(Form.TRACE, ((0, 0), (1, 1)))))
     with pytest.raises(InputError, match='4x3 pixels, the picture 640x480'):
-        marked(request(mask=np.ones((3, 4), bool)))
+        marked_place(request(mask=np.ones((3, 4), bool)))
 
 
 FRACTION = st.floats(-0.1, 1.1)
@@ -126,5 +130,5 @@ def test_any_place_in_any_picture_can_be_marked(x: Any, y: Any, width: int, heig
     regions = [Region(Form.POINT, ((x[0], y[0]),)),
                Region(Form.BOX, tuple(zip(sorted(x), sorted(y), strict=True)))]
     for region in regions:
-        picture, _ = marked(request(region, image=image))
+        picture, _ = marked_place(request(region, image=image))
         assert picture.ndim == 3 and picture.size

@@ -12,14 +12,13 @@ import pytest
 from sightplan.model import Form, InputError, Target
 from sightplan.queries import TextReply
 from sightplan.queries.chat import ChatStyle
+from sightplan.queries.check import check_question
 from sightplan.queries.coordinates import Coordinates, from_unit
-from sightplan.queries.locate import Locate, LocateReply
+from sightplan.queries.locate import Locate, LocateReply, compose
 from sightplan.queries.pointing import (
     FOLDER,
     Pointing,
     PointingPrompt,
-    check_question,
-    compose,
     family_hash,
     family_names,
     load_family,

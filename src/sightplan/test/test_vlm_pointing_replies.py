@@ -7,25 +7,27 @@ import random
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightplan.model import Form
-from sightplan.queries.coordinates import Coordinates, from_unit
+from sightplan.model import Form, Target
+from sightplan.queries.coordinates import Coordinates, Size, from_unit
 from sightplan.queries.literals import MOST_CHARS, MOST_DEPTH, find_literals
-from sightplan.queries.locate import LocateReply
-from sightplan.queries.pointing_replies import MOST_PLACES, read_regions
+from sightplan.queries.locate import Locate, LocateReply, read_places
+from sightplan.queries.pointing_replies import MOST_PLACES
 
 UNIT, PERCENT, PIXEL = Coordinates.UNIT_XY, Coordinates.PERCENT_XY, Coordinates.PIXEL_XY
 PERMILLE, YX = Coordinates.PERMILLE_XY, Coordinates.PERMILLE_YX
 RESIZED = Coordinates.RESIZED_PIXEL_XY
 SIZE, SEEN = (640, 480), (644, 476)
+IMAGE = np.zeros((*SIZE[::-1], 3), np.uint8)
 
 
 def read(text: str, form: Form = Form.POINT, coordinates: Coordinates = UNIT,
-         **more: Any) -> LocateReply:
-    return read_regions(text, form, coordinates, SIZE, SEEN, **more)
+         seen: Size | None = SEEN, **more: Any) -> LocateReply:
+    return read_places(text, Locate(IMAGE, Target('it', form)), coordinates, seen, **more)
 
 
 def points(reply: LocateReply) -> list[list[tuple[float, float]]]:
@@ -326,8 +328,8 @@ def test_malformed_replies(count: int) -> None:
     for _ in range(count):
         text = rubbish(rng)
         form, coordinates = rng.choice(list(Form)), rng.choice(list(Coordinates))
-        reply = read_regions(text, form, coordinates, SIZE, SEEN if rng.random() < 0.9 else None,
-                             centre_of_box=rng.random() < 0.5)
+        reply = read(text, form, coordinates, SEEN if rng.random() < 0.9 else None,
+                     centre_of_box=rng.random() < 0.5)
         assert reply.text == text and not (reply.regions and reply.unread)
         for region in reply.regions:
             assert all(0 <= number <= 1 for point in region.points for number in point)

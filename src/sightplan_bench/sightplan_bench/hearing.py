@@ -24,14 +24,10 @@ from sightplan.model import InputError, user_path
 from sightplan.model.journal import Journal
 from sightplan.records.description import write_json
 from sightplan.records.provenance import provenance
+from sightplan_bench.hearing_trials import ENDED, FIXED, SILENT, WHOLE, Trial, read_trials
 from sightplan_bench.safety_results import spread
 
 TRIALS, LOGS, RESULT = 'trials.jsonl', 'log', 'hearing.json'
-WHOLE, FIXED, ENDED, SILENT = 'whole', 'fixed', 'ended', 'silent'
-"""Outcomes of a graph: all nodes hear each other again; they do after a restart of a deaf node;
-the graph ended and named the node; none of these."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
     """Arguments of ``sightplan bench hearing``."""
@@ -42,34 +38,6 @@ class Arguments:
     no_episodes: bool = option(False, 'run no episode after each kill')
     seed: int = option(0, 'of moments and victims')
     out: str = option('hearing', 'trials, logs and result', metavar='DIR')
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """Result of killing one node.
-
-    Attributes:
-        number: from 0.
-        session: number of the graph, from 0.
-        node: that was killed.
-        outcome: WHOLE, FIXED, ENDED or SILENT.
-        seconds: from the kill to that.
-        said: by what keeps the graph, of deaf nodes and of the one with which it ended.
-        episode: '' if an episode over the graph afterwards went well, else what went wrong; None
-            if there was none.
-        load: of the machine, in the last minute.
-        commit: of the code; None where it is not known.
-    """
-
-    number: int
-    session: int
-    node: str
-    outcome: str
-    seconds: float
-    said: Sequence[str]
-    episode: str | None
-    load: float
-    commit: str | None = None
 
 
 def add_parser(subparsers: Any) -> None:
@@ -116,15 +84,6 @@ def measure(arguments: Arguments) -> Result:
     write_json(out / RESULT, result)
     _print(result)
     return result, FAILED if broken or result['outcomes'].get(SILENT) else DONE
-
-
-def read_trials(journal: Journal) -> list[Trial]:
-    """The trials that were made.
-
-    Raises:
-        InputError: they cannot be read.
-    """
-    return [Trial(**line.data) for line in journal.read()]
 
 
 def outcome(trials: Sequence[Trial]) -> dict[str, Any]:

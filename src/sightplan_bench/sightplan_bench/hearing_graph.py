@@ -28,7 +28,7 @@ from sightplan.graphs.keep_alive import KeepAlive
 from sightplan.graphs.up import run_beside
 from sightplan.model import EpisodeSpec, InfrastructureError, SightplanError
 from sightplan.records import messages
-from sightplan_bench.hearing import ENDED, FIXED, SILENT, WHOLE, Trial
+from sightplan_bench.hearing_trials import ENDED, FIXED, SILENT, WHOLE, Trial
 from sightplan_bench.kept_graph import NODES, environment, graph_process
 from sightplan_bench.ros import spinning_node
 from sightplan_nodes import names

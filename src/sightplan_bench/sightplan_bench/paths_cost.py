@@ -15,7 +15,8 @@ from sightplan_suites.paths.critic import compare_paths, rank_paths
 from sightplan_suites.paths.descriptors import describe_all
 from sightplan_suites.paths.generator import generate_map
 from sightplan_suites.paths.maps import GOAL, START, ObstacleMap, OccupancyGrid, map_of_grid
-from sightplan_suites.paths.planning import PlannerSettings, plan_paths
+from sightplan_suites.paths.planner_settings import PlannerSettings
+from sightplan_suites.paths.planning import plan_paths
 from sightplan_suites.paths.wishes import WishSettings, certain, understood_wishes
 
 _PATHS, _POINTS, _POLYGONS, _RUNS = 8, 50, 200, 30

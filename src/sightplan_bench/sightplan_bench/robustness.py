@@ -21,7 +21,8 @@ from sightplan.commands.flags import option
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, print_table
 from sightplan.console.progress import EpisodeBar
 from sightplan.model import InputError, user_path
-from sightplan_bench.hostile.targets import KINDS, Outcome, prepare, targets
+from sightplan_bench.hostile.catalogue import prepare, targets
+from sightplan_bench.hostile.targets import KINDS, Outcome
 from sightplan_bench.hostile.workers import (
     LIMIT_S,
     MEMORY_MIB,

@@ -8,15 +8,12 @@ episodes that are lost, the memory of each node, the disk, the logs and the pace
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sightplan.commands.flags import option
 from sightplan.commands.frame import (
     DONE,
     FAILED,
@@ -31,11 +28,11 @@ from sightplan.metrics import measures
 from sightplan.model import EpisodeSpec, InputError, SightplanError, user_path
 from sightplan.model.journal import Journal
 from sightplan.records import RunStore
-from sightplan.records.bag_policy import FOLDER, KEEP, KEPT, LAST
+from sightplan.records.bag_policy import LAST
 from sightplan.records.description import write_json
 from sightplan.records.provenance import provenance
+from sightplan_bench.soak_samples import RUN, Arguments, Sample, read_samples
 
-DOMAINS, METHODS = ('blocksworld', 'household'), ('oracle', 'belief')
 EVERY = 20
 """Episodes from one sample to the next."""
 WARM = 500
@@ -43,59 +40,7 @@ WARM = 500
 PACE = 100
 """Episodes at the beginning and at the end whose pace is compared."""
 MOST_GROWTH, LEAST_PACE = 0.05, 0.95
-RUN, SAMPLES, LOGS, RESULT = 'run', 'samples.jsonl', 'log', 'soak.json'
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arguments:
-    """Arguments of ``sightplan bench soak``."""
-
-    episodes: int = option(10_000, 'in all')
-    domains: tuple[str, ...] = option(
-        list(DOMAINS), f'(default: {" ".join(DOMAINS)})', metavar='D', listed=True)
-    methods: tuple[str, ...] = option(
-        list(METHODS), f'(default: {" ".join(METHODS)})', metavar='M', listed=True)
-    split: str = option('simple', 'of each domain')
-    table: str = option('perfect', 'answers of the model: a table of noisy_oracle')
-    bags: str = option(LAST, 'which are kept', choices=KEEP)
-    bags_kept: int = option(KEPT, 'with --bags last: how many')
-    seed: int = option(0, 'of the episodes')
-    out: str = option('soak', 'run, samples, logs and result', metavar='DIR')
-    cpu: bool = option(
-        False, 'compare the pace by the processor time of the nodes: on a machine that does '
-        'other things, too')
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """The graph after some episodes.
-
-    Attributes:
-        session: number of the graph, from 0: an interrupted soak goes on with another one.
-        episodes: done by this graph, from when it had done one of each kind.
-        seconds: of the wall since then [s].
-        cpu_s: processor time of all nodes since they began [s].
-        memory_mib: resident memory of each node, with the processes that it started, without what
-            it shares [MiB].
-        shared_mib: shared memory that each node has touched so far [MiB]. Nearly all is the
-            middleware's, in which nodes pass messages on: each has a segment of fixed size there,
-            all of which is used in turn. So it has no bound here.
-        disk_bytes, bag_bytes, bags: the run directory, and the bags in it.
-        log_bytes: of all logs of all sessions.
-        load: of the machine, the mean of a minute: processes that run or wait.
-    """
-
-    session: int
-    episodes: int
-    seconds: float
-    cpu_s: float
-    memory_mib: Mapping[str, float]
-    shared_mib: Mapping[str, float]
-    disk_bytes: int
-    bag_bytes: int
-    bags: int
-    log_bytes: int
-    load: float
+SAMPLES, RESULT = 'samples.jsonl', 'soak.json'
 
 
 def add_parser(subparsers: Any) -> None:
@@ -176,22 +121,6 @@ def _run(arguments: Arguments, out: Path, specs: Sequence[EpisodeSpec]) -> str:
         except SightplanError as error:
             return str(error)
     return ''
-
-
-def read_samples(path: Path) -> list[Sample]:
-    """Read the samples measured so far; empty without a file.
-
-    Raises:
-        InputError: it cannot be read; names file and line.
-    """
-    samples = []
-    for line in Journal(path).read():
-        try:
-            samples.append(Sample(**line.data))
-        except TypeError as error:
-            raise InputError(f'{line.where}: is no sample of a soak ({error}); choose another '
-                             '--out') from error
-    return samples
 
 
 def outcome(planned: Sequence[str], lines: Sequence[Mapping[str, Any]],
@@ -300,29 +229,3 @@ def _print(result: Mapping[str, Any]) -> None:
         rows.append(('too short to judge', ', '.join(result['too_short_for'])))
     rows.append(('bounds broken', ', '.join(result['broken']) or 'none'))
     print_table(('', ''), rows)
-
-
-def folder_bytes(folder: Path) -> int:
-    """Bytes of all files in a folder, whatever comes and goes meanwhile."""
-    total = 0
-    for here, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.stat(os.path.join(here, name)).st_size
-            except FileNotFoundError:
-                continue
-    return total
-
-
-def bag_count(folder: Path) -> int:
-    """Number of bags of a run that are in their place."""
-    try:
-        return sum(not entry.name.startswith('.') for entry in os.scandir(folder / FOLDER))
-    except FileNotFoundError:
-        return 0
-
-
-def identity(arguments: Arguments) -> str:
-    """Settings, as JSON, that a soak must share with the one that it continues."""
-    return json.dumps({'source': 'soak', **{name: getattr(arguments, name) for name in (
-        'domains', 'methods', 'split', 'table', 'seed')}})

@@ -23,7 +23,15 @@ from sightplan.graphs.up import run_beside
 from sightplan.model import EpisodeSpec, InfrastructureError, SightplanError
 from sightplan_bench.kept_graph import NODES, environment, graph_process
 from sightplan_bench.ros import spinning_node
-from sightplan_bench.soak import LOGS, RUN, Arguments, Sample, bag_count, folder_bytes, identity
+from sightplan_bench.soak_samples import (
+    LOGS,
+    RUN,
+    Arguments,
+    Sample,
+    bag_count,
+    folder_bytes,
+    identity,
+)
 from sightplan_nodes import names
 from sightplan_nodes.experiment import ExperimentNode
 

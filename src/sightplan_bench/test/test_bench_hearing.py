@@ -7,7 +7,8 @@ import pytest
 from sightplan import cli
 from sightplan.model.journal import Journal
 from sightplan_bench import hearing
-from sightplan_bench.hearing import ENDED, FIXED, SILENT, WHOLE, Trial, outcome, read_trials
+from sightplan_bench.hearing import outcome
+from sightplan_bench.hearing_trials import ENDED, FIXED, SILENT, WHOLE, Trial, read_trials
 
 pytest.importorskip('rclpy')
 

@@ -14,7 +14,7 @@ import pytest
 from sightplan import cli
 from sightplan.model import InputError
 from sightplan_bench import robustness
-from sightplan_bench.hostile import mutations, targets, workers
+from sightplan_bench.hostile import catalogue, mutations, workers
 from sightplan_bench.hostile.targets import KINDS, Outcome, Seed, Target
 from sightplan_bench.hostile.workers import Desk, Work, make_input, read_again, read_all
 
@@ -23,8 +23,8 @@ from sightplan_bench.hostile.workers import Desk, Work, make_input, read_again, 
 def readers(request, tmp_path_factory):
     """Readers of every kind; all of them takes long."""
     folder = tmp_path_factory.mktemp('good')
-    targets.prepare(folder, KINDS, small=request.param == 'small')
-    return targets.targets(folder)
+    catalogue.prepare(folder, KINDS, small=request.param == 'small')
+    return catalogue.targets(folder)
 
 
 # --------------------------------------------------------------------------- the project's readers
@@ -154,7 +154,7 @@ def test_an_error_must_name_the_file_and_be_printable(tmp_path):
     said = []
 
     def read(path):
-        raise targets.InputError(said.pop())
+        raise InputError(said.pop())
     reader = Target('r', 'yaml', 'yaml', (Seed(b'', 'a.yaml'),), read)
     for words, outcome in (('a.yaml: wrong', 'refused'), ('wrong', 'crashed')):
         said.append(words)

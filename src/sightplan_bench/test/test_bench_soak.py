@@ -9,7 +9,8 @@ from sightplan import cli
 from sightplan.model import InputError
 from sightplan.records import RunStore
 from sightplan_bench import soak
-from sightplan_bench.soak import Sample, outcome
+from sightplan_bench.soak import outcome
+from sightplan_bench.soak_samples import Arguments, Sample, read_samples
 
 pytest.importorskip('rclpy')
 
@@ -95,7 +96,7 @@ def test_what_is_too_short_to_judge_is_said_and_not_judged(episodes, short):
 
 
 def arguments(**values):
-    return soak.Arguments(**values)
+    return Arguments(**values)
 
 
 def test_episodes_take_turns_and_have_names_of_their_own():
@@ -114,11 +115,11 @@ def test_episodes_take_turns_and_have_names_of_their_own():
 def test_samples_come_back(tmp_path):
     (tmp_path / 'samples.jsonl').write_text(
         ''.join(json.dumps(dataclasses.asdict(sample)) + '\n' for sample in samples()))
-    assert soak.read_samples(tmp_path / 'samples.jsonl') == samples()
-    assert soak.read_samples(tmp_path / 'none.jsonl') == []
+    assert read_samples(tmp_path / 'samples.jsonl') == samples()
+    assert read_samples(tmp_path / 'none.jsonl') == []
     (tmp_path / 'other.jsonl').write_text('{"session": 0}\n')
     with pytest.raises(InputError, match=r'other\.jsonl:1: .*choose another --out'):
-        soak.read_samples(tmp_path / 'other.jsonl')
+        read_samples(tmp_path / 'other.jsonl')
 
 
 def test_bad_usage(tmp_path):

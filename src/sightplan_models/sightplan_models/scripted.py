@@ -62,8 +62,8 @@ from sightplan.queries import (
 )
 from sightplan.queries.chat import ChatStyle
 from sightplan.queries.coordinates import Coordinates, Size
-from sightplan.queries.detect_replies import read_detections
-from sightplan.queries.pointing_replies import read_regions
+from sightplan.queries.detect import read_detections
+from sightplan.queries.locate import read_places
 from sightplan.vlm.wrapping import Prompted
 
 T = TypeVar('T')
@@ -246,8 +246,8 @@ class _Script(ModelByKind):
                                f'attempt {query.attempt} (counted from 0) was asked for; add '
                                'more, or "repeat: last"')
         self._requests += 1
-        return read_regions(replies[min(query.attempt, len(replies) - 1)], query.target.form,
-                            self._coordinates, query.size, self._resized)
+        return read_places(replies[min(query.attempt, len(replies) - 1)], query,
+                           self._coordinates, self._resized)
 
 
 def _names(episode_id: str) -> Iterator[str]:

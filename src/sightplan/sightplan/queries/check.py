@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sightplan.model.perception import Observation, Question
+from sightplan.model.perception import GroundingPrompt, Observation, Question
 from sightplan.model.query import Chat, Query, Reply, Rgb
 from sightplan.model.region import Mask, Region, Target
 from sightplan.model.symbols import Atom
+from sightplan.queries.marks import marked
+from sightplan.queries.pointing import COMMON, common_words, filled, is_sentence, wording
 from sightplan.queries.yes_no import YesNo, YesNoReply
 
 
@@ -48,13 +51,26 @@ class Check(Query[YesNoReply]):
         Raises:
             InputError: the place is a trace, or the mask is of another size than the picture.
         """
-        from sightplan.queries.marks import marked
-        from sightplan.queries.pointing import check_question
-
-        picture, mark = marked(self)
+        picture, mark = marked(self.image, self.region, self.mask)
         text, prompt = check_question(self.target.text.strip(), mark, self.attempt)
         atom = Atom('located', (_slug(self.target.text),))
         return Chat(YesNo(Observation(picture), Question(atom, text), prompt), _as_it_is)
+
+
+def check_question(target: str, mark: str, attempt: int) -> tuple[str, GroundingPrompt]:
+    """The question whether a marked place is the right one, and the words around it.
+
+    Args:
+        target: what was looked for.
+        mark: what is drawn: ``mask`` (an outline), ``box`` or ``point`` (a cross).
+        attempt: number of the asking.
+    """
+    check = common_words().check
+    wordings = getattr(check, f'{mark}_sentence' if is_sentence(target) else mark)
+    question = filled(wording(wordings, attempt), {'target': target})
+    digest = hashlib.sha256(COMMON.read_bytes()).hexdigest()[:12]
+    return question, GroundingPrompt('check', check.system, question='{question} ' + check.answer,
+                                     max_tokens=check.max_tokens, sha256=digest)
 
 
 def _as_it_is(reply: YesNoReply) -> YesNoReply:

@@ -10,7 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model.query import Chat, Query, Reply, Rgb
-from sightplan.model.region import Region, Target
+from sightplan.model.region import Form, Region, Target
+from sightplan.queries.coordinates import Coordinates, Size, from_unit
+from sightplan.queries.generate import TextReply
+from sightplan.queries.pointing import (
+    Pointing,
+    PointingPrompt,
+    common_words,
+    cut_off,
+    filled,
+    is_sentence,
+    seen_size,
+    with_ticks,
+    wording,
+)
+from sightplan.queries.pointing_replies import read_regions
+
+_DECIMALS = {Coordinates.UNIT_XY: 3, Coordinates.PERCENT_XY: 1}
+"""Decimals with which the start of a trace is said, by convention; 0 in the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +98,81 @@ class Locate(Query[LocateReply]):
 
     def as_chat(self, style: Any) -> Chat[LocateReply]:
         """The words of the model's pointing family, and the picture."""
-        from sightplan.queries import pointing
-
-        seen = pointing.seen_size(style.pointing, functools.partial(style.resized, self.image))
-        prompt = pointing.compose(self, style.pointing, seen)
+        seen = seen_size(style.pointing, functools.partial(style.resized, self.image))
+        prompt = compose(self, style.pointing, seen)
         return Chat(prompt.query(self.attempt), functools.partial(
-            pointing.read_places, self, style.pointing, seen))
+            read_reply, self, style.pointing, seen))
+
+
+def compose(query: Locate, pointing: Pointing, resized: Size | None) -> PointingPrompt:
+    """What a model is shown.
+
+    Args:
+        query: what to find.
+        pointing: how the model is asked.
+        resized: size of the picture as the model sees it, where coordinates are counted in that.
+    """
+    family, form = pointing.family, query.target.form
+    width, height = resized or query.size
+    target = query.target.text.strip()
+    words = {'target': target.rstrip('.') if form is Form.TRACE else target,
+             'width': str(width), 'height': str(height),
+             'start': _start(query, pointing.coordinates, resized)}
+    text = filled(getattr(family.text, form.value), {**words, 'ask': filled(_ask(query),
+                                                                            words)})
+    image, text = with_ticks(query.image, text, pointing, resized)
+    return PointingPrompt(family.system, image, text, family.max_tokens,
+                          family.json_schema.get(form))
+
+
+def read_reply(query: Locate, pointing: Pointing, seen: Size | None,
+               reply: TextReply) -> LocateReply:
+    """Read the reply of a model that writes text and was asked for places.
+
+    Args:
+        query: what was to be found.
+        pointing: how the model was asked.
+        seen: size of the picture as the model sees it, where coordinates are counted in that.
+        reply: what it said.
+    """
+    family = pointing.family
+    if reply.truncated:
+        return LocateReply(text=reply.text, unread=cut_off(
+            family.max_tokens, f'the pointing family {family.name}'))
+    return read_places(reply.text, query, pointing.coordinates, seen,
+                       centre_of_box=family.box_as_point)
+
+
+def read_places(text: str, query: Locate, coordinates: Coordinates, seen: Size | None = None, *,
+                centre_of_box: bool = False) -> LocateReply:
+    """Read a text as the reply to a query; see ``queries.pointing_replies``.
+
+    Args:
+        text: what the model said.
+        query: what was to be found.
+        coordinates: the convention that the model is declared to use.
+        seen: size of the picture as the model sees it; needed for ``resized_pixel_xy``.
+        centre_of_box: whether a box counts as its centre where a point was asked for.
+    """
+    found = read_regions(text, query.target.form, coordinates, query.size, seen,
+                         centre_of_box=centre_of_box)
+    return LocateReply(found.regions, text, unread=found.unread, rounded=found.rounded)
+
+
+def _ask(query: Locate) -> str:
+    """The sentence that asks, with its placeholders."""
+    asks, form = common_words().asks, query.target.form
+    if form is Form.TRACE:
+        kind = 'trace_anywhere' if query.start is None else 'trace'
+    else:
+        kind = 'sentence' if is_sentence(query.target.text) else form.value
+    return wording(getattr(asks, kind), query.attempt)
+
+
+def _start(query: Locate, coordinates: Coordinates, resized: Size | None) -> str:
+    """The start of a trace in numbers of a convention, '' without."""
+    if query.start is None:
+        return ''
+    [point] = from_unit([query.start], coordinates, query.size, resized)
+    decimals = _DECIMALS.get(coordinates, 0)
+    return f'({point[0]:.{decimals}f}, {point[1]:.{decimals}f})'

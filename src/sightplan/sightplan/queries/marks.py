@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from sightplan.model import Form, InputError, Region
 from sightplan.model.region import Mask
-from sightplan.queries.check import Check
 from sightplan.queries.coordinates import Coordinates, Size, from_unit
 
 Image = NDArray[np.uint8]
@@ -78,8 +77,14 @@ def numbered(image: Image, boxes: Sequence[Region]) -> Image:
     return np.asarray(picture)
 
 
-def marked(request: Check) -> tuple[Image, str]:
+def marked(image: Image, region: Region, mask: Mask | None = None) -> tuple[Image, str]:
     """The surroundings of a place with a mark at it.
+
+    Args:
+        image: the whole picture.
+        region: the place: a point or a box.
+        mask: (H, W) bool, the piece that is meant; where it has any pixel, its outline is the
+            mark, instead of the region.
 
     Returns:
         the picture; and what the mark is: ``mask`` (an outline), ``box`` (a frame) or ``point`` (a
@@ -88,29 +93,28 @@ def marked(request: Check) -> tuple[Image, str]:
     Raises:
         InputError: the place is a trace, or the mask is of another size than the picture.
     """
-    height, width = request.image.shape[:2]
-    mask = request.mask
+    height, width = image.shape[:2]
     if mask is not None and mask.shape != (height, width):
         raise InputError(f'the mask of the place to be checked has {mask.shape[1]}x'
                          f'{mask.shape[0]} pixels, the picture {width}x{height}; give one of the '
                          "picture's size")
     if mask is not None and not mask.any():
         mask = None
-    if mask is None and request.region.form is Form.TRACE:
+    if mask is None and region.form is Form.TRACE:
         raise InputError('a trace cannot be checked by a mark; give a point, a box or a mask')
-    extent = _extent(mask) if mask is not None else _region_extent(request.region, width, height)
-    is_point = mask is None and request.region.form is Form.POINT
+    extent = _extent(mask) if mask is not None else _region_extent(region, width, height)
+    is_point = mask is None and region.form is Form.POINT
     left, top, right, bottom = window = _window(
         extent, width, height, _POINT_MARGIN if is_point else _LEAST_MARGIN)
     scale = min(_LARGEST_SCALE, max(1.0, _LEAST_PX / max(right - left, bottom - top)))
-    picture = _scaled(_pil(request.image).crop(window), scale)
+    picture = _scaled(_pil(image).crop(window), scale)
     if mask is not None:
         inside = mask[top:bottom, left:right]
         return _outlined(picture, _scaled(_pil(inside), scale)), 'mask'
-    if request.region.form is Form.BOX:
+    if region.form is Form.BOX:
         return _framed(picture, [scale * (edge - start) for edge, start in zip(
             extent, (left, top, left, top), strict=True)]), 'box'
-    x, y = request.region.points[0]
+    x, y = region.points[0]
     return _crossed(picture, scale * (x * width - left), scale * (y * height - top)), 'point'
 
 

@@ -1,10 +1,11 @@
-"""How models that write text are asked to point, or to list all things, and what becomes of that.
+"""The words with which models that write text are asked to point, or to list all things.
 
 A family is one file of the folder ``pointing_prompts``, or a YAML file of a user's: the words for
 each form, the convention of coordinates that they ask for, a JSON schema where structured output
 can be had, and whether scales are drawn along the edges of the picture. ``common.yaml`` holds the
 sentences that ask, for all families. Which family and which convention a model needs is declared
-in the settings of its backend; nothing follows from a model's name.
+in the settings of its backend; nothing follows from a model's name. The kinds of queries
+(``queries.locate``, ``check``, ``detect``) make their prompts from these words.
 
 Askings about the same thing are numbered (``attempt``), and each number has a wording of its own,
 ten for places and five for traces; then they begin anew.
@@ -26,15 +27,11 @@ from pydantic import AfterValidator, Field
 
 from sightplan.model.errors import InputError, did_you_mean
 from sightplan.model.paths import user_path
-from sightplan.model.perception import GroundingPrompt
 from sightplan.model.reading import Record, read_file
 from sightplan.model.region import Form
-from sightplan.queries.coordinates import Coordinates, Size, from_unit
-from sightplan.queries.detect import CATEGORIES, COLOURS, DRAWERS, Detect, DetectReply
-from sightplan.queries.detect_replies import read_detections
-from sightplan.queries.generate import Generate, TextReply
-from sightplan.queries.locate import Locate, LocateReply
-from sightplan.queries.pointing_replies import read_regions
+from sightplan.queries.coordinates import Coordinates, Size
+from sightplan.queries.generate import Generate
+from sightplan.queries.marks import with_axis_ticks
 
 FOLDER = Path(__file__).parent / 'pointing_prompts'
 COMMON = FOLDER / 'common.yaml'
@@ -46,7 +43,6 @@ AXIS_TICKS = ('auto', 'on', 'off')
 
 _PLACEHOLDER = re.compile(r'\{(ask|target|width|height|start|kinds|colours|box)\}')
 _SENTENCE_ENDS = ('?', '.', '!')
-_DECIMALS = {Coordinates.UNIT_XY: 3, Coordinates.PERCENT_XY: 1}
 
 
 def _with_ask(text: str) -> str:
@@ -213,133 +209,36 @@ def family_hash(name: str) -> str:
     return hashlib.sha256(b'\0'.join(path.read_bytes() for path in files)).hexdigest()[:12]
 
 
-def read_places(query: Locate, pointing: Pointing, seen: Size | None,
-                reply: TextReply) -> LocateReply:
-    """Read the reply of a model that writes text and was asked for places.
-
-    Args:
-        query: what was to be found.
-        pointing: how the model was asked.
-        seen: size of the picture as the model sees it, where coordinates are counted in that.
-        reply: what it said.
-    """
-    family = pointing.family
-    if reply.truncated:
-        return LocateReply(text=reply.text, unread=_cut_off(
-            family.max_tokens, f'the pointing family {family.name}'))
-    return read_regions(reply.text, query.target.form, pointing.coordinates, query.size, seen,
-                        centre_of_box=family.box_as_point)
-
-
-def read_things(query: Detect, pointing: Pointing, seen: Size | None,
-                reply: TextReply) -> DetectReply:
-    """Read the reply of a model that writes text and was asked for all things; see above."""
-    words = _common().detect
-    if reply.truncated:
-        return DetectReply(text=reply.text, unread=_cut_off(
-            words.max_tokens, 'a list of all things'))
-    return read_detections(reply.text, pointing.coordinates, query.size, seen, words.synonyms)
-
-
-def compose_detect(request: Detect, pointing: Pointing,
-                   resized: Size | None) -> PointingPrompt:
-    """What a model is shown that is to find all things; see ``compose``."""
-    words = _common().detect
-    width, height = resized or request.size
-    kinds = [kind for kind in CATEGORIES if kind not in DRAWERS]
-    filled = {'width': str(width), 'height': str(height), 'kinds': ', '.join(kinds),
-              'colours': ', '.join(COLOURS), 'ask': _of_attempt(words.asks, request.attempt)}
-    filled['box'] = _filled(words.box[pointing.coordinates], filled)
-    image, text = _with_ticks(request.image, _filled(words.text, filled), pointing, resized)
-    return PointingPrompt(words.system, image, text, words.max_tokens)
-
-
 def seen_size(pointing: Pointing, resized: Callable[[], Size]) -> Size | None:
     """Size of the picture as the model sees it, where coordinates are counted in that."""
     return resized() if pointing.coordinates is Coordinates.RESIZED_PIXEL_XY else None
 
 
-def _cut_off(max_tokens: int, what: str) -> str:
+def cut_off(max_tokens: int, what: str) -> str:
+    """The reason why a reply that was cut off cannot be used; ``what``: whose limit it is."""
     return f'the reply was cut off after {max_tokens} tokens, the limit of {what}'
 
 
-def _with_ticks(image: NDArray[np.uint8], text: str, pointing: Pointing, resized: Size | None,
-                ) -> tuple[NDArray[np.uint8], str]:
-    """Picture and text with scales, if they are to be drawn."""
+def with_ticks(image: NDArray[np.uint8], text: str, pointing: Pointing, resized: Size | None,
+               ) -> tuple[NDArray[np.uint8], str]:
+    """A picture and a text, both with scales along the edges where the model is to see them."""
     if not pointing.axis_ticks:
         return image, text
-    from sightplan.queries.marks import with_axis_ticks
-
     return (with_axis_ticks(image, pointing.coordinates, resized),
-            f'{text}\n{_common().ticks}')
+            f'{text}\n{common_words().ticks}')
 
 
-def compose(request: Locate, pointing: Pointing, resized: Size | None) -> PointingPrompt:
-    """What a model is shown.
-
-    Args:
-        request: what to find.
-        pointing: how the model is asked.
-        resized: size of the picture as the model sees it, where coordinates are counted in that.
-    """
-    family, form = pointing.family, request.target.form
-    width, height = resized or request.size
-    target = request.target.text.strip()
-    words = {'target': target.rstrip('.') if form is Form.TRACE else target,
-             'width': str(width), 'height': str(height),
-             'start': _start(request, pointing.coordinates, resized)}
-    text = _filled(getattr(family.text, form.value), {**words, 'ask': _filled(_ask(request),
-                                                                              words)})
-    image, text = _with_ticks(request.image, text, pointing, resized)
-    return PointingPrompt(family.system, image, text, family.max_tokens,
-                          family.json_schema.get(form))
-
-
-def check_question(target: str, mark: str, attempt: int) -> tuple[str, GroundingPrompt]:
-    """The question whether a marked place is the right one, and the words around it.
-
-    Args:
-        target: what was looked for.
-        mark: what is drawn: ``mask`` (an outline), ``box`` or ``point`` (a cross).
-        attempt: number of the asking.
-    """
-    check = _common().check
-    wordings = getattr(check, f'{mark}_sentence' if _is_sentence(target) else mark)
-    question = _filled(_of_attempt(wordings, attempt), {'target': target})
-    digest = hashlib.sha256(COMMON.read_bytes()).hexdigest()[:12]
-    return question, GroundingPrompt('check', check.system, question='{question} ' + check.answer,
-                                     max_tokens=check.max_tokens, sha256=digest)
-
-
-def _ask(request: Locate) -> str:
-    """The sentence that asks, with its placeholders."""
-    asks, form = _common().asks, request.target.form
-    if form is Form.TRACE:
-        kind = 'trace_anywhere' if request.start is None else 'trace'
-    else:
-        kind = 'sentence' if _is_sentence(request.target.text) else form.value
-    return _of_attempt(getattr(asks, kind), request.attempt)
-
-
-def _is_sentence(target: str) -> bool:
+def is_sentence(target: str) -> bool:
     """Whether a target is a question or an instruction of its own, and no name of a thing."""
     return target.rstrip().endswith(_SENTENCE_ENDS)
 
 
-def _of_attempt(wordings: tuple[str, ...], attempt: int) -> str:
+def wording(wordings: tuple[str, ...], attempt: int) -> str:
+    """The wording of an asking by its number; after the last they begin anew."""
     return wordings[attempt % len(wordings)]
 
 
-def _start(request: Locate, coordinates: Coordinates, resized: Size | None) -> str:
-    """The start of a trace in numbers of a convention, '' without."""
-    if request.start is None:
-        return ''
-    [point] = from_unit([request.start], coordinates, request.size, resized)
-    decimals = _DECIMALS.get(coordinates, 0)
-    return f'({point[0]:.{decimals}f}, {point[1]:.{decimals}f})'
-
-
-def _filled(text: str, words: Mapping[str, str]) -> str:
+def filled(text: str, words: Mapping[str, str]) -> str:
     """A text with what its placeholders stand for; braces in what is filled in are left alone."""
     return _PLACEHOLDER.sub(lambda found: words.get(found[1], found[0]), text)
 
@@ -361,5 +260,6 @@ def _read_family(path: Path, changed_ns: int) -> PointingFamily:
 
 
 @functools.cache
-def _common() -> _Common:
+def common_words() -> _Common:
+    """The sentences that ask, of all families."""
     return read_file(_Common, COMMON)

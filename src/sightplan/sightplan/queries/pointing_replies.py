@@ -37,7 +37,6 @@ from sightplan.model.region import Form, Point, Region
 from sightplan.model.reply_text import after_thoughts, refuses
 from sightplan.queries.coordinates import Coordinates, Misdeclared, Size, to_unit
 from sightplan.queries.literals import MOST_CHARS, Literal, Value, find_literals
-from sightplan.queries.locate import LocateReply
 
 MOST_PLACES = 1000
 """So many points, boxes or points of a trace may a reply hold."""
@@ -104,6 +103,22 @@ _Places = tuple[_Place, ...]
 """An answer; empty: it is not there."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReadRegions:
+    """The places that a reply names.
+
+    Attributes:
+        regions: in unit coordinates, in the order of the reply; empty: it is not there, or the
+            reply cannot be read (then ``unread`` says why).
+        rounded: how many coordinates lay just beyond an edge and were set to it.
+        unread: why the reply cannot be used; '' if it can.
+    """
+
+    regions: tuple[Region, ...] = ()
+    rounded: int = 0
+    unread: str = ''
+
+
 class _UnreadError(Exception):
     """Why a reply cannot be used."""
 
@@ -124,7 +139,7 @@ class _Found:
 
 
 def read_regions(text: str, form: Form, coordinates: Coordinates, size: Size,
-                 resized: Size | None = None, *, centre_of_box: bool = False) -> LocateReply:
+                 resized: Size | None = None, *, centre_of_box: bool = False) -> ReadRegions:
     """Read what a model replied to a request to locate something; see the module.
 
     Args:
@@ -139,8 +154,8 @@ def read_regions(text: str, form: Form, coordinates: Coordinates, size: Size,
         places = _answer(text, form, coordinates.y_first)
         regions, rounded = _regions(places, form, coordinates, size, resized, centre_of_box)
     except (_UnreadError, Misdeclared) as error:
-        return LocateReply(text=text, unread=str(error))
-    return LocateReply(regions, text, rounded=rounded)
+        return ReadRegions(unread=str(error))
+    return ReadRegions(regions, rounded)
 
 
 # From places to regions -------------------------------------------------------------------------

@@ -17,7 +17,8 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
 from typing import Any, Protocol
 
-from sightplan.sweeps.work import Batch, Outcome, Worker
+from sightplan.sweeps.batch import Batch, Outcome
+from sightplan.sweeps.work import Worker
 
 _POLL_S = 0.2
 _GO_ON, _STOP, _STOP_NOW = range(3)

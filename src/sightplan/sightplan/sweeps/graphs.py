@@ -21,8 +21,8 @@ from sightplan.metrics import measures
 from sightplan.model import InputError
 from sightplan.records import RunStore, bag_policy
 from sightplan.runs import RunSettings
+from sightplan.sweeps.batch import Batch, Outcome
 from sightplan.sweeps.cells import is_samples
-from sightplan.sweeps.work import Batch, Outcome
 
 _PROGRAM = 'sightplan.sweeps.graph_process'
 _POLL_S = 0.2

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.model import CancelledError, InputError
-from sightplan.sweeps.work import Batch, Outcome, Worker
+from sightplan.sweeps.batch import Batch, Outcome
+from sightplan.sweeps.work import Worker
 
 _PROBE_S = 5.0
 _START_S = 180.0

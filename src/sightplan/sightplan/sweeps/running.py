@@ -27,6 +27,7 @@ from sightplan.model import CancelledError, InputError, SightplanError, Usage
 from sightplan.model.journal import Journal, StorageError
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, Walked, specify, write_summary
+from sightplan.sweeps.batch import LOCK, Batch, Outcome
 from sightplan.sweeps.calibrations import calibration_runs, learn, learned
 from sightplan.sweeps.cells import Sweep, sample_clusters
 from sightplan.sweeps.checks import check_sweep
@@ -46,7 +47,6 @@ from sightplan.sweeps.committed import (
 )
 from sightplan.sweeps.engines import Engine, LocalEngine
 from sightplan.sweeps.schedule import CAP_OF_SWEEP, STORAGE, Job, Schedule
-from sightplan.sweeps.work import LOCK, Batch, Outcome
 
 _POLL_S = 0.25
 

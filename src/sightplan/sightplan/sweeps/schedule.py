@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from sightplan.model import BackendError, DeadlineError
 from sightplan.runs import RunSettings
-from sightplan.sweeps.work import Batch, Outcome
+from sightplan.sweeps.batch import Batch, Outcome
 
 DEATHS = 3
 """So many workers may die at an item, or at opening a run, before it is given up."""

@@ -12,7 +12,6 @@ import json
 import logging
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,58 +21,12 @@ from sightplan.model import InputError, SightplanError
 from sightplan.model.journal import STORAGE_ERRORS, StorageError
 from sightplan.model.redaction import without_secrets
 from sightplan.runs import Line, OpenRun, RunSettings, make_planner, specify, worlds
+from sightplan.sweeps.batch import Batch, Outcome
 from sightplan.sweeps.cells import is_samples
+from sightplan.sweeps.graphs import make_graph
 from sightplan.vlm.api import backend_can_be_shared, make_backend
 
-LOCK = '.sweep.lock'
-"""File in a sweep's directory that the command which runs it keeps locked, and has its id in."""
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Items for a worker to make.
-
-    Attributes:
-        name: of the run.
-        settings: of the run.
-        items: their ids, in the order in which to make them.
-        last: ids of those that are not tried again: they are committed even if they end in an
-            error.
-        command: id of the command that wants them.
-        lock: the sweep's lock file.
-        attempt: grows when a worker died at this run: what it left behind is to be cleared away.
-        graph: whether they are to be made by a ROS graph.
-    """
-
-    name: str
-    settings: RunSettings
-    items: tuple[str, ...]
-    last: frozenset[str] = frozenset()
-    command: str = ''
-    lock: str = ''
-    attempt: int = 0
-    graph: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of a batch.
-
-    Attributes:
-        made: ids of the items that are over: committed, or in ``errors``, or both.
-        errors: id to error of those that could not be scored; after one of them the batch ends.
-        error: what kept the others from being made, '' for nothing.
-        lasting: whether trying again cannot help.
-        stopped_by: why the run stopped itself, as at a spending cap, or why no run can go on, as
-            on a full disk; '' if neither.
-    """
-
-    made: tuple[str, ...] = ()
-    errors: tuple[tuple[str, str], ...] = ()
-    error: str = ''
-    lasting: bool = False
-    stopped_by: str = ''
 
 
 class Worker:
@@ -97,7 +50,6 @@ class Worker:
         error, lasting, stopped_by = '', False, ''
         try:
             if batch.graph:
-                from sightplan.sweeps.graphs import make_graph
                 return make_graph(batch, self._stopped)
             stopped_by = self._walk(batch, began, made, errors)
         except (StorageError, OSError) as caught:

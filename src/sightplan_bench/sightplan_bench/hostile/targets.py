@@ -72,32 +72,6 @@ class Target:
     turns: int = 1
 
 
-def prepare(folder: Path, kinds: tuple[str, ...], small: bool = False) -> None:
-    """Write what the good inputs of some kinds are made from; takes seconds.
-
-    Args:
-        folder: empty.
-        kinds: of inputs.
-        small: without what takes more than a moment: a run, and data of suites that is drawn.
-    """
-    from sightplan_bench.hostile import bags, suite_data
-    if {'bags', 'lines'} & {*kinds}:
-        bags.prepare(folder, small)
-    if {'suites', 'replies', 'pictures'} & {*kinds}:
-        suite_data.prepare(folder, small)
-
-
-def targets(folder: Path, kinds: tuple[str, ...] = KINDS) -> list[Target]:
-    """The readers of some kinds, whose good inputs ``prepare`` made in a folder."""
-    from sightplan_bench.hostile import bags, files, pictures, replies, suite_data
-    made = {'bags': bags.make, 'pictures': pictures.make, 'suites': suite_data.make,
-            'replies': replies.make}
-    plain = [target for target in files.make(folder) if target.kind in kinds]
-    found = [*plain, *(target for kind in kinds if kind in made for target in made[kind](folder))]
-    return sorted((target for target in found if target.seeds),
-                  key=lambda target: KINDS.index(target.kind))
-
-
 def beside(folder: Path) -> dict[str, bytes]:
     """All files of a folder, by their path below it."""
     return {str(path.relative_to(folder)): path.read_bytes()

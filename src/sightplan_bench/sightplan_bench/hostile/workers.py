@@ -28,8 +28,9 @@ from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
+from sightplan_bench.hostile.catalogue import targets
 from sightplan_bench.hostile.mutations import spoil
-from sightplan_bench.hostile.targets import KINDS, Outcome, Seed, Target, targets
+from sightplan_bench.hostile.targets import KINDS, Outcome, Seed, Target
 
 LIMIT_S = 5.0
 """Processor time that reading one input may take [s]."""
@@ -82,7 +83,7 @@ class Work:
     """Settings from which workers make the inputs.
 
     Attributes:
-        prepared: folder of ``targets.prepare``.
+        prepared: folder of ``catalogue.prepare``.
         kinds: of the inputs.
         seed: of all inputs.
         keep: folder for bad inputs; None: they are not kept.
@@ -433,7 +434,7 @@ def read_again(folder: Path, prepared: Path) -> list[Read]:
 
     Args:
         folder: where workers kept them (``Work.keep``).
-        prepared: folder of ``targets.prepare``, for all kinds.
+        prepared: folder of ``catalogue.prepare``, for all kinds.
     """
     known = {target.name: target for target in targets(prepared)}
     found = []

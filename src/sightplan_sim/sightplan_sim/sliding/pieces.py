@@ -7,9 +7,15 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from sightplan.domains.sliding.boards import TILE, Arrangement, Board, cell_names
+from sightplan.domains.sliding.boards import (
+    TILE,
+    Arrangement,
+    Board,
+    cell_names,
+    next_atoms,
+)
 from sightplan.domains.sliding.configs import ring_colour
-from sightplan.model import InputError
+from sightplan.model import InputError, Problem
 from sightplan.model.reading import read_data
 
 Byte3 = tuple[int, int, int]
@@ -104,3 +110,25 @@ def _tile(name: str, kind: str, size: int, where: str) -> Piece:
         raise InputError(f'{where}: {name} is no tile of a board of {size} x {size} cells (call '
                          f'it tile_1 to tile_{size * size})')
     return Piece(kind, f'tile {number}', colours()[ring_colour(size, number)], number)
+
+
+def read_problem(problem: Problem) -> tuple[Board, tuple[Piece, ...], Arrangement]:
+    """Board, pieces and their first arrangement.
+
+    Raises:
+        InputError: it is no board with pieces that can be shown, or its init contradicts itself
+            or leaves something out; says what to change.
+    """
+    where = problem.source or problem.name
+    if problem.domain_name != 'sliding':
+        raise InputError(f'{where}: a problem of domain {problem.domain!r}; this world shows '
+                         'sliding')
+    board = Board.of(problem)
+    pieces = pieces_of(board, where)
+    arrangement = board.arrangement(problem.init, f'{where}: init')
+    state = board.facts(arrangement) | next_atoms(board.size)
+    for atoms, wrong in ((problem.init - state, 'has ({}), which this board contradicts'),
+                         (state - problem.init, 'lacks ({})')):
+        if atoms:
+            raise InputError(f'{where}: init ' + wrong.format(min(atoms)) + ' (correct it)')
+    return board, pieces, arrangement

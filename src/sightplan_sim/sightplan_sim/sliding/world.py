@@ -22,7 +22,6 @@ from sightplan.model import (
     Feedback,
     InputError,
     Observation,
-    Problem,
     State,
     WorldError,
     check_settings,
@@ -31,7 +30,7 @@ from sightplan_sim.arm.settings import refuse_without_arm
 from sightplan_sim.episodes import check_names, generator
 from sightplan_sim.sliding.board_world import BoardEpisode, BoardWorld
 from sightplan_sim.sliding.look import sample_look
-from sightplan_sim.sliding.pieces import Piece, pieces_of
+from sightplan_sim.sliding.pieces import read_problem
 from sightplan_sim.sliding.settings import Settings
 from sightplan_sim.sliding.showing import Showing
 
@@ -147,28 +146,6 @@ class _Episode(BoardEpisode):
 
     arrangement: Arrangement
     failures: np.random.Generator
-
-
-def read_problem(problem: Problem) -> tuple[Board, tuple[Piece, ...], Arrangement]:
-    """Board, pieces and their first arrangement.
-
-    Raises:
-        InputError: it is no board with pieces that can be shown, or its init contradicts itself
-            or leaves something out; says what to change.
-    """
-    where = problem.source or problem.name
-    if problem.domain_name != 'sliding':
-        raise InputError(f'{where}: a problem of domain {problem.domain!r}; this world shows '
-                         'sliding')
-    board = Board.of(problem)
-    pieces = pieces_of(board, where)
-    arrangement = board.arrangement(problem.init, f'{where}: init')
-    state = board.facts(arrangement) | next_atoms(board.size)
-    for atoms, wrong in ((problem.init - state, 'has ({}), which this board contradicts'),
-                         (state - problem.init, 'lacks ({})')):
-        if atoms:
-            raise InputError(f'{where}: init ' + wrong.format(min(atoms)) + ' (correct it)')
-    return board, pieces, arrangement
 
 
 def _unknown(action: Action, board: Board) -> str:

@@ -31,7 +31,8 @@ from sightplan_suites.paths.generator import FAMILIES, VARIANTS, generate_map
 from sightplan_suites.paths.labels import Vector, label_pair
 from sightplan_suites.paths.maps import ObstacleMap, Point
 from sightplan_suites.paths.path_files import PathRun
-from sightplan_suites.paths.planning import PlannerSettings, plan_paths
+from sightplan_suites.paths.planner_settings import PlannerSettings
+from sightplan_suites.paths.planning import plan_paths
 from sightplan_suites.paths.selection import select_pairs
 
 TEST_SEED, TEST_COUNT = 0, 70

@@ -13,7 +13,7 @@ from sightplan.model import InputError, check_settings, user_path
 from sightplan.model.json_text import load_json
 from sightplan_suites.patheval.building import TEST_COUNT, TEST_SEED, TEST_SPARE
 from sightplan_suites.paths.descriptors import LINE, RULES
-from sightplan_suites.paths.planning import PLANNERS
+from sightplan_suites.paths.planner_settings import PLANNERS, PlannerSettings
 
 if TYPE_CHECKING:
     from sightplan.runs.suite import Suite
@@ -211,7 +211,7 @@ def plan(arguments: PlanArguments) -> Result:
     """Plan paths on an environment."""
     from sightplan_suites.patheval.official import read_environment
     from sightplan_suites.paths.path_files import write_path_runs
-    from sightplan_suites.paths.planning import PlannerSettings, plan_paths
+    from sightplan_suites.paths.planning import plan_paths
     settings = PlannerSettings(planner=arguments.planner, runs=arguments.runs)
     check_settings(settings)
     found = plan_paths(read_environment(user_path(arguments.environment)), settings,

@@ -57,10 +57,10 @@ from sightplan_suites.paths.path_files import (
     read_path_runs,
     write_path_runs,
 )
+from sightplan_suites.paths.planner_settings import PlannerSettings
 from sightplan_suites.paths.planning import (
     NoPath,
     PlannedPath,
-    PlannerSettings,
     plan_path,
     plan_paths,
 )

@@ -11,16 +11,14 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from ompl import base, geometric, util
 
 from sightplan_suites.paths.maps import FloatArray, ObstacleMap, Point
+from sightplan_suites.paths.planner_settings import PlannerSettings
 from sightplan_suites.paths.ways import Graph, shortest_way
-
-if TYPE_CHECKING:
-    from sightplan_suites.paths.planning import PlannerSettings
 
 _LOCK = threading.Lock()
 _STAGE = 200
