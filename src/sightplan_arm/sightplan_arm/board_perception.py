@@ -1,4 +1,4 @@
-"""Where pieces on plinths stand, from one colour picture with depth.
+"""Places of pieces on plinths, from one colour picture with depth.
 
 Nothing here knows what a picture should show. What stands on the board is found as pieces of a
 height map; each must be a plinth; and which geom is on which is what fits all of them best: shapes
@@ -32,14 +32,14 @@ from sightplan_arm.plinths import (
 )
 from sightplan_arm.skills.surface import CELL_M, Mask, Surface, see_surface
 
-_BESIDE_M = 0.06  # so far around the board pieces are looked for
+_BESIDE_M = 0.06  # distance around the board up to which pieces are searched for
 _TOP_M = 0.004  # the upper side of a plinth is seen within this
 _LEAST_TOP_PX = 40
-_WIDTH_OFF_M = 0.010  # by which a plinth may look wider or narrower
-_GEOM_M = 0.004  # what is so much higher than a plinth is the geom
+_WIDTH_OFF_M = 0.010  # largest error of a plinth's width
+_GEOM_M = 0.004  # height above a plinth from which points belong to the geom
 _LEAST_GEOM_PX = 12
 _FAR_M = 0.012  # a height that is off by more is off by this
-_HEIGHT_UNIT_M, _HUE_UNIT = 0.001, 0.08  # what counts as one
+_HEIGHT_UNIT_M, _HUE_UNIT = 0.001, 0.08  # errors that count as one
 _SHIFTS_M = (-0.003, 0.0, 0.003)
 _HUES = {piece.colour: piece.hue for piece in (PlinthPiece('', 'cube', paint) for paint in PAINTS)}
 _OTHER_HEIGHT_M, _FAR_HEIGHT_M = 0.0006, 0.0032
@@ -57,7 +57,7 @@ _LEAST_PAINT = 0.35
 
 @dataclass(frozen=True, eq=False)
 class SeenBoard:
-    """What a camera sees on a board.
+    """Pieces and warnings that a camera sees on a board.
 
     Attributes:
         size: of the board [cells a side].
@@ -236,7 +236,7 @@ def _turn(one: float, other: float) -> float:
 
 
 def _unlike(piece: PlinthPiece, plinth: _Plinth) -> str:
-    """What speaks against a piece where it fits best; '' if nothing does."""
+    """Explain what contradicts a piece where it fits best; '' if nothing does."""
     if plinth.hue is None:
         return 'no colour is seen (is the picture in colour, and bright enough?)'
     turns = {colour: _turn(hue, plinth.hue) for colour, hue in _HUES.items()}

@@ -64,18 +64,18 @@ LINK, FINGER = 'link', 'finger'
 """Kinds of bodies, besides those that have names in ``surroundings``."""
 
 RESOLUTION_M = 1e-4
-"""What comes nearer than this to its margin may be refused."""
+"""Distance from its margin up to which a body may be refused although it keeps the margin [m]."""
 
 BACK_M = 3e-4
-"""By so much may the distance of two bodies that were too close shrink on their way apart."""
+"""Distance by which two bodies that were too close may approach on their way apart [m]."""
 
 AWAY_M = 5e-4
-"""At least so much must it have grown at the end, unless the margin is kept there."""
+"""Distance that they must have gained at the end, unless the margin is kept there [m]."""
 
 MOST_SAMPLES = 200_000
 """Pairs at times, of one motion; more are needed only by motions that no arm makes."""
 
-_POSTURES = 50  # at which bodies that are joined are found out
+_POSTURES = 50  # number of postures by which joined bodies are found
 _JOINED_M, _CONSTANT_M = 5e-4, 1e-3
 _STRIDE = 8  # pieces of a spline that are first tried with one direction
 _FAR_M = 0.2  # bodies that can be farther apart can keep any margin that can be configured
@@ -87,7 +87,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Body:
-    """What moves as one.
+    """A body that moves as one.
 
     Attributes:
         name: of a link, of an obstacle, of what is held, or of a side.
@@ -301,7 +301,7 @@ class Bodies:
                            for name in names)
 
     def _without_shapes(self) -> tuple[tuple[str, str], ...]:
-        """What the robot's file lets go without a shape, and why; InputError for what it does not.
+        """Links that the robot's file lets go without a shape, with reasons; else an InputError.
 
         Links that have mass or looks need one, as does at least one of those that move as one: of
         all that hangs on the arm's joints, and of what leads from the base to the first of them.
@@ -610,7 +610,7 @@ class _Scene:
                           coal.Transform3s(turned[row], places[row]), self._request, result)
             found[row] = result.normal
         size = np.linalg.norm(found, axis=1)
-        wrong = ~(np.abs(size - 1.0) < 0.1)  # at a loss; any direction is one
+        wrong = ~(np.abs(size - 1.0) < 0.1)  # in doubt any direction will do
         found[wrong] = (0.0, 0.0, 1.0)
         return np.asarray(found / np.where(wrong, 1.0, size)[:, None])
 
@@ -663,7 +663,7 @@ class _Motion:
         self._samples = 0
 
     def conflict(self) -> Conflict | None:
-        """See ``Bodies.conflict``."""
+        """First conflict of the motion; see ``Bodies.conflict``."""
         scene, spline, pieces = self._scene, self._spline, self._pieces
         if not len(scene.pairs):
             return None
@@ -697,7 +697,7 @@ class _Motion:
         return self._cut(self._stretches(piece, pair, need), set(leaving.tolist()))
 
     def _apart(self, pairs: Indices) -> Vector | Conflict:
-        """What pairs that begin too close must keep in each piece (M, L)."""
+        """Distances (M, L) that pairs which begin too close must keep in each piece."""
         count = len(self._pieces) + 1
         sample = np.repeat(np.arange(count), len(pairs))
         gaps = self._scene.gaps(self._poses, sample, np.tile(pairs, count))[0].reshape(count, -1)

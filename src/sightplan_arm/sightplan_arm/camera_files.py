@@ -185,7 +185,7 @@ def read_depth(path: Path, scale_m: float) -> NDArray[np.float32]:
         raise InputError(f'{path}: depth of shape {depth.shape}, {depth.dtype}: (H, W) of 16-bit '
                          'or floating point numbers is needed')
     scale = 1.0 if depth.dtype.kind == 'f' else scale_m
-    with np.errstate(over='ignore'):  # what is so far away is infinitely far
+    with np.errstate(over='ignore'):  # points that far away count as infinitely far
         return np.asarray(depth, np.float32) * np.float32(scale)
 
 

@@ -29,7 +29,7 @@ DISTRUST_S = 0.2
 """Velocities that did not fit for so long are named, until they have fitted for as long [s]."""
 
 _GAP_S = 2.0 * WINDOW_S  # measurements farther apart say nothing of what was between them
-_LEAST_SPAN_S = 0.5 * WINDOW_S  # so much time must be covered, for positions are noisy
+_LEAST_SPAN_S = 0.5 * WINDOW_S  # shortest span to judge by, as positions are noisy
 _LEAST = 3  # measurements
 
 
@@ -56,7 +56,7 @@ class CheckedArm:
         self._seen: deque[JointState] = deque()
         self._shown = np.zeros(len(self._joints))  # velocities that the positions show
         self._off = np.zeros(len(self._joints), dtype=bool)  # whose velocities do not fit now
-        self._unfit_s = np.zeros(len(self._joints))  # for how long they did not fit
+        self._unfit_s = np.zeros(len(self._joints))  # time for which they have not fitted
         self._distrusted: NDArray[np.bool_] = np.zeros(len(self._joints), dtype=bool)
 
     def state(self) -> JointState | None:
@@ -125,7 +125,7 @@ class CheckedArm:
         stamps_s = np.array([one.stamp_s for one in seen])
         positions = np.array([one.positions for one in seen])
         reported = np.array([one.velocities for one in seen])
-        apart = max(1, (len(seen) - 1) // 3)  # so a jump is in less than half of them
+        apart = max(1, (len(seen) - 1) // 3)  # so that a jump affects fewer than half of them
         self._shown = np.median((positions[apart:] - positions[:-apart])
                                 / (stamps_s[apart:] - stamps_s[:-apart])[:, None], axis=0)
         self._off = ((self._shown < reported.min(axis=0) - SLACK_RAD_S)

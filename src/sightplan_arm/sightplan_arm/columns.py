@@ -1,4 +1,4 @@
-"""In which order the columns of a blocksworld problem stand."""
+"""Order of the columns of a blocksworld problem."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class CheckArguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _BoardArguments:
-    """How the calibration board looks."""
+    """Size and squares of the calibration board."""
 
     squares: str = option('6x4', 'of the board', metavar='WxH')
     square_mm: float = option(45.0, 'side of a square as measured on paper', metavar='MM')
@@ -224,7 +224,7 @@ def _numbers(values: Any, digits: int = 6) -> Any:
     return round(float(values), digits)
 
 
-_WATCHDOG_S = 0.01  # how often the gate looks
+_WATCHDOG_S = 0.01  # period in which the gate looks
 _STANDS_S = 0.2
 
 
@@ -232,7 +232,7 @@ _STANDS_S = 0.2
 
 
 def check(arguments: CheckArguments) -> Result:
-    """``sightplan arm check``."""
+    """Run ``sightplan arm check``."""
     if arguments.live:
         return _check_live(arguments)
     from sightplan_arm.config import load_robot
@@ -441,7 +441,7 @@ def _check_motions(robot: RobotConfig, kinematics: Kinematics, note: _Note) -> N
 
 
 def _moves(robot: RobotConfig) -> Iterator[tuple[str, Task]]:
-    """What each move is called, and the move: of a block alone, from and onto full stacks."""
+    """Yield moves with their names: of a block alone, from and onto full stacks."""
     import numpy as np
 
     from sightplan_arm.perception import Cube
@@ -479,7 +479,7 @@ def _board(arguments: _BoardArguments) -> Board:
 
 
 def board(arguments: BoardArguments) -> Result:
-    """``sightplan arm board``."""
+    """Run ``sightplan arm board``."""
     from sightplan_arm.camera_files import write_png
     made, path = _board(arguments), user_path(arguments.out)
     if not 50 <= arguments.dpi <= 1200:
@@ -494,7 +494,7 @@ def board(arguments: BoardArguments) -> Result:
 
 
 def calibrate(arguments: CalibrateArguments) -> Result:
-    """``sightplan arm calibrate``."""
+    """Run ``sightplan arm calibrate``."""
     import numpy as np
 
     from sightplan_arm.camera_files import pose_lines, write_camera_pose
@@ -687,7 +687,7 @@ def _camera_info(file: Path) -> CameraInfo:
 
 
 def detect(arguments: DetectArguments) -> Result:
-    """``sightplan arm detect``."""
+    """Run ``sightplan arm detect``."""
     from sightplan_arm.camera_files import write_png
     from sightplan_arm.config import load_robot
     from sightplan_arm.perception import COLOURS, overlay, see_table
@@ -779,7 +779,7 @@ def _point(text: str, flag: str) -> tuple[float, float]:
 
 
 def _ask_graph(request: Mapping[str, Any], module: str = 'grasp') -> dict[str, Any]:
-    """Have a module of the nodes' package ask a running graph.
+    """Start a module of the nodes' package that asks a running graph.
 
     Its process cancels when it gets a signal, and when this one ends, however that happens.
 

@@ -1,4 +1,4 @@
-"""One YAML file per robot (``config/robots/<name>.yaml``), read and checked."""
+"""Robot files: one YAML file per robot (``config/robots/<name>.yaml``), read and checked."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ from sightplan_arm.surroundings import HAND, HELD, OBSTACLES, SIDES, TABLE, Soli
 _MOST_NAMED = 10
 """Wrong fields that an error names."""
 BRAKING_S = 0.07
-"""So long may braking from the greatest velocity take at most [s]."""
+"""Longest time that braking from the greatest velocity may take [s]."""
 
 ROBOT_HASH = 'robot_sha256'
-"""What records call ``RobotConfig.sha256``."""
+"""Name of ``RobotConfig.sha256`` in records."""
 
 _URDFS = Path(__file__).with_name('urdf')
 _PACKAGE = re.compile(r'package://([A-Za-z0-9_]+)/(.+)')
@@ -165,7 +165,7 @@ Pose = Annotated[Vector, _As(_PoseFields, _pose)]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ArmConfig:
-    """Joints and limits.
+    """Joints of the arm, and their limits.
 
     Attributes:
         joints: names, from the base to the hand, as in joint_states and the URDF.
@@ -225,7 +225,7 @@ class HandConfig:
 
     @property
     def fingers_m(self) -> float:
-        """So far the fingers hang below the body."""
+        """Length of the fingers below the hand's body [m]."""
         return self.above_tip_m + self.below_tip_m
 
 
@@ -332,7 +332,7 @@ class Point:
 
 @dataclass(frozen=True)
 class PairConfig:
-    """What holds of one pair of bodies, or of some.
+    """Distance that one or several pairs of bodies must keep.
 
     Attributes:
         bodies: their names: links of the URDF, obstacles of this file, ``table``, ``box`` (the
@@ -367,7 +367,7 @@ class ObstacleConfig:
 
 @dataclass(frozen=True)
 class ShapelessConfig:
-    """What moves with the arm and may have no collision shape, so that nothing is known of it.
+    """Permission for something that moves with the arm to have no collision shape.
 
     Attributes:
         link: of the URDF; ``hand``: hand and fingers, where the URDF has neither.
@@ -415,7 +415,7 @@ class BodiesConfig:
 
 @dataclass(frozen=True, eq=False)
 class SafetyConfig:
-    """What the gate allows.
+    """Limits that the gate enforces.
 
     Attributes:
         box_min_m, box_max_m: (3,) corners of the workspace in the table's frame; all ``points``
@@ -484,7 +484,7 @@ class RobotConfig:
 
 @dataclass(frozen=True, eq=False)
 class _RobotFile:
-    """What stands in a robot's file; its URDF is yet to be found and read."""
+    """Content of a robot's file; its URDF has not been found and read yet."""
 
     __pydantic_config__ = _KNOWN_FIELDS_ONLY
     urdf: Text
@@ -724,7 +724,7 @@ class _Check:
                                       f'{did_you_mean(name, links)}; it has {", ".join(links)}')
 
     def _bodies(self, bodies: BodiesConfig, model: Any) -> None:
-        """What margins and obstacles name is there, and each obstacle has a name of its own."""
+        """Check that margins and obstacles name known bodies, and obstacles have unique names."""
         links = [frame.name for frame in model.frames if frame.type == pinocchio.FrameType.BODY]
         groups = (TABLE, SIDES, HELD, HAND, OBSTACLES)
         known = [*links, *groups]

@@ -28,19 +28,19 @@ from sightplan_arm.geometry import (
 from sightplan_arm.hardware import Vector
 
 LEAST_POINTS = 6
-_LEAST_WIDTH = 0.08  # of a set of points across its length, in parts of the length
+_LEAST_WIDTH = 0.08  # smallest width of a set of points, as a fraction of its length
 _LEAST_SPREAD_PX = 60.0
 _INLIER_PX = 4.0  # a point farther than this from where it should be seen is left out
 _PIXEL_NOISE = 0.3  # least standard deviation of a pixel that is taken for granted
-_FOCAL_RATIOS = (0.5, 2.0)  # between which the focal length is sought that fits the points best
+_FOCAL_RATIOS = (0.5, 2.0)  # range in which the best focal length is searched for
 _FOCAL_STEP = 0.02
 _FOCAL_STDS, _FOCAL_OFF = 3.5, 0.03
 """A focal length that is off by more than both, in standard deviations of what the points say and
 as a part of it, is refused."""
 _LEAST_DEPTHS = 4
 _DEPTH_OFF = 0.05
-"""By this part of it the depth of the board may differ from where the pose has the board. Depth
-cameras are good to 2 % at the distance of a table."""
+"""Largest relative difference between the board's depth and its depth by the pose. Depth cameras
+are good to 2 % at the distance of a table."""
 
 
 class ExtrinsicsError(SightplanError):
@@ -49,7 +49,7 @@ class ExtrinsicsError(SightplanError):
 
 @dataclass(frozen=True, eq=False)
 class Extrinsics:
-    """A camera's pose.
+    """A camera's pose in the table's frame, and its uncertainty.
 
     Attributes:
         pose: (4, 4) of the optical frame in the table's frame.

@@ -122,7 +122,7 @@ WIDER, WIDER_M = 1.2, 0.005
 
 _GIVING_WAY = 0.2  # part of the greatest velocities and accelerations
 AGAIN_S = 0.05
-"""An arm that does not brake is told again at most so often [s]."""
+"""Shortest time between two commands to an arm that does not brake [s]."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ _NEVER = _Braking(math.inf, -math.inf, -math.inf)
 
 @dataclass
 class _Motion:
-    """What was sent: a trajectory, or a command of the fingers (without one)."""
+    """A motion that was sent: a trajectory, or a command of the fingers (without trajectory)."""
 
     what: str
     start_s: float
@@ -219,15 +219,16 @@ class Gate:
         self._state = GateState.REARMED
         self._cause = self._message = ''
         self._epoch = 0  # number of the episode, so that plans of an old one are refused
-        self._stops = 0  # how often a stop was asked for or found necessary
+        self._stops = 0  # number of stops, requested or found necessary
         self._motion: _Motion | None = None
         self._pending: _Pending | None = None
         self._ids = itertools.count(1)
         self._braking = _NEVER
         self._braked_s = -math.inf  # when the arm was last told to brake, on the wall's clock
-        self._stays_at: Vector | None = None  # where the arm was told to stay; None: it was not
-        self._held_again = 0  # how often it was told anew, because it stood elsewhere
-        self._at_rest: Vector | None = None  # where the arm stood when nothing was commanded
+        # Place where the arm was commanded to stay, if it was.
+        self._stays_at: Vector | None = None
+        self._held_again = 0  # repeats of that command, as it stood elsewhere
+        self._at_rest: Vector | None = None  # place where the arm stood when nothing was commanded
         self._resting = False  # whether the arm has yet to come to rest after a stop
         self._stood_since_s: float | None = None  # stamp of the first measurement at rest
         self._unbraked = False  # whether the arm did not take the last command to brake
@@ -236,11 +237,12 @@ class Gate:
         self._looked_s = -math.inf  # stamp of the newest measurement looked at
         self._clock_seen = (-math.inf, -math.inf)  # the arm's clock, and when it last changed
         self._others_may = False  # move the arm: a simulator that is set up between episodes
-        self._shown: Vector | None = None  # where the last motion of a dry run ends
+        self._shown: Vector | None = None  # end of the last motion of a dry run
         # What is in the hand, and how far the fingers are apart that hold it; None: they close.
         self._held: tuple[Solid, float | None] | None = None
         self._closing: Fingers | None = None  # around it, until they stand
-        self._room: tuple[Vector, float] | None = None  # where bodies were compared, and the room
+        # Place where bodies were compared, and the room.
+        self._room: tuple[Vector, float] | None = None
         self._beats = Beats()
         self._local = _Local()
         self._notifier = Notifier(self.status)
@@ -248,11 +250,11 @@ class Gate:
     # --- who listens --------------------------------------------------------------------------
 
     def on_status(self, listener: Callable[[GateStatus], None]) -> None:
-        """Have a function called with the status now, and whenever it changes."""
+        """Call a function with the status now, and whenever it changes."""
         self._notifier.on_status(listener)
 
     def on_plan(self, listener: Callable[[PlannedMotion], None]) -> None:
-        """Have a function called with each motion that passed the checks."""
+        """Call a function with each motion that passed the checks."""
         self._notifier.on_plan(listener)
 
     def close(self) -> None:
@@ -262,7 +264,7 @@ class Gate:
     # --- motions ------------------------------------------------------------------------------
 
     def check(self, trajectory: JointTrajectory, around: Around = NOTHING) -> None:
-        """What ``follow`` would check now; ``limits.check`` is the part that needs no arm.
+        """Check a motion as ``follow`` would now; ``limits.check`` is the part that needs no arm.
 
         Raises:
             ArmStoppedError: the motion would be refused; its cause says why.
@@ -274,7 +276,7 @@ class Gate:
             self._check_start(trajectory)
 
     def check_armed(self) -> None:
-        """What stands in the way of all motions until the next episode, if anything does.
+        """Check that nothing prevents all motions until the next episode.
 
         Raises:
             ArmStoppedError: the gate is not ``ARMED``.
@@ -327,7 +329,7 @@ class Gate:
 
     @property
     def held(self) -> Solid | None:
-        """What is in the hand, in the tip's frame; None: nothing that the gate knows of."""
+        """Solid in the hand, in the tip's frame; None if the gate knows of none."""
         with self._lock:
             return self._still_held()
 
@@ -352,7 +354,7 @@ class Gate:
                 can be done about it.
         """
         epoch = self._begun()
-        trajectory = _frozen(trajectory)  # what was checked is what is sent
+        trajectory = _frozen(trajectory)  # so that what is sent is what was checked
         self.limits.check(trajectory, self._as_it_is(around))
         with self._lock:
             self._admit(epoch)
@@ -441,7 +443,7 @@ class Gate:
         return dataclasses.replace(thing, pose=inverse(tip) @ thing.pose)
 
     def _still_held(self) -> Solid | None:
-        """What is in the hand, unless the fingers have opened since, or closed. The lock is held.
+        """Solid in the hand, unless the fingers have opened or closed since. The lock is held.
 
         How far they are apart around it is noted when they stand, also after the grip was broken
         off: they still do what they were told, if their drives are on.
@@ -465,7 +467,7 @@ class Gate:
         return self._held and self._held[0]
 
     def _end_of_closing(self) -> None:
-        """Note how far fingers are apart that are told something else while they close."""
+        """Note the opening of fingers that get another command while they close."""
         if self._still_held() is not None and self._closing is not None:
             state, (thing, _) = self._arm.state(), self._held or (None, None)
             if state is not None and thing is not None:
@@ -477,7 +479,7 @@ class Gate:
         return min(WIDER * width_m + WIDER_M, self._robot.gripper.open_m - OPENED_M)
 
     def _as_it_is(self, around: Around) -> Around:
-        """What is around, with what is in the hand and how far the fingers are apart."""
+        """Surroundings, with the solid in the hand and the fingers' opening."""
         with self._lock:
             held, state = self._still_held(), self._arm.state()
             opening_m = around.opening_m
@@ -615,7 +617,7 @@ class Gate:
             self._beats.needs[node] = tuple(needs)
 
     def require(self, nodes: Iterable[str]) -> None:
-        """Have motions need heartbeats of some nodes, and of all that they need in turn."""
+        """Require heartbeats of some nodes, and of all nodes that they need."""
         with self._lock:
             self._beats.required = set(nodes)
         self._notifier.wake()
@@ -628,7 +630,7 @@ class Gate:
     # --- the watchdog -------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Look after the arm: ages, heartbeats, limits, tracking. Call it every 10 ms or so."""
+        """Check ages, heartbeats, limits and tracking; to be called about every 10 ms."""
         with self._lock:
             if not self.settings.dry_run:
                 self._look()
@@ -640,7 +642,7 @@ class Gate:
         return self._arm.distrusted()
 
     def checks(self) -> dict[str, bool]:
-        """What is checked of motions, and whether it is."""
+        """Checks of motions, and whether each is made."""
         return {'limits': True, 'workspace': True, 'collisions': self.limits.bodies.whole,
                 'tracking': True, 'joint_states': True, 'pictures': self._image_age_s is not None}
 
@@ -662,7 +664,7 @@ class Gate:
         return self.epoch if begun is None else begun
 
     def _standing_error(self) -> ArmStoppedError:
-        """Why nothing moves in a state that is not ARMED."""
+        """Error that explains why nothing moves in a state other than ARMED."""
         if self._state is GateState.STOPPED:
             return ArmStoppedError(self._cause, f'{self._message}; nothing moves until a person '
                                    'has re-armed the arm and an episode has begun', latched=True)
@@ -790,7 +792,7 @@ class Gate:
         self._clock_seen = (motion.start_s, self._clock())
         try:
             command()
-        except Exception as error:  # of whatever kind: nobody knows what the arm does now
+        except Exception as error:  # of any kind: the arm's state is now unknown
             self._break(ArmStoppedError('command_failed', f'{motion.what}: the arm did not take '
                                         f'the command: {error}', latched=True))
             self._motion = None
@@ -938,7 +940,7 @@ class Gate:
         return names and f' (the velocities that the driver reports of {names} do not fit)'
 
     def _give_way(self, motion: _Motion, state: JointState) -> None:
-        """Have the arm stay where it is, for something is in its way. The lock is held."""
+        """Let the arm stay where it is, as something is in its way. The lock is held."""
         assert motion.trajectory is not None
         log.warning('%s: something is in the way of the arm, which gives way', motion.what)
         now_s, arm = self._arm.now_s(), self._robot.arm
@@ -985,7 +987,7 @@ class Gate:
                 not error.latched and self._state is not GateState.ARMED):
             if error.latched:
                 self._brake_once_more(error)
-            return  # what stands is as strict
+            return  # the present stop is as strict
         self._resting, self._stood_since_s, self._held_again = True, None, 0
         (log.error if error.latched else log.warning)('%s: %s', error.cause, error)
         self._state, self._cause, self._message = state, error.cause, str(error)
@@ -1030,7 +1032,7 @@ class Gate:
             self._resting = False
 
     def _have_it_stay(self, state: JointState) -> None:
-        """Tell an arm that stands elsewhere than it was told to stay there. The lock is held.
+        """Command an arm that stands elsewhere than commanded to stay there. The lock is held.
 
         Else it would go on when nothing is in its way any more, or its drives are on again.
         """
@@ -1052,7 +1054,7 @@ class Gate:
             self._brake(None)
 
     def _brake_again(self, state: JointState, delay_s: float) -> None:
-        """Brake an arm that still moves although it was told not to. The lock is held.
+        """Brake an arm again that still moves after braking should have ended. The lock is held.
 
         A command may be lost or refused: only what was measured after the braking should have
         ended (and ``delay_s`` more) tells; without measurements nothing is known to brake from.
@@ -1071,7 +1073,7 @@ class Gate:
             self._brake(None)  # from where it is, wherever the motion has it by now
 
     def _brake(self, motion: _Motion | None) -> None:
-        """Send the arm to rest; one that stands is told to stay there. The lock is held."""
+        """Brake the arm; one that stands is commanded to stay there. The lock is held."""
         now_s = self._arm.now_s()
         here = self._moving_from(motion, now_s)
         if self.settings.dry_run or here is None or self._brakes_at(now_s):
@@ -1107,7 +1109,7 @@ class Gate:
                 log.critical('%s', failed)
 
     def _moving_from(self, motion: _Motion | None, now_s: float) -> tuple[Vector, Vector] | None:
-        """Position and velocity (N,) from which to brake; None: nobody knows. Both are finite.
+        """Finite position and velocity (N,) from which to brake; None if they are not known.
 
         An arm that follows a motion is braked from where it is told to be, so that nothing
         jerks; also when its measurements are missing, or too old to tell. Otherwise, and where it
@@ -1139,7 +1141,7 @@ class Gate:
         return state.positions, speed if believed else 0.0 * speed
 
     def _is_kept(self, state: JointState, trajectory: JointTrajectory, start_s: float) -> bool:
-        """Whether an arm stands that has been told to move, or elsewhere than it is to be."""
+        """Whether the arm stands although it was commanded to move, or stands elsewhere."""
         if not self._stands(state):
             return False
         passed_s = state.stamp_s - start_s
@@ -1160,7 +1162,7 @@ class Gate:
         return bool((np.abs(state.velocities) <= self.settings.still_rad_s).all())
 
     def _restless(self) -> str:
-        """Why the arm is not known to stand; '' if it is. The lock is held."""
+        """Explain why the arm is not known to stand; '' if it stands. The lock is held."""
         limit_s = self._robot.safety.state_timeout_s
         if not self._arm.state_age_s() <= limit_s:
             return (f'no joint states for more than {limit_s:g} s, so that nobody knows whether '
@@ -1179,7 +1181,7 @@ def _finite(state: JointState) -> bool:
 
 
 def _frozen(trajectory: JointTrajectory) -> JointTrajectory:
-    """A copy that nobody can change; what is malformed stays so, to be refused."""
+    """Copy of a trajectory that cannot be changed; a malformed one stays so, to be refused."""
     def copy(array: Vector) -> Vector:
         if not isinstance(array, np.ndarray) or array.dtype != np.float64:
             return array

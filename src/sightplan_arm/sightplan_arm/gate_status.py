@@ -1,4 +1,4 @@
-"""What a safety gate says about itself: causes, states, settings; see ``sightplan_arm.gate``."""
+"""Status of a safety gate: causes, states and settings; see ``sightplan_arm.gate``."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ HOLDING = ('heartbeat', 'stale_state', 'stale_image', 'cancelled', 'gate_late')
 LATCHING = ('command_failed', 'measured_position', 'measured_velocity', 'measured_workspace',
             'measured_contact', 'tracking', 'unexpected_motion', 'stop_request', 'watcher')
 CAUSES = REFUSING + HOLDING + LATCHING
-"""Why a command was refused or broken off; the table above tells what each does."""
+"""Causes for refusing or ending a command; the table above states the consequence of each."""
 
 HELD_AGAIN = 2
-"""An arm that is measured to stand elsewhere than it was told is told so often to stay there.
+"""Number of times that an arm which is measured to stand elsewhere is commanded to stay there.
 
 It counts anew when the arm has stayed, or is stopped once more. An arm that moves because it is
-told where it is measured, as with a wrong encoder, is so not led away step by step."""
+told where it is measured, as with a wrong encoder, is so not led away step by step.
+"""
 
 CONFIRMATIONS = ('off', 'skill', 'motion')
 
 GUARANTEES = ('watcher', 'stop', 'joint_states', 'camera', 'heartbeats', 'gate', 'clock',
               'command_limits', 'checks', 'dry_run')
-"""What may hold of an arm at a moment; ``sightplan_arm.guarantees`` says what each means."""
+"""Names of the guarantees; ``sightplan_arm.guarantees`` says what each means."""
 
 REQUIRED = ('watcher', 'stop', 'joint_states', 'camera', 'gate')
-"""Those without which an arm is not armed if its file does not say."""
+"""Guarantees that an arm requires to be armed, unless its file states others."""
 
 
 class GateState(enum.IntEnum):
-    """What the gate lets happen; values as in the message ArmStatus."""
+    """State of the gate, which decides on motions; values as in the message ArmStatus."""
 
     ARMED = 0
     HOLDING = 1
@@ -85,7 +86,7 @@ class GateSettings:
 
 @dataclass(frozen=True)
 class GateStatus:
-    """What the message ArmStatus carries.
+    """Content of the message ArmStatus.
 
     Attributes:
         state: of the gate.

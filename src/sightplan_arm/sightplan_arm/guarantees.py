@@ -31,11 +31,11 @@ from sightplan_arm.config import RobotConfig
 from sightplan_arm.gate_status import GateState
 
 WINDOW_S = 2.0
-"""What is measured is that of the last seconds."""
+"""Length of the window of measurements [s]."""
 
 _MOST = 4000  # messages that are remembered
 _PART = 0.95
-_DRIFT = 0.2  # by which part stamps may go faster or slower than time
+_DRIFT = 0.2  # relative error of the clock of stamps
 _JUMP_S = 0.001  # stamps that go back by more than this were set back
 
 
@@ -133,7 +133,7 @@ class Stamps:
 
 @dataclass(frozen=True)
 class WatcherSeen:
-    """What is known of the watcher.
+    """State of the watcher, as far as it is known.
 
     Attributes:
         age_s: since its last heartbeat.
@@ -150,7 +150,7 @@ class WatcherSeen:
 
 @dataclass(frozen=True)
 class Observed:
-    """What was measured around an arm; None where there is nothing of the kind to be measured.
+    """Measurements around an arm; None where there is nothing to be measured.
 
     Attributes:
         joint_states, camera, gate: messages, and looks of the gate's thread.

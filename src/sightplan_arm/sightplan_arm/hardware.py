@@ -1,4 +1,4 @@
-"""What skills need of an arm and a camera: two protocols, and the plain data they exchange.
+"""Interfaces to an arm and a camera that skills need: two protocols, and their data.
 
 Joints come in the order of the robot's configuration; angles in radians, lengths in metres, time
 in seconds on the arm's clock (``Arm.now_s``), which may run faster than the wall's in simulation.

@@ -1,4 +1,4 @@
-"""What a trajectory may do: numbers, times, joint limits, workspace box and bodies, all proven.
+"""Limits of a trajectory, all proven: numbers, times, joints, workspace box and bodies.
 
 Joints follow cubic splines, whose greatest positions, velocities and accelerations are known in
 closed form. How far a point of the arm strays from the straight line between two samples is
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from sightplan_arm.kinematics import Kinematics
 
 SLACK = 1e-9
-"""By how much round-off may exceed a position [rad] or a velocity [rad/s]."""
+"""Excess that rounding may give a position [rad] or a velocity [rad/s]."""
 
 SLACK_ACCELERATION = 1e-6
-"""The same for an acceleration [rad/s2], which is divided by the square of a time step."""
+"""Excess that rounding may give an acceleration [rad/s2], which is divided by a squared time
+step."""
 
 MIN_STEP_S = 1e-3
 """Least time between two points; shorter steps turn round-off into accelerations."""
@@ -40,7 +41,7 @@ RESOLUTION_M = 1e-4
 """A path that comes closer to the box's side than this may be refused."""
 
 MOST_SAMPLES = 200_000
-"""Of one path; more are needed only by motions that no arm makes."""
+"""Largest number of samples of one path; only motions that no arm makes need more."""
 
 
 class Limits:
@@ -72,7 +73,7 @@ class Limits:
             around: what it is checked against besides the arm itself.
         """
         self._check_form(trajectory)
-        with np.errstate(over='ignore', invalid='ignore'):  # what overflows is refused
+        with np.errstate(over='ignore', invalid='ignore'):  # values that overflow are refused
             self._check_joints(trajectory)
             spline = Spline.of(trajectory)
             self._check_box(spline)

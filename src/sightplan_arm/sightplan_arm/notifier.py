@@ -12,7 +12,7 @@ from sightplan_arm.gate_status import GateStatus, PlannedMotion
 
 log = logging.getLogger(__name__)
 
-_PLANS = 256  # that wait at most for a listener that is slow; older ones are forgotten
+_PLANS = 256  # planned motions that wait for a slow listener; older ones are dropped
 
 
 @dataclass
@@ -40,19 +40,19 @@ class Notifier:
         self._closed = False
 
     def on_status(self, listener: Callable[[GateStatus], None]) -> None:
-        """Have a function called with the status now, and whenever it changes."""
+        """Call a function with the status now, and whenever it changes."""
         with self._lock:
             self._listeners.append(_Listener(listener))
         self._begin()
 
     def on_plan(self, listener: Callable[[PlannedMotion], None]) -> None:
-        """Have a function called with each planned motion."""
+        """Call a function with each planned motion."""
         with self._lock:
             self._plan_listeners.append(listener)
         self._begin()
 
     def wants_plans(self) -> bool:
-        """Whether somebody listens to planned motions."""
+        """Whether any function listens to planned motions."""
         return bool(self._plan_listeners)
 
     def plan(self, motion: PlannedMotion) -> None:
@@ -65,7 +65,7 @@ class Notifier:
         self._event.set()
 
     def close(self) -> None:
-        """End the thread; what it is about to tell is told, unless a listener hangs."""
+        """End the thread after its present notification, unless a listener hangs."""
         self._closed = True
         self.wake()
         thread = self._thread

@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable
 
 PATIENCE_S = 5.0
-"""So long (wall time) simulated time waits for somebody who is silent [s]."""
+"""Longest wall time for which simulated time waits for a silent node [s]."""
 
 ALONE_S = 7.0
 """Simulated time that stands for so long (wall time) is that of hardware that has died [s]."""
@@ -34,7 +34,7 @@ LEAD_S = 0.05
 Less than an arm may be late in following (GateSettings.tracking_delay_s): a command is under way
 for no longer."""
 
-_PART = 0.7  # of a limit, by which time stops for whoever is silent
+_PART = 0.7  # fraction of a limit after which time stops for a silent node
 
 
 class Bounds:
@@ -49,7 +49,7 @@ class Bounds:
         self._said: dict[str, tuple[float, float]] = {}
 
     def note(self, who: str, until_s: float) -> None:
-        """Somebody says how far time may go [s]."""
+        """Note the time up to which a node lets the clock run [s]."""
         self._said[who] = until_s, self._wall()
 
     def until_s(self) -> float:
@@ -97,7 +97,7 @@ class Pace:
             return self._reading_s
 
     def heard(self, who: str, limit_s: float, take: Callable[[], object] = lambda: None) -> None:
-        """Somebody gave a sign of life.
+        """Note a sign of life of a node.
 
         Args:
             who: did.

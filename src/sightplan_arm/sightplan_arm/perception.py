@@ -29,7 +29,7 @@ Mask = NDArray[np.uint8]
 
 COLOUR_OF_KEY = {'r': 'red', 'g': 'green', 'b': 'blue', 'y': 'yellow', 'p': 'purple',
                  'o': 'orange'}
-"""What blocks of blocksworld stand for (``Domain.identify``), in words: the colours known here."""
+"""Colours of blocks by their letters in blocksworld (``Domain.identify``)."""
 
 _HUE_DEG = {'red': 358.0, 'green': 127.0, 'blue': 217.0, 'yellow': 53.0, 'purple': 293.0,
             'orange': 31.0}  # of paint in white light
@@ -39,23 +39,23 @@ _WORKSPACE_M = np.array([(-0.50, -0.12, -0.02), (0.50, 0.12, 0.45)])
 """Corners of the space of the table's frame in which cubes are looked for."""
 
 _VIVID = 0.45  # least saturation of a block's paint; tables and walls stay below
-_HUE_SHIFT_DEG = 10.0  # by which light may change a hue
+_HUE_SHIFT_DEG = 10.0  # largest change of a hue by light
 _HUE_REACH_DEG = 35.0  # farther from its hue nothing is of a colour
-_RAISED_M = 0.010  # what is no higher may be the table, given an imperfect calibration
+_RAISED_M = 0.010  # lower points may be the table, as calibrations are imperfect
 _MARGIN_PX = 16  # around what stands above the table
-_LEAST_FRACTION = 0.18  # of the picture of a whole face, for a patch to be a cube
-_LEAST_PIECE = 0.02  # likewise, for a patch to be a part of one
-_LEAST_FOREIGN = 0.08  # likewise, for something to be worth a warning
+_LEAST_FRACTION = 0.18  # fraction of a whole face that a patch must show to be a cube
+_LEAST_PIECE = 0.02  # fraction of a whole face that a patch must show to be a part of one
+_LEAST_FOREIGN = 0.08  # fraction of a whole face that something must show to cause a warning
 _LEAST_POINTS, _LEAST_EDGE = 60, 20
-_POINTS, _EDGES = 320, 160  # of a cube that are used in its fit
+_POINTS, _EDGES = 320, 160  # numbers of points and edge pixels used in the fit of a cube
 _STEPS = 12
-_LEAST_DEPTH = 0.3  # of a picture in which depth must be known
+_LEAST_DEPTH = 0.3  # fraction of a picture in which depth must be known
 _LEAN_RAD = math.radians(6.0)  # more than imperfect calibration and noise explain
 _FINE_M = 0.0017  # noise of depth up to which that holds (a standard deviation of 2.5 mm)
 _LEANS = [(lean, 0.0, 0.0) for lean in (-0.8, -0.5, 0.5, 0.8)] + [
     (0.0, lean, 0.0) for lean in (-0.8, -0.5, 0.5, 0.8)]  # where fits of tipped cubes start [rad]
-_EDGE_PX = 3.0  # by which the outline of a cube may be off
-_ODD_M = 0.0015  # by which faces may be off beyond the noise of depth, before a second thought
+_EDGE_PX = 3.0  # largest error of a cube's outline
+_ODD_M = 0.0015  # error of faces, beyond the noise of depth, that causes a second fit
 _OPEN_COLOUR, _FAR_HUE_DEG = 2.5, 15.0
 """A colour is doubted where another way to colour the cubes costs less than the first more (in 60
 right pictures at least 4), or where the hue is off by more than the second (of 504 right cubes at
@@ -64,14 +64,15 @@ _RED_AND_BLUE_DEG = 240.0  # a hue is this less itself when red and blue are exc
 _TABLE_M = np.array([(-0.50, -0.12), (0.50, 0.25)])
 """Corners of the part of the table that is compared with where the camera's pose has it."""
 _NEAR_TABLE_M = 0.025  # a point that is nearer than this to z = 0 may be the table
-_LEAST_TABLE = 0.2  # of the pixels that should show the table, unless things stand before it
+_LEAST_TABLE = 0.2  # of the pixels that should show the table, unless things hide it
 _LEAST_TABLE_PX, _TABLE_POINTS = 300, 8000
 _TABLE_OFF_M, _TABLE_TILT_RAD = 0.020, math.radians(3.0)
-"""By which the table's plane may be off; calibrations are good to 5 mm and half a degree."""
+"""Largest error of the table's plane; calibrations are good to 5 mm and half a degree."""
 _PAD_Y_M, _PAD_BIN_M, _LEAST_BIN_PX = 0.043, 0.004, 8
-_PADS_RANGE, _PADS_STEP_M = 1.3, 0.003  # how far pads are sought, in spacings, and how finely
-_ON_PAD, _BESIDE_PAD = 0.39, (0.455, 0.90)  # from a column's middle, in spacings
-_LEAST_KNOWN = 0.4  # of the bins on pads and beside them
+# Range and step of the search for pads, the range in spacings.
+_PADS_RANGE, _PADS_STEP_M = 1.3, 0.003
+_ON_PAD, _BESIDE_PAD = 0.39, (0.455, 0.90)  # distance from a column's middle, in spacings
+_LEAST_KNOWN = 0.4  # fraction of the bins on pads and beside them
 _LEAST_PADS = 3
 """Fewer pads are not looked for: of two, shadows or uneven light pass for pads that are elsewhere
 (in 162 of 1,200 random profiles of light; of three in 37)."""
@@ -130,7 +131,7 @@ class SceneWarning:
 
 @dataclass(frozen=True, eq=False)
 class Arrangement:
-    """What stands where.
+    """Blocks found on the table, by column.
 
     Attributes:
         stacks: per column, left to right, names of blocks from bottom to top.
@@ -512,7 +513,7 @@ class _Patch:
 
     @property
     def lean_limit_rad(self) -> float:
-        """What may lean no more counts as upright; coarse depth shows leans that are not there."""
+        """Largest lean that counts as upright; coarse depth shows leans that do not exist."""
         return _LEAN_RAD * max(1.0, self.noise_m / _FINE_M)
 
 
@@ -835,7 +836,7 @@ def _doubts(name: str, fit: _Fit) -> tuple[SceneWarning, ...]:
 
 
 def _spread(array: Vector, count: int) -> Vector:
-    """At most ``count`` rows, evenly."""
+    """Evenly chosen rows, at most ``count``."""
     step = max(1, math.ceil(len(array) / count))
     return array[::step]
 
@@ -867,7 +868,7 @@ def _fit(patch: _Patch, view: _View, block_m: float) -> _Fit | None:
 
 @dataclass(frozen=True, eq=False)
 class _Target:
-    """What a cube is fitted to: Gauss-Newton on robust distances of points and outline."""
+    """Points and outline to which a cube is fitted by Gauss-Newton on robust distances."""
 
     points: Vector
     outline: Vector

@@ -23,7 +23,7 @@ from sightplan_arm.hardware import Vector
 from sightplan_arm.skills.clearance import Box
 
 WIDTH_M, HEIGHT_M = 0.048, 0.050
-"""Of a plinth: distance of opposite sides, and height."""
+"""Distance of a plinth's opposite sides, and its height [m]."""
 GRIP_M = 0.042
 """Height of the tip of the hand that takes a plinth."""
 MASS_KG = 0.08
@@ -38,7 +38,7 @@ PAINTS = {
 _HALF_M = {'cube': 0.012, 'sphere': 0.009, 'pyramid': 0.016, 'cylinder': 0.016, 'cone': 0.012,
            'prism': 0.014}
 _TALL_M = {'cube': 0.024, 'sphere': 0.018, 'pyramid': 0.024, 'cylinder': 0.020, 'cone': 0.024,
-           'prism': 0.024}  # so that a depth camera with its noise tells them apart
+           'prism': 0.024}  # so that a noisy depth camera can distinguish them
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +142,12 @@ def cell_at(place_m: Vector, size: int, spacing_m: float) -> int | None:
 
 
 def cell_name(cell: int | None, size: int) -> str:
-    """What people call a cell."""
+    """Name of a cell for people; ``no cell`` for None."""
     return 'no cell' if cell is None else cell_names(size)[cell]
 
 
 def boxes_at(places_m: Sequence[Vector]) -> list[Box]:
-    """What the hand keeps clear of where pieces stand: plinths, and the room of their geoms."""
+    """Boxes that the hand keeps clear of: plinths, and the room of their geoms."""
     boxes = []
     for x, y in places_m:
         for wide, high in ((WIDTH_M, HEIGHT_M), (2 * max(_HALF_M.values()), HEIGHT_M + GEOM_M)):

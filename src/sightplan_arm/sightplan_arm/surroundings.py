@@ -1,4 +1,4 @@
-"""What stands around an arm and what is in its hand, as the gate is told: plain data."""
+"""Surroundings of an arm and content of its hand, as data for the gate."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Touch:
 
 @dataclass(frozen=True, eq=False)
 class Around:
-    """What a motion is checked against, besides what is always there.
+    """Bodies that a motion is checked against, besides those that are always there.
 
     Attributes:
         obstacles: what stands there, in the table's frame.
@@ -93,4 +93,4 @@ class Around:
 
 
 NOTHING = Around()
-"""Nothing stands there, nothing is held, nothing may be touched, the hand is open."""
+"""Empty surroundings: no obstacle, nothing held, no allowed contact, the hand open."""

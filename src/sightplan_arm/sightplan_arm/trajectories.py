@@ -26,12 +26,12 @@ SMOOTH_S = 0.08
 MIN_STEP_S = 0.001
 """Least distance in time of the points of a trajectory that brakes [s]."""
 
-_TICK_S = 0.004  # at which the speed along a curve is planned
+_TICK_S = 0.004  # period at which the speed along a curve is planned
 _GRID = 200  # points of a curve at which its greatest speed is worked out
 _BEND = 0.6  # part of the acceleration that bends of the curve may take
 _JUMP_RAD = 0.3  # joints that turn further within one step of a straight line have flipped
 _SAME_RAD = 1e-9
-_START_M, _START_RAD = 0.005, 0.05  # how far a straight line may begin from where the tip is
+_START_M, _START_RAD = 0.005, 0.05  # distance from the tip within which a straight line may begin
 
 
 class UnreachableError(WorldError):
@@ -140,7 +140,7 @@ def giving_way(q: Array, dq: Array, to: Array, stop_acceleration: Array, max_vel
 
 
 def backwards(trajectory: JointTrajectory) -> JointTrajectory:
-    """The same way back, at the same pace."""
+    """The trajectory in reverse, at the same speed."""
     times = trajectory.times_s
     return JointTrajectory(times[-1] - times[::-1], trajectory.positions[::-1].copy(),
                            -trajectory.velocities[::-1])
@@ -180,7 +180,8 @@ def extremes(trajectory: JointTrajectory) -> Extremes:
                         np.zeros(positions.shape[1]))
     spline = Spline.of(trajectory)
     h, q, v, a, b = spline.lengths_s[:, None], spline.a, spline.b, spline.c, spline.d
-    with np.errstate(all='ignore'):  # what does not exist becomes infinite or NaN: not inside
+    # Impossible values become infinite or NaN, which is not inside.
+    with np.errstate(all='ignore'):
         # The roots of v + 2 a t + 3 b t^2 in their stable form, and that of its derivative.
         pivot = -(a + np.copysign(np.sqrt(a * a - 3 * b * v), a))
         t = np.stack([pivot / (3 * b), v / pivot, -a / (3 * b)])
@@ -279,7 +280,7 @@ def timed(path: Array, max_velocity: Array, max_acceleration: Array) -> JointTra
 
 def _slowed(trajectory: JointTrajectory, max_velocity: Array, max_acceleration: Array,
             ) -> JointTrajectory:
-    """The same motion, stretched in time until it keeps to limits."""
+    """The trajectory, stretched in time until it keeps to limits."""
     for _ in range(5):  # two are enough
         found = extremes(trajectory)
         slower = max(float((found.velocity / max_velocity).max()),
@@ -410,7 +411,7 @@ def stopping(q: Array, dq: Array, stop_acceleration: Array, lower: Array | None 
 
 
 def goes_past(q: Array, dq: Array, brake: JointTrajectory) -> bool:
-    """Whether an arm that was told to brake has gone past where it was to come to rest.
+    """Whether a braking arm has gone past the place where it should come to rest.
 
     It has not begun to brake, then: the command is late, or lost. An arm that only follows late
     does not get there, and one that swings past its goal is slow.

@@ -1,4 +1,4 @@
-"""What the safety gate watches: heartbeats, whether an arm follows, whether fingers stand."""
+"""Checks of the safety gate: heartbeats, tracking of the arm, resting fingers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Beats:
         return [node for node, _ in self.silent(math.inf) if node not in self.last_s]
 
 
-_PARTS = np.linspace(0.0, 1.0, 5)  # of the delay
+_PARTS = np.linspace(0.0, 1.0, 5)  # fractions of the delay
 
 
 def off_track(state: JointState, start_s: float, trajectory: JointTrajectory, delay_s: float,

@@ -36,7 +36,7 @@ from sightplan_arm.trajectories import goes_past, stopping
 log = logging.getLogger(__name__)
 
 CAUSE, LATE = 'watcher', 'gate_late'
-"""Of the latched stop, and of the hold before it."""
+"""Causes of the latched stop, and of the hold before it."""
 
 LATCH_S = 0.5
 """A gate that is silent for longer after the arm was braked has died or hangs [s]."""
@@ -51,20 +51,22 @@ SETTLE_S = 2.0
 """An arm that stood for so long without a gate is left alone [s]."""
 
 AFTER_BRAKING_S = 0.1
-"""So long after the end of the braking the arm must stand, and is locked [s].
+"""Time after the end of the braking at which the arm must stand, and is locked [s].
 
-Not before: a controller that is deactivated in mid-motion stops with a jerk."""
+Not before: a controller that is deactivated in mid-motion stops with a jerk.
+"""
 
 LATE_S = 0.05
-"""An arm that has gone past where it was to stop, so long after it was told, is told again [s].
+"""Time after a command at which an arm beyond its place of rest is commanded again [s].
 
-It got the command late, if at all, and would be thrown back there."""
+It got the command late, if at all, and would be thrown back there.
+"""
 
 LOCK_BY_S = 0.4
-"""So long after the first braking the arm is locked, whether or not it stands [s]."""
+"""Time after the first braking at which the arm is locked, whether or not it stands [s]."""
 
 ELSEWHERE_RAD = 0.005
-"""A braked arm that stands farther from where it was to stop is told to stay where it stands."""
+"""Distance from its place of rest at which a braked arm is commanded to stay where it stands."""
 
 AGAIN_S = 0.5
 """A lock that was not confirmed is asked for again after this time [s]."""
@@ -80,13 +82,13 @@ class Lock(Protocol):
         """Follow nothing from now on."""
 
     def open(self) -> None:
-        """Follow commands again."""
+        """Let the driver follow commands again."""
 
     def is_closed(self) -> bool:
         """Whether the driver has confirmed that it follows nothing."""
 
     def missing(self) -> str:
-        """Why it cannot be used, with the remedy; '' if it can."""
+        """Explain why the lock cannot be used, with the remedy; '' if it can."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ class Watcher:
         self._still_by_s = -math.inf  # the arm should stand after the last braking
         self._lock_by_s = -math.inf  # even if it does not
         self._brake_told: tuple[float, JointTrajectory] | None = None  # when, and what
-        self._held_again = 0  # how often it was told anew, because it stood elsewhere
+        self._held_again = 0  # repeats of that command, as it stood elsewhere
         self._lock_asked_s = -math.inf
         self._braked_s: float | None = None  # when the arm was braked, while the gate is late
         self._gate_state: GateState | None = None
@@ -150,7 +152,7 @@ class Watcher:
             self._beat_s = max(self._clock() - age_s, self._beat_s)
 
     def gate_is(self, state: GateState, moving: bool = False) -> None:
-        """Take what the gate says about itself: its state, and whether a motion is under way."""
+        """Note the gate's state, and whether a motion is under way."""
         with self._lock:
             self._gate_state, self._gate_moves = state, moving
 
@@ -159,7 +161,7 @@ class Watcher:
         return self._arm.distrusted()
 
     def tick(self) -> None:
-        """Look after the arm. Call it every 5 ms or so."""
+        """Check the arm and the gate; to be called about every 5 ms."""
         with self._lock:
             now_s = self._clock()
             self._arm.state()  # each measurement is compared with those before it
@@ -222,7 +224,7 @@ class Watcher:
     # Inside. The lock is held.
 
     def _look(self, now_s: float) -> None:
-        """At the arm, while the gate is silent."""
+        """Check the arm while the gate is silent."""
         state = self._fresh()
         if self._state is GateState.ARMED:
             self._state = GateState.HOLDING
@@ -247,7 +249,7 @@ class Watcher:
         self._lock_by_s = now_s + LOCK_BY_S
 
     def _await_gate(self, now_s: float, braked_s: float) -> None:
-        """Have a late gate hold the arm itself; latch if it does not."""
+        """Wait until a late gate holds the arm itself; latch if it does not."""
         heard = now_s - self._beat_s <= self._limit_s()
         held = heard and self._gate_state not in (None, GateState.ARMED)
         over = self._driver.is_closed() or self._driver.missing()

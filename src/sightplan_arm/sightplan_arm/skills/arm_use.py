@@ -1,4 +1,4 @@
-"""What all skills do with arm and fingers: follow planned motions, open, park; all by the gate."""
+"""Base of all skills: follow planned motions, open and park, all by the gate."""
 
 from __future__ import annotations
 
@@ -149,13 +149,13 @@ class ArmUse:
             try:
                 sequence.straight('park', 'up', higher)
             except UnreachableError:
-                top = (top + float(pose[2, 3])) / 2  # at least some of the way
+                top = (top + float(pose[2, 3])) / 2  # at least a part of the way
             else:
                 return
 
 
 def read_settings(kind: type[_Settings], given: Mapping[str, Any]) -> _Settings:
-    """Settings of skills.
+    """Make settings of skills from given values.
 
     Raises:
         InputError: one is unknown; names it and all that are known.

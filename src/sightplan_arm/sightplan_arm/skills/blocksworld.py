@@ -107,7 +107,8 @@ class MovePlanner:
         if yaw is None:
             raise NoRoomError(f'there is no room for the hand around {task.block}')
         highest = max((float(c.centre_m[2]) + side / 2 for c in task.others), default=0.0)
-        safe = highest + side / 2 + self._settings.clearance_m  # of the middle of a carried block
+        # Height of the middle of a carried block.
+        safe = highest + side / 2 + self._settings.clearance_m
         at_source = np.array([*task.cube.centre_m[:2], (task.level + 0.5) * side])
         x, y, z = task.place_m
         return self._transports.plan(Transport(
@@ -120,7 +121,7 @@ class MovePlanner:
 
 
 class BlocksworldSkills(PickingSkills[Arrangement, Task]):
-    """See the protocol ``Skills``.
+    """Skills of blocksworld; see the protocol ``Skills``.
 
     Raises:
         InputError: a setting is out of bounds.
@@ -230,7 +231,7 @@ class BlocksworldSkills(PickingSkills[Arrangement, Task]):
         return (causes.DISTURBED, harm) if harm else (causes.DONE, '')
 
     def _disturbed(self, task: Task, seen: Arrangement) -> str:
-        """What is not as it was besides the block that was moved; '' if all is."""
+        """Describe a change besides the moved block; '' if there is none."""
         if task.seen is None:
             return ''
         before = {(c.kind, c.blocks) for c in task.seen.warnings}

@@ -38,7 +38,7 @@ class Box:
 
 
 Obstacle = Cube | Box
-"""What stands on the table: a block, whose size the robot's file has, or a box of any size."""
+"""An obstacle on the table: a block, whose size the robot's file has, or a box of any size."""
 
 _STEP_RAD = 0.06  # greatest turn of a joint between postures that are looked at
 

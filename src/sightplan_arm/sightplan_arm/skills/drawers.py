@@ -34,34 +34,34 @@ from sightplan_arm.surroundings import Around
 from sightplan_arm.trajectories import UnreachableError
 
 TILTS_RAD = (0.35, 0.5, 0.2, 0.65, 0.8, 0.0)
-"""How far the fingers point towards the front, from straight down, in this order."""
+"""Angles by which the fingers point towards the front, from straight down, in order of trial."""
 
-_WINDOW_PX = 2  # normals are taken from points so far to both sides
-_JUMP_M = 0.03  # and are none where these are farther apart
+_WINDOW_PX = 2  # distance of the points on both sides from which normals are taken
+_JUMP_M = 0.03  # no normals where those points are farther apart
 _UPRIGHT = 0.55  # greatest vertical part of an upright face's normal
 _ON_FRONT_M = 0.004
-_LEAST_PX = 60  # of a front
+_LEAST_PX = 60  # smallest number of a front's pixels
 _LEAST_HANDLE_PX = 10
-_HANDLE_M = (0.012, 0.075)  # what is so far before a front is its handle
-_HANDLE_PX = 14  # a handle may hang out of a box by so much
-_HANDLE_AT = 0.8  # in this part of a front, from its middle, a handle may be
-_NEARER = 0.05  # and what a metre along the front counts there, of one in height
-_LEAST_FRONT_M = 0.05  # wide
+_HANDLE_M = (0.012, 0.075)  # distance before a front in which its handle is
+_HANDLE_PX = 14  # length by which a handle may stick out of a box
+_HANDLE_AT = 0.8  # fraction of a front, from its middle, within which a handle may be
+_NEARER = 0.05  # weight of a metre along the front against one of height
+_LEAST_FRONT_M = 0.05  # smallest width of a front
 _LEVEL_M = 0.012  # the cells of a top are as high as each other to within this
 _PLATE_M = 0.012  # thickness of a front
 _GAP_CELLS = 2
 _REFERENCE_M = 0.02
 _BAR_M = 0.005
-_AROUND_M = 0.30  # what is farther from a handle is not in the way of the hand
-_LOW_M = 0.030  # nor is what is lower
+_AROUND_M = 0.30  # obstacles farther from a handle do not concern the hand
+_LOW_M = 0.030  # nor do lower ones
 _RETREAT_M = 0.12
 _ROOM_M, _LEAST_M = 0.006, 0.003
-_TILE_M = 0.01  # of obstacles: other fronts and handles are near
-_PIECE_M = 0.012  # a drawer is moved by so much at a time
+_TILE_M = 0.01  # size of an obstacle's tiles, as other fronts and handles are near
+_PIECE_M = 0.012  # length of one step of moving a drawer
 _SPARE_M = 0.012
 _ROUNDS = 200
 _TURNS_RAD = (0.0, math.pi)
-_BEFORE_M = 0.006  # fingers come so near to a front before they push
+_BEFORE_M = 0.006  # distance from a front at which fingers begin to push
 _PUSHED_AT = (0.0, 0.35, -0.35, 0.65, -0.65)  # parts of half a front's width, from its middle
 
 Normals = NDArray[np.float32]
@@ -218,7 +218,10 @@ def _line(points: Vector, normals: Vector) -> tuple[Vector, Vector, Mask] | None
 
 
 def _heights(heights: Vector) -> tuple[float, float]:
-    """Between which heights a front is, of points on its plane; others may show at its edges."""
+    """Lowest and highest point of a front, from heights of its points.
+
+    Those at the edges may be others.
+    """
     edges = np.arange(0.0, float(heights.max()) + 2 * CELL_M, CELL_M)
     counts = np.histogram(heights, edges)[0]
     full = np.nonzero(counts > 0.5 * np.percentile(counts[counts > 0], 90))[0]
@@ -228,7 +231,7 @@ def _heights(heights: Vector) -> tuple[float, float]:
 
 
 def _handle(front: Drawer, pixels: Mask) -> tuple[Drawer, Vector | None, float]:
-    """What stands before a front: of several handles the one at the height of the pixels' middle.
+    """Handle of a front; of several the one at the height of the pixels' middle.
 
     Returns:
         the front without what belongs to other handles, the middle (3,) of the handle, and its
@@ -358,7 +361,7 @@ def _other_front(front: Drawer, upright: Mask, opened_m: float) -> float | None:
 
 
 def obstacles(drawer: Drawer) -> tuple[list[Box], list[Box]]:
-    """What a hand at a drawer must keep clear of: what stands, and what the drawer takes along.
+    """Obstacles of a hand at a drawer: those that stand, and those that move with the drawer.
 
     The first is all but that drawer, the second what looks out of it.
     """
@@ -521,7 +524,8 @@ class SlidePlanner:
                        self._paths.clearance.least_m(line[-1:], taken, _LEAST_M))
             if room < _LEAST_M:
                 raise NoRoomError(f'the arm would come to {1e3 * room:.0f} mm from a thing')
-            sequence.around = around()  # what the drawer takes along moves, too: see ``room``
+            # Including the drawer's content, which moves, too: see ``room``.
+            sequence.around = around()
             sequence.along('slide', 'pull the drawer' if move_m > 0 else 'push the drawer', line,
                            self._slow)
             slide += sequence.take()

@@ -36,7 +36,7 @@ _Planned = TypeVar('_Planned')
 _ROOM_M = 0.005  # distance to things that is enough around a grasp
 _LEAST_M = 0.003  # distance below which a path is not taken
 _MARGIN_M = 0.01  # below the hand's body, at its lowest
-_BEFORE_M = 0.01  # so far above a thing the hand goes slower
+_BEFORE_M = 0.01  # distance above a thing from which the hand is slower
 _DROP_M = 0.002  # height above where it was at which a thing is let go
 
 
@@ -146,7 +146,7 @@ class GraspPlanner:
     # --- inside -------------------------------------------------------------------------------
 
     def _in_the_way(self, thing: Thing, without: Mask | None = None) -> list[Box]:
-        """What stands around a thing, as far as the hand's body can come near it.
+        """Boxes around a thing, as far as the hand's body can come near it.
 
         What is lower than the fingers are long is between them, or beside: see ``grasps``.
         """
@@ -170,7 +170,7 @@ class GraspPlanner:
 
     def _lifted(self, low: Vector, others: Sequence[Box],
                 plan: Callable[[Vector], _Planned]) -> _Planned:
-        """A plan from a pose of the tip around a thing, with as much of the lift as there can be.
+        """Plan a motion from a pose of the tip around a thing, with the highest possible lift.
 
         Where there is no room, a smaller lift does not help.
         """
@@ -261,7 +261,7 @@ class GraspPlanner:
         return carry
 
     def _holding(self, thing: Thing, empty: Around, path: Vector) -> Around:
-        """What is around with the thing in the hand, from the lower end of a path up."""
+        """Surroundings with the thing in the hand, from the lower end of a path up."""
         return replace(empty, held=thing_in_hand(thing, self._paths.pose(path[0])))
 
     def _approach(self, thing: Thing, grasp: Grasp, boxes: Sequence[Box],

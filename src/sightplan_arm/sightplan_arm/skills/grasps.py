@@ -33,8 +33,8 @@ from sightplan_arm.hardware import Vector
 from sightplan_arm.skills.seen import axis_m
 from sightplan_arm.skills.surface import CELL_M, Mask, Surface
 
-_OFF_BALANCE, _OFF_POINTED = 6.0, 250.0  # what a metre beside the wanted place costs
-_OVER_M = 0.001  # what is not higher than this over a level does not reach above it
+_OFF_BALANCE, _OFF_POINTED = 6.0, 250.0  # cost of a metre beside the wanted place
+_OVER_M = 0.001  # cells not higher than this over a level count as below it
 _FOREIGN = 0.2  # most of a run that may not be the thing's
 _EASY_M = 0.008  # room on each side of a thing from which on a grasp is not tight
 _MARGIN_M = 0.14  # around the thing, for the hand
@@ -135,7 +135,7 @@ def _unlike(grasps: list[Grasp], most: int = 24) -> list[Grasp]:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What reaches above a level, along the line on which the fingers open.
+    """A run of cells above a level, along the line on which the fingers open.
 
     Attributes:
         row: of the turned heights.
@@ -213,7 +213,7 @@ class _Turned:
                     yield self._grasp(run, at, settings, -cost - off)
 
     def _runs(self, row: int, settings: GraspSettings) -> Iterator[_Run]:
-        """What of a strip fits between the fingers, at all levels."""
+        """Yield the runs of a strip that fit between the fingers, at all levels."""
         tallest = float(self._strip_thing[row].max())
         widest = self._gripper.open_m - 2 * settings.least_spare_m
         level = settings.table_m

@@ -36,7 +36,8 @@ STEP_M = 0.01
 """Straight lines are cut into pieces of this length."""
 
 TURNS_RAD = (0.0, 0.4, -0.4, 0.8, -0.8, 1.2, 1.6, 2.0, 2.4, -1.6, -2.4)
-"""How far the third joint is turned from ``ready`` for the elbow to turn aside, in this order."""
+"""Angles by which the third joint is turned from ``ready`` to move the elbow aside, in order of
+trial."""
 
 ROOM_M = 0.02
 """Distance to blocks that is enough for every link."""
@@ -44,7 +45,7 @@ ROOM_M = 0.02
 GUARDED = 0.5
 """Part of the speed where something may be in the way that was not seen."""
 
-_APART = 4  # of so many points of a motion one is enough for the way back
+_APART = 4  # every how many points of a motion one is used for the way back
 _JUMP_RAD = 0.4
 _SAME_RAD = 0.05
 _LEAST_M = 0.003  # distance below which a path is not taken
@@ -98,7 +99,7 @@ class PathPlanner:
         return self.clearance.on_last_joint(ready, self.pose(ready))
 
     def check_hand(self, pose: Vector, blocks: Sequence[Obstacle], least_m: float) -> None:
-        """See that the hand has room in a pose, which is quicker to find out than by ``rise``.
+        """Check that the hand has room in a pose; this is quicker than by ``rise``.
 
         Args:
             pose: of the tip.

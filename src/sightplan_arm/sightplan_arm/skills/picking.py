@@ -1,4 +1,4 @@
-"""What skills have in common whose every action takes one thing and puts it somewhere else.
+"""Base of skills of which every action moves one thing to another place.
 
 Before anything moves the camera looks: an action that makes no sense in what is seen, or
 contradicts what the agent is sure of, is refused. What becomes of a motion the agent finds out
@@ -42,7 +42,7 @@ Task = TypeVar('Task')
 
 _OBSERVE_AGAIN = (causes.NOT_FOUND, causes.UNCLEAR)
 _OBSERVE_AGAIN_S = 0.3
-_LEAST, _MOST = 0.8, 1.2  # of its width, so far are the fingers apart that hold a thing
+_LEAST, _MOST = 0.8, 1.2  # range of the fingers' opening around a held thing, in its widths
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class PickingSettings:
 
 
 class PickingSkills(ArmUse, ABC, Generic[Seen, Task]):
-    """See the protocol ``Skills``; who derives from this says what is seen and what is to be done.
+    """Base class of picking skills; see the protocol ``Skills``.
 
     Args:
         robot: its configuration.
@@ -136,11 +136,11 @@ class PickingSkills(ArmUse, ABC, Generic[Seen, Task]):
 
     @abstractmethod
     def _observe(self) -> Seen:
-        """What the camera sees now."""
+        """Observation of the present scene by the camera."""
 
     @abstractmethod
     def _task(self, thing: str, where: str, seen: Seen) -> Task:
-        """What to move where.
+        """Task for moving a thing to a place.
 
         Raises:
             Refused: the move makes no sense in what is seen.
@@ -170,7 +170,7 @@ class PickingSkills(ArmUse, ABC, Generic[Seen, Task]):
     # --- one action ---------------------------------------------------------------------------
 
     def _begin(self) -> Stopwatch:
-        """What a reset begins with: the last episode is over, the arm is parked, the hand empty.
+        """Begin a reset: the last episode ends, the arm is parked, the hand must be empty.
 
         Raises:
             WorldError: the hand is not empty.
@@ -268,7 +268,7 @@ class PickingSkills(ArmUse, ABC, Generic[Seen, Task]):
                               f'the camera sees otherwise')
 
     def _between_fingers(self, thing: str, moves: Moves) -> Solid | None:
-        """What is grasped, as one solid in the table's frame."""
+        """Grasped thing as one solid in the table's frame."""
         if not moves.thing:
             return None
         tip = self._paths.pose(moves.bring[0].trajectory.positions[0])

@@ -1,4 +1,4 @@
-"""What a good place is, in numbers: costs, limits and motions of ``placing``.
+"""Values that define a good place: costs, limits and motions of ``placing``.
 
 Lengths are metres, angles radians. A cost of 0.01 weighs as much as a thing that comes to rest
 0.03 m away from where somebody pointed. All values were tuned by hand on simulated tables
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PlacementCosts:
-    """What speaks against a place; the place with the lowest sum is tried first."""
+    """Costs of a place; the place with the lowest sum is tried first."""
 
     per_m_off: float = 0.35
     """For each metre between where the thing comes to rest and where somebody pointed."""
@@ -60,7 +60,7 @@ class PlacementLimits:
     """Sizes and distances that decide what a place, a wall or a side is."""
 
     on_table_m: float = 0.05
-    """How far from where somebody pointed a thing may be put on the bare table."""
+    """Largest distance from the pointed place at which a thing may be put on the bare table."""
 
     beside_m: float = 0.008
     """Distance to what stands beside a thing that is put down."""
@@ -75,25 +75,25 @@ class PlacementLimits:
     """The most that a slender thing may fall: it tips over."""
 
     release_m: float = 0.04
-    """How much the fingers open to let a thing go."""
+    """Distance by which the fingers open to release a thing."""
 
     least_release_m: float = 0.006
-    """How much they open where things are too close for ``release_m``."""
+    """Distance by which they open where things are too close for ``release_m``."""
 
     room_fractions: tuple[float, ...] = (1.0, 0.5, 0.0)
     """Fractions of the wanted room around thing and fingers that are tried, the best first."""
 
     floor_m: float = 0.008
-    """What is so much higher than the floor's level still is the floor: it may slope."""
+    """Height above the floor's level up to which cells are the floor: it may slope."""
 
     below_floor_m: float = 0.004
-    """What is so much lower than the floor's level is beside it, as in the loop of a handle."""
+    """Depth below the floor's level from which cells are beside it, as in the loop of a handle."""
 
     wall_m: float = 0.03
-    """What is so much higher than the floor of a thing is a wall of it."""
+    """Height above a thing's floor from which cells are a wall of it."""
 
     high_m: float = 0.06
-    """What is so much higher than the floor is no wall, but a thing that stands in the place."""
+    """Height above the floor from which cells are not a wall, but a thing in the place."""
 
     finger_room_m: float = 0.004
     """Distance between fingers and a thing that stands in the place."""
@@ -123,19 +123,20 @@ class PlacementLimits:
     """... if it also is farther from the middle than this fraction of the way to the side."""
 
     slender: float = 4.0
-    """What is so many times as high as half its width falls over easily."""
+    """Ratio of height to half the width from which a thing falls over easily."""
 
     round_ratio: float = 1.6
-    """What lies may lean if its width, height and grasped width differ by at most this factor."""
+    """Largest ratio of width, height and grasped width at which a lying thing may lean."""
 
     leans_rad: tuple[float, ...] = (0.35, -0.35, 0.55, -0.55)
-    """How far the hand leans over walls, where a thing would fall more than ``lean_fall_m``."""
+    """Angles by which the hand leans over walls, where a thing would fall more than
+    ``lean_fall_m``."""
 
     lean_fall_m: float = 0.03
-    """Without leaning a thing may fall so far."""
+    """Largest fall of a thing without leaning."""
 
     lean_turns: int = 8
-    """So many turns of the hand, those that are best upright, are tried leaning."""
+    """Number of turns of the hand, the best ones upright, that are tried leaning."""
 
     same_m: float = 0.015
     """Two places are about the same if the tip is closer than this ..."""
@@ -149,7 +150,7 @@ class PlacementLimits:
 
 @dataclass(frozen=True, slots=True)
 class PlacementMotions:
-    """How a thing is carried to its place and lowered."""
+    """Motions of carrying a thing to its place and lowering it."""
 
     lifts_m: tuple[float, ...] = (0.18, 0.28, 0.14, 0.10)
     """Heights above the place that are tried in turn: the highest for what is tall."""
@@ -167,10 +168,10 @@ class PlacementMotions:
     """Size of the boxes that stand for obstacles: walls of drawers and boxes are near."""
 
     below_body_m: float = 0.01
-    """What stays so far below the hand's body at its lowest is no obstacle."""
+    """Depth below the hand's body, at its lowest, below which things are no obstacles."""
 
     beside_m: float = 0.03
-    """What is high and so near may be met on the way down."""
+    """Distance within which high things may be met on the way down."""
 
     felt_m: float = 0.018
     """The last of the way down, which is made in pieces so that a touch is felt early."""
@@ -179,13 +180,13 @@ class PlacementMotions:
     """Length of such a piece."""
 
     hangs_m: float = 0.10
-    """What hangs lower below the tip swings between the fingers, and is carried slower."""
+    """Depth below the tip from which a hanging thing swings, and is carried more slowly."""
 
     slowest: float = 0.3
     """The least fraction of the speed with which such a thing is carried."""
 
     swing: float = 0.05
-    """How far a thing swings aside for each metre that it hangs below ``hangs_m``."""
+    """Distance by which a thing swings aside for each metre that it hangs below ``hangs_m``."""
 
 
 COSTS, LIMITS, MOTIONS = PlacementCosts(), PlacementLimits(), PlacementMotions()

@@ -1,4 +1,4 @@
-"""Where a held thing can be put down near a place in the picture, and the motions that do it.
+"""Places for a held thing near a place in the picture, and the motions to put it there.
 
 What counts is heights: the thing, turned with the hand, goes down where what is under it is level
 and free, the fingers find room beside it, and the hand's body above. Where walls keep the fingers
@@ -50,7 +50,7 @@ _SPECK = np.ones((3, 3), np.uint8)
 
 @dataclass(frozen=True, slots=True)
 class PlaceSettings(PointingSettings):
-    """How places are chosen."""
+    """Settings of choosing places."""
 
     around_m: float = param(0.14, 'How far from where it was pointed a thing may be put [m]',
                             low=0.01, high=0.3)
@@ -58,7 +58,7 @@ class PlaceSettings(PointingSettings):
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """What is in the hand, as it was when the fingers closed.
+    """Thing in the hand, as it was when the fingers closed.
 
     Attributes:
         thing: as it was seen.
@@ -78,7 +78,7 @@ class Carried:
 
 
 def carried(thing: Thing, pose: Vector, width_m: float) -> Carried:
-    """What is in the hand after the fingers closed around a thing at a pose of the tip."""
+    """Thing in the hand after the fingers closed around it at a pose of the tip."""
     base = base_m(thing.surface, thing.cells)
     return Carried(thing, np.asarray(pose), float(pose[2, 3]) - base, width_m)
 
@@ -207,7 +207,7 @@ class _Heights:
                 self._across = COSTS.crosswise if _is_long(place) and _is_long(thing) else 0.0
 
     def _floor(self) -> Mask:
-        """What is meant, with what stands on it, but without rim and handles."""
+        """Cells of the meant place with what stands on it, but without rim and handles."""
         above = self._top - self._level
         floor = self._meant & (above > -LIMITS.below_floor_m) & (above < LIMITS.floor_m)
         corners = cv2.convexHull(_cells(self._meant).astype(np.int32))
@@ -224,7 +224,7 @@ class _Heights:
         return turns
 
     def _off_sides(self, turn: float) -> float:
-        """What it costs that what stands is not turned along its place, long along long.
+        """Cost of not standing along the sides of the place.
 
         What stands askew takes up more room than it needs, which the next thing will lack.
         """
@@ -233,7 +233,7 @@ class _Heights:
                 + self._across * math.sin(off) ** 2)
 
     def _loose(self, rests: Vector, spin: Vector) -> Vector:
-        """What it costs that what stands is not at the sides near which it was pointed.
+        """Cost of not standing at the sides near which it was pointed.
 
         Args:
             rests: (rows, columns, 2) where its middle may be.
@@ -251,7 +251,7 @@ class _Heights:
         return cost
 
     def spots(self, turn: float, leans: Sequence[float] = (0.0,)) -> Iterator[Spot]:
-        """Those with the hand turned so far about the vertical, and leaning, see ``Spot``."""
+        """Yield the spots for one turn of the hand and some leans; see ``Spot``."""
         cos, sin = math.cos(turn), math.sin(turn)
         spin = np.array([[cos, -sin], [sin, cos]])
         whole = _kernel(self._outline @ spin.T, 0.0).astype(np.float32)
@@ -298,7 +298,7 @@ class _Heights:
                         float(fall[row, column]), opening, float(cost[row, column]))
 
     def _under_body(self, opens: Vector, lean: float) -> Heights:
-        """How high the tip must be everywhere, for the hand's body.
+        """Least height of the tip everywhere, for the hand's body.
 
         Args:
             opens: (2,) along which the fingers open.
@@ -320,7 +320,7 @@ class _Heights:
 
     def _how_high(self, spin: Vector, opens: Vector,
                   roomy: float) -> tuple[float, Heights, Heights]:
-        """How high everything is under a thing and the fingers around it, everywhere.
+        """Heights under a thing and under the fingers around it, everywhere.
 
         Args:
             spin: (2, 2) by which the thing is turned.
@@ -351,7 +351,7 @@ class _Heights:
 
     def _how_low(self, opening: float, support: Heights, fingers: Heights, body: Heights,
                  lean: float) -> tuple[Heights, Heights]:
-        """How far the hand can go down everywhere: heights of the tip, and how far a thing falls.
+        """Lowest heights of the tip everywhere, and the heights from which the thing falls.
 
         Args:
             opening: see ``_how_high``.
@@ -381,7 +381,7 @@ def _cells(mask: Mask) -> NDArray[np.float32]:
 
 
 def _ways(cells: NDArray[np.float32], low_m: Vector) -> list[tuple[Vector, Vector, float]]:
-    """Of the smallest rectangle around cells (N, 2): its two directions.
+    """The two directions of the smallest rectangle around cells (N, 2).
 
     Returns:
         for each its middle (2,), the direction (2,), and half its length in it.
@@ -416,7 +416,7 @@ def _less_a_cell(points: Vector) -> Vector:
 
 
 def room_at(surface: Surface, place_m: Vector, piece: Mask) -> Mask:
-    """(rows, columns) the part of a piece that takes things up where somebody points.
+    """Cells (rows, columns) of the part of a piece that takes things up around a pointed place.
 
     That is what hangs together around there and is about as low as the lowest of it: the inside of
     a bowl or a drawer, also where somebody points at its rim or at a thing that stands in it.
@@ -534,7 +534,7 @@ class PlacePlanner:
 
     def away(self, posture: Vector, boxes: Sequence[Box], hang_m: float,
              around: Around) -> tuple[Motion, ...]:
-        """From above where a thing was taken to where the camera sees everything.
+        """Move from above where a thing was taken to where the camera sees everything.
 
         Args:
             posture: in which the arm holds it.
@@ -632,7 +632,7 @@ class PlacePlanner:
         return (*sequence.take(), *home)
 
     def _high_m(self, held: Carried, spot: Spot, others: Sequence[Box]) -> float:
-        """How far above its place a thing, or the hand, comes down past what stands beside it."""
+        """Height above its place down to which a thing or the hand must pass neighbours [m]."""
         outline = held.outline() - (held.thing.centre_m - held.pose[:2, 3])
         fingers_m = spot.opening_m / 2 + self._robot.gripper.hand.finger_thickness_m
         reach = MOTIONS.beside_m + max(float(np.linalg.norm(outline, axis=1).max()), fingers_m)

@@ -1,4 +1,4 @@
-"""Taking what somebody points at: a place in the picture becomes approach, grasp and lift.
+"""Grasping of pointed things: a place in the picture becomes approach, grasp and lift.
 
 The picture's depth says what is there and how it can be taken; what it is called does not matter.
 Everything is planned before anything moves, every motion passes the gate, and what became of it is
@@ -72,7 +72,7 @@ _Planned = TypeVar('_Planned')
 
 IN_THE_WAY = 'a finger came upon something on the way down'
 _SOMETHING_M = 0.0012  # fingers that are this far apart hold something
-_INSIDE_M = 0.001  # so far do the fingers stay above the bottom of the workspace box
+_INSIDE_M = 0.001  # height of the fingers above the bottom of the workspace box
 _PLANNED = 24  # proposals for which paths are planned
 _TRIED_M, _TRIED_RAD = 0.012, 0.3  # grasps nearer than this are the same
 
@@ -107,7 +107,7 @@ class PointingSettings(GraspSettings):
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """What is in the hand.
+    """The thing in the hand, and its motions.
 
     Attributes:
         thing: as it was seen before.
@@ -144,7 +144,7 @@ class PointingSkills(ArmUse):
 
     @property
     def held(self) -> Held | None:
-        """What is in the hand; None if nothing is.
+        """The thing in the hand; None if there is none.
 
         A thing is held from when the fingers close around it, also if the grip is broken off, for
         as long as the gate finds them around it: what they let go while the arm was stopped is
@@ -175,7 +175,7 @@ class PointingSkills(ArmUse):
         self._gate.new_episode()
 
     def forget(self) -> None:
-        """What was held and reported is over: somebody else begins an episode."""
+        """Forget the held thing and the reports: another episode begins."""
         self.reports, self._taken = [], None
 
     def grasp_at(self, where: Region | Mask, label: str = '', part: bool = False) -> SkillResult:
@@ -398,7 +398,7 @@ class PointingSkills(ArmUse):
     def _plan(self, thing: Thing, tried: Sequence[Grasp],
               plan: Callable[[Thing, Grasp, Sequence[float]], _Planned],
               watch: Stopwatch) -> _Planned:
-        """What is to be done with the best grasp that the arm can carry out.
+        """Plan with the best grasp that the arm can carry out.
 
         Raises:
             Refused: there is none.
@@ -457,7 +457,7 @@ class PointingSkills(ArmUse):
         return self._robot.gripper.force_n
 
     def _between(self, moves: Moves | Carry) -> Solid | None:
-        """What is between the fingers where the hand has gone to, in the table's frame."""
+        """Solid between the fingers where the hand has gone to, in the table's frame."""
         held = (moves.lift if isinstance(moves, Moves) else moves.bring)[0].around.held
         return held and on_table(held, self._paths.pose(moves.fetch[-1].trajectory.positions[-1]))
 

@@ -1,4 +1,4 @@
-"""Report of an action as motions, as far as the robot itself can tell."""
+"""Report of an action as motions, as far as the robot itself can perceive."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ STUCK = 'stuck'
 CAUSES = (DONE, DRY_RUN, STOPPED, FAILED, MISSED_GRASP, DROPPED, MISPLACED, DISTURBED, UNKNOWN,
           NOT_FOUND, UNCLEAR, COVERED, ALREADY_THERE, COLUMN_FULL, TAKEN, OFF_BOARD,
           BELIEF_MISMATCH, NO_ROOM, UNREACHABLE, OCCUPIED, NO_GRASP, EMPTY_HAND, NO_HANDLE, STUCK)
-"""What can become of an action.
+"""Causes of an action's end.
 
 ``done``: carried out. ``dry_run``: planned, nothing was sent. ``stopped``: the gate refused or
 broke off a motion. ``failed``: camera, arm or fingers broke down; as with ``stopped`` the action
@@ -78,7 +78,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class SkillReport:
-    """What the message SkillReport carries.
+    """Content of the message SkillReport.
 
     Attributes:
         action: what was asked for.

@@ -14,25 +14,26 @@ from sightplan_arm.skills.surface import CELL_M, RAISED_M, Mask, Surface
 UNCHANGED_M = 0.010
 """Cells whose height changed by less have not changed; of low things by less yet."""
 _STILL = 0.4  # part of a thing's cells; if more have not changed it is still there
-_HIGH = 0.5  # what is lower than this part of it may be what it stands on
-_SAME = 0.7  # and if so many have not, it did not move at all
-_FLAT_M = 0.010  # what is no higher may be hard to tell from the table in part
-_AROUND_CELLS = 3  # the ring around a thing that tells what it stood on
-_UPRIGHT = 1.3  # what is so many times as high as wide stands upright: cans and bottles, no balls
-_TOP = 0.85  # what is higher than this part of a thing's height is its top
-_TOUCHES_M = 0.014  # less than things are apart
-_STRAYED_M = 0.10  # so far may a thing have been pushed by a grasp that failed
+_HIGH = 0.5  # lower parts, as a fraction of its height, may be what it stands on
+_SAME = 0.7  # a thing of which this fraction has not moved did not move at all
+_FLAT_M = 0.010  # lower things may be hard to distinguish from the table in part
+_AROUND_CELLS = 3  # width of the ring around a thing that shows what it stood on
+# Ratio of height to width from which a thing stands upright: cans and bottles, no balls.
+_UPRIGHT = 1.3
+_TOP = 0.85  # fraction of a thing's height above which is its top
+_TOUCHES_M = 0.014  # smaller than the distance between things
+_STRAYED_M = 0.10  # distance by which a failed grasp may have pushed a thing
 _STRAYED_RGB = 60.0
-_LEAST_PART = 0.05  # of what a box shows: what is less is noise
+_LEAST_PART = 0.05  # smaller fractions of a box's content are noise
 
 
 class NothingThereError(Exception):
-    """Nothing stands where it was pointed, or where a thing was."""
+    """Raised if nothing stands where it was pointed, or where a thing was."""
 
 
 @dataclass(frozen=True, eq=False)
 class Thing:
-    """What is to be taken, as seen.
+    """A thing to be taken, as the camera sees it.
 
     Attributes:
         surface: in which it is seen.
@@ -113,7 +114,7 @@ def footprint(thing: Thing) -> tuple[Vector, Vector]:
 
 
 def find(surface: Surface, where: Region | Mask, part: bool = False) -> Thing:
-    """What a region, or some pixels, show.
+    """Find the thing that a region, or some pixels, show.
 
     A point, or the start of a trace, means all that hangs together there, seen from above; a box
     means what is in it of the piece that fits it best: it may also show a part of something that

@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 
 ACTION = 'move'
 OCCUPIED, OUT_OF_BOUNDS = 'destination occupied', 'destination out of bounds'
-"""Why moves are rejected, in the words of the world without an arm."""
+"""Reasons for rejected moves, in the words of the world without an arm."""
 
 YAWS_RAD = (math.pi / 4, -math.pi / 4)
-"""How the hand is turned to the board: where there is most room between neighbours."""
+"""Yaws of the hand on the board at which there is most room between neighbours [rad]."""
 _ROOM_M = 0.004  # distance to other pieces that is enough for hand and links around a piece
-_MARGIN_M = 0.003  # and for fingers
+_MARGIN_M = 0.003  # additional margin for fingers
 _AROUND_M = WIDTH_M / 2 / math.cos(math.pi / 8)  # radius of the circle around a plinth
 
 
@@ -79,7 +79,7 @@ class Task:
 
 
 class SlidingSkills(PickingSkills[SeenBoard, Task]):
-    """See the protocol ``Skills``.
+    """Skills of the sliding domain; see the protocol ``Skills``.
 
     Raises:
         InputError: a setting is out of bounds.

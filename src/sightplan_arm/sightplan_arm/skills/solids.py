@@ -1,4 +1,4 @@
-"""What skills know of their table, as the gate takes it: solids, and what may touch."""
+"""Solids of a table and allowed contacts, as the gate takes them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from sightplan_arm.skills.surface import CELL_M
 from sightplan_arm.surroundings import HAND, HELD, TABLE, Around, Solid, Touch
 
 OVERLAP_M = 0.004
-"""So far may what is put down overlap with what it stands on: places and sizes are estimates."""
+"""Largest overlap of a thing that is put down with what it stands on: both are estimates."""
 
 UNDER_M = 0.010
-"""What ends no higher than this above the lower side of a thing may be what it stands on."""
+"""Height above a thing's lower side up to which another may end that it stands on."""
 
 BESIDE_M = 0.015
-"""What is nearer than this to a thing, seen from above, was looked at cell by cell."""
+"""Distance, seen from above, within which things were checked cell by cell."""
 
 _CORNERS = np.array(list(itertools.product((-0.5, 0.5), repeat=3)))
 
@@ -91,13 +91,13 @@ def thing_in_hand(thing: Thing, tip: Vector) -> Solid:
 
 
 def on_table(held: Solid, tip: Vector) -> Solid:
-    """What is held, in the table's frame."""
+    """The held solid in the table's frame."""
     return Solid(held.name, tip @ held.pose, held.size_m)
 
 
 def put_down(held: Solid, tip: Vector, others: Sequence[Solid],
              overlap_m: float | None = OVERLAP_M) -> tuple[Touch, ...]:
-    """What a thing may touch when it goes straight down to its place: what is under it there.
+    """Contacts that a thing may have when it goes straight down to its place.
 
     Args:
         held: in the tip's frame.

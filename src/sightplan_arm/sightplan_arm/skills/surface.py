@@ -1,4 +1,4 @@
-"""What stands on a table, as a depth camera sees it: points, heights from above, and pieces.
+"""Surface of things on a table, as a depth camera sees it: points, heights and pieces.
 
 Everything is in the table's frame (metres, z up, the table's top at z = 0) and comes from one
 picture: nothing is known of what things are. Where the camera hangs is known from calibration; its
@@ -28,16 +28,16 @@ Heights = NDArray[np.float32]
 CELL_M = 0.003
 """Side of a cell of a height map."""
 RAISED_M = 0.005
-"""What is higher than this stands on the table."""
+"""Height from which points stand on the table [m]."""
 TILE_M = 0.03
 """Side of the boxes that stand for what is on the table."""
-_NEAR_TABLE_M = 0.03  # before the correction the table's points are within this
-_ON_PLANE_M = 0.004  # and after it within this
+_NEAR_TABLE_M = 0.03  # the table's points are within this before the correction
+_ON_PLANE_M = 0.004  # and within this after it
 _LEAST_TABLE_PX = 1000
-_GAP_M = 0.006  # what is nearer than this, seen from above, hangs together
-_LEAST_CELLS = 8  # of a piece
-_UPPERMOST_M = 0.01  # what is lower in its cell than this is below something
-_REACH_PX = 14  # so far beside a thing a point still means it
+_GAP_M = 0.006  # cells nearer than this, seen from above, are connected
+_LEAST_CELLS = 8  # smallest number of cells of a piece
+_UPPERMOST_M = 0.01  # points lower than this in their cell are below something
+_REACH_PX = 14  # distance beside a thing at which a point still means it
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class Surface:
             return (self.points_m[:, :, 2] > RAISED_M) & (self.cells >= 0)
 
     def label_at(self, column: int, row: int) -> int:
-        """The piece at a pixel, or next to it; 0 if there is none."""
+        """Number of the piece at a pixel, or next to it; 0 if there is none."""
         height, width = self.shape
         y0, x0 = max(0, row - _REACH_PX), max(0, column - _REACH_PX)
         around = np.s_[y0:max(0, min(height, row + _REACH_PX + 1)),
@@ -127,7 +127,7 @@ class Surface:
         return np.asarray((self.eye_m - ray * self.eye_m[2] / ray[2])[:2])
 
     def boxes(self, without: Mask | None = None, tile_m: float = TILE_M) -> list[Box]:
-        """What stands on the table as upright boxes: a tile each, as high as what is in it.
+        """Upright boxes around everything on the table: one a tile, as high as the highest cell.
 
         Args:
             without: (rows, columns) cells that are left out.
@@ -228,7 +228,7 @@ def _rays(shape: tuple[int, int], matrix: bytes, distortion: bytes) -> NDArray[n
 
 def _level(points: NDArray[np.float32], eye_m: Vector, half_m: tuple[float, float],
            ) -> tuple[Vector, Vector]:
-    """What turns points about the camera and lifts them so that the table's plane is z = 0.
+    """Correction that turns and lifts points so that the table's plane is z = 0.
 
     Returns:
         (4, 4) the correction, and (3,) the plane before: height at the origin and slopes.

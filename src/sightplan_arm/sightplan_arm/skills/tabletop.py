@@ -85,11 +85,12 @@ GRASP, PLACE, OPEN, CLOSE = 'grasp', 'place', 'open', 'close'
 
 _MET_SOMETHING = 'it came upon something on the way down'
 _SOMETHING_M = 0.0012  # fingers that are this far apart hold something
-_LEAST_PX = 40  # of a thing in or on another
+_LEAST_PX = 40  # smallest number of pixels of a thing in or on another
 _BEYOND = 0.25  # a piece of which more is outside of a box is more than what is meant
-_ABOVE_M = 0.006  # what is higher than its surroundings in a box stands on them
+_ABOVE_M = 0.006  # things higher than their surroundings in a box by this stand on them
 _BARE = 0.1  # part of a box that shows the table, from which on it shows a thing on the table
-_PULLED = (0.85, 0.76)  # of the way a drawer is pulled out if there is no room for all of it
+# Fractions of its way to which a drawer is pulled out if there is no room for all of it.
+_PULLED = (0.85, 0.76)
 _CHANGED_M, _CHANGED_RGB = 0.004, 40.0
 _CHANGED_CELLS, _CHANGED_PX = 6, 25
 
@@ -118,7 +119,7 @@ class TabletopSettings(PlaceSettings):
 
 
 class TabletopSkills(PointingSkills):
-    """See the protocol ``Skills``; the actions are carried out at regions of the picture.
+    """Skills of the tabletop domain, at regions of the picture; see the protocol ``Skills``.
 
     Attributes:
         settings: as given, but for fingers that would leave the workspace box.
@@ -155,12 +156,12 @@ class TabletopSkills(PointingSkills):
         super().reset()
 
     def forget(self) -> None:
-        """What was held and reported is over: somebody else begins an episode."""
+        """Forget the held thing and the reports: another episode begins."""
         super().forget()
         self._carried = None
 
     def expect(self, belief: Belief) -> None:
-        """Nothing: what is done follows from places in the picture, not from symbols."""
+        """Do nothing: actions follow from places in the picture, not from symbols."""
 
     def execute(self, action: Action) -> SkillResult:
         """Carry out an action at the place in the picture that it carries; see ``execute_at``."""
@@ -502,7 +503,10 @@ class TabletopSkills(PointingSkills):
 
     def _move(self, drawer: Drawer, slide: Sequence[Motion], taken: bool,
               watch: Stopwatch) -> int:
-        """Move the drawer piece by piece until something stops it; returns how many were made."""
+        """Move the drawer piece by piece until something stops it.
+
+        Returns the number of pieces made.
+        """
         for number, motion in enumerate(slide, 1):
             self._follow((motion,), watch)
             goal = self._paths.pose(motion.trajectory.positions[-1])
@@ -554,7 +558,7 @@ def _inside(surface: Surface, where: Region | Mask) -> Mask:
 
 
 def _of_a_box(surface: Surface, where: Region | Mask) -> Region | Mask:
-    """What a box shows of a thing that stands in or on another; else what was given.
+    """Pixels of a thing that stands in or on another, if a box shows one; else what was given.
 
     A box around a thing on a tray shows a part of the tray, too, with which the thing hangs
     together: the thing is what is higher than that.

@@ -32,7 +32,7 @@ _HALF_A_TURN = make_pose(np.zeros(3), np.diag([-1.0, -1.0, 1.0]))
 
 @dataclass(frozen=True, eq=False)
 class Transport:
-    """What is to be taken from where to where. Poses are (4, 4) of the tip in the table's frame.
+    """A thing to move, its start and its goal. Poses are (4, 4) of the tip in the table's frame.
 
     Attributes:
         thing, place: what they are called.
@@ -115,7 +115,7 @@ class TransportPlanner:
         return min(all_that_work(tries, wrong), key=functools.partial(self._cost, task))
 
     def _cost(self, task: Transport, moves: Moves) -> tuple[float, float]:
-        """What a plan is chosen by: lacking room [m], and then how much the joints turn [rad]."""
+        """Cost of a plan: first the lacking room [m], then the joints' turning [rad]."""
         enough = ROOM_M if task.room_m is None else task.room_m
         room = min((self._paths.clearance.least_m(motion.trajectory.positions, task.others, enough)
                     for motion in (*moves.fetch[-1:], *moves.bring[-1:])), default=enough)
